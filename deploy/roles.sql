@@ -27,14 +27,14 @@ begin
 end $$;
 
 grant select on schema_migrations, ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts,
-  allocation_hints, transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections,
+  allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts,
   receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys,
   requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
-  transfers, transfer_annulments, transfer_resolutions, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
+  transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
   invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications

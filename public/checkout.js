@@ -290,8 +290,58 @@ async function ask(form) {
   form.removeAttribute('aria-busy');
 }
 
+// Wallets that announced themselves (TIP-6963), each with the method by which its owner lets a page in (TIP-1193).
+const announced = [];
+const MAX_ANNOUNCED = 16;
+function hearWallet({ detail }) {
+  if (detail && detail.provider && announced.length < MAX_ANNOUNCED) {
+    announced.push([detail.provider, 'eth_requestAccounts']);
+  }
+  offerWallet();
+}
+
+const accountOf = (web) => web && web.defaultAddress && web.defaultAddress.base58;
+
+// The wallet in this page: one that has let it in, else the first of those that are at home in a browser of their own.
 function wallet() {
-  return (window.tronLink && window.tronLink.tronWeb) || window.tronWeb;
+  const { okxwallet, trustwallet, bybitWallet, binancew3w, tronLink, tron, tronWeb } = window;
+  const asTronLink = (provider) => [provider, 'tron_requestAccounts'];
+  const found = [
+    ...[okxwallet, trustwallet, bybitWallet].map((own) => asTronLink(own && own.tronLink)),
+    // It signs, but asks no node: that takes the TronWeb of the page.
+    asTronLink(tronWeb && binancew3w && binancew3w.tron),
+    ...announced,
+    asTronLink(tronLink),
+    [tron, 'eth_requestAccounts'],
+    asTronLink(tronWeb && { tronWeb }),
+  ].filter(([provider]) => provider && (provider.tronWeb || provider.request || provider.getAccount));
+  return found.find(([provider]) => accountOf(provider.tronWeb)) || found[0];
+}
+
+// What it takes to send: who asks the nodes, whose money it is, and who signs.
+async function openWallet() {
+  const [provider, method] = wallet();
+  if (provider.getAccount && !provider.tronWeb) {
+    const { address } = await byOwner(provider.getAccount());
+    return { web: window.tronWeb, from: address, sign: (transaction) => provider.signTransaction(transaction) };
+  }
+  const find = () => provider.tronWeb || window.tronWeb;
+  if (!accountOf(find())) {
+    const answer = await byOwner(provider.request({ method }));
+    if (answer && answer.code === 4001) throw 'declined';
+  }
+  const web = find();
+  return { web, from: web.defaultAddress.base58, sign: (transaction) => web.trx.sign(transaction) };
+}
+
+// Wallets say in many ways that their owner refused; what else fails there is no refusal.
+async function byOwner(promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    const { code, message = error } = error || {};
+    throw code === 4001 || /declin|reject|cancel|denied/i.test(message) ? 'declined' : error;
+  }
 }
 
 // What a wallet did in this tab, and with which transaction: neither a reload nor another language forgets.
@@ -316,15 +366,25 @@ function keep(outcome, txId) {
 function offerWallet() {
   const box = find('[data-wallet]');
   if (!box) return;
-  // TronLink gives its TronWeb only to pages that its owner let in.
-  box.hidden = !(window.tronLink || window.tronWeb);
+  box.hidden = !wallet();
   if (find('[role=status]', box).textContent) return;
   const { outcome, txId } = recall();
   if (outcome in OUTCOMES) tellOutcome(box, outcome, txId);
 }
 
 // Whether the button stays off.
-const OUTCOMES = { wait: true, sent: true, unknown: false, refused: false, other: false };
+const OUTCOMES = {
+  wait: true,
+  sent: true,
+  unknown: false,
+  refused: false,
+  declined: false,
+  other: false,
+  poor: false,
+  energy: false,
+};
+// Before anything was signed.
+const REASONS = ['declined', 'other', 'poor', 'energy'];
 
 function tellOutcome(box, outcome, txId) {
   const line = find('[role=status]', box);
@@ -346,6 +406,27 @@ function mayTryAgain(asked) {
 const REFUSALS =
   /^(SIGERROR|CONTRACT_VALIDATE_ERROR|CONTRACT_EXE_ERROR|BANDWITH_ERROR|TAPOS_ERROR|TOO_BIG_TRANSACTION_ERROR|TRANSACTION_EXPIRATION_ERROR)$/;
 
+// What would fail on the chain is not sent, for it costs the fee all the same: there is too little USDT, or too little TRX for the fee.
+async function tryOut({ web, from }, { contract, micro }, call) {
+  const builder = web.transactionBuilder;
+  // Some TronWebs throw what others give back.
+  const trial = await builder.triggerConstantContract(...call()).catch((error) => ({ error, result: {} }));
+  const [failure] = (trial.transaction && trial.transaction.ret) || [];
+  if (!trial.result.result || (failure && failure.ret === 'FAILED')) {
+    const owner = [{ type: 'address', value: from }];
+    const held = await builder.triggerConstantContract(contract, 'balanceOf(address)', {}, owner, from);
+    throw Number.parseInt(held.constant_result[0], 16) < Number(micro) ? 'poor' : trial;
+  }
+  const [{ EnergyLimit = 0, EnergyUsed = 0 }, sun] = await Promise.all([
+    web.trx.getAccountResources(from),
+    web.trx.getUnconfirmedBalance(from),
+  ]).catch(() => [{}, Number.POSITIVE_INFINITY]);
+  const price = find('[data-energy-sun]');
+  // Where the price of energy is not known, at least some TRX.
+  const energySun = price ? Number(price.dataset.energySun) : 1;
+  if (sun < (trial.energy_used - EnergyLimit + EnergyUsed) * energySun) throw 'energy';
+}
+
 // One transfer of exactly this amount, which the wallet shows and its owner confirms. Nothing else is ever asked of it.
 async function payWithWallet(box) {
   const { contract, to, micro, genesis } = box.dataset;
@@ -359,45 +440,39 @@ async function payWithWallet(box) {
   let txId;
   tellOutcome(box, 'wait');
   try {
-    if (!wallet() || !wallet().defaultAddress.base58) await window.tronLink.request({ method: 'tron_requestAccounts' });
-    const web = wallet();
+    const opened = await openWallet();
+    const { web, from, sign } = opened;
     const { blockID } = await web.trx.getBlockByNumber(0);
-    if (blockID !== genesis) {
-      outcome = 'other';
-    } else {
-      // Anew each time, for older TronWebs write into the options.
-      const call = () => [
-        contract,
-        'transfer(address,uint256)',
-        { feeLimit: 100_000_000 },
-        [
-          { type: 'address', value: to },
-          { type: 'uint256', value: micro },
-        ],
-        web.defaultAddress.base58,
-      ];
-      const builder = web.transactionBuilder;
-      // What would fail on the chain, for there is too little USDT, is not sent.
-      const trial = await builder.triggerConstantContract(...call());
-      const [failure] = trial.transaction.ret || [];
-      if (!trial.result.result || (failure && failure.ret === 'FAILED')) throw trial;
-      const { transaction } = await builder.triggerSmartContract(...call());
-      stillWanted(box);
-      const signed = await web.trx.sign(transaction);
-      stillWanted(box);
-      txId = signed.txID;
-      // From here on it may be under way, whatever comes back, or nothing.
-      outcome = 'unknown';
-      keep(outcome, txId);
-      const { result, code } = await web.trx.sendRawTransaction(signed);
-      if (result || code === 'DUP_TRANSACTION_ERROR') outcome = 'sent';
-      else if (REFUSALS.test(code)) outcome = 'refused';
-    }
-  } catch {
-    // The outcome says how far it came.
+    if (blockID !== genesis) throw 'other';
+    // Anew each time, for older TronWebs write into the options.
+    const call = () => [
+      contract,
+      'transfer(address,uint256)',
+      { feeLimit: 100_000_000 },
+      [
+        { type: 'address', value: to },
+        { type: 'uint256', value: micro },
+      ],
+      from,
+    ];
+    await tryOut(opened, box.dataset, call);
+    const { transaction } = await web.transactionBuilder.triggerSmartContract(...call());
+    stillWanted(box);
+    const signed = await byOwner(sign(transaction));
+    stillWanted(box);
+    txId = signed.txID;
+    // From here on it may be under way, whatever comes back, or nothing.
+    outcome = 'unknown';
+    keep(outcome, txId);
+    const { result, code } = await web.trx.sendRawTransaction(signed);
+    if (result || code === 'DUP_TRANSACTION_ERROR') outcome = 'sent';
+    else if (REFUSALS.test(code)) outcome = 'refused';
+  } catch (error) {
+    // Else the outcome says how far it came.
+    if (!txId && REASONS.includes(error)) outcome = error;
   }
   // An earlier try may be under way still.
-  if (outcome === 'refused' && before.outcome === 'unknown') ({ outcome, txId } = before);
+  if (before.outcome === 'unknown' && outcome !== 'sent' && outcome !== 'other') ({ outcome, txId } = before);
   if (txId) keep(outcome, txId);
   tellOutcome(box, outcome, txId);
 }
@@ -408,7 +483,8 @@ function stillWanted(box) {
 }
 
 document.addEventListener('click', ({ target }) => {
-  const button = target.closest('button');
+  // Who taps the code has no other device to scan it with; its button is the same for keyboards.
+  const button = target.closest('.qr') ? find('[data-from=address]') : target.closest('button');
   if (!button) return;
   if (button.dataset.copy) copy(button);
   else if ('print' in button.dataset) print();
@@ -433,6 +509,8 @@ if (invoice) {
   addEventListener('online', wake);
   addEventListener('offline', () => setCutOff(true));
   addEventListener('tronLink#initialized', offerWallet);
+  addEventListener('TIP6963:announceProvider', hearWallet);
+  dispatchEvent(new Event('TIP6963:requestProvider'));
   setTime(Number(invoice.dataset.now));
   sayConnection();
   tick();

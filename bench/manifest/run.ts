@@ -44,7 +44,7 @@ export async function runManifest(postgres: PostgresConnection): Promise<BenchRe
     let stored: OwnAddress[] = [];
     for (let round = 0; round < ROUNDS; round += 1) {
       const startMs = performance.now();
-      const read = await readInstalled(settings, null);
+      const read = await readInstalled(settings, { ledgerId: null, now: null });
       if (read.kind === 'refused') throw new Error(read.reason);
       guard.install(read.installed);
       const readMs = performance.now();

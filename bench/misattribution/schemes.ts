@@ -1,20 +1,23 @@
-import { codeWords, drawCodeWords, wordRange } from '../../src/domain/code-word.ts';
+import { codeWords, drawCodeWords } from '../../src/domain/code-word.ts';
 import type { MicroUsdt } from '../../src/domain/money.ts';
+import { type Policy, payableRange, surchargeOf, TAIL_DECIMALS } from '../../src/domain/policy.ts';
 import type { RandomStream } from '../ingest/random-stream.ts';
 
-export const SCHEMES = ['code words', 'steps of 0.01', 'steps of 0.000001', 'exact'] as const;
+export const SCHEMES = ['tail', 'tail-4', 'tail-3', 'steps of 0.01', 'steps of 0.000001', 'exact'] as const;
 export type Scheme = (typeof SCHEMES)[number];
 
 /** What the open invoices of one address reserve, with how many decimals the payer is shown it, and the most that was added to a price. */
-export type Reserved = { amounts: bigint[]; taken: Set<bigint>; decimals: 2 | 6; mostAdded: bigint };
+export type Reserved = { amounts: bigint[]; taken: Set<bigint>; decimals: number; mostAdded: bigint };
 
 const CENT_MICRO = 10_000n;
 
-/** `perPrice` invoices of each price on one address, with the amounts that a scheme gives them. Prices are whole cents. */
+/** `perPrice` invoices of each price on one address, or as many as it takes, with the amounts that a scheme gives them. Prices are whole cents. */
 export function reserve(scheme: Scheme, prices: readonly bigint[], perPrice: number, random: RandomStream): Reserved {
   switch (scheme) {
-    case 'code words':
-      return { ...drawnWords(prices, perPrice, random), decimals: 6 };
+    case 'tail':
+    case 'tail-4':
+    case 'tail-3':
+      return { ...drawnWords(scheme, prices, perPrice, random), decimals: TAIL_DECIMALS[scheme] ?? 6 };
     case 'steps of 0.01':
       return { ...nextFree(prices, perPrice, CENT_MICRO), decimals: 2 };
     case 'steps of 0.000001':
@@ -25,19 +28,22 @@ export function reserve(scheme: Scheme, prices: readonly bigint[], perPrice: num
   }
 }
 
-/** As the service allocates: random code words of less than a cent above the price. */
-function drawnWords(prices: readonly bigint[], perPrice: number, random: RandomStream) {
-  const amounts: bigint[] = [];
+/** As the service allocates with the usual limits: random code words, of which prices near each other have some in common. */
+function drawnWords(policy: Policy, prices: readonly bigint[], perPrice: number, random: RandomStream) {
+  const rule = { policy, maxSurchargeMicro: surchargeOf(policy).usualMicro };
+  const taken = new Set<bigint>();
   let mostAdded = 0n;
   for (const price of prices) {
-    const range = wordRange(price as MicroUsdt, CENT_MICRO);
+    const range = payableRange(rule, price as MicroUsdt);
     const all = codeWords(range);
     const words = perPrice >= all.length ? all : drawCodeWords(range, perPrice, random.below);
-    if (words.length < perPrice) throw new Error(`${perPrice} code words were asked for, and ${price} has fewer`);
-    amounts.push(...words);
-    for (const word of words) mostAdded = max(mostAdded, word - price);
+    if (words.length < Math.min(perPrice, all.length)) throw new Error(`too few code words were drawn for ${price}`);
+    for (const word of words) {
+      taken.add(word);
+      mostAdded = max(mostAdded, word - price);
+    }
   }
-  return { amounts, taken: new Set(amounts), mostAdded };
+  return { amounts: [...taken], taken, mostAdded };
 }
 
 /** The price itself, then one step more each time, whatever price took the steps between. Orders of all prices come in turn. */

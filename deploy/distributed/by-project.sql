@@ -7,8 +7,10 @@ alter table transfer_annulments
   drop constraint transfer_annulments_transfer_id_project_id_fkey,
   drop constraint transfer_annulments_transfer_id_project_id_invoice_id_fkey;
 alter table transfer_resolutions drop constraint transfer_resolutions_transfer_id_project_id_fkey;
+alter table transfer_refunds
+  drop constraint transfer_refunds_transfer_id_project_id_fkey,
+  drop constraint transfer_refunds_network_tx_id_log_index_fkey;
 alter table events drop constraint events_transfer_id_fkey;
-alter table deliveries drop constraint deliveries_event_id_fkey;
 alter table delivery_attempts drop constraint delivery_attempts_event_id_endpoint_id_fkey;
 
 -- The same promise: an address belongs to one project for life.
@@ -29,6 +31,12 @@ alter table transfers
   add primary key (project_id, id);
 alter table transfer_annulments drop constraint transfer_annulments_pkey, add primary key (project_id, transfer_id);
 alter table transfer_resolutions drop constraint transfer_resolutions_pkey, add primary key (project_id, id);
+-- That a refund is of a transfer that left is promised by what reads it: the key of those holds the number of a correction.
+alter table transfer_refunds
+  drop constraint transfer_refunds_pkey,
+  drop constraint transfer_refunds_network_tx_id_log_index_key,
+  add primary key (project_id, transfer_id),
+  add unique (project_id, network, tx_id, log_index);
 
 -- Tables that inherit cannot be spread: further records of a log stand beside the first, as those of transfers do.
 drop table outgoing_corrections;
@@ -56,8 +64,8 @@ alter table transfer_annulments
   add foreign key (project_id, transfer_id) references transfers (project_id, id),
   add foreign key (project_id, transfer_id, invoice_id) references transfers (project_id, id, invoice_id);
 alter table transfer_resolutions add foreign key (project_id, transfer_id) references transfers (project_id, id);
+alter table transfer_refunds add foreign key (project_id, transfer_id) references transfers (project_id, id);
 alter table events add foreign key (project_id, transfer_id) references transfers (project_id, id);
-alter table deliveries add foreign key (project_id, event_id) references events (project_id, id);
 alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id)
   references deliveries (project_id, event_id, endpoint_id);
 
@@ -77,6 +85,7 @@ alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id
 -- select create_distributed_table('transfers', 'project_id');
 -- select create_distributed_table('transfer_annulments', 'project_id');
 -- select create_distributed_table('transfer_resolutions', 'project_id');
+-- select create_distributed_table('transfer_refunds', 'project_id');
 -- select create_distributed_table('outgoing_transfers', 'project_id');
 -- select create_distributed_table('outgoing_annulments', 'project_id');
 -- select create_distributed_table('sightings', 'project_id');

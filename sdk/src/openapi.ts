@@ -221,6 +221,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "transfer.refunded": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * transfer.refunded
+         * @description A transfer that paid nothing was sent back to its sender, in full, as the chain shows.
+         */
+        post: operations["onTransferRefundedEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "transfer.unmatched": {
         parameters: {
             query?: never;
@@ -313,7 +333,7 @@ export interface components {
         /** EventPage */
         EventPage: {
             /** @description Oldest first. Types are added in later releases: pass over those that you do not know. */
-            data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
+            data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
             /** @description There are events after the last of these */
             hasMore: boolean;
             /** @description The id of the newest event of the project, null while it has none */
@@ -595,6 +615,20 @@ export interface components {
             /** Format: uri */
             type: string;
         };
+        /** Refund */
+        Refund: {
+            /** @example 24.000000 */
+            amount: string;
+            blockNumber: number;
+            /** Format: date-time */
+            blockTime: string;
+            /** @description Your address that it left */
+            from: string;
+            logIndex: number;
+            /** @description The sender of the transfer */
+            to: string;
+            txId: string;
+        };
         /** Transfer */
         Transfer: {
             /** @example 25.000137 */
@@ -611,6 +645,8 @@ export interface components {
             /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
             nearestInvoice: null | components["schemas"]["NamedInvoice"];
             reason: null | components["schemas"]["MismatchReason"];
+            /** @description The transfer by which the operator sent all of it back to its sender, as the ledger has it */
+            refund: null | components["schemas"]["Refund"];
             to: string;
             /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
             transferId: string;
@@ -655,6 +691,42 @@ export interface components {
         TransferList: {
             data: components["schemas"]["Transfer"][];
             next: null | string;
+        };
+        /**
+         * TransferRefundedEvent
+         * @description A transfer that paid nothing was sent back to its sender, in full, as the chain shows.
+         */
+        TransferRefundedEvent: {
+            data: {
+                /** @example 25.000137 */
+                amount: string;
+                blockNumber: number;
+                /** Format: date-time */
+                blockTime: string;
+                from: string;
+                /** @description Of a duplicate: the invoice that was already paid */
+                invoiceId?: string;
+                logIndex: number;
+                refund: components["schemas"]["Refund"];
+                to: string;
+                /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                transferId: string;
+                txId: string;
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "transfer.refunded";
         };
         /**
          * TransferUnmatchedEvent
@@ -1373,6 +1445,37 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["TransferDuplicateEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTransferRefundedEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferRefundedEvent"];
             };
         };
         responses: {

@@ -6,6 +6,18 @@ import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
 
 const endpointId = Type.String({ examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
 
+/** The transfer by which another one was sent back. */
+export const RefundSchema = Type.Object(
+  {
+    ...{ txId: Type.String(), logIndex: Type.Integer(), blockNumber: Type.Integer() },
+    blockTime: Type.String({ format: 'date-time' }),
+    from: Type.String({ description: 'Your address that it left' }),
+    to: Type.String({ description: 'The sender of the transfer' }),
+    amount: Type.String({ examples: ['24.000000'] }),
+  },
+  { title: 'Refund' },
+);
+
 /** The content of an event of each type, for the feed and the webhooks. The titles become the names of types in generated clients. */
 export const EVENT_SCHEMAS = {
   'invoice.confirming': invoiceEvent('invoice.confirming', 'CONFIRMING', {
@@ -42,6 +54,18 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferDuplicateEvent',
       description: 'A second exact transfer for an invoice that is already paid.',
+    },
+  ),
+  'transfer.refunded': envelope(
+    'transfer.refunded',
+    Type.Object({
+      ...transferFields(),
+      invoiceId: Type.Optional(Type.String({ description: 'Of a duplicate: the invoice that was already paid' })),
+      refund: RefundSchema,
+    }),
+    {
+      title: 'TransferRefundedEvent',
+      description: 'A transfer that paid nothing was sent back to its sender, in full, as the chain shows.',
     },
   ),
   'endpoint.disabled': envelope(

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { describeTransfer } from '../domain/event.ts';
+import { describeRefund, describeTransfer } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { INVOICE_STATUSES, type InvoiceStatus } from '../domain/invoice.ts';
 import { CAUSE_CODES, type Cause } from '../domain/mismatch.ts';
@@ -8,7 +8,7 @@ import { Type } from '../runtime/type.ts';
 import { findTransferPage, type ListedTransfer, type TransferKind } from '../store/ledger/transfer-pages.ts';
 import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { transferFields } from './event-schemas.ts';
+import { RefundSchema, transferFields } from './event-schemas.ts';
 import { callerOf, createGuard } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { inspectQuery, invalidQuery } from './read-query.ts';
@@ -62,7 +62,7 @@ function readFilter(request: FastifyRequest) {
   return { kinds, after: cursor, limit: Number(limit) };
 }
 
-function describe({ invoice, kind, ...transfer }: ListedTransfer, cause: Cause | undefined) {
+function describe({ invoice, kind, refund, ...transfer }: ListedTransfer, cause: Cause | undefined) {
   const [nearest] = cause?.invoices ?? [];
   return {
     ...describeTransfer({ ...transfer, invoiceId: null }),
@@ -70,6 +70,7 @@ function describe({ invoice, kind, ...transfer }: ListedTransfer, cause: Cause |
     invoice: invoice && nameInvoice(invoice),
     reason: cause === undefined ? null : { code: cause.code, confidence: cause.confidence },
     nearestInvoice: nearest === undefined ? null : nameInvoice(nearest),
+    refund: refund && describeRefund(refund, transfer),
   };
 }
 
@@ -115,6 +116,9 @@ const TransferSchema = Type.Object(
     nearestInvoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
       description:
         'The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would.',
+    }),
+    refund: Type.Union([Type.Null(), RefundSchema], {
+      description: 'The transfer by which the operator sent all of it back to its sender, as the ledger has it',
     }),
   },
   { title: 'Transfer' },

@@ -1,84 +1,31 @@
-import { Command, CommanderError } from '@commander-js/extra-typings';
-import { AppError } from '../domain/errors.ts';
-import { holdsKeyOrId, spotSecret } from '../operator/input/spot-secret.ts';
+import type { Command } from '@commander-js/extra-typings';
 import { readVersion } from '../runtime/version.ts';
 import { addCommands } from './commands.ts';
-import { describeError, EXIT, type ExitCode } from './terminal/describe-error.ts';
-import { secretProblem } from './terminal/secret-problem.ts';
+import type { ExitCode } from './terminal/describe-error.ts';
+import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';
 import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
-import { createTerminal, printError, type Surroundings, type Terminal } from './terminal/terminal.ts';
+import type { Surroundings, Terminal } from './terminal/terminal.ts';
 
 /**
  * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
  * Each command's module is loaded when it runs, so that --help and a typing mistake answer at once.
  */
-export async function main(args: readonly string[], surroundings: Surroundings = process): Promise<ExitCode> {
-  // `quittance project list | head` ends reading early, which is no fault.
-  surroundings.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.ok);
-    throw error;
-  });
-  const terminal = createTerminal(surroundings, { json: isJsonAsked(args) });
-  try {
-    await createProgram(terminal).parseAsync(args, { from: 'user' });
-    return terminal.exitCode();
-  } catch (error) {
-    if (error instanceof CommanderError && wasAsked(error)) return EXIT.ok;
-    const described = describeError(error instanceof CommanderError ? usageError(error) : error);
-    printError(terminal, described);
-    return described.exitCode;
-  }
-}
-
-/** Asked before parsing, because a mistake in the arguments is reported in the same form. */
-function isJsonAsked(args: readonly string[]): boolean {
-  const end = args.indexOf('--');
-  return (end === -1 ? args : args.slice(0, end)).includes('--json');
+export function main(args: readonly string[], surroundings: Surroundings = process): Promise<ExitCode> {
+  return runProgram(args, surroundings, createProgram);
 }
 
 function createProgram(terminal: Terminal): Command {
-  const program = new Command('quittance')
+  const program = programOf('quittance', terminal);
+  program
     .description('Self-hosted, non-custodial invoicing for USDT on TRON.')
     .version(readVersion(), '-V, --version')
-    .option('--json', 'print one JSON object on standard output, also for an error')
+    .option(...JSON_OPTION)
     .option(...SERVER_OPTION)
     .hook('preAction', (program, command) => chooseServer(terminal, program, command))
-    .helpOption('-h, --help', 'show this help')
-    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
-    .configureOutput({
-      writeOut: (text) => terminal.stdout.write(text),
-      writeErr: (text) => terminal.stderr.write(text),
-      outputError: () => undefined,
-    })
-    .exitOverride()
     .addHelpText('after', HELP);
   addCommands(program, terminal);
   return program;
 }
-
-/** Whether it is text that was asked for and shown. A help that nobody asked for has another exit code. */
-function wasAsked({ code, exitCode }: CommanderError): boolean {
-  const isShown = code === 'commander.helpDisplayed' || code === 'commander.version';
-  return isShown || (code === 'commander.help' && exitCode === 0);
-}
-
-/** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
-function usageError(error: CommanderError): AppError {
-  if (error.code === 'commander.help') return new AppError('USAGE', 'a command is missing: choose one from the help');
-  // Commander repeats what it does not know. Its list of choices stands behind that, and is ours: a dozen names in a row look like a phrase.
-  const secret = spotSecret(error.message.replace(/ Allowed choices are .*$/m, ''));
-  if (secret !== null) {
-    const { message } = secretProblem('arguments', secret);
-    return new AppError('USAGE', holdsKeyOrId(error.message) ? `${message} ${ID_WITHOUT_COMMAND}` : message);
-  }
-  const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
-  const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
-  return new AppError('USAGE', `${message}${hint}; --help shows how it is called`);
-}
-
-/** For `quittance transfers <id>`, where the command before the id was forgotten. */
-const ID_WITHOUT_COMMAND =
-  'If it is the id of a transaction, write a command before it: "quittance explain <id>" or "quittance transfers show <id>".';
 
 const HELP = `
 Environment:

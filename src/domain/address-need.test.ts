@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { addressNeed, countPayable } from './address-need.ts';
-import { wordRange } from './code-word.ts';
+import { addressNeed } from './address-need.ts';
 import { microUsdt } from './money.ts';
-import type { Policy } from './policy.ts';
+import { countPayable, type Policy, payableRange } from './policy.ts';
 
 const tail = { policy: 'tail', maxSurchargeMicro: 10_000n } as const;
 
@@ -25,13 +24,13 @@ test('the addresses that are advised hold what is expected of an amount, and one
   const shops = fc.record({
     perDay: fc.integer({ min: 1, max: 1_000_000 }),
     prices: fc.integer({ min: 1, max: 1000 }),
-    policy: fc.constantFrom<Policy>('tail', 'exact'),
-    maxSurchargeMicro: fc.bigInt({ min: 100n, max: 1_000_000n }),
+    policy: fc.constantFrom<Policy>('tail', 'tail-4', 'tail-3', 'exact'),
+    maxSurchargeMicro: fc.bigInt({ min: 100_000n, max: 1_000_000n }),
   });
   fc.assert(
     fc.property(shops, ({ perDay, prices, ...rule }) => {
       const { for90Days } = addressNeed({ perDay, prices }, rule);
-      const ofOne = countPayable(rule.policy, wordRange(microUsdt(25_000_000n), rule.maxSurchargeMicro));
+      const ofOne = countPayable(rule.policy, payableRange(rule, microUsdt(25_000_000n)));
       const wanted = BigInt(perDay) * 90n;
       const held = (addresses: number) => BigInt(addresses) * ofOne * BigInt(prices);
       expect(held(for90Days)).toBeGreaterThanOrEqual(wanted);

@@ -1,9 +1,10 @@
 import type { MicroUsdt } from './money.ts';
 
 /**
- * Code words: amounts in micro-USDT whose decimal digits have Damm checksum 0 and whose last digit is not 0.
- * A wrong digit or two swapped neighbours break the checksum; a word rounded or truncated to fewer decimals ends in 0.
- * So none of these slips turns one invoice's amount into another's.
+ * Code words: amounts whose digits have Damm checksum 0, and of which the last decimal that a tail may use, the unit, is not 0 and all
+ * behind it are. A wrong digit or two swapped neighbours break the checksum or leave a digit behind the unit; a word rounded or
+ * truncated to fewer decimals has a 0 in the place of the unit. So none of these slips turns one invoice's amount into another's.
+ * Zeros behind a number do not change Damm's digit, so a word in coarser units is a word of micro-USDT with zeros behind it.
  */
 
 /** H. Michael Damm's totally anti-symmetric quasigroup of order 10 ("Total anti-symmetrische Quasigruppen", 2004). */
@@ -29,15 +30,20 @@ export function dammDigit(value: bigint): number {
   return interim;
 }
 
-export function isCodeWord(amountMicro: bigint): boolean {
-  return amountMicro % 10n !== 0n && dammDigit(amountMicro) === 0;
+/** `unitMicro`: what the last decimal of the tail counts, 1, 100 or 1,000 micro-USDT. */
+export function isCodeWord(amountMicro: bigint, unitMicro = 1n): boolean {
+  const units = amountMicro / unitMicro;
+  return units * unitMicro === amountMicro && units % 10n !== 0n && dammDigit(units) === 0;
 }
 
-/** The range of payable amounts for a request: from the requested amount up to, not including, the surcharge limit. */
-export type WordRange = { fromMicro: bigint; belowMicro: bigint };
+/**
+ * The range of payable amounts for a request: from the requested amount up to, not including, the surcharge limit. `unitMicro`: of its
+ * words. The requested amount may be finer; the first word is the first one above it.
+ */
+export type WordRange = { fromMicro: bigint; belowMicro: bigint; unitMicro: bigint };
 
-export function wordRange(requestedMicro: MicroUsdt, maxSurchargeMicro: bigint): WordRange {
-  return { fromMicro: requestedMicro, belowMicro: requestedMicro + maxSurchargeMicro };
+export function wordRange(requestedMicro: MicroUsdt, maxSurchargeMicro: bigint, unitMicro = 1n): WordRange {
+  return { fromMicro: requestedMicro, belowMicro: requestedMicro + maxSurchargeMicro, unitMicro };
 }
 
 /** The range that holds one amount, which under the policy `exact` is all that an invoice can get. */
@@ -48,38 +54,41 @@ export function amountAlone(amountMicro: MicroUsdt): WordRange {
 /** The code word made of `prefix` and its check digit, or `null` if it ends in 0 or lies outside the range. */
 function wordOf(prefix: bigint, range: WordRange): MicroUsdt | null {
   const check = dammDigit(prefix);
-  const word = prefix * 10n + BigInt(check);
+  const word = (prefix * 10n + BigInt(check)) * range.unitMicro;
   const isInside = word >= range.fromMicro && word < range.belowMicro;
   return check !== 0 && isInside ? (word as MicroUsdt) : null;
 }
 
-/** All code words of a range in ascending order: about 900 for each cent of surcharge. */
+/** All code words of a range in ascending order: about 9 for each 100 units of surcharge. */
 export function codeWords(range: WordRange): MicroUsdt[] {
   const words: MicroUsdt[] = [];
-  for (let prefix = range.fromMicro / 10n; prefix * 10n < range.belowMicro; prefix++) {
+  const tenUnits = 10n * range.unitMicro;
+  for (let prefix = range.fromMicro / tenUnits; prefix * tenUnits < range.belowMicro; prefix++) {
     const word = wordOf(prefix, range);
     if (word !== null) words.push(word);
   }
   return words;
 }
 
-const BLOCK = 100n;
+const BLOCK_UNITS = 100n;
 const WORDS_PER_BLOCK = 9n;
 
 /**
  * The number of code words in a range. Ten prefixes that differ in the last digit have all ten check digits, so each block of
- * 100 from a multiple of 100 has 9 words, and only the ends need a look: a range of 1 USDT has 100,000 prefixes.
+ * 100 units from a multiple of 100 has 9 words, and only the ends need a look: a range of 1 USDT has up to 100,000 prefixes.
  */
-export function countCodeWords({ fromMicro, belowMicro }: WordRange): bigint {
-  const firstBlock = ((fromMicro + BLOCK - 1n) / BLOCK) * BLOCK;
-  const lastBlock = (belowMicro / BLOCK) * BLOCK;
-  if (firstBlock >= lastBlock) return BigInt(codeWords({ fromMicro, belowMicro }).length);
+export function countCodeWords(range: WordRange): bigint {
+  const { fromMicro, belowMicro } = range;
+  const block = BLOCK_UNITS * range.unitMicro;
+  const firstBlock = ((fromMicro + block - 1n) / block) * block;
+  const lastBlock = (belowMicro / block) * block;
+  if (firstBlock >= lastBlock) return BigInt(codeWords(range).length);
   const ends = [
-    { fromMicro, belowMicro: firstBlock },
-    { fromMicro: lastBlock, belowMicro },
+    { ...range, belowMicro: firstBlock },
+    { ...range, fromMicro: lastBlock },
   ];
   const words = ends.reduce((sum, end) => sum + codeWords(end).length, 0);
-  return ((lastBlock - firstBlock) / BLOCK) * WORDS_PER_BLOCK + BigInt(words);
+  return ((lastBlock - firstBlock) / block) * WORDS_PER_BLOCK + BigInt(words);
 }
 
 /**
@@ -87,8 +96,9 @@ export function countCodeWords({ fromMicro, belowMicro }: WordRange): bigint {
  * `randomBelow(n)` returns a uniform integer in 0 … n−1. Draws are bounded: a tiny range may yield fewer words.
  */
 export function drawCodeWords(range: WordRange, count: number, randomBelow: (n: number) => number): MicroUsdt[] {
-  const first = range.fromMicro / 10n;
-  const prefixes = Number((range.belowMicro - 1n) / 10n - first) + 1;
+  const tenUnits = 10n * range.unitMicro;
+  const first = range.fromMicro / tenUnits;
+  const prefixes = Number((range.belowMicro - 1n) / tenUnits - first) + 1;
   const words = new Set<MicroUsdt>();
   // A tenth of the prefixes has no word; 4 draws a word fill the set almost always when the range is not tiny.
   for (let draws = 0; draws < count * 4 && words.size < count; draws++) {

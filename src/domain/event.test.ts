@@ -37,6 +37,7 @@ test('each status has an event, and every event its own name', () => {
     'invoice.expired',
     'transfer.unmatched',
     'transfer.duplicate',
+    'transfer.refunded',
     'endpoint.disabled',
     'ping',
   ]);

@@ -16,6 +16,7 @@ export const EVENT_TYPES = [
   ...Object.values(INVOICE_EVENTS),
   'transfer.unmatched',
   'transfer.duplicate',
+  'transfer.refunded',
   'endpoint.disabled',
   'ping',
 ] as const;
@@ -36,6 +37,7 @@ const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for
   'invoice.expired': 'always',
   'transfer.unmatched': 'always',
   'transfer.duplicate': 'always',
+  'transfer.refunded': 'always',
   'endpoint.disabled': 'if planned',
   ping: 'if asked for',
 };
@@ -137,6 +139,25 @@ export function describeTransfer(
     amount: formatAmount(transfer.amountMicro),
     ...(transfer.invoiceId === null ? {} : { invoiceId: encodeId('inv', transfer.invoiceId) }),
   };
+}
+
+/** The transfer by which another one was sent back. It left an address of the project for the sender, with exactly the amount. */
+export type SeenRefund = { txId: string; logIndex: number; blockNumber: number; blockTime: UnixMs; from: string };
+
+/** The refund in lists and in the data of `transfer.refunded`, which is that of the other events of transfers beside it. */
+export function describeRefund(
+  { txId, logIndex, blockNumber, blockTime, from }: SeenRefund,
+  { from: to, amountMicro }: { from: string; amountMicro: MicroUsdt },
+): {
+  txId: string;
+  logIndex: number;
+  blockNumber: number;
+  blockTime: string;
+  from: string;
+  to: string;
+  amount: string;
+} {
+  return { txId, logIndex, blockNumber, blockTime: toIso(blockTime), from, to, amount: formatAmount(amountMicro) };
 }
 
 /**

@@ -60,6 +60,14 @@ export function formatAmount(amountMicro: MicroUsdt): string {
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
 }
 
+/**
+ * An amount as payers type it, with as many decimals as it needs and two at least: `25.001000` → `25.001`, `25.000000` → `25.00`. The last
+ * decimal of a tail is never 0, so a tail shows all of its decimals.
+ */
+export function asTyped(amount: string): string {
+  return amount.replace(/0{1,4}$/, '');
+}
+
 export function absolute(value: bigint): bigint {
   return value < 0n ? -value : value;
 }

@@ -1,5 +1,5 @@
 import { encodeId } from '../domain/ids.ts';
-import { unixMs } from '../domain/time.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -53,7 +53,7 @@ export function createChannelLine(deps: LineDeps): ChannelLine {
   let working: Promise<void> | null = null;
   return {
     work: (channel) => {
-      if (working !== null || (channel.dueAt !== null && channel.dueAt > deps.now())) return;
+      if (working !== null || isPutOff(channel, deps.now())) return;
       working = sendDue({ ...deps, pace, unrecorded }, channel)
         .catch((error: unknown) => deps.log.warn({ err: error, channel: encodeId('chn', channel.id) }, NOT_SENT))
         .finally(() => {
@@ -62,6 +62,11 @@ export function createChannelLine(deps: LineDeps): ChannelLine {
     },
     ended: async () => (await working) ?? undefined,
   };
+}
+
+/** Nobody is put off for longer than the longest pause: somebody wrote that, or a clock was wrong. */
+function isPutOff({ dueAt }: NotifyChannel, now: UnixMs): boolean {
+  return dueAt !== null && dueAt > now && dueAt <= now + BACKOFF.longestMs;
 }
 
 const NOT_SENT = 'notifications of a channel could not be sent or recorded; the next round tries again';

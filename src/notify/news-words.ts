@@ -11,7 +11,7 @@ export type Words = { title: string; body: string };
 const URGENT: ReadonlySet<string> = new Set<AlarmKind>([
   ...(['blind', 'halted', 'payment-denied', 'balance-differs', 'address-blacklisted'] as const),
   ...(['address-damaged', 'address-not-vouched', 'address-change-pending', 'schema-changed'] as const),
-  ...(['row-changed', 'rows-missing', 'audit-broken', 'secret-damaged'] as const),
+  ...(['row-changed', 'rows-missing', 'audit-broken', 'watch-stalled', 'secret-damaged'] as const),
 ]);
 
 export function isUrgentAlarm(kind: string): boolean {

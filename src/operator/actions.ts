@@ -77,6 +77,7 @@ export const ACTIONS = {
   showTransfers: { role: 'viewer' },
   exportTransfers: { role: 'viewer' },
   resolveTransfers: { role: 'operator', records: ['transfer.resolved'] },
+  refundTransfer: { role: 'operator', records: ['transfer.refunded'] },
 
   sumCauses: { role: 'viewer' },
 

@@ -28,9 +28,9 @@ export function formatHint({ command, args = [], input = {} }: Hint): string {
   return ['quittance', command, ...args, ...options].join(' ');
 }
 
-/** A reason is a sentence, which a shell would take apart. */
+/** A reason or a note is a sentence, which a shell would take apart. */
 function quoted(field: string, value: string): string {
-  return field === 'reason' ? `"${value}"` : value;
+  return field === 'reason' || field === 'note' ? `"${value}"` : value;
 }
 
 /**

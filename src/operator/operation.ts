@@ -1,6 +1,7 @@
 import type { GeneralAnswer } from '../domain/lookup/lookup.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
+import type { AddressGuard } from '../payments/manifest/address-guard.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { KeySettings } from '../runtime/open-key-ring.ts';
 import type { Static, TSchema } from '../runtime/type.ts';
@@ -28,7 +29,15 @@ export type OperationDeps = {
   networks: readonly Network[];
   /** Loads what asks nodes, which most do without. */
   nodes(): Promise<NodeAccess>;
+  /** Which addresses are signed. */
+  addressGuard: Vouching;
 };
+
+/** What the address manifest in force says. */
+export type Vouching = Pick<AddressGuard, 'vouchesFor' | 'isGuarded'>;
+
+/** For commands: what they add does not wait, and no list of theirs says what is signed. */
+export const NO_MANIFEST: Vouching = { vouchesFor: () => false, isGuarded: () => false };
 
 export type NodeAccess = {
   /** Error: `SANDBOX_NOT_RUNNING`. */

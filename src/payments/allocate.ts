@@ -1,5 +1,6 @@
 import { amountAlone, codeWords, countCodeWords, type WordRange } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
+import { payableRange } from '../domain/policy.ts';
 import type { Sql } from '../store/db/database.ts';
 import {
   advanceHint,
@@ -10,13 +11,13 @@ import {
   type Place,
 } from '../store/ledger/allocation.ts';
 import { insertInvoices, type NewInvoice, type Rule } from '../store/ledger/invoice-creation.ts';
-import { type Offer, type Places, rangeOf } from './places.ts';
+import type { Offer, Places } from './places.ts';
 import { offer, type SharedInserts, WORDS_EACH } from './share-inserts.ts';
 
 type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
 
-/** A range is looked at in parts of so many micro-USDT, 900 words, because the widest ones have 90,000. */
-const PART_MICRO = 10_000n;
+/** A range is looked at in parts of so many units of the tail, 900 words, because the widest ones have 90,000. */
+const PART_UNITS = 10_000n;
 
 /** Addresses among which requests for one amount at once may have to spread. */
 const MAX_SPREAD = 256;
@@ -65,12 +66,13 @@ type Found = { kind: 'free'; offers: Offer[] } | { kind: 'lost' } | { kind: 'exh
 
 async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Found> {
   const { db, randomBelow } = deps;
-  const range = rangeOf(rule, invoice.requestedMicro);
-  const reserved = await countReservedByPart(db, rule.projectId, range, PART_MICRO);
+  const range = payableRange(rule, invoice.requestedMicro);
+  const { projectId, policy } = rule;
+  const reserved = await countReservedByPart(db, projectId, policy, range, PART_UNITS * range.unitMicro);
   if (reserved === null) return { kind: 'exhausted' };
   const part = drawPart(range, reserved.reserved, randomBelow);
   if (part === null) {
-    await advanceHint(db, rule.projectId, 'tail', range, countCodeWords(range));
+    await advanceHint(db, projectId, policy, range, countCodeWords(range));
     return { kind: 'lost' };
   }
   const { place } = reserved;
@@ -84,10 +86,11 @@ async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<F
 
 /** A part of the range in which a word is free, drawn by how many are; `null` if there is none. */
 function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n: number) => number): WordRange | null {
+  const partMicro = PART_UNITS * range.unitMicro;
   const parts = reserved.map((count, index) => {
-    const fromMicro = range.fromMicro + BigInt(index) * PART_MICRO;
-    const endMicro = fromMicro + PART_MICRO;
-    const part = { fromMicro, belowMicro: endMicro < range.belowMicro ? endMicro : range.belowMicro };
+    const fromMicro = range.fromMicro + BigInt(index) * partMicro;
+    const endMicro = fromMicro + partMicro;
+    const part = { ...range, fromMicro, belowMicro: endMicro < range.belowMicro ? endMicro : range.belowMicro };
     return { part, free: Math.max(0, Number(countCodeWords(part) - count)) };
   });
   const total = parts.reduce((sum, { free }) => sum + free, 0);

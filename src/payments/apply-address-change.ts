@@ -7,6 +7,7 @@ import {
   type RecordedAction,
   type RecordedActor,
 } from '../store/access/audit-log.ts';
+import { BY_ITSELF } from '../store/access/service-actor.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
 import {
@@ -21,7 +22,6 @@ import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
 import { lockProject } from '../store/ledger/projects.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../tron/address.ts';
 import { raiseFailedChange, settleChangeAlarm } from './address-change-alarm.ts';
-import { BY_ITSELF } from './service-actor.ts';
 
 /** `contracts`: of USDT, which no wallet has. */
 export type ApplyDeps = {

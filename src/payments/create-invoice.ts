@@ -1,4 +1,5 @@
 import { formatCheckoutToken } from '../domain/checkout-token.ts';
+import { AppError } from '../domain/errors.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import { judgeRepeat, type Repeated } from '../domain/idempotency.ts';
 import { uuidV7 } from '../domain/ids.ts';
@@ -55,10 +56,11 @@ const MAX_ROUNDS = 50;
 
 /**
  * Creates an invoice, or answers what already holds its idempotency key or external id. The insert is one statement:
- * idempotency record, reservation and invoice are one row. Nothing is used up by a refused request.
+ * idempotency record, reservation and invoice are one row. Nothing is used up by a refused request. Error: `ADDRESS_NOT_VOUCHED`.
  */
 export async function createInvoice(deps: CreateDeps, input: CreateInput): Promise<Created> {
   const now = deps.now();
+  refuseUnvouched(deps, input);
   const invoice: NewInvoice = {
     id: uuidV7(now, deps.random(10)),
     keyId: input.keyId,
@@ -81,6 +83,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     if (earlier.kind !== 'new') return earlier;
     const { key } = earlier;
     if (key.archivedAt !== null) return { kind: 'project-archived' };
+    refuseUnvouched(deps, key);
     const allocated = await allocateNext(placing, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
@@ -91,6 +94,12 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
       return { kind: 'amount-unavailable', policy: key.policy, addressesInUse };
     }
   }
+}
+
+/** Nothing is made under a rule that nobody signed. Error: `ADDRESS_NOT_VOUCHED`. */
+function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
+  const reason = db.refuseRule(rule);
+  if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
 }
 
 type KeyNotValid = Extract<Created, { kind: 'key-not-valid' }>;

@@ -27,12 +27,15 @@ type Derived =
   /** Nothing was added: after a restore a key yields addresses only as time passes. */
   | { kind: 'too-soon' }
   | { kind: 'key-of-another-project' }
+  /** Nothing was added: the key would add others than `only`. */
+  | { kind: 'others-come-next' }
   /** Nothing was added by itself: others have done it, or the key may yield no more so, or is not in use any more. */
   | { kind: 'not-wanted' };
 
 /**
  * `isFresh`: the operator knows that no address of the key was ever used here, also not in data that a restore lost. `autoDeriveLimit`: the
- * limit of a new key. `isStillWanted`: automatic derivation asks it when no other process can add addresses to the project any more.
+ * limit of a new key. `only`: no others are added.
+ * `isStillWanted`: automatic derivation asks it when no other process can add addresses to the project any more.
  */
 type Wanted = {
   projectId: string;
@@ -41,6 +44,7 @@ type Wanted = {
   policy: Policy | null;
   isFresh?: boolean;
   autoDeriveLimit?: number;
+  only?: readonly string[] | null;
   isStillWanted?(tx: Sql, project: Project): Promise<boolean>;
 };
 
@@ -62,6 +66,8 @@ export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<D
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
     const next = await findNextAddresses(deps, wanted);
     if (next.kind !== 'found') return next;
+    const { only } = wanted;
+    if (only && next.free.map(({ address }) => address).join() !== only.join()) return { kind: 'others-come-next' };
     const outcome = await add(deps, wanted, next);
     if (outcome !== 'overtaken') return outcome;
   }

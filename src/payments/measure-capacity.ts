@@ -1,7 +1,6 @@
-import { countPayable } from '../domain/address-need.ts';
 import { byUrgency, DAY_MS, type Forecast, forecastCapacity } from '../domain/capacity.ts';
-import { wordRange } from '../domain/code-word.ts';
 import type { MicroUsdt } from '../domain/money.ts';
+import { countPayable, payableRange } from '../domain/policy.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Sql } from '../store/db/database.ts';
 import {
@@ -86,7 +85,7 @@ function clamp(value: number, least: number, most: number): number {
 }
 
 /** How wide the range of payable amounts of one request is, in micro-USDT. */
-export function widthOf({ policy, maxSurchargeMicro }: CapacityProject): bigint {
+function widthOf({ policy, maxSurchargeMicro }: CapacityProject): bigint {
   return policy === 'exact' ? 1n : maxSurchargeMicro;
 }
 
@@ -97,7 +96,7 @@ async function measureAmounts(
   now: UnixMs,
 ): Promise<AmountCapacity[]> {
   const { id, policy } = project;
-  const entries = uses.map((use) => ({ use, range: wordRange(use.requestedMicro, widthOf(project)) }));
+  const entries = uses.map((use) => ({ use, range: payableRange(project, use.requestedMicro) }));
   const ranges = entries.map(({ range }) => range);
   const counts = await countReserved(db, id, policy, ranges);
   // All were counted from the same time on.

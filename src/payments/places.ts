@@ -1,5 +1,5 @@
-import { amountAlone, type WordRange, wordRange } from '../domain/code-word.ts';
 import type { MicroUsdt } from '../domain/money.ts';
+import { payableRange } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Sql } from '../store/db/database.ts';
@@ -54,12 +54,7 @@ export function createPlaces({ db, now }: { db: Sql; now(): UnixMs }): Places {
   };
 }
 
-/** The amounts that an invoice can get: of a `tail` project from the requested one to the surcharge limit, of an `exact` one that alone. */
-export function rangeOf({ policy, maxSurchargeMicro }: Rule, requestedMicro: MicroUsdt): WordRange {
-  return policy === 'exact' ? amountAlone(requestedMicro) : wordRange(requestedMicro, maxSurchargeMicro);
-}
-
 function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
-  const { fromMicro, belowMicro } = rangeOf(rule, requestedMicro);
+  const { fromMicro, belowMicro } = payableRange(rule, requestedMicro);
   return `${rule.projectId} ${rule.policy} ${fromMicro} ${belowMicro}`;
 }

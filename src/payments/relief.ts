@@ -1,16 +1,15 @@
 import { LOW_PERCENT } from '../domain/capacity.ts';
-import { countCodeWords, wordRange } from '../domain/code-word.ts';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
-import type { Policy } from '../domain/policy.ts';
+import { countPayable, type Policy, payableRange } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Logger } from '../runtime/log.ts';
+import { BY_ITSELF } from '../store/access/service-actor.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { listAccountKeys } from '../store/ledger/account-keys.ts';
 import { countReserved } from '../store/ledger/capacity.ts';
 import { deriveNextAddresses } from './derive-addresses.ts';
-import { BY_ITSELF } from './service-actor.ts';
 
 /** The payable amounts that a project has for invoices of one amount. */
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
@@ -27,8 +26,8 @@ export type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): U
 /** For every four addresses in use, one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
-/** Invoices of one amount that a process creates before its first look: 45, a twentieth of what an address can take, with the default surcharge. */
-const MICRO_PER_FIRST_LOOK = 222n;
+/** Of what an address can take, so much is created of one amount before a process looks for the first time: 45 of 900. */
+const FIRST_LOOK_SHARE = 20n;
 /** How long it is remembered that nothing can be derived for a project. */
 const BARE_MS = 1000;
 const MAX_REMEMBERED = 10_000;
@@ -78,21 +77,20 @@ function nameOf({ projectId, requestedMicro }: AmountPool): string {
 }
 
 /** How many payable amounts an address has for the amount. */
-function wordsOf({ policy, maxSurchargeMicro, requestedMicro }: AmountPool): bigint {
-  return policy === 'exact' ? 1n : countCodeWords(wordRange(requestedMicro, maxSurchargeMicro));
+function wordsOf(pool: AmountPool): bigint {
+  return countPayable(pool.policy, payableRange(pool, pool.requestedMicro));
 }
 
-function firstLook({ policy, maxSurchargeMicro }: AmountPool): number {
-  return policy === 'exact' ? 2 : Math.max(2, Number(maxSurchargeMicro / MICRO_PER_FIRST_LOOK));
+function firstLook(pool: AmountPool): number {
+  return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
 }
 
 type Pool = { addresses: bigint; total: bigint; free: bigint };
 
 async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
   const { projectId, policy, requestedMicro } = pool;
-  const range = wordRange(requestedMicro, policy === 'exact' ? 1n : pool.maxSurchargeMicro);
   const [{ addresses, reserved } = { addresses: 0n, reserved: 0n }] = await countReserved(db, projectId, policy, [
-    range,
+    payableRange(pool, requestedMicro),
   ]);
   const total = addresses * wordsOf(pool);
   return { addresses, total, free: total > reserved ? total - reserved : 0n };

@@ -7,8 +7,12 @@ import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
 
-/** Rows of a table without a seal that each have an alarm; those after them share one. */
+/** Rows of a table without a seal that are met first in a minute, and each have an alarm; those after them share one, so that many hide none that comes later. */
 const MAX_NAMED = 20;
+const NAMED_MS = 60_000;
+/** Of each table, whether each of them has its own. */
+const MAX_MET = 10_000;
+type Naming = { at: UnixMs; count: number; ids: Map<string, boolean> };
 
 /**
  * Raises the alarm `row-changed` for what a statement met: for each row that was changed. Rows without a seal have one for all of a table in
@@ -23,12 +27,20 @@ export function createSealNotifier(deps: {
   networks: readonly Network[];
 }): (problem: SealProblem) => void {
   const seldom = createSeldom(deps.now);
-  const named = new Map<string, Set<string>>();
+  const tables = new Map<string, Naming>();
   const isNamed = ({ table, id, kind }: SealProblem) => {
     if (kind !== 'unsealed') return true;
-    const ids = named.get(table) ?? new Set();
-    if (deps.mode === 'require' && ids.size < MAX_NAMED) named.set(table, ids.add(id));
-    return ids.has(id);
+    if (deps.mode === 'warn') return false;
+    const naming = tables.get(table) ?? { at: deps.now(), count: 0, ids: new Map<string, boolean>() };
+    tables.set(table, naming);
+    const before = naming.ids.get(id);
+    if (before !== undefined) return before;
+    // A clock that was put back does not put this off.
+    if (Math.abs(deps.now() - naming.at) >= NAMED_MS) Object.assign(naming, { at: deps.now(), count: 0 });
+    naming.count += 1;
+    if (naming.ids.size >= MAX_MET) naming.ids.clear();
+    naming.ids.set(id, naming.count <= MAX_NAMED);
+    return naming.count <= MAX_NAMED;
   };
   return (problem) => {
     const subject = isNamed(problem) ? `${problem.table} ${problem.id}`.slice(0, 200) : problem.table;

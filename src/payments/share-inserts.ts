@@ -1,12 +1,13 @@
 import { drawCodeWords } from '../domain/code-word.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
+import { payableRange } from '../domain/policy.ts';
 import { type Ask, coalesce } from '../runtime/coalesce.ts';
 import type { Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
 import type { Place } from '../store/ledger/allocation.ts';
 import { insertInvoices, type NewInvoice, type PlacedInvoice, type Rule } from '../store/ledger/invoice-creation.ts';
-import { type Offer, type Places, rangeOf } from './places.ts';
+import type { Offer, Places } from './places.ts';
 
 type Wanted = { invoice: NewInvoice; rule: Rule };
 
@@ -59,7 +60,7 @@ async function placeAll(
     if (taken === null) placed.push(null);
     else if ('words' in taken) placed.push(offer(invoice, rule, taken));
     else {
-      const name = `${rule.projectId} ${invoice.requestedMicro} ${rule.maxSurchargeMicro}`;
+      const name = `${rule.projectId} ${rule.policy} ${invoice.requestedMicro} ${rule.maxSurchargeMicro}`;
       const rest = drawn.get(name) ?? draw(invoice, rule, wanted.length, randomBelow);
       drawn.set(name, rest);
       const words = rest.splice(0, WORDS_EACH);
@@ -71,7 +72,7 @@ async function placeAll(
 
 function draw({ requestedMicro }: NewInvoice, rule: Rule, equals: number, randomBelow: (n: number) => number) {
   if (rule.policy === 'exact') return [requestedMicro];
-  return drawCodeWords(rangeOf(rule, requestedMicro), WORDS_EACH * equals, randomBelow);
+  return drawCodeWords(payableRange(rule, requestedMicro), WORDS_EACH * equals, randomBelow);
 }
 
 export function offer(

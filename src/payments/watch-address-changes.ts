@@ -6,7 +6,7 @@ import { findAddressChange, findDueChanges, listWaitingOfNetwork } from '../stor
 import type { AccountHex } from '../tron/address.ts';
 import { describeChange, PENDING, settleChangeAlarm } from './address-change-alarm.ts';
 import { applyAddressChange } from './apply-address-change.ts';
-import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading, whileLeading } from './watching.ts';
 
 export type AddressChangeWatchDeps = Leading & {
   random(bytes: number): Uint8Array;
@@ -30,7 +30,7 @@ export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
     await keepAlarm(deps, logged);
     if (failures.length > 0) throw failures[0];
   };
-  return loopWhileLeading(
+  return guardWhileLeading(
     options,
     { name: 'address changes', pauseMs: PAUSE_MS, onFollower: () => logged.clear() },
     look,

@@ -6,10 +6,11 @@ import type { Database, Sql } from '../store/db/database.ts';
 import { pendingMigrations } from '../store/db/migrate.ts';
 import { findSchemaChanges, nameChange, type SchemaChange, waitBriefly } from '../store/db/schema-changes.ts';
 import { findDamagedAddresses } from '../store/ledger/addresses.ts';
+import { examineDecisions } from '../store/ledger/decisions.ts';
 import { accountToAddress } from '../tron/address.ts';
 import { closeOthers } from './close-alarms.ts';
 import { notifyDamagedAddress } from './notify-damaged-address.ts';
-import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
+import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
 /** Half of the minute within which what is wrong is found. One look takes about 0.1 s. */
 const CHECK_MS = 30_000;
@@ -18,7 +19,7 @@ const MAX_ALARMS = 20;
 const MAX_SHOWN = 700;
 
 /**
- * Compares the schema with the one of this release, and each address of a network with its account: at once, and then every 30 s,
+ * Compares the schema with the one of this release, and each address of a network with its account, and examines what operators decided: at once, and then every 30 s,
  * while this process is the leader. Never ends by itself.
  */
 export function startGuaranteeWatch(options: Leading): Loop {
@@ -29,14 +30,14 @@ export function startGuaranteeWatch(options: Leading): Loop {
     const at = now();
     // A clock that was put back does not put this off.
     if (lookedAt !== null && at >= lookedAt && at - lookedAt < CHECK_MS) return;
-    await checkSchema({ ...options, db });
-    await checkAddresses({ ...options, db });
+    const own = { ...options, db };
+    await takeEach([() => checkSchema(own), () => checkAddresses(own), () => examineDecisions(db)]);
     lookedAt = at;
   };
   const onFollower = () => {
     lookedAt = null;
   };
-  return loopWhileLeading(options, { name: 'guarantees', onFollower }, look);
+  return guardWhileLeading(options, { name: 'guarantees', onFollower }, look);
 }
 
 async function checkSchema({ db, network, log }: Leading): Promise<void> {

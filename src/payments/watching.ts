@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
+import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import { type ChainCursor, checkLease, lockCursor } from '../store/chain/cursor.ts';
 import type { Lease } from '../store/chain/leases.ts';
 import type { Database, Sql } from '../store/db/database.ts';
@@ -88,6 +90,58 @@ export function loopWhileLeading(
       return pauseMs;
     },
   });
+}
+
+/** A look that fails, or waits, for so many of these is an alarm. */
+const STALL_TICK_MS = 10_000;
+const STALL_TICKS = 6;
+
+/**
+ * As `loopWhileLeading`, for a watch that guarantees rely on: while it finishes no look for a minute, there is the alarm `watch-stalled`. Time is
+ * counted in ticks of this process, so that one that was paused does not take it for a minute.
+ */
+export function guardWhileLeading(
+  options: Leading,
+  how: { name: string; pauseMs?: number; onFollower?: () => void; stallTickMs?: number },
+  work: (shouldEnd: () => boolean) => Promise<void>,
+): Loop {
+  const { db, network, log, isLeader } = options;
+  const { name, stallTickMs = STALL_TICK_MS } = how;
+  const about = ['watch-stalled', name] as const;
+  let ticks = 0;
+  // A former process may have left one.
+  let mayBeOpen = true;
+  const loop = loopWhileLeading(options, how, async (shouldEnd) => {
+    await work(shouldEnd);
+    ticks = 0;
+    if (!mayBeOpen) return;
+    mayBeOpen = false;
+    if ((await resolveAlarms(db, network, ...about)) > 0)
+      log.info({ alarm: about[0], subject: name }, 'the alarm is over');
+  });
+  const clock = startLoop({
+    name: `time of ${name} of ${network}`,
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async () => {
+      ticks = isLeader() ? ticks + 1 : 0;
+      if (ticks > STALL_TICKS) {
+        mayBeOpen = true;
+        const detail = `the watch "${name}" has finished no look for a minute, so what it would find is not found: see in the log why. Somebody may have written to the database what it fails at. See "watch-stalled" in docs/chain-truth.md`;
+        const alarm = { id: randomUUID(), kind: about[0], subject: name, detail };
+        if (await raiseAlarm(db, network, alarm)) log.error({ alarm: alarm.kind, subject: name }, detail);
+      }
+      return stallTickMs;
+    },
+  });
+  return { stop: async () => void (await Promise.all([loop.stop(), clock.stop()])) };
+}
+
+/** Takes each step of a look, though one before it failed; then throws the first failure. */
+export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error));
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Throws `CHAIN_CONTRADICTION` unless the blocks follow `parent` and each other without a gap. */

@@ -31,8 +31,8 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
   let db: Database;
   const toldBy = { db: () => db, log, now: () => unixMs(clock.now()) };
   const addressGuard = createAddressGuard(config.addressManifest ?? null, createUnvouchedNotifier(toldBy));
-  const { refuse, passesOver } = addressGuard;
-  const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse, passesOver };
+  const { refuse, refuseRule, passesOver } = addressGuard;
+  const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse, refuseRule, passesOver };
   const { rowMacs = 'off', networks } = config;
   const judgeOf = (mode: 'warn' | 'require') => {
     return { mode, onProblem: createSealNotifier({ ...toldBy, mode, networks: Object.keys(networks) as Network[] }) };

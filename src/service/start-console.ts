@@ -56,6 +56,7 @@ export async function startConsole(
   const deps: AdminDeps = {
     ...{ db, now, random, note, log, networks, config: settings.config, consoleUrl },
     nodes: async () => nodes,
+    addressGuard: context.addressGuard,
   };
   try {
     registerAdmin(app, deps);

@@ -3,10 +3,10 @@ import { startWatcher } from '../chain/follow/watcher.ts';
 import { startReconciler } from '../chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
-import { isLocalNetwork } from '../domain/network.ts';
-import { openHeadMark } from '../payments/audit/head-mark.ts';
+import { isLocalNetwork, type Network } from '../domain/network.ts';
 import { startLogWatch } from '../payments/audit/watch-log.ts';
 import { startInventoryWatch } from '../payments/inventory/watch-inventory.ts';
+import { type OutsideMark, openOutsideMark } from '../payments/outside-mark.ts';
 import { startAddressChangeWatch } from '../payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../payments/watch-guarantees.ts';
@@ -19,7 +19,11 @@ import { startBackups } from './start-backups.ts';
  * release, of the rows with their inventory; the walk through the audit log; what waits for its time; and backups.
  */
 export async function startWatchers(context: Context): Promise<{ stop(): Promise<void> }[]> {
-  const headMark = await openHeadMark(context.config.dataDir);
+  const { dataDir } = context.config;
+  const headMark = await openOutsideMark(dataDir, 'audit-head.json');
+  const marks = new Map<Network, OutsideMark | null>();
+  for (const { network } of context.pools)
+    marks.set(network, await openOutsideMark(dataDir, `inventory-head-${network}.json`));
   return context.pools.map(({ network, pool, usdt, agreement }, index) => {
     const watcher = startWatcher({
       ...context,
@@ -37,7 +41,12 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
     const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
     const changes = startAddressChangeWatch({ ...context, network, usdt, isLeader: watcher.isLeader });
-    const inventory = startInventoryWatch({ ...context, network, isLeader: watcher.isLeader });
+    const inventory = startInventoryWatch({
+      ...context,
+      network,
+      mark: marks.get(network) ?? null,
+      isLeader: watcher.isLeader,
+    });
     const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
     // Whoever follows the first network, so one process at a time.
     const backups = index === 0 ? startBackups(context, { network, isLeader: watcher.isLeader }) : [];

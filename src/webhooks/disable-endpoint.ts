@@ -3,6 +3,8 @@ import { eventBody } from '../domain/event.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { pooledRandom } from '../runtime/random.ts';
+import { insertOperatorActions } from '../store/access/audit-log.ts';
+import { BY_ITSELF } from '../store/access/service-actor.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { countUndelivered, type FailingEndpoint } from '../store/outbox/endpoint-health.ts';
@@ -32,5 +34,13 @@ export async function disableEndpoint(
   await insertEvents(tx, network, [event], now);
   const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events wait for it: repair it, then "quittance webhook enable ${endpointId}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: 'webhook-disabled', subject: endpointId, detail });
+  const action = {
+    projectId,
+    action: 'webhook.disabled',
+    subject: endpointId,
+    detail: { reason },
+    actedAt: now,
+  } as const;
+  await insertOperatorActions(tx, [{ ...BY_ITSELF, ...action }]);
   return true;
 }

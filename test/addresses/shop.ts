@@ -3,6 +3,7 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Actor } from '../../src/operator/actor.ts';
 import { type Added, addAddresses } from '../../src/operator/addresses/add-addresses.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
+import { NO_MANIFEST } from '../../src/operator/operation.ts';
 import { personActor } from '../../src/operator/people/session.ts';
 import { insertAdminKey } from '../../src/store/access/admin-keys.ts';
 import { findPerson } from '../../src/store/access/people.ts';
@@ -58,7 +59,7 @@ export async function openShop({ addressCount = 1, ...options }: { addressCount?
       return { ...ANN, kind: 'admin', name: 'cron', id, origin: '198.51.100.4' };
     },
     add: (actor: Actor, addresses: readonly string[], more: Partial<typeof operating> = {}, projectId?: string) =>
-      addAddresses({ ...operating, withNodes: null, ...more }, actor, {
+      addAddresses({ ...operating, addressGuard: NO_MANIFEST, withNodes: null, ...more }, actor, {
         ...{ projectId: projectId ?? project.projectId, policy: undefined, isFresh: false },
         entries: addresses.map((text, index) => ({ text, place: `line ${index + 1}` })),
       }),

@@ -6,7 +6,7 @@ import ts from 'typescript';
 export const OLDEST = { chrome: 80, safari: 13, safari_ios: 13 } as const;
 
 /** Names of ours, and of wallets, that some newer interface of browsers has as well. */
-const OURS = new Set(['until', 'type']);
+const OURS = new Set(['until', 'type', 'provider']);
 
 /**
  * What a script uses and the oldest browsers lack, each by its name: syntax, members of the language and of the browser, and options of

@@ -3,8 +3,10 @@ import { PNG } from 'pngjs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   type CheckoutTest,
+  finalise,
   newInvoice,
   openPage,
+  payInto,
   START_TIMEOUT_MS,
   selectionOf,
   startCheckoutTest,
@@ -45,6 +47,30 @@ test.each(['amount', 'address'] as const)(
     await close();
   },
 );
+
+test('who taps the QR code has copied the address', async () => {
+  const { page, problems, close } = await openPage(checkout.browser, invoice.url, { permissions });
+  await page.locator('.qr').click();
+  await page.locator('#said', { hasText: `Copied: ${invoice.address}` }).waitFor();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(invoice.address);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('the receipt copies its transaction', async () => {
+  const { service, browser } = checkout;
+  const paid = await newInvoice(service);
+  await payInto(service, paid);
+  await finalise(service, paid);
+  const { page, problems, close } = await openPage(browser, `${paid.url}/receipt`, { permissions });
+  await page.getByRole('button', { name: 'Copy: Transaction' }).click();
+  const txId = await textOf(page, '#transaction');
+  expect(txId).toMatch(/^[0-9a-f]{64}$/);
+  await page.locator('#said', { hasText: `Copied: ${txId}` }).waitFor();
+  expect(await page.evaluate('navigator.clipboard.readText()')).toBe(txId);
+  expect(problems).toEqual([]);
+  await close();
+});
 
 test.each(['amount', 'address'] as const)(
   'without the clipboard API, as on plain HTTP, the %s is copied exactly too',

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Language } from '../../src/checkout/words/languages.ts';
+import { LANGUAGES, type Language } from '../../src/checkout/words/languages.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { checkoutPage, type PageState } from '../support/checkout-page.ts';
@@ -67,6 +67,21 @@ test('the first view of a phone has the deadline, the amount, the address, the c
   await close();
 });
 
+test('where there is a wallet its button comes before all else that is to be paid; where there is none it takes no place', async () => {
+  const { page, close } = await openTab(browser, pages.add(usual()), { viewport: PHONE });
+  const topOf = async (selector: string) => (await boxOf(page, selector)).top;
+  const without = await topOf('.sum');
+  await page.evaluate(`window.tronLink = { request() {} }; dispatchEvent(new Event('tronLink#initialized'))`);
+  const button = await boxOf(page, '.wallet button');
+  expect(button.top).toBeGreaterThan(await topOf('#when'));
+  expect(button.bottom).toBeLessThanOrEqual(220);
+  expect(await topOf('.sum')).toBeGreaterThan(without);
+  for (const selector of ['#amount', '#address', '.qr']) expect(await topOf(selector)).toBeGreaterThan(button.bottom);
+  await page.evaluate(`delete window.tronLink; dispatchEvent(new Event('tronLink#initialized'))`);
+  expect(await topOf('.sum')).toBe(without);
+  await close();
+});
+
 test.each(['waiting', 'expired'] as const)('%s fits a laptop without scrolling, in two columns', async (state) => {
   const { page, close } = await openTab(browser, pages.add(usual(state)), { viewport: LAPTOP });
   expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);
@@ -112,5 +127,37 @@ test('on paper the deadline has its date and its zone, and no minutes that grow 
     '2026-09-01 12:30 UTC',
   );
   expect(await page.locator('main').innerText()).not.toMatch(/min(utes)? left/);
+  await close();
+});
+
+test('on paper without JavaScript the time is what the page says, and a wallet is not printed', async () => {
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: PHONE });
+  const page = await context.newPage();
+  for (const state of ['waiting', 'expired'] as const) {
+    await page.goto(pages.add(usual(state)));
+    await page.emulateMedia({ media: 'print' });
+    const content: string = await page.evaluate(
+      `getComputedStyle(document.querySelector('#when time'), '::after').content`,
+    );
+    // Of a time that has its date already nothing stands behind it.
+    if (state === 'waiting') expect(content).toContain('2026-09-01 12:30 UTC');
+    else expect(['none', 'normal']).toContain(content);
+  }
+  await context.close();
+  const opened = await openTab(browser, pages.add(usual()), { viewport: PHONE });
+  await opened.page.evaluate(`window.tronLink = { request() {} }; dispatchEvent(new Event('tronLink#initialized'))`);
+  expect(await opened.page.locator('.wallet').isVisible()).toBe(true);
+  await opened.page.emulateMedia({ media: 'print' });
+  expect(await opened.page.locator('.wallet').isVisible()).toBe(false);
+  await opened.close();
+});
+
+test.each(LANGUAGES)('in $code each copy button stands beside its heading on a phone', async ({ code }) => {
+  const { page, close } = await openTab(browser, pages.add(usual('waiting', code)), { viewport: PHONE });
+  for (const section of ['.sum', '.to']) {
+    const [heading, button] = [await boxOf(page, `${section} h2`), await boxOf(page, `${section} [data-copy]`)];
+    expect(button.top, section).toBeLessThan(heading.bottom);
+    expect(heading.top, section).toBeLessThan(button.bottom);
+  }
   await close();
 });

@@ -149,6 +149,22 @@ test.each<[Scenario, LookupAnswer['code']]>([
   await expectAnswer(invoice, transaction, { code });
 });
 
+test.each<[Scenario, payable: string, decimals: number]>([
+  ['rounded-3', '25.002647', 3],
+  ['rounded-4', '25.002687', 4],
+])('an amount that an exchange cut off is told as cut off: %s', async (scenario, amount, decimals) => {
+  const { service } = checkout;
+  const shop = await exactShop();
+  const { body } = await createInvoice(service, { apiKey: shop.apiKey, body: { amount } });
+  const payable = { address: shop.addresses[0] ?? '', amountMicro: BigInt(amount.replace('.', '')) };
+  const invoice = { ...body, id: body.invoiceId, ...payable, amount };
+  const transaction = await pay(service, invoice, scenario);
+  service.devnet.mine();
+  await untilHeadIsExamined(service);
+  expect((await ask(invoice, transaction)).body.likely).toEqual({ kind: 'truncated', decimals });
+  await expectAnswer(invoice, transaction, { code: 'short' });
+});
+
 test('a payment from before the invoice, and one that our books do not have', async () => {
   const { service } = checkout;
   const shop = await exactShop();

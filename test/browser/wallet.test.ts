@@ -17,7 +17,7 @@ import {
   type TestInvoice,
   untilHeading,
 } from './checkout.ts';
-import { askAt, fundWallet, openPageWithWallet } from './wallet.ts';
+import { askAt, fundWallet, openPageWithWallet, WALLET_KINDS } from './wallet.ts';
 
 let checkout: CheckoutTest;
 beforeAll(async () => {
@@ -27,6 +27,10 @@ afterAll(() => checkout.stop());
 
 const SENT = 'Sent. Do not send again. This page shows the payment as soon as the network has it.';
 const REFUSED = 'The wallet did not send it. Nothing was paid.';
+const DECLINED = 'You did not confirm it in the wallet. Nothing was paid.';
+const POOR = 'The wallet holds too little USDT for this amount. Nothing was sent.';
+const WITHOUT_FEE =
+  'The wallet has too little TRX for the network fee: the transfer would fail and the fee would be lost. Nothing was sent.';
 const WAIT = 'Confirm the transfer in your wallet.';
 const UNKNOWN = 'We do not know whether the wallet sent it. Check your wallet’s history before you try again.';
 
@@ -75,7 +79,19 @@ function transferOf({ address, amountMicro }: TestInvoice) {
   return [{ type: 'TriggerSmartContract', parameter: { value } }];
 }
 
-test.each(['tronLink', 'tronWeb'] as const)(
+/** How each kind is asked to let the page in. */
+const METHODS: Partial<Record<(typeof WALLET_KINDS)[number], string>> = {
+  tronLink: 'tron_requestAccounts',
+  okx: 'tron_requestAccounts',
+  trust: 'tron_requestAccounts',
+  bybit: 'tron_requestAccounts',
+  binance: 'getAccount',
+  tron: 'eth_requestAccounts',
+  announced: 'eth_requestAccounts',
+};
+const methodsOf = (kind: (typeof WALLET_KINDS)[number]) => [METHODS[kind] ?? []].flat();
+
+test.each(WALLET_KINDS)(
   'a wallet (%s) is asked for one transfer of exactly the amount and for nothing else, and the page turns to found and paid',
   async (kind) => {
     const { service } = checkout;
@@ -83,10 +99,12 @@ test.each(['tronLink', 'tronWeb'] as const)(
     await payButton(page).dblclick();
     await untilSaid(page, SENT);
     expect(await payButton(page).isDisabled()).toBe(true);
-    expect(wallet.requested).toEqual(kind === 'tronLink' ? ['tron_requestAccounts'] : []);
+    expect(wallet.requested).toEqual(methodsOf(kind));
     expect(wallet.asked).toEqual([
       'wallet/getblockbynum',
       'wallet/triggerconstantcontract',
+      'wallet/getaccountresource',
+      'wallet/getaccount',
       'wallet/triggersmartcontract',
       'wallet/broadcasttransaction',
     ]);
@@ -106,37 +124,93 @@ test.each(['tronLink', 'tronWeb'] as const)(
   },
 );
 
-test('who refuses to let the page in, or to sign, has paid nothing, and can try again', async () => {
-  const answers = { letIn: false, confirm: false };
-  const { page, wallet, close } = await openWithWallet({
-    kind: 'tronLink',
-    letIn: () => answers.letIn,
-    confirm: () => answers.confirm,
+test.each(WALLET_KINDS)(
+  'who refuses to let the page in, or to sign, in a wallet (%s), has paid nothing, and can try again',
+  async (kind) => {
+    const answers = { letIn: false, confirm: false };
+    const { page, wallet, close } = await openWithWallet({
+      kind,
+      letIn: () => answers.letIn,
+      confirm: () => answers.confirm,
+    });
+    const asks = methodsOf(kind);
+    if (asks.length > 0) {
+      await payButton(page).click();
+      await untilSaid(page, DECLINED);
+      expect(wallet.asked).toEqual([]);
+    }
+    answers.letIn = true;
+    await payButton(page).click();
+    await untilSaid(page, DECLINED);
+    await eventually(
+      () => wallet.toSign,
+      (toSign) => toSign.length === 1,
+    );
+    await untilSaid(page, DECLINED);
+    expect(wallet.asked).not.toContain('wallet/broadcasttransaction');
+    answers.confirm = true;
+    await payButton(page).click();
+    await untilSaid(page, SENT);
+    // Once let in, the page does not ask for it again; Binance's wallet is asked whose it is.
+    expect(wallet.requested).toHaveLength(kind === 'binance' ? 3 : asks.length * 2);
+    await close();
+  },
+);
+
+test('a wallet that fails where its owner is asked has not been refused by its owner', async () => {
+  const { page, close } = await openWithWallet({
+    confirm: () => {
+      throw new Error('the wallet is locked');
+    },
   });
   await payButton(page).click();
   await untilSaid(page, REFUSED);
-  expect(wallet.asked).toEqual([]);
-  answers.letIn = true;
-  await payButton(page).click();
-  await untilSaid(page, REFUSED);
-  expect(wallet.toSign).toHaveLength(1);
-  expect(wallet.asked).not.toContain('wallet/broadcasttransaction');
-  answers.confirm = true;
-  await payButton(page).click();
-  await untilSaid(page, SENT);
-  // Once let in, the page does not ask for it again.
-  expect(wallet.requested).toHaveLength(2);
   await close();
 });
 
-test('a wallet on another network is told so, and is asked to sign nothing', async () => {
-  const other = await startTestDevnet();
-  const { page, wallet, close } = await openWithWallet({ askNode: askAt(other.url) });
+test.each(WALLET_KINDS)(
+  'a wallet (%s) on another network, with too little USDT, or with too little TRX, is told which',
+  async (kind) => {
+    const { service } = checkout;
+    const other = await startTestDevnet();
+    let askNode = askAt(other.url);
+    const { privateKey, address } = await fundWallet(service, 20_000_000n, 1_000_000n);
+    const { page, wallet, close } = await openWithWallet({
+      kind,
+      privateKey,
+      askNode: (path, payload) => askNode(path, payload),
+    });
+    await payButton(page).click();
+    await untilSaid(page, 'This wallet is on another network. Switch it to devnet.');
+    expect(wallet.asked).toEqual(['wallet/getblockbynum']);
+    askNode = askAt(service.devnet.url);
+    await payButton(page).click();
+    await untilSaid(page, POOR);
+    await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro: 10_000_000n });
+    service.devnet.mine();
+    // 1 TRX is more than nothing, and the page does not know here what energy costs.
+    askNode = async (path, payload) => {
+      if (path === 'wallet/getaccount') return {};
+      return askAt(service.devnet.url)(path, payload);
+    };
+    await payButton(page).click();
+    await untilSaid(page, WITHOUT_FEE);
+    expect(wallet.toSign).toEqual([]);
+    expect(await payButton(page).isEnabled()).toBe(true);
+    await close();
+  },
+);
+
+test('a wallet whose node does not say what it has for the fee is asked all the same', async () => {
+  const ask = askAt(checkout.service.devnet.url);
+  const { page, close } = await openWithWallet({
+    askNode: async (path, payload) => {
+      if (path === 'wallet/getaccountresource') throw new Error('no such path');
+      return ask(path, payload);
+    },
+  });
   await payButton(page).click();
-  await untilSaid(page, 'This wallet is on another network. Switch it to devnet.');
-  expect(wallet.asked).toEqual(['wallet/getblockbynum']);
-  expect(wallet.toSign).toEqual([]);
-  expect(await payButton(page).isEnabled()).toBe(true);
+  await untilSaid(page, SENT);
   await close();
 });
 
@@ -203,8 +277,12 @@ test('a wallet whose USDT does not suffice is not asked to sign, and can try aga
   const { privateKey, address } = await fundWallet(checkout.service, 20_000_000n);
   const { page, wallet, close } = await openWithWallet({ privateKey });
   await payButton(page).click();
-  await untilSaid(page, REFUSED);
-  expect(wallet.asked).toEqual(['wallet/getblockbynum', 'wallet/triggerconstantcontract']);
+  await untilSaid(page, POOR);
+  expect(wallet.asked).toEqual([
+    'wallet/getblockbynum',
+    'wallet/triggerconstantcontract',
+    'wallet/triggerconstantcontract',
+  ]);
   expect(wallet.toSign).toEqual([]);
   await payer.transfer({ contract: devnet.usdtContract, to: address, amountMicro: 10_000_000n });
   devnet.mine();
@@ -360,16 +438,32 @@ test('a transfer that failed on the chain is looked up by its id: once that is f
 test('the button is there only where a wallet is, also one that comes late, with or without telling', async () => {
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
-  const { page, close } = await openPage(browser, invoice.url, { beforeOpening: (page) => page.clock.install() });
+  const { page, problems, close } = await openPage(browser, invoice.url, {
+    beforeOpening: (page) => page.clock.install(),
+  });
   const isOffered = () => payButton(page).isVisible();
   expect(await isOffered()).toBe(false);
-  await page.evaluate(`window.tronLink = { tronWeb: false }; dispatchEvent(new Event('tronLink#initialized'))`);
+  await page.evaluate(`window.tronLink = { request() {} }; dispatchEvent(new Event('tronLink#initialized'))`);
   expect(await isOffered()).toBe(true);
   await page.evaluate('delete window.tronLink');
+  await page.clock.runFor(5000);
+  expect(await isOffered()).toBe(false);
+  // What only has the name of a wallet is none.
+  await page.evaluate(
+    'window.tron = {}; window.okxwallet = 1; window.trustwallet = { tronLink: {} }; window.binancew3w = { tron: { getAccount() {} } }',
+  );
   await page.clock.runFor(5000);
   expect(await isOffered()).toBe(false);
   await page.evaluate('window.tronWeb = {}');
   await page.clock.runFor(5000);
   expect(await isOffered()).toBe(true);
+  await page.evaluate('delete window.tronWeb');
+  await page.evaluate(`dispatchEvent(new CustomEvent('TIP6963:announceProvider', { detail: null }))`);
+  expect(await isOffered()).toBe(false);
+  await page.evaluate(
+    `dispatchEvent(new CustomEvent('TIP6963:announceProvider', { detail: { provider: { request() {} } } }))`,
+  );
+  expect(await isOffered()).toBe(true);
+  expect(problems).toEqual([]);
   await close();
 });

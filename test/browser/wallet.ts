@@ -12,9 +12,14 @@ const TRON_WEB = fileURLToPath(new URL('../node_modules/tronweb/dist/TronWeb.js'
 /** A node's answer to a request of the wallet's TronWeb. */
 type AskNode = (path: string, payload: object) => Promise<unknown>;
 
+/**
+ * Where a wallet puts itself, and how it lets a page in. `tronWeb` is there from the start, as in the browsers of some wallets; the
+ * others show theirs only after their owner let the page in, and `binance` has none: it signs, and the TronWeb of the page asks.
+ */
+export const WALLET_KINDS = ['tronLink', 'tronWeb', 'okx', 'trust', 'bybit', 'binance', 'tron', 'announced'] as const;
+
 type WalletOptions = {
-  /** `tronLink` shows its TronWeb only after its owner let the page in; `tronWeb` is there from the start, as in the browsers of wallets. */
-  kind: 'tronLink' | 'tronWeb';
+  kind: (typeof WALLET_KINDS)[number];
   privateKey: string;
   askNode: AskNode;
   /** What its owner says to the page, and to a transaction. Yes by default. */
@@ -24,7 +29,7 @@ type WalletOptions = {
 
 /** What was asked of a wallet. */
 type Wallet = {
-  /** Methods of `tronLink.request`. */
+  /** Methods by which the page asked to be let in. */
   requested: string[];
   /** Paths of nodes. */
   asked: string[];
@@ -55,14 +60,15 @@ export async function openPageWithWallet(
   return { ...opened, invoice, wallet };
 }
 
-/** A new wallet with TRX for fees and so much USDT. */
+/** A new wallet with so much USDT, and TRX for fees. */
 export async function fundWallet(
   { devnet, payer }: TestService,
   amountMicro: bigint,
+  amountSun = 100_000_000n,
 ): Promise<Payer & { privateKey: string }> {
   const privateKey = bytesToHex(secp256k1.utils.randomSecretKey());
   const owner = payer.withKey(privateKey);
-  await payer.sendTrx({ to: owner.address, amountSun: 100_000_000n });
+  await payer.sendTrx({ to: owner.address, amountSun });
   await payer.transfer({ contract: devnet.usdtContract, to: owner.address, amountMicro });
   devnet.mine();
   return { ...owner, privateKey };
@@ -124,13 +130,45 @@ const INSTALL = `({ kind, privateKey }) => {
     window.tronWeb = web;
     return;
   }
-  window.tronLink = {
+  const refusal = { code: 4001, message: 'User rejected the request.' };
+  if (kind === 'binance') {
+    const account = web.defaultAddress.base58;
+    window.tronWeb = new TronWeb({ fullNode: node, solidityNode: node });
+    window.binancew3w = {
+      tron: {
+        getAccount: async () => {
+          if (!(await walletIsAsked('getAccount'))) throw refusal;
+          return { address: account };
+        },
+        signTransaction: trx.sign,
+      },
+    };
+    return;
+  }
+  const provider = {
     ready: false,
     tronWeb: false,
     request: async ({ method }) => {
-      if (!(await walletIsAsked(method))) return { code: 4001, message: 'User rejected the request.' };
-      Object.assign(window.tronLink, { ready: true, tronWeb: web });
-      return { code: 200, message: 'User allowed the request.' };
+      const isLetIn = await walletIsAsked(method);
+      // As TIP-1193 has it, and as TronLink had it before.
+      if (!isLetIn && method === 'eth_requestAccounts') throw refusal;
+      if (!isLetIn) return refusal;
+      Object.assign(provider, { ready: true, tronWeb: web });
+      return method === 'eth_requestAccounts' ? [web.defaultAddress.base58] : { code: 200, message: 'User allowed the request.' };
     },
   };
+  const put = {
+    tronLink: () => (window.tronLink = provider),
+    okx: () => (window.okxwallet = { tronLink: provider }),
+    trust: () => (window.trustwallet = { tronLink: provider }),
+    bybit: () => (window.bybitWallet = { tronLink: provider }),
+    tron: () => (window.tron = provider),
+    announced: () => {
+      const detail = Object.freeze({ info: { uuid: '1', name: 'Fake', icon: '', rdns: 'example.fake' }, provider });
+      const announce = () => dispatchEvent(new CustomEvent('TIP6963:announceProvider', { detail }));
+      addEventListener('TIP6963:requestProvider', announce);
+      announce();
+    },
+  };
+  put[kind]();
 }`;

@@ -331,7 +331,7 @@ test('a change of policy says whether addresses of it are there, and is on recor
   const subjects = wrong.json.error.errors.map(({ subject }: { subject: string }) => subject);
   expect(subjects).toEqual(['--name', '--max-surcharge', '--lifetime']);
   expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing was said to change') });
-  expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('tail, exact') });
+  expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('tail, tail-4, tail-3, exact') });
 });
 
 test('with the policy exact, the project says that the max surcharge has no effect', async () => {
@@ -340,4 +340,28 @@ test('with the policy exact, the project says that the max surcharge has no effe
   expect(code).toBe(0);
   expect(stdout).toMatch(/^policy +exact$/m);
   expect(stdout).toMatch(/^max surcharge +none/m);
+});
+
+test('each tail has a limit of its own, which a change of the policy brings along', async () => {
+  const id = await newProject();
+  const update = (...args: string[]) => cli(['project', 'update', id, ...args, '--json']);
+  const limitAfter = async (...args: string[]) => (await update(...args)).json.maxSurcharge;
+  expect(await limitAfter('--policy', 'tail-3')).toBe('0.100000');
+  expect(await limitAfter('--policy', 'tail')).toBe('0.010000');
+  // One of the operator's own stays where it holds words.
+  expect(await limitAfter('--max-surcharge', '0.05')).toBe('0.050000');
+  expect(await limitAfter('--policy', 'tail-4')).toBe('0.050000');
+  expect(await limitAfter('--policy', 'tail-3')).toBe('0.100000');
+  for (const narrow of [
+    ['--max-surcharge', '0.05'],
+    ['--policy', 'tail-4', '--max-surcharge', '0.005'],
+  ]) {
+    const { code, json } = await update(...narrow);
+    expect([code, json.error.errors[0]?.message]).toEqual([
+      2,
+      expect.stringMatching(/with the policy tail-[34] it takes 0\.\d+ to 1/),
+    ]);
+  }
+  const args = ['project', 'create', '--name', 'Coarse', '--network', 'nile', '--policy', 'tail-4', '--json'];
+  expect((await cli(args)).json).toMatchObject({ policy: 'tail-4', maxSurcharge: '0.100000' });
 });

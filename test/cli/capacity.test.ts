@@ -103,6 +103,12 @@ test('the amounts in use stand in a table, the most urgent first, with the verdi
     policy: 'tail',
     maxSurcharge: '0.000100',
     activeAddresses: 2,
+    policies: [
+      { policy: 'tail', perAddress: 9, addedBelow: '0.000100', decimals: 6, addressesFor90Days: 10 },
+      { policy: 'tail-4', perAddress: 90, addedBelow: '0.100000', decimals: 4, addressesFor90Days: 1 },
+      { policy: 'tail-3', perAddress: 9, addedBelow: '0.100000', decimals: 3, addressesFor90Days: 10 },
+      { policy: 'exact', perAddress: 1, addedBelow: '0.000000', decimals: null, addressesFor90Days: 90 },
+    ],
     low: true,
     freeShare: 10 / 18,
     daysLeft: 10,
@@ -127,6 +133,7 @@ test('the amounts in use stand in a table, the most urgent first, with the verdi
   });
   const { stdout, stderr } = await capacity('--project', id);
   expect(stdout).toMatch(/verdict +LOW: less than 14 days are left for 25\.000000$/m);
+  expect(stdout).toMatch(/^tail-3 +9 +0\.100000 +3 +10$/m);
   expect(stdout).toMatch(/25\.000000 +10 +18 +55\.5 +1\.0 +0\.4 +10 +LOW\n7\.000000 +17 +18 +94\.4/);
   expect(stderr).toContain('add addresses');
 });

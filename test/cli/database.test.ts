@@ -59,6 +59,10 @@ describe('with DATABASE_URL', () => {
           '0017_notifications.sql',
           '0018_project_archive.sql',
           '0019_people_seals.sql',
+          '0020_finite_values.sql',
+          '0021_moved_and_decided.sql',
+          '0022_transfer_refunds.sql',
+          '0023_coarser_tails.sql',
         ],
       },
     });
@@ -216,6 +220,10 @@ describe('with the embedded database', () => {
         '0017_notifications.sql',
         '0018_project_archive.sql',
         '0019_people_seals.sql',
+        '0020_finite_values.sql',
+        '0021_moved_and_decided.sql',
+        '0022_transfer_refunds.sql',
+        '0023_coarser_tails.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

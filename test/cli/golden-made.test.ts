@@ -10,6 +10,7 @@ import { afterEach, onTestFinished, test, vi } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
+import { NO_MANIFEST } from '../../src/operator/operation.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { addressOf } from './explain-ledger.ts';
@@ -208,7 +209,7 @@ test('addresses are added, derived, retired and refused as they were', async () 
 /** A key of the admin API adds addresses, as `--server` would have it. Returns the id of what waits. */
 async function propose({ DATABASE_URL: connection = '' }: NodeJS.ProcessEnv, ...addresses: string[]): Promise<string> {
   const db = openDatabase({ connection, poolSize: 1, applicationName: 'golden', onError: () => undefined });
-  const deps = { db, now: () => unixMs(Date.now()), random: randomBytes, withNodes: null };
+  const deps = { db, now: () => unixMs(Date.now()), random: randomBytes, addressGuard: NO_MANIFEST, withNodes: null };
   const key = { kind: 'admin', name: 'laptop', role: 'owner', id: uuidV7(Date.now(), randomBytes(10)) } as const;
   const config = { sandbox: false, networks: {} };
   const entries = addresses.map((text) => ({ text, place: text }));

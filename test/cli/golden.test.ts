@@ -78,6 +78,7 @@ test('transfers are listed, shown, resolved and exported as they were', async ()
   const resolve = (...args: string[]) => both(['transfers', 'resolve', ...args]);
   await resolve(trf(short), '--as', 'odd');
   await run(['transfers', 'resolve', trf(short)]);
+  await run(['transfers', 'refund', trf(short), '--tx', 'a transaction']);
   await run([
     'transfers',
     'resolve',

@@ -96,7 +96,7 @@ test('project create prints the project; alone, it need not be named', async () 
   project = json.projectId;
   expect((await cli('project', 'show', '--json')).json).toEqual({
     ...shown,
-    activeAddresses: { tail: 0, exact: 0 },
+    activeAddresses: { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 },
     retiredAddresses: 0,
     autoDerived: 0,
     autoDeriveLimit: 0,

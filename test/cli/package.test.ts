@@ -1,8 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { formatManifest } from '../../src/domain/manifest/manifest.ts';
+import { VECTOR } from '../manifest/vector.ts';
 import { copyCheckout, linkProductionPackages, newFolder, productionPackages } from '../support/checkout-copy.ts';
 import { runProcess } from './run-cli.ts';
 
@@ -27,6 +29,24 @@ test('the package holds a build of the sources as they were when it was packed, 
   expect(await runProcess(['--version'], { command })).toMatchObject({ code: 0, stdout: 'newest\n', stderr: '' });
   const { code, stdout } = await runProcess(['chain', '--help'], { command });
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('checkpoint') });
+
+  // Addresses are signed from the package, and by the single file in it, on a machine that has neither database nor settings.
+  const draft = join(folder, 'draft');
+  const manifest = { ...VECTOR, notAfter: '2099-01-01T00:00:00.000Z' };
+  await writeFile(draft, formatManifest({ manifest, signatures: [] }));
+  await writeFile(join(folder, 'passphrase'), 'correct horse battery');
+  const secret = ['--passphrase-file', join(folder, 'passphrase')];
+  const key = join(folder, 'key');
+  const alone = async (program: string, ...args: string[]) =>
+    JSON.parse((await run(process.execPath, [program, ...args, '--json'], { cwd: folder, env: {} })).stdout);
+  const { publicKey } = await alone(command, 'manifest', 'key', key, ...secret);
+  const signing = [draft, '--key', key, ...secret, '--yes', '--output'];
+  const byPackage = join(folder, 'signed-by-the-package');
+  expect(await alone(command, 'manifest', 'sign', ...signing, byPackage)).toMatchObject({ signers: [publicKey] });
+  const signer = join(modules, 'quittance/dist/manifest-sign.mjs');
+  const byFile = join(folder, 'signed-by-the-file');
+  expect(await alone(signer, 'sign', ...signing, byFile)).toMatchObject({ signers: [publicKey] });
+  expect(await readFile(byFile)).toEqual(await readFile(byPackage));
 
   const { wordsOf } = await import(join(modules, 'quittance/dist/checkout/words/words.js'));
   expect(wordsOf('fr').text('paid')).toBe('Payé');

@@ -166,7 +166,7 @@ test('what is wrong with a list is told beside it, before anybody proves anythin
     [{ list: `${one}x`, firstEnding: 'x', lastEnding: 'x' }, 'line 1 of the list'],
     [{ list: `${one}\n${one}`, lastEnding: ending(one) }, 'this address was given before'],
     [{ list: `${one}\n${key}`, lastEnding: key }, 'this looks like a private key'],
-    [{ policy: 'odd' }, 'choose tail, exact'],
+    [{ policy: 'odd' }, 'choose tail, tail-4, tail-3, exact'],
   ];
   for (const [wrong, says] of cases) {
     const reply = await submit('/addresses/add', { ...right, ...wrong });

@@ -1,7 +1,7 @@
 import { readConfig } from '../../src/config/config.ts';
 import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
 import type { UnixMs } from '../../src/domain/time.ts';
-import type { OperationDeps } from '../../src/operator/operation.ts';
+import { NO_MANIFEST, type OperationDeps } from '../../src/operator/operation.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 
@@ -19,6 +19,7 @@ export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>)
     },
     note: () => undefined,
     log: createLogger({ level: 'silent' }),
+    addressGuard: NO_MANIFEST,
     networks: ['devnet'],
     nodes: () => Promise.reject(new Error('no node is asked here')),
   };

@@ -130,9 +130,10 @@ const WRONG: [path: string, form: Record<string, string>, says: string][] = [
   [
     RULES,
     { policy: 'odd', maxSurcharge: '1', lifetime: '30m' },
-    '“Payments are told apart by” is &quot;odd&quot;: choose tail, exact',
+    '“Payments are told apart by” is &quot;odd&quot;: choose tail, tail-4, tail-3, exact',
   ],
   [RULES, { policy: 'tail', maxSurcharge: '2', lifetime: '30m' }, 'it takes 0.0001 to 1 USDT'],
+  [RULES, { policy: 'tail-3', maxSurcharge: '0.01', lifetime: '30m' }, 'with the policy tail-3 it takes 0.1 to 1 USDT'],
   [RULES, { policy: 'tail', maxSurcharge: '1', lifetime: '1m' }, 'it takes 5m to 30d'],
   [RULES, { policy: 'tail', maxSurcharge: '1', lifetime: '1h', maxUnpaid: '0' }, 'it takes 1 to 1000000, or none'],
   [RULES, { policy: 'tail' }, '“An invoice waits” is &quot;&quot;'],

@@ -202,7 +202,10 @@ test('a project that cannot be measured is logged once in a round and keeps no o
   // The refusals have raised them; only measuring raises them again.
   await service.db.script('update alarms set resolved_at = now() where resolved_at is null');
   // A width of nothing divides by zero in the database, for this project only.
-  await runSql(service, 'alter table projects drop constraint projects_max_surcharge_micro_check');
+  await runSql(
+    service,
+    'alter table projects drop constraint projects_max_surcharge_micro_check, drop constraint projects_surcharge_holds_words',
+  );
   await runSql(service, 'update projects set max_surcharge_micro = 0 where id = $1', [broken.id]);
   const lines: string[] = [];
   const log = createLogger({ level: 'warn', destination: { write: (line) => void lines.push(line) } });
@@ -232,7 +235,9 @@ test('a project that cannot be measured is logged once in a round and keeps no o
     service,
     `update projects set max_surcharge_micro = 100 where id = '${broken.id}';
      alter table projects add constraint projects_max_surcharge_micro_check
-      check (max_surcharge_micro between 100 and 1000000)`,
+      check (max_surcharge_micro between 100 and 1000000),
+      add constraint projects_surcharge_holds_words check
+        (max_surcharge_micro >= case policy when 'tail-4' then 10000 when 'tail-3' then 100000 else 100 end)`,
   );
 });
 

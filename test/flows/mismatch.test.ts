@@ -180,7 +180,7 @@ test('shops are told over HTTP of each what operators are, page by page, and of 
   const [first] = pages[0] ?? [];
   expect(Object.keys(first ?? {})).toEqual([
     ...['transferId', 'txId', 'logIndex', 'blockNumber', 'blockTime', 'from', 'to', 'amount'],
-    ...['kind', 'invoice', 'reason', 'nearestInvoice'],
+    ...['kind', 'invoice', 'reason', 'nearestInvoice', 'refund'],
   ]);
   const duplicates = (await ask('?kind=duplicate')).body.data;
   expect(duplicates.map(({ kind }: Json) => kind)).toEqual(duplicates.map(() => 'duplicate'));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { decodeId } from '../../src/domain/ids.ts';
 import { headOf } from '../../src/domain/manifest/manifest-head.ts';
 import { createAddressGuard } from '../../src/payments/manifest/address-guard.ts';
-import { type InstalledManifest, nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
+import { type InstalledManifest, nativeSha256, rulesOf } from '../../src/payments/manifest/read-installed.ts';
 import type { OwnAddress } from '../../src/store/db/address-column.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { VECTOR } from './vector.ts';
@@ -22,12 +22,13 @@ function own(text: string, projectId = PROJECT, network = 'mainnet'): OwnAddress
 const installed: InstalledManifest = {
   ...{ manifest: VECTOR, signatures: [], head: headOf(VECTOR, nativeSha256) },
   places: new Map([['mainnet', new Map([[USDT, { projectId: PROJECT, leaf: 0 }]])]]),
+  rules: rulesOf(VECTOR),
 };
 
 function guardWith(mode: 'warn' | 'enforce' | null) {
   const told: string[] = [];
   const settings = mode && { path: '', pinned: { needed: 1, keys: [] }, mode, dataDir: '' };
-  const guard = createAddressGuard(settings, ({ address }) => void told.push(address));
+  const guard = createAddressGuard(settings, ({ subject }) => void told.push(subject));
   return { guard, told };
 }
 
@@ -41,6 +42,25 @@ test('only an address of its project passes in enforce; on a network that needs 
   expect(guard.refuse(own(USDT, OTHER))).toMatch(/has it for prj_01j9zk7v5rfq4bt4n9q1v7h3ce instead/);
   expect(guard.refuse(own(STRANGER))).toMatch(/serial 1\) does not have it/);
   expect(told).toEqual([USDT, USDT, STRANGER]);
+});
+
+test('a project has the policy that is signed, and at most the surcharge', () => {
+  const { guard, told } = guardWith('enforce');
+  guard.install(installed);
+  const rule = { network: 'mainnet', projectId: PROJECT, policy: 'tail', maxSurchargeMicro: 10_000n } as const;
+  expect(guard.refuseRule(rule)).toBeNull();
+  expect(guard.refuseRule({ ...rule, maxSurchargeMicro: 9_999n })).toBeNull();
+  expect(guard.refuseRule({ ...rule, projectId: 'of no manifest' })).toBeNull();
+  expect(told).toEqual([]);
+  expect(guard.refuseRule({ ...rule, maxSurchargeMicro: 10_001n })).toMatch(
+    /settings of prj_01j9zk7v5rfq4bt4n9q1v7h3ce on mainnet: its largest surcharge is 0.010001 USDT, and at most 0.01/,
+  );
+  expect(guard.refuseRule({ ...rule, policy: 'exact' })).toMatch(/its policy is exact instead of tail/);
+  expect(told).toEqual(['prj_01j9zk7v5rfq4bt4n9q1v7h3ce', 'prj_01j9zk7v5rfq4bt4n9q1v7h3ce']);
+  const warning = guardWith('warn');
+  warning.guard.install(installed);
+  expect(warning.guard.refuseRule({ ...rule, policy: 'exact' })).toBeNull();
+  expect(warning.told).toHaveLength(1);
 });
 
 test('in warn it is told, and without settings nothing is', () => {

@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import { formatManifest, type Manifest } from '../../src/domain/manifest/manifest.ts';
 import { headOf } from '../../src/domain/manifest/manifest-head.ts';
 import { signHead } from '../../src/domain/manifest/manifest-signature.ts';
-import { nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
+import { type ManifestSettings, nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
 import type { ServiceOptions } from '../../src/service.ts';
 import { findLedgerIdentity } from '../../src/store/db/ledger-identity.ts';
 import { runSql } from '../contract/sql.ts';
@@ -15,9 +15,17 @@ type Config = Omit<Partial<ServiceOptions['config']>, 'addressManifest'>;
 
 const SIGNING_KEY = new Uint8Array(32).fill(7);
 
+/** The file of a manifest, signed by the key that is pinned, or by another one. */
+export function signedText(manifest: Manifest, key = SIGNING_KEY): string {
+  const { text } = headOf(manifest, nativeSha256);
+  return formatManifest({ manifest, signatures: [signHead(text, key)] });
+}
+
 export type GuardedService = TestService & {
   manifestPath: string;
-  pinned: { needed: number; keys: string[] };
+  /** As the service has them. */
+  settings: ManifestSettings;
+  pinned: ManifestSettings['pinned'];
   /** Signs a manifest that vouches for these addresses of the project, and puts it where the service looks. */
   vouchFor(addresses: readonly string[], changes?: Partial<Manifest>): Promise<Manifest>;
   /** From the next start on. */
@@ -48,14 +56,14 @@ export async function openGuardedService(mode: 'warn' | 'enforce', more: Config 
       ...{ notAfter: '2099-01-01T00:00:00.000Z', networks: { devnet: { [service.project.projectId]: entry } } },
       ...changes,
     };
-    const { text, digest } = headOf(manifest, nativeSha256);
-    await writeFile(manifestPath, formatManifest({ manifest, signatures: [signHead(text, SIGNING_KEY)] }));
-    previous = { serial: manifest.serial, digest };
+    await writeFile(manifestPath, signedText(manifest));
+    previous = { serial: manifest.serial, digest: headOf(manifest, nativeSha256).digest };
     return manifest;
   };
   await vouchFor(service.project.addresses);
   const pinned = { needed: 1, keys: [signHead('', SIGNING_KEY).key] };
-  config.addressManifest = { path: manifestPath, pinned, mode, dataDir: join(folder, 'data') };
+  const settings = { path: manifestPath, pinned, mode, dataDir: join(folder, 'data') };
+  config.addressManifest = settings;
   await service.restart();
   const enforce = () => {
     if (config.addressManifest !== undefined) config.addressManifest = { ...config.addressManifest, mode: 'enforce' };
@@ -71,5 +79,5 @@ export async function openGuardedService(mode: 'warn' | 'enforce', more: Config 
     await service.stop();
     await rm(folder, { recursive: true, force: true });
   };
-  return Object.assign(Object.create(service), { manifestPath, pinned, vouchFor, unvouched, enforce, stop });
+  return Object.assign(Object.create(service), { manifestPath, settings, pinned, vouchFor, unvouched, enforce, stop });
 }

@@ -12,7 +12,7 @@ export type Tally = Map<string, number>;
 const AMOUNTS = ['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'] as const;
 /** So few that they meet. */
 const [KEY_SLOTS, ID_SLOTS] = [6, 6];
-const KEY_COUNT = 4;
+const KEY_COUNT = 6;
 const MOST_AT_ONCE = 5;
 
 /** What an operation is before it is known which invoices and addresses there are. */

@@ -15,7 +15,7 @@ const creation: fc.Arbitrary<Operation> = fc
     other: fc.nat(SLOTS - 1),
     isCrossed: fc.nat(4),
     amount: fc.nat(7),
-    key: fc.nat(3),
+    key: fc.nat(5),
   })
   .map(({ slot, other, isCrossed, amount, key }) => ({
     ...{ kind: 'create' as const, key, isInvalid: false },
@@ -26,7 +26,7 @@ const creation: fc.Arbitrary<Operation> = fc
   }));
 /** Each has a key of its own, so that only amounts are scarce. */
 const fresh: fc.Arbitrary<Operation> = fc
-  .record({ id: fc.uuid(), amount: fc.constantFrom('25.00', '25.00005', '3'), key: fc.nat(3) })
+  .record({ id: fc.uuid(), amount: fc.constantFrom('25.00', '25.00005', '3'), key: fc.nat(5) })
   .map(({ id, amount, key }) => ({
     ...{ kind: 'create', key, amount, isInvalid: false, idempotencyKey: `key-${id}`, externalId: `order-${id}` },
   }));

@@ -10,7 +10,7 @@ const RESERVED = { address: A, payableMicro: 25_000_009n };
 
 const MODEL: Model = {
   policies: ['tail', 'exact'],
-  maxSurchargeMicro: 100n,
+  surchargeUnits: 100n,
   limit: { perSecond: 1, burst: 5 },
   keys: [
     { project: 0, isRevoked: false, tokens: 5 },

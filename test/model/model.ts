@@ -4,7 +4,7 @@ import { DAMM } from '../support/damm-table.ts';
  * What the API promises, written from its documentation and from nothing else: one project's invoices, keys and addresses, and which outcomes
  * of an operation are right. The service decides at random which amount an invoice gets, so an outcome is judged, not foretold.
  */
-export type Policy = 'tail' | 'exact';
+export type Policy = 'tail' | 'tail-3' | 'exact';
 type Status = 'PENDING' | 'EXPIRED' | 'PAID';
 
 export type ModelInvoice = {
@@ -23,7 +23,8 @@ type ModelAddress = { project: number; isRetired: boolean };
 
 export type Model = {
   policies: readonly Policy[];
-  maxSurchargeMicro: bigint;
+  /** Of the tails, in units of their last decimal. */
+  surchargeUnits: bigint;
   limit: { perSecond: number; burst: number };
   keys: ModelKey[];
   addresses: Map<string, ModelAddress>;
@@ -95,9 +96,13 @@ export function isCodeWord(micro: bigint): boolean {
 
 /** The payable amounts that an invoice of this amount may get on an address. */
 export function wordsFor(model: Model, project: number, amountMicro: bigint): bigint[] {
-  if (model.policies[project] === 'exact') return [amountMicro];
-  const range = Array.from({ length: Number(model.maxSurchargeMicro) }, (_, i) => amountMicro + BigInt(i));
-  return range.filter(isCodeWord);
+  const policy = model.policies[project];
+  if (policy === 'exact') return [amountMicro];
+  const unit = policy === 'tail-3' ? 1000n : 1n;
+  const first = (amountMicro + unit - 1n) / unit;
+  const range = Array.from({ length: Number(model.surchargeUnits) }, (_, i) => first + BigInt(i));
+  const isBelow = (units: bigint) => units * unit < amountMicro + model.surchargeUnits * unit;
+  return range.filter((units) => isBelow(units) && isCodeWord(units)).map((units) => units * unit);
 }
 
 /** Whether any address in use of the project has a payable amount left. */

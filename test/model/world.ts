@@ -19,11 +19,12 @@ import { createRunner, uuidOf } from './runner.ts';
 /** Small enough for a run to use it up, and so slow that the time which a run takes by itself does not count. */
 const LIMIT = { perSecond: 0.001, burst: 8 };
 /** Nine code words for an amount. */
-const MAX_SURCHARGE_MICRO = 100n;
+const SURCHARGE_UNITS = 100n;
 /** Of each project: addresses of policy `exact` take an amount once each. */
 const PROJECTS: readonly { policy: Policy; addressCount: number }[] = [
   { policy: 'tail', addressCount: 2 },
   { policy: 'exact', addressCount: 3 },
+  { policy: 'tail-3', addressCount: 1 },
 ];
 const KEYS_EACH = 2;
 const LIFETIME_MS = 30 * 60_000;
@@ -50,7 +51,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 export async function createWorld({ service, database, limit }: ModelService) {
   const { devnet, payer, clock } = service;
   const client = `10.${[...randomBytes(3)].join('.')}`;
-  const { model, projects, keys } = await makeProjects(service, database, limit);
+  const { model, projects, keys } = await makeProjects(service, limit);
   const statusOf = async (invoiceId: string): Promise<string> => {
     const { rows } = await database.query('select status from invoices where id = $1', [uuidOf(invoiceId)]);
     return rows[0]?.status;
@@ -128,16 +129,16 @@ export async function createWorld({ service, database, limit }: ModelService) {
   };
 }
 
-async function makeProjects({ db }: TestService, database: pg.Pool, limit: Model['limit']) {
+async function makeProjects({ db }: TestService, limit: Model['limit']) {
   const projects: { id: string; projectId: string }[] = [];
   const keys: { apiKey: string; keyId: string }[] = [];
   const model: Model = {
-    ...{ policies: PROJECTS.map(({ policy }) => policy), maxSurchargeMicro: MAX_SURCHARGE_MICRO, limit },
+    ...{ policies: PROJECTS.map(({ policy }) => policy), surchargeUnits: SURCHARGE_UNITS, limit },
     ...{ keys: [], addresses: new Map(), invoices: new Map(), failures: 0, feeds: [], strays: [] },
   };
   for (const [index, { policy, addressCount }] of PROJECTS.entries()) {
-    const made = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: MAX_SURCHARGE_MICRO });
-    await database.query('update projects set policy = $2 where id = $1', [made.id, policy]);
+    const maxSurchargeMicro = SURCHARGE_UNITS * (policy === 'tail-3' ? 1000n : 1n);
+    const made = await createTestProject(db, { addressCount: 0, policy, maxSurchargeMicro });
     for (let i = 0; i < addressCount; i++) {
       const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
       const address = accountToAddress(account);

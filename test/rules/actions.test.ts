@@ -16,6 +16,8 @@ const INNER = [
     'maySee',
     'perform',
     'findRefusal',
+    'lockDecision',
+    'recordDecision',
     'proposeChange',
     'selectChange',
     'selectEndpoint',
@@ -67,7 +69,7 @@ test('a use case that forgets its actor is found', () => {
 });
 
 /**
- * No command does these: a browser must, or they are for people without a shop, or a key or the service did them. test/people, test/console and
+ * No command of those runs does these: a browser must, the chain must show what left (test/flows/refunds.test.ts), or they are for people without a shop, or a key or the service did them. test/people, test/console and
  * test/addresses see them recorded.
  */
 const OF_PAGES = [
@@ -78,6 +80,7 @@ const OF_PAGES = [
     'passkey.added',
     'passkey.removed',
     'session.stepped-up',
+    'transfer.refunded',
   ],
 ];
 

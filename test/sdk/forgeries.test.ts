@@ -42,6 +42,20 @@ test('the genuine webhook is accepted by ours and by the published package', asy
   expect(judgePublished(GENUINE)).toBe('accepts');
 });
 
+test('an event of another project is refused where the receiver names its own', async () => {
+  const own = 'prj_01h455vb4pex5vsknk084sn02q';
+  const secret = formatSecret(Buffer.alloc(32, 7));
+  const event = { id: 'evt_01h455vb4pex5vsknk084sn02q', type: 'invoice.paid', projectId: own, data: {} };
+  const { body, headers } = await webhooks.sign(event, secret, { now });
+  const taken = (projectId?: string) =>
+    webhooks.verify(new TextEncoder().encode(body), headers, secret, { now, projectId });
+  expect(await taken()).toEqual(event);
+  expect(await taken(own)).toEqual(event);
+  await expect(taken('prj_01h455vb4pex5vsknk084sn02r')).rejects.toMatchObject({
+    code: 'EVENT_MALFORMED',
+  });
+});
+
 describe('ours refuses each forgery, and the published package does as the table says', () => {
   test.each(FORGERIES)('$name', async (forgery) => {
     expect(await judgeOurs(forgery)).toBe(forgery.code);

@@ -35,7 +35,7 @@ const CHANGING: Record<string, string[]> = {
   outgoing_annulments: [],
   outgoing_corrections: [],
   outgoing_transfers: [],
-  passed_blocks: [],
+  passed_blocks: ['mac'],
   passkeys: ['counter', 'last_used_at', 'removed_at', 'mac'],
   people: [
     ...['role', 'projects', 'removed_at', 'password_hash', 'master_key_id', 'totp_sealed', 'totp_step', 'misses'],
@@ -48,8 +48,9 @@ const CHANGING: Record<string, string[]> = {
   ],
   recovery_codes: ['ended_at', 'mac'],
   receipt_keys: ['master_key_id', 'sealed', 'retired_at', 'mac'],
-  transfer_annulments: [],
-  transfer_resolutions: [],
+  transfer_annulments: ['mac'],
+  transfer_refunds: ['mac'],
+  transfer_resolutions: ['mac'],
   transfers: ['mac'],
   webhook_endpoints: [
     ...['url', 'description', 'event_types', 'failing_since', 'consecutive_failures', 'open_until'],

@@ -27,6 +27,9 @@ const OWNERS = [
   ),
   'seals-write-notifications',
   'seals-write-transfers',
+  ...['passed-blocks', 'transfer-annulments', 'transfer-refunds', 'transfer-resolutions'].map(
+    (table) => `seals-write-${table}`,
+  ),
 ];
 const ROLE = 'quittance_runtime';
 

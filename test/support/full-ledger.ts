@@ -225,6 +225,12 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     const listed = { network: 'devnet', subject: 'transfers', number: 1, content: Buffer.from(uuid(0x6001), 'utf8') };
     await insert('inventory_pages', { ...listed, id: uuid(0xa001), mac: bytes(24, 1) });
   }
+  if (version >= 22) {
+    const sent = { network: 'devnet', tx_id: bytes(32, 9), log_index: 0 };
+    await insert('transfer_refunds', {
+      ...{ ...sent, transfer_id: uuid(0x6003), project_id: PROJECT, refunded_at: AT, mac: bytes(24, 1) },
+    });
+  }
   if (version >= 17) {
     const channel = { id: uuid(0xb001), kind: 'ntfy', name: ODD, shown: ODD, quiet_from: 1320, quiet_to: 420 };
     await insert('notify_channels', {

@@ -14,6 +14,7 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { parseAmount } from '../../src/domain/money.ts';
 import type { Network } from '../../src/domain/network.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
+import { type Policy, surchargeOf } from '../../src/domain/policy.ts';
 import type { UnpaidLimits } from '../../src/domain/unpaid.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, type ServiceOptions, startService } from '../../src/service.ts';
@@ -247,19 +248,21 @@ export async function createTestProject(
   options: {
     addressCount?: number;
     network?: Network;
+    policy?: Policy;
     maxSurchargeMicro?: bigint;
     invoiceLifetimeMs?: number;
     wasWatched?: boolean;
   } & Partial<UnpaidLimits> = {},
 ): Promise<TestProject> {
-  const { network = 'devnet', addressCount = 1, maxSurchargeMicro = 10_000n } = options;
+  const { network = 'devnet', addressCount = 1, policy = 'tail' } = options;
+  const { maxSurchargeMicro = surchargeOf(policy).usualMicro } = options;
   const { invoiceLifetimeMs = 30 * 60_000, maxUnpaid = null, maxUnpaidPerMinute = null } = options;
   const uuid = () => uuidV7(Date.now(), randomBytes(10));
   const [id, keyId] = [uuid(), uuid()];
   const limits = { maxUnpaid, maxUnpaidPerMinute };
   // A watcher of another process followed it before, or no invoice would be made.
   if (options.wasWatched !== false) await watchOnce(db, network);
-  await insertProject(db, { id, name: 'Test shop', network, maxSurchargeMicro, invoiceLifetimeMs, ...limits });
+  await insertProject(db, { id, name: 'Test shop', network, policy, maxSurchargeMicro, invoiceLifetimeMs, ...limits });
   const apiKey = formatApiKey(network, keyId, randomBytes(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();
   await insertApiKey(db, { id: keyId, projectId: id, name: 'test', secretSha256, allowedCidrs: null, expiresAt: null });

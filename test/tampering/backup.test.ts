@@ -21,7 +21,7 @@ async function cli(database: { connectionString: string; ownerString: string }, 
     },
     ...{
       QUITTANCE_MASTER_KEY: TEST_KEY_RING.current().bytes.toString('base64'),
-      QUITTANCE_ADDRESS_MANIFEST_MODE: 'enforce',
+      QUITTANCE_MANIFEST_MODE: 'enforce',
     },
     ...{
       QUITTANCE_ADDRESS_MANIFEST: world.service.manifestPath,
@@ -31,14 +31,23 @@ async function cli(database: { connectionString: string; ownerString: string }, 
   return runCli([...args, '--json'], { env });
 }
 
-/** Restores a backup whose address is a thief's, and whose digest was made to fit. The rights in the database are of no use for it. */
-const edited: Attempt = async () => {
+/**
+ * Restores a backup whose address is a thief's, and whose digest was made to fit; the second time its MAC was taken off, too, as a release
+ * before MACs made it. The rights in the database are of no use for it.
+ */
+const edited: Attempt = async (_as, rights) => {
   const parts = await takeApart(file);
   const [own = ''] = world.service.project.addresses;
-  await putTogether(`${file}.forged`, { ...parts, body: editRows(parts.body, own, THIEF) });
+  const bare = { magic: Buffer.from('quittance-backup 1\n'), signature: Buffer.alloc(0) };
+  const forged = `${file}.forged-${rights}`;
+  await putTogether(forged, {
+    ...parts,
+    body: editRows(parts.body, own, THIEF),
+    ...(rights === 'owner' ? bare : {}),
+  });
   const target = await createTestDatabase();
   try {
-    const { code, json } = await cli(target, 'restore', `${file}.forged`);
+    const { code, json } = await cli(target, 'restore', forged);
     expect(code).toBe(1);
     expect(await runSql(target, 'select from projects')).toEqual([]);
     throw Object.assign(new Error(json.error.message), { code: json.error.code });

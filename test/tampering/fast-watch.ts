@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { unixMs } from '../../src/domain/time.ts';
 import { startInventoryWatch } from '../../src/payments/inventory/watch-inventory.ts';
+import type { OutsideMark } from '../../src/payments/outside-mark.ts';
 import { createSealNotifier } from '../../src/payments/row-alarm.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
@@ -11,11 +12,17 @@ import { eventually } from '../support/service.ts';
 
 export type FastWatch = { metrics: Metrics; lookAgain(): Promise<void>; stop(): Promise<void> };
 
+type FastWatchOptions = { isLeader?: () => boolean; mark?: OutsideMark | null; stallTickMs?: number };
+
 /**
  * The watch of the inventory as the leader runs it, but again and again, and later by `aheadMs`: with ten minutes, nothing is too young to be
  * listed.
  */
-export function startFastWatch(service: { connectionString: string }, aheadMs = () => 600_000): FastWatch {
+export function startFastWatch(
+  service: { connectionString: string },
+  aheadMs = () => 600_000,
+  { isLeader = () => true, mark = null, stallTickMs = 10_000 }: FastWatchOptions = {},
+): FastWatch {
   let looks = 0;
   const log = createLogger({ level: 'silent' });
   const network = 'devnet';
@@ -32,7 +39,18 @@ export function startFastWatch(service: { connectionString: string }, aheadMs = 
     return db.sealer();
   };
   const watch = startInventoryWatch({
-    ...{ db: { ...db, sealer }, network, isLeader: () => true, pauseMs: 20, random: randomBytes, now, log, metrics },
+    ...{
+      db: { ...db, sealer },
+      network,
+      isLeader,
+      mark,
+      pauseMs: 20,
+      stallTickMs,
+      random: randomBytes,
+      now,
+      log,
+      metrics,
+    },
   });
   return {
     metrics,

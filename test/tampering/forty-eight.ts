@@ -60,3 +60,23 @@ export const FORTY_EIGHT: readonly Line[] = [
   [47, 'schema', 'triggers left disabled', 'prevented', 'found'],
   [48, 'storage', 'a backup edited', 'prevented', 'prevented'],
 ];
+
+const noRight = (to: string) => new RegExp(`^42501 (permission denied for|must be owner of) ${to}$`);
+const KEPT_PAID = /^23514 invoice .* is PAID, and PAID is never left$/;
+
+/** By what each is refused that is prevented, so that a mistake in a statement does not count as that. */
+export const REFUSED_BY: Readonly<Record<'plain' | 'owner', Readonly<Record<number, RegExp>>>> = {
+  plain: {
+    ...{ 1: noRight('table addresses'), 2: noRight('table addresses'), 47: noRight('table addresses') },
+    ...{ 5: noRight('table invoices'), 6: noRight('table invoices'), 7: noRight('table invoices') },
+    ...{ 8: noRight('table invoices'), 9: noRight('table invoices'), 14: noRight('table invoices') },
+    ...{ 10: /^23514 invoices_paid_by_transfer$/, 12: KEPT_PAID, 13: KEPT_PAID },
+    ...{ 16: noRight('table events'), 18: noRight('table api_keys'), 24: noRight('table webhook_endpoints') },
+    19: /^23514 revoked_at of api_keys never goes back$/,
+    ...{ 36: noRight('table ledger_identity'), 37: noRight('table invoices'), 46: noRight('table invoices') },
+    ...{ 40: noRight('table producer_sets'), 43: noRight('relation transfers') },
+    ...{ 44: noRight('schema public'), 45: noRight('schema public') },
+    48: /^BACKUP_TAMPERED$/,
+  },
+  owner: { 48: /^BACKUP_UNAUTHENTICATED$/ },
+};

@@ -19,7 +19,7 @@ import {
   untilStatus,
 } from '../support/service.ts';
 import { type FastWatch, startFastWatch } from './fast-watch.ts';
-import { FORTY_EIGHT, type Group, type Outcome } from './forty-eight.ts';
+import { FORTY_EIGHT, type Group, type Outcome, REFUSED_BY } from './forty-eight.ts';
 
 /** A project with a signed address and an endpoint, which one attempt is made on. `endpointId`: a UUID. */
 export type Shop = TestProject & { endpointId: string };
@@ -168,16 +168,19 @@ export class World {
     await client.query(text, values).finally(() => client.end());
   }
 
-  /** What comes of an attempt. */
-  async outcomeOf(attempt: Attempt, rights: Rights): Promise<Outcome> {
+  /** What comes of an attempt. `refusedBy`: what `refusalOf` must say if the database refuses it. */
+  async outcomeOf(attempt: Attempt, rights: Rights, refusedBy?: RegExp): Promise<Outcome> {
     const as = (text: string, values: unknown[] = []) =>
       rights === 'owner' ? this.asOwner(text, values) : this.asService(text, values);
     let after: Aftermath;
     try {
       after = await attempt(as, rights);
     } catch (error) {
-      if (isRefusal(error)) return 'prevented';
-      throw error;
+      const refusal = refusalOf(error);
+      if (refusal === null) throw error;
+      // Any other refusal is a mistake in the attempt.
+      expect(refusal).toMatch(refusedBy ?? /^nothing$/);
+      return 'prevented';
     }
     const { named, holds, undo } = after;
     await holds?.();
@@ -196,10 +199,13 @@ export class World {
   }
 }
 
-/** Rights, constraints, what keeps rows as they are, and a backup that is refused. */
-function isRefusal(error: unknown): boolean {
-  const code = String((error as { code?: unknown }).code);
-  return code === '42501' || code.startsWith('23') || code.startsWith('QT') || code === 'BACKUP_TAMPERED';
+/** By what it was refused: `42501 permission denied for table transfers`, `23514 invoices_paid_by_transfer`, `BACKUP_TAMPERED`. */
+function refusalOf(error: unknown): string | null {
+  const { code, constraint, message } = error as { code?: unknown; constraint?: string; message: string };
+  const of = String(code);
+  if (of.startsWith('BACKUP_')) return of;
+  if (of !== '42501' && !of.startsWith('23') && !of.startsWith('QT')) return null;
+  return `${of} ${constraint ?? message}`;
 }
 
 /** Tries each tampering of a group with both rights; `attempts` by their numbers. */
@@ -213,7 +219,8 @@ export function tryGroup(
     await world.open(shops);
     await prepare?.();
     await world.lookAgain();
-    expect(await world.alarms()).toEqual([]);
+    // A busy machine may be behind the chain.
+    expect((await world.alarms()).filter((alarm) => !alarm.startsWith('blind '))).toEqual([]);
   });
   afterAll(() => world.close());
   const lines = FORTY_EIGHT.filter(([, of]) => of === group);
@@ -224,6 +231,6 @@ export function tryGroup(
   test.each(tries)('$number, $what, with the rights "$rights": $outcome', async ({ number, rights, outcome }) => {
     const attempt = attempts[number];
     if (attempt === undefined) throw new Error(`nobody tries ${number}`);
-    expect(await world.outcomeOf(attempt, rights)).toBe(outcome);
+    expect(await world.outcomeOf(attempt, rights, REFUSED_BY[rights][number])).toBe(outcome);
   });
 }

@@ -1,6 +1,6 @@
 /**
  * `BODY_TOO_LARGE`: more than 64 KiB, which no event has. `EVENT_MALFORMED`: genuinely signed, but not an event of the id that
- * the header names.
+ * the header names, or of another project than the receiver's.
  */
 export type VerificationCode =
   | 'HEADER_MISSING'

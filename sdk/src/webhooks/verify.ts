@@ -9,8 +9,13 @@ import { createHmac, digest, type Hmac, toHex } from './web-crypto.ts';
 
 export type { WebhookHeaders } from './read-headers.ts';
 
-/** `toleranceSeconds`: how far the time of the attempt may be from `now` (as `Date.now`), on either side; 300 by default. */
-export type VerifyOptions = { toleranceSeconds?: number | undefined; now?: (() => number) | undefined };
+export type VerifyOptions = {
+  /** How far the time of the attempt may be from `now` (as `Date.now`), on either side; 300 by default. */
+  toleranceSeconds?: number | undefined;
+  now?: (() => number) | undefined;
+  /** The project of this receiver (`prj_…`): an event of another one is refused, whoever signed it. */
+  projectId?: string | undefined;
+};
 
 /** Begins what is signed to show which secret a receiver has. It holds a space, as no webhook-id does, so it signs no webhook. */
 const CHECK_PREFIX = 'quittance diagnostic v1\n';
@@ -23,7 +28,7 @@ export async function verify(
   rawBody: Uint8Array | ArrayBuffer,
   headers: WebhookHeaders,
   secret: Secrets,
-  { toleranceSeconds = 300, now = Date.now }: VerifyOptions = {},
+  { toleranceSeconds = 300, now = Date.now, projectId }: VerifyOptions = {},
 ): Promise<WebhookEvent> {
   // Not a number would be near to every time.
   if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be 0 or more');
@@ -38,7 +43,7 @@ export async function verify(
     const signed = readHeaders(headers);
     checkTime(Number(signed.timestamp), receivedAt, toleranceSeconds);
     await checkSignature(signed, body, hmacs);
-    return parseEvent(body, signed.id);
+    return parseEvent(body, signed.id, projectId);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const diagnosis = await diagnose(receivedAt, body, headers, hmacs);
@@ -68,7 +73,7 @@ async function checkSignature(
   // All are compared, so that the time does not tell which secret or signature was right.
   const matches = signatures.flatMap((given) => expected.filter((right) => isEqual(given, right)));
   if (matches.length > 0) return;
-  refuse('SIGNATURE_MISMATCH', 'No signature matches: the secret is another, or the body was changed on its way.');
+  refuse('SIGNATURE_MISMATCH', 'No signature matches: another secret, or a body that was changed.');
 }
 
 /** In constant time; both have the 32 bytes of an HMAC-SHA256. */
@@ -80,7 +85,7 @@ function isEqual(given: Uint8Array, right: Uint8Array): boolean {
   return difference === 0;
 }
 
-function parseEvent(body: Uint8Array, id: string): WebhookEvent {
+function parseEvent(body: Uint8Array, id: string, projectId?: string): WebhookEvent {
   let event: Partial<WebhookEvent> | null = null;
   try {
     event = JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body));
@@ -88,8 +93,8 @@ function parseEvent(body: Uint8Array, id: string): WebhookEvent {
     // Not JSON: not an event, as below.
   }
   const isEvent = event?.id === id && typeof event.type === 'string' && typeof event.data === 'object';
-  if (!isEvent) return refuse('EVENT_MALFORMED', 'The signed body is not the event that webhook-id names.');
-  return event as WebhookEvent;
+  if (isEvent && (projectId ?? event?.projectId) === event?.projectId) return event as WebhookEvent;
+  return refuse('EVENT_MALFORMED', 'Not the event of webhook-id.');
 }
 
 async function diagnose(

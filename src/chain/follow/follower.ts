@@ -30,7 +30,7 @@ export type Follower = {
   step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
   /** Forgets what is only in memory, because another process may have gone on. */
   reset(): void;
-  status(): Omit<ChainStatus, 'blind' | 'nodes'> | null;
+  status(): Omit<ChainStatus, 'blind' | 'nodes' | 'energyPrice'> | null;
 };
 
 /**

@@ -5,6 +5,7 @@ import { saveChainStatus } from '../../store/chain/status.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import type { Alarms } from './alarms.ts';
+import { createEnergyPrice } from './energy-price.ts';
 import type { Follower } from './follower.ts';
 
 const STATUS_MS = 2000;
@@ -14,7 +15,7 @@ const INCIDENT_MS = 3_600_000;
 type StatusDeps = {
   db: Database;
   network: Network;
-  pool: Pick<NodePool, 'health'>;
+  pool: Pick<NodePool, 'health' | 'available'>;
   alarms: Alarms;
   now(): UnixMs;
   isLeader(): boolean;
@@ -31,6 +32,7 @@ export function createStatusRecorder({ db, network, pool, alarms, now, isLeader,
   /** Has the books compared with the chain. */
   onIncident(): void;
 } {
+  const energyPrice = createEnergyPrice({ pool, now });
   let recordedMs = 0;
   /** Nodes that were paused when it was last looked. */
   let resting: readonly string[] = [];
@@ -54,7 +56,9 @@ export function createStatusRecorder({ db, network, pool, alarms, now, isLeader,
         incidentNextMs = nowMs + INCIDENT_MS;
         await markChecksDue(db, network);
       }
-      await saveChainStatus(db, network, now(), { ...current, blind: blindReason(), nodes });
+      const blind = blindReason();
+      if (blind === null) energyPrice.refresh();
+      await saveChainStatus(db, network, now(), { ...current, blind, nodes, energyPrice: energyPrice.seen() });
     },
     hurry: () => {
       recordedMs = 0;

@@ -33,7 +33,7 @@ test.each<[LookupAnswer, string[]]>([
   [find('short', { likely: { kind: 'rounded', decimals: 2 } }), ['rounded to 2 decimals']],
   [find('short', { likely: { kind: 'truncated', decimals: 1 } }), ['cut off after 1 decimal.']],
   [find('over', { likely: { kind: 'one_digit' } }), ['One digit differs']],
-  [find('other_address'), ['5.000000 USDT to another address: TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t']],
+  [find('other_address'), ['5.00 USDT to another address: TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t']],
   [find('other_token'), ['not USDT', 'contract TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t']],
   [find('failed', { why: 'out_of_energy' }), ['it paid nothing', 'too little energy']],
   [find('failed', { why: 'other' }), ['The network says: BAD_JUMP_DESTINATION.']],

@@ -1,5 +1,6 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import type { GeneralAnswer, LookupAnswer } from '../../domain/lookup/lookup.ts';
+import { asTyped } from '../../domain/money.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderSupport } from '../page/brand-links.ts';
 import type { Page } from '../page/page-state.ts';
@@ -33,12 +34,12 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
   const again = (seconds: number) => words.duration(seconds * 1000);
   switch (answer.code) {
     case 'paid':
-      return good(say('answerPaid', { amount: ltr(answer.amount), block: ltr(answer.blockNumber) }));
+      return good(say('answerPaid', { amount: ltr(asTyped(answer.amount)), block: ltr(answer.blockNumber) }));
     case 'confirming':
       return answer.earlierTransaction === null
         ? good(
             say('answerConfirming', {
-              amount: ltr(answer.amount),
+              amount: ltr(asTyped(answer.amount)),
               block: ltr(answer.blockNumber),
               built: ltr(answer.confirmations),
               required: ltr(answer.required),
@@ -68,7 +69,10 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
     case 'short':
     case 'over': {
       const { arrived, by, expected } = answer;
-      const values = { arrived: ltr(arrived), by: ltr(trimZeros(by)), expected: ltr(expected), merchant };
+      const values = {
+        ...{ arrived: ltr(asTyped(arrived)), by: ltr(trimZeros(by)), expected: ltr(asTyped(expected)) },
+        merchant,
+      };
       const likely = answer.likely === null ? null : html`<p>${renderLikely(words, answer.code, answer.likely)}</p>`;
       return html`${bad(say(answer.code === 'short' ? 'answerShort' : 'answerOver', values))}${likely}`;
     }
@@ -99,7 +103,7 @@ export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswe
   const again = (seconds: number) => words.duration(seconds * 1000);
   switch (answer.code) {
     case 'other_address':
-      return bad(say('answerOtherAddress', { amount: ltr(answer.amount), to: ltr(answer.to), merchant }));
+      return bad(say('answerOtherAddress', { amount: ltr(asTyped(answer.amount)), to: ltr(answer.to), merchant }));
     case 'other_token':
       return bad(say('answerOtherToken', { contract: ltr(answer.contract), merchant }));
     case 'failed':

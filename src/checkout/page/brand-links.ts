@@ -1,4 +1,5 @@
-import { readLink, supportLink } from '../../domain/brand/brand.ts';
+import { fillReturnUrl, readLink, supportLink } from '../../domain/brand/brand.ts';
+import { encodeId } from '../../domain/ids.ts';
 import type { Brand } from '../../store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
@@ -17,9 +18,12 @@ export function renderSupport({ words, invoice: { brand } }: Branded): Html | nu
 }
 
 /** The way back to the merchant, if there is one. No payer is sent there by force. For a paid invoice it is the next step, a button. */
-export function renderReturn({ words, invoice: { brand } }: Branded, look: 'link' | 'button'): Html | null {
+export function renderReturn(
+  { words, invoice: { brand, id } }: Branded & { invoice: { id: string } },
+  look: 'link' | 'button',
+): Html | null {
   // Checked when it was set, and here again: a link can run a script.
-  const read = brand.returnUrl === null ? null : readLink(brand.returnUrl);
+  const read = brand.returnUrl === null ? null : readLink(fillReturnUrl(brand.returnUrl, encodeId('inv', id)));
   if (read?.kind !== 'ok') return null;
   const text = words.say('returnTo', { merchant: renderMerchant(brand) });
   return html`<p class="return"><a${look === 'button' ? html` class="button"` : null} href="${read.url}" rel="noreferrer">${text}</a></p>`;

@@ -46,11 +46,15 @@ ${isShown ? renderInvoice(words, shown) : null}`,
 
 /** As long as an address, but no wallet takes it: addresses have no small L, and a checksum. */
 export const NO_ADDRESS = 'TExampleExampleExampleExampleExamp';
-const AMOUNTS: Readonly<Record<Policy, string>> = { tail: '25.004217', exact: '25.000000' };
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+const AMOUNTS: Readonly<Record<Policy, string>> = {
+  ...{ tail: '25.004217', 'tail-4': '25.0421', 'tail-3': '25.042' },
+  exact: '25.00',
+};
 
 function renderInvoice(words: Words, { brand, logoUrl, network, policy, lifetimeMs, now }: Example): Html {
   const { say } = words;
-  const invoice = { brand, network };
+  const invoice = { brand, network, id: NO_ID };
   const expiresAt = toIso(unixMs(now + lifetimeMs));
   const left = say('timeLeft', { duration: words.duration(lifetimeMs, 'short') });
   const [support, back] = [renderSupport({ words, invoice }), renderReturn({ words, invoice }, 'link')];
@@ -62,7 +66,7 @@ ${renderTestNotice({ words, invoice })}<div id="invoice">
 <div id="left"><span>${left}</span></div>
 <div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
 <div id="pay">${renderPay(words, { amount: AMOUNTS[policy], address: NO_ADDRESS, qr: NO_CODE })}</div>
-<div id="help">${renderRules(words)}</div>
+<div id="rules">${renderRules(words)}</div>
 </div>
 ${support === null && back === null ? null : html`<footer>${support}${back}</footer>`}`;
 }

@@ -1,12 +1,12 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import { comparePasted } from '../../domain/lookup/compare-pasted.ts';
 import { readFee } from '../../domain/lookup/read-fee.ts';
-import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { asTyped, formatAmount, microUsdt } from '../../domain/money.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr, renderCopyButton, trimZeros } from './pieces.ts';
-import { renderWallets } from './wallets.ts';
+import { renderWalletLinks } from './wallets.ts';
 
 /** A payer's entry in one of the forms, as it came; at most `MAX_FIELD_CHARACTERS`. */
 export type Question = { field: 'fee' | 'paste' | 'transaction'; text: string };
@@ -18,14 +18,14 @@ export const MAX_FIELD_CHARACTERS = 500;
 export function renderHelp(page: Page, question: Question | null): Html {
   const { words, invoice } = page;
   const { say } = words;
-  const amount = formatAmount(invoice.payableMicro);
+  const amount = asTyped(formatAmount(invoice.payableMicro));
+  const decimals = amount.length - amount.indexOf('.') - 1;
   const fee = question?.field === 'fee' ? question.text : null;
   const paste = question?.field === 'paste' ? question.text : null;
-  return html`${renderWallets(page, amount)}
-<details${openIf(fee !== null)}><summary>${say('feeTitle')}</summary>
+  return html`${renderWalletLinks(page, amount)}<details${openIf(fee !== null)}><summary>${say('feeTitle')}</summary>
 <p class="hint">${say('feeText', { amount: ltr(amount) })}</p>
 ${renderForm(page, { field: 'fee', text: fee ?? '' }, { label: say('feeLabel'), button: say('feeButton') })}
-<p class="hint">${say('exchangeHint', { amount: ltr(amount) })}</p>
+<p class="hint">${say('exchangeHint', { amount: ltr(amount), decimals })}</p>
 <div id="fee-answer" role="status">${fee === null ? null : answerFee(page, fee)}</div>
 </details>
 <details${openIf(paste !== null)}><summary>${say('pasteTitle')}</summary>
@@ -53,8 +53,8 @@ export function renderForm(page: Page, { field, text }: Question, words: { label
 function answerFee({ words, invoice }: Page, text: string): Html {
   const feeMicro = readFee(text);
   if (feeMicro === null) return html`<p class="notice">${words.say('feeInvalid')}</p>`;
-  const amount = ltr(formatAmount(invoice.payableMicro));
-  const total = formatAmount(microUsdt(invoice.payableMicro + feeMicro));
+  const amount = ltr(asTyped(formatAmount(invoice.payableMicro)));
+  const total = asTyped(formatAmount(microUsdt(invoice.payableMicro + feeMicro)));
   const shown = html`<strong id="total">${ltr(total)}</strong>`;
   return html`<p>${words.say('feeResult', { total: shown, fee: ltr(trimZeros(formatAmount(feeMicro))), amount })}</p>
 ${renderCopyButton(words, 'total', total)}

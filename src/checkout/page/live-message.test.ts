@@ -21,7 +21,10 @@ function allPages(): Page[] {
     { head: { ...head, time: unixMs(head.time - 100_000) } },
     { status: 'PAID' as const, secondTxId: 'c7'.repeat(32) },
   ];
-  return [...states, ...others.map((change) => ({ ...found, invoice: { ...found.invoice, ...change } }))];
+  const prices = [null, { sun: 210, at: found.now }, { sun: 210, at: found.now - 4 * 3_600_000 }].map((energyPrice) =>
+    checkoutPage('waiting', { brand: FULL_BRAND, invoice: { energyPrice } }),
+  );
+  return [...states, ...prices, ...others.map((change) => ({ ...found, invoice: { ...found.invoice, ...change } }))];
 }
 
 const partsOf = (page: Page) => composeMessage(null, page).parts;
@@ -48,7 +51,7 @@ test('while only time runs, nothing is sent until the network is not seen any mo
   const page = checkoutPage('waiting');
   const after = (ms: number) => ({ ...page, now: unixMs(page.now + ms) });
   expect(composeMessage(page, after(58_000)).parts).toEqual({});
-  expect(Object.keys(composeMessage(page, after(61_000)).parts)).toEqual(['status', 'left', 'when']);
+  expect(Object.keys(composeMessage(page, after(61_000)).parts)).toEqual(['status', 'left', 'when', 'rules']);
 });
 
 test('the version can stand in a URL, and does not depend on the language', () => {

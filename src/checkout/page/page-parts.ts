@@ -4,13 +4,15 @@ import { renderQr } from '../../web/render-qr.ts';
 import type { Words } from '../words/words.ts';
 import { renderReturn } from './brand-links.ts';
 import { openIf, type Question, renderHelp } from './help.ts';
+import { type NetworkFee, networkFeeOf } from './network-fee.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
-import { ltr, renderCopyButton, renderIcon, renderMerchant } from './pieces.ts';
+import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from './pieces.ts';
 import type { CheckoutView } from './view.ts';
+import { renderOwnWallet } from './wallets.ts';
 
 /** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
-export const PART_NAMES = ['status', 'left', 'when', 'progress', 'found', 'pay', 'help', 'check'] as const;
+export const PART_NAMES = ['status', 'left', 'when', 'progress', 'found', 'pay', 'rules', 'help', 'check'] as const;
 
 export type PartName = (typeof PART_NAMES)[number];
 
@@ -23,8 +25,10 @@ export function partKey(name: PartName, page: Page, view: CheckoutView): string 
       return [hadPayment ? 'gone' : state, isShownBlind(view)].join();
     case 'pay':
       return [view.amount !== null, hadPayment].join();
+    case 'rules':
+      return String(isAskedToPay(page, view) && (networkFeeOf(page.invoice, view, page.now)?.sun ?? ''));
     case 'help':
-      return String(view.amount !== null && !hadPayment);
+      return String(isAskedToPay(page, view));
     case 'left':
       return String(isCounted(page, view));
     case 'when':
@@ -53,11 +57,10 @@ export function renderPart(name: PartName, page: Page, view: CheckoutView, quest
       return isCounted(page, view) ? renderLeft(page, view) : NOTHING;
     case 'when':
       return renderWhen(page, view);
+    case 'rules':
+      return isAskedToPay(page, view) ? renderRules(page.words, networkFeeOf(page.invoice, view, page.now)) : NOTHING;
     case 'help':
-      return view.amount === null || page.invoice.hadPayment
-        ? NOTHING
-        : html`${renderRules(page.words)}
-${renderHelp(page, question)}`;
+      return isAskedToPay(page, view) ? renderHelp(page, question) : NOTHING;
     case 'progress':
       return renderProgress(page, view);
     case 'found':
@@ -70,6 +73,10 @@ ${renderHelp(page, question)}`;
 }
 
 const NOTHING = html``;
+
+function isAskedToPay({ invoice }: Page, { amount }: CheckoutView): boolean {
+  return amount !== null && !invoice.hadPayment;
+}
 
 const MINUTE_MS = 60_000;
 
@@ -113,12 +120,13 @@ function renderStatus(page: Page, view: CheckoutView): Html {
 
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
 function renderPayOrNot(page: Page, amount: string, address: string, question: Question | null): Html {
-  const pay = renderPay(page.words, { amount, address, qr: renderQr(address, page.words.text('qrLabel'), 6) });
+  const { words } = page;
+  const pay = html`${renderOwnWallet(page)}${renderPay(words, { amount, address, qr: renderQr(address, words.text('qrLabel'), 6) })}`;
   if (!page.invoice.hadPayment) return pay;
   const isAsked = question !== null && question.field !== 'transaction';
-  return html`<details${openIf(isAsked)}><summary>${page.words.say('goneShow')}</summary>
+  return html`<details${openIf(isAsked)}><summary>${words.say('goneShow')}</summary>
 ${pay}
-${renderRules(page.words)}
+${renderRules(words)}
 ${renderHelp(page, question)}
 </details>`;
 }
@@ -144,12 +152,16 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
 </section>`;
 }
 
-/** What costs payers their money, in a sentence each. */
-export function renderRules({ say }: Words): Html {
+/** What costs payers their money, in a sentence each. The script compares the price of energy with what a wallet has. */
+export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html {
+  const cost =
+    fee &&
+    html`<li data-energy-sun="${fee.sun}">${say('networkFee', { usual: ltr(fee.usual), first: ltr(fee.first) })}</li>
+`;
   return html`<ul class="hint">
 <li>${say('oneTransfer')}</li>
 <li>${say('neverHistory')}</li>
-</ul>`;
+${cost}</ul>`;
 }
 
 /** A payer whose payment is on its way is not hurried, and a clock that stands counts nothing. */
@@ -223,7 +235,7 @@ function renderFound(page: Page, { state, transaction }: CheckoutView): Html {
 <dt>${say('amount')}</dt><dd>${ltr(`${transaction.amount} USDT`)}</dd>
 <dt>${say('time')}</dt><dd>${words.time(transaction.blockTime)}</dd>
 <dt>${say('block')}</dt><dd>${ltr(transaction.blockNumber)}</dd>
-<dt>${say('transaction')}</dt><dd class="hash" id="transaction">${ltr(transaction.txId)}</dd>
+<dt>${say('transaction')}</dt><dd class="hash" id="transaction">${renderTransaction(page.invoice.network, transaction.txId)}</dd>
 </dl>${second}${back}${receipt}`;
 }
 

@@ -75,6 +75,33 @@ test('the ids of our books are nowhere on a page', () => {
   for (const state of PAGE_STATES) expect(render(checkoutPage(state))).not.toContain('0198e1c2');
 });
 
+test.each([
+  ['mainnet', 'https://tronscan.org/#/transaction/'],
+  ['nile', 'https://nile.tronscan.org/#/transaction/'],
+  ['devnet', null],
+] as const)('on %s a transaction that was found leads to the block explorer of the network', (network, explorer) => {
+  for (const state of ['found', 'paid'] as const) {
+    const page = checkoutPage(state, { invoice: { network } });
+    const links = hrefsOf(render(page)).filter((href) => href.includes('tronscan'));
+    expect(links).toEqual(explorer === null ? [] : [`${explorer}${page.invoice.transfer?.txId}`]);
+  }
+});
+
+test('only a return link with {invoiceId} shows the id of the invoice, to the payer and on the receipt', () => {
+  const id = 'inv_01k3gw4000e008000000000001';
+  const returnUrl = 'https://shop.example/orders/{invoiceId}?from=pay';
+  const paid = checkoutPage('paid', { brand: { ...FULL_BRAND, returnUrl } });
+  const { transfer } = paid.invoice;
+  const receiptOf = (page: Page) =>
+    transfer === null ? '' : renderReceipt(page, { transfer, isSigned: true, nonce: NONCE });
+  for (const text of [render(paid), render(checkoutPage('waiting', { brand: { returnUrl } }))]) {
+    expect(hrefsOf(text)).toContain(`https://shop.example/orders/${id}?from=pay`);
+  }
+  expect(read(receiptOf(paid))).toContain(`Invoice${id}`);
+  const other = checkoutPage('paid', { brand: FULL_BRAND });
+  expect(render(other) + receiptOf(other)).not.toContain('inv_');
+});
+
 test('the clock counts down while the network is seen, stands still while it is not, and says when it has run out', () => {
   expect(read(render(checkoutPage('waiting')))).toContain(
     '12 min left\nPay by 12:30 UTC A later payment still counts.12 minutes left when this page was opened.',
@@ -107,7 +134,7 @@ test('links keep the language that was chosen by hand, and nothing else', () => 
 
 test('wallets get exactly the address, the amount and the token of this invoice', () => {
   const page = checkoutPage('waiting', { language: 'fr', isLanguageAsked: true });
-  const [tronLink, trust] = hrefsOf(render(page)).filter((href) => /tronlink|trustwallet/.test(href));
+  const [tronLink, trust] = hrefsOf(render(page)).filter((href) => /tronlink|trustwallet.com\/send/.test(href));
   const asked = new URL(tronLink ?? '').searchParams.get('param') ?? '';
   expect(JSON.parse(asked)).toEqual({
     url: 'https://pay.example/c/1111111111111111111111?lang=fr',
@@ -126,7 +153,7 @@ test('on a test network the page says so first, and names no wallet that moves r
   const text = render(checkoutPage('waiting', { invoice: { network: 'nile' } }));
   expect(read(text)).toContain('Test payment. This is the Nile test network: do not send real money.');
   expect(text.indexOf('Test payment')).toBeLessThan(text.indexOf('<h1'));
-  expect(text).not.toMatch(/tronlinkoutside|trustwallet/);
+  expect(text).not.toMatch(/tronlinkoutside|trustwallet|okx|imtoken|tpdapp/);
   expect(render(checkoutPage('waiting'))).not.toContain('Test payment');
 });
 
@@ -188,7 +215,7 @@ describe('whatever the merchant or the payer wrote is text', () => {
     'https://shop.example\\@evil.example/',
   ])('a return link or contact of %j is no link', (url) => {
     const text = render(checkoutPage('paid', { brand: { ...FULL_BRAND, returnUrl: url, supportContact: url } }));
-    const outside = hrefsOf(text).filter((href) => !/^\/c\/1{22}|^data:,$/.test(href));
+    const outside = hrefsOf(text).filter((href) => !/^\/c\/1{22}|^data:,$|^https:\/\/tronscan\.org\/#/.test(href));
     expect(outside).toEqual([]);
   });
 

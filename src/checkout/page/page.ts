@@ -38,7 +38,7 @@ function renderInvoice(page: Page, exchange: Exchange | null): Html {
   const question = exchange?.question ?? null;
   const parts = PART_NAMES.map((name) => {
     const role = name === 'status' ? html` role="status"` : null;
-    return html`${name === 'help' ? renderFind(page, exchange) : null}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
+    return html`${name === 'rules' ? renderFind(page, exchange) : null}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
 `;
   });
   return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}" data-now="${page.now}">
@@ -85,14 +85,21 @@ export function renderProofLink(page: Page): Html | null {
   return html`<p class="hint"><a href="${pageUrl(page, '/address-proof.json')}">${ltr('address-proof.json')}</a></p>`;
 }
 
-/** The texts that the script says by itself. */
-function textsOf(words: Words): Record<string, string> {
-  const { text } = words;
+/** The texts of the script when it copies. */
+export function copyTextsOf({ text }: Words): Record<string, string> {
   return {
     copied: text('copied'),
     selected: text('selected'),
     copiedText: text('copiedText', { text: '{text}' }),
     notCopied: text('notCopied'),
+  };
+}
+
+/** The texts that the script says by itself. */
+function textsOf(words: Words): Record<string, string> {
+  const { text } = words;
+  return {
+    ...copyTextsOf(words),
     updatesItself: text('updatesItself'),
     noConnection: text('noConnection'),
     timeLeft: text('timeLeft', { duration: '{duration}' }),

@@ -1,3 +1,4 @@
+import type { Network } from '../../domain/network.ts';
 import type { Brand } from '../../store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
@@ -8,17 +9,35 @@ export function ltr(text: string | number): Html {
   return html`<bdi dir="ltr">${text}</bdi>`;
 }
 
+/** Where anybody can look a transaction up. */
+const EXPLORERS: Readonly<Record<Network, string | null>> = {
+  mainnet: 'https://tronscan.org/#/transaction/',
+  nile: 'https://nile.tronscan.org/#/transaction/',
+  devnet: null,
+};
+
+/** A transaction's id; a link to a block explorer, which learns nothing of the page, where there is one. */
+export function renderTransaction(network: Network, txId: string): Html {
+  const explorer = EXPLORERS[network];
+  return explorer === null ? ltr(txId) : html`<a href="${explorer}${txId}" rel="noreferrer">${ltr(txId)}</a>`;
+}
+
 /** The merchant's name, which may be in another script. */
 export function renderMerchant({ name }: Pick<Brand, 'name'>): Html {
   return html`<bdi>${name}</bdi>`;
 }
 
+type CopiedFrom = 'amount' | 'address' | 'total' | 'transaction';
+
 /**
  * Shown by the script; its place is kept free without it. `from` is the id of the element that shows the text. A region of its own
  * announces the label after a click, so that the answer around the button does not announce it once more.
  */
-export function renderCopyButton(words: Words, from: 'amount' | 'address' | 'total', text: string): Html {
-  const label = words.text(from === 'address' ? 'copyAddress' : 'copyAmount');
+export function renderCopyButton(words: Words, from: CopiedFrom, text: string): Html {
+  const label =
+    from === 'transaction'
+      ? `${words.text('copy')}: ${words.text('transaction')}`
+      : words.text(from === 'address' ? 'copyAddress' : 'copyAmount');
   return html`<button type="button" data-copy="${text}" data-from="${from}" data-copied="${words.text('copied')}" data-selected="${words.text('selected')}" aria-label="${label}" aria-live="off" hidden>${words.say('copy')}</button>`;
 }
 

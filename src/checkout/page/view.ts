@@ -1,5 +1,5 @@
 import { assertNever } from '../../domain/assert-never.ts';
-import { formatAmount } from '../../domain/money.ts';
+import { asTyped, formatAmount } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 
@@ -25,7 +25,7 @@ export function viewCheckout(invoice: CheckoutInvoice, now: UnixMs): CheckoutVie
   const state = stateOf(invoice);
   const wantsTransfer = state === 'waiting' || state === 'expired';
   const { transfer, head } = invoice;
-  const amount = formatAmount(invoice.payableMicro);
+  const amount = asTyped(formatAmount(invoice.payableMicro));
   return {
     state,
     amount: wantsTransfer ? amount : null,

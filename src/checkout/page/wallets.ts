@@ -3,49 +3,64 @@ import { type Html, html } from '../../web/html.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 
-/**
- * Ways into a wallet: links to wallets that have them, and a button that is there only where a wallet runs in this page. That one
- * asks the wallet for one `transfer` of exactly this amount; nothing ever asks for an `approve`.
- */
-export function renderWallets(page: Page, amount: string): Html {
+/** Buttons that open this page in a wallet. They are never the only way. Only on the main network, for they would send real money. */
+export function renderWalletLinks(page: Page, amount: string): Html | null {
   const { words, invoice, site } = page;
   const { say } = words;
   const contract = site.usdt[invoice.network] ?? null;
-  const { genesisId } = invoice;
-  const own = contract === null || genesisId === null ? null : renderOwnWallet(page, contract, genesisId);
-  const links = keyMode(invoice.network) === 'live' && contract !== null ? walletLinks(page, contract, amount) : null;
-  if (own === null && links === null) return html``;
-  return html`${own}${
-    links &&
-    html`<details><summary>${say('wallets')}</summary>
-<p><a href="${links.tronLink}" rel="noreferrer">${say('openIn', { wallet: 'TronLink' })}</a><br><a href="${links.trust}" rel="noreferrer">${say('openTrust')}</a></p>
+  if (keyMode(invoice.network) !== 'live' || contract === null) return null;
+  const url = site.publicUrl() + pageUrl(page);
+  const buttons = Object.entries(OPEN_IN).map(
+    ([wallet, linkTo]) =>
+      html`<a class="button" href="${linkTo(url)}" rel="noreferrer" aria-label="${words.text('openIn', { wallet })}">${wallet}</a>`,
+  );
+  const send = new URLSearchParams({ asset: `c${TRON}_t${contract}`, address: invoice.address, amount });
+  return html`<details><summary>${say('wallets')}</summary>
+<p class="open">${buttons}</p>
+<p><a href="https://link.trustwallet.com/send?${send.toString()}" rel="noreferrer">${say('openTrust')}</a></p>
 <p class="hint">${say('walletsHint')}</p>
-</details>`
-  }`;
+</details>
+`;
 }
+
+/** In SLIP-44. */
+const TRON = 195;
 
 /**
- * TronLink opens this page in its own browser (https://docs.tronlink.org, "DeepLink"); Trust Wallet opens its form for sending with
- * everything filled in (https://developer.trustwallet.com/developer/develop-for-trust/deeplinking; 195 is TRON's number in SLIP-44).
+ * How wallets document that a page is opened in their browser: https://docs.tronlink.org ("DeepLink"),
+ * https://web3.okx.com/build/docs/waas/app-universal-link, https://docs.token.im (imToken, "Deeplink"),
+ * https://help.tokenpocket.pro (developers, "Deeplink"), https://developer.trustwallet.com/developer/develop-for-trust/deeplinking, which
+ * also has the form for sending with everything filled in.
  */
-function walletLinks({ site, ...page }: Page, contract: string, amount: string): { tronLink: string; trust: string } {
-  const url = site.publicUrl() + pageUrl(page);
-  const open = JSON.stringify({ url, action: 'open', protocol: 'tronlink', version: '1.0' });
-  const send = new URLSearchParams({ asset: `c195_t${contract}`, address: page.invoice.address, amount });
-  return {
-    tronLink: `tronlinkoutside://pull.activity?param=${encodeURIComponent(open)}`,
-    trust: `https://link.trustwallet.com/send?${send}`,
-  };
-}
+const OPEN_IN: Readonly<Record<string, (url: string) => string>> = {
+  TronLink: (url) => {
+    const open = JSON.stringify({ url, action: 'open', protocol: 'tronlink', version: '1.0' });
+    return `tronlinkoutside://pull.activity?param=${encodeURIComponent(open)}`;
+  },
+  'OKX Wallet': (url) => {
+    const open = `okx://wallet/dapp/url?dappUrl=${encodeURIComponent(url)}`;
+    return `https://web3.okx.com/download?deeplink=${encodeURIComponent(open)}`;
+  },
+  imToken: (url) => `imtokenv2://navigate?screen=DappView&url=${encodeURIComponent(url)}`,
+  TokenPocket: (url) => `tpdapp://open?params=${encodeURIComponent(JSON.stringify({ url, chain: 'TRX' }))}`,
+  'Trust Wallet': (url) => `https://link.trustwallet.com/open_url?coin_id=${TRON}&url=${encodeURIComponent(url)}`,
+};
 
-/** The script tells the wallet's network by its block 0. */
-function renderOwnWallet({ words, invoice }: Page, contract: string, genesisId: string): Html {
-  const { network, address, payableMicro } = invoice;
+/**
+ * A button for who reads this in the browser of a wallet: it asks the wallet for one `transfer` of exactly this amount, and nothing ever
+ * asks for an `approve`. It takes no place until the script finds a wallet. The script tells the wallet's network by its block 0.
+ */
+export function renderOwnWallet({ words, invoice, site }: Page): Html | null {
+  const { network, address, payableMicro, genesisId } = invoice;
+  const contract = site.usdt[network] ?? null;
+  if (contract === null || genesisId === null) return null;
+  const { text } = words;
   return html`<div class="wallet" hidden data-wallet data-contract="${contract}" data-to="${address}" data-micro="${payableMicro.toString()}" data-genesis="${genesisId}">
 <button type="button">${words.say('payHere')}</button>
 <p class="hint">${words.say('walletsHint')}</p>
-<p role="status" data-wait="${words.text('walletWait')}" data-sent="${words.text('walletSent')}" data-refused="${words.text('walletRefused')}" data-unknown="${words.text('walletUnknown')}" data-other="${words.text('walletOtherNetwork', { network: NETWORK_NAMES[network] })}"></p>
-</div>`;
+<p role="status" data-wait="${text('walletWait')}" data-sent="${text('walletSent')}" data-refused="${text('walletRefused')}" data-declined="${text('walletDeclined')}" data-poor="${text('walletPoor')}" data-energy="${text('walletEnergy')}" data-unknown="${text('walletUnknown')}" data-other="${text('walletOtherNetwork', { network: NETWORK_NAMES[network] })}"></p>
+</div>
+`;
 }
 
 /** As wallets call them. */

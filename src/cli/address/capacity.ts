@@ -5,6 +5,7 @@ import type {
   AmountCapacityView,
   CapacityOfAmountView,
   CapacityView,
+  ComparedPolicyView,
 } from '../../operator/addresses/views.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
@@ -24,7 +25,7 @@ const AMOUNTS: readonly Column<AmountCapacityView>[] = [
 export async function printCapacity(terminal: Terminal, projectId: string | undefined): Promise<Result> {
   const data = await runOperation(terminal, showCapacityOperation, { projectId });
   const fields = formatFields([...headOf(data), ['verdict', verdictOf(data, data.amounts)]]);
-  return { data, text: joinParts(fields, tableOf(AMOUNTS, data.amounts)), ...nextOf(data) };
+  return { data, text: joinParts(fields, tableOf(AMOUNTS, data.amounts), compare(data)), ...nextOf(data) };
 }
 
 const ADDRESSES: readonly Column<AddressCapacityView>[] = [
@@ -48,7 +49,20 @@ export async function printCapacityOfAmount(
     ['days left', data.daysLeft === null ? 'not used in the last 30 days' : String(data.daysLeft)],
     ['verdict', verdictOf(data, [data])],
   ]);
-  return { data, text: joinParts(fields, tableOf(ADDRESSES, data.addresses)), ...nextOf(data) };
+  return { data, text: joinParts(fields, tableOf(ADDRESSES, data.addresses), compare(data)), ...nextOf(data) };
+}
+
+const POLICIES: readonly Column<ComparedPolicyView>[] = [
+  ['POLICY', ({ policy }) => policy],
+  ['INVOICES OF AN AMOUNT ON AN ADDRESS', ({ perAddress }) => String(perAddress)],
+  ['PAYERS PAY MORE, LESS THAN', ({ addedBelow }) => addedBelow],
+  ['DECIMALS TO SEND', ({ decimals }) => (decimals === null ? "the price's" : String(decimals))],
+  ['ADDRESSES FOR 90 DAYS', ({ addressesFor90Days: count }) => (count === null ? '' : String(count))],
+];
+
+/** The other policies have the limit that is usual for them. */
+function compare({ policies }: Measured): string {
+  return tableOf(POLICIES, policies);
 }
 
 function joinParts(...parts: string[]): string {
@@ -60,7 +74,7 @@ type Measured = CapacityView | CapacityOfAmountView;
 function headOf({ projectId, policy, maxSurcharge, activeAddresses }: Measured): (readonly [string, string])[] {
   return [
     ['project', projectId],
-    ['policy', policy === 'exact' ? 'exact' : `tail, of less than ${maxSurcharge} USDT`],
+    ['policy', policy === 'exact' ? policy : `${policy}, of less than ${maxSurcharge} USDT`],
     ['active addresses', String(activeAddresses)],
   ];
 }

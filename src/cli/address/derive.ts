@@ -3,6 +3,7 @@ import type { Policy } from '../../domain/policy.ts';
 import { deriveAddresses, findDerivationKey, limitDerivation } from '../../operator/addresses/derive-addresses.ts';
 import { readAutoLimit, readCount, readXpub } from '../../operator/addresses/read-derivation.ts';
 import type { AutoLimitView, DerivedAddressesView } from '../../operator/addresses/views.ts';
+import { NO_MANIFEST } from '../../operator/operation.ts';
 import { cliActor } from '../terminal/operator.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
@@ -32,7 +33,9 @@ export async function printDerived(terminal: Terminal, options: Options): Promis
     return presentLimit(await withDatabase(terminal, (deps) => limitDerivation(deps, actor, limit)));
   }
   const wanted = { key, count, autoLimit, policy: options.policy, isFresh: options.fresh === true, seen: null };
-  const outcome = await withDatabase(terminal, (deps) => deriveAddresses(deps, actor, wanted));
+  const outcome = await withDatabase(terminal, (deps) =>
+    deriveAddresses({ ...deps, addressGuard: NO_MANIFEST }, actor, wanted),
+  );
   if (outcome.kind === 'proposed') throw new Error('what is derived by a command on the machine never waits');
   const { view, projectPolicy, autoDeriveLimit } = outcome;
   const next = [

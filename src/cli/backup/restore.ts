@@ -44,10 +44,15 @@ export async function printRestored(terminal: Terminal, file: string, options: R
       ...(missing.length === 0
         ? []
         : [`put the master key back before you start (${missing.join(', ')}): without it webhooks cannot be signed`]),
+      COPY_ADVICE,
       ...(final ? ['start the service here, and never again where the backup was made'] : LOST_ADVICE),
     ].join('\n'),
   };
 }
+
+/** Seals are made by the id of the ledger, which a copy has too, and by the master key. */
+const COPY_ADVICE =
+  'if this is a copy, such as a staging: give it a master key of its own ("quittance master-key rotate") before anybody works with it, or its rows count where the backup was made';
 
 const LOST_ADVICE = [
   'what happened since the backup is lost here: start the service, which reads the chain since then, and then',

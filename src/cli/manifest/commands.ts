@@ -1,19 +1,14 @@
-import type { Command } from '@commander-js/extra-typings';
+import { type Command, Option } from '@commander-js/extra-typings';
+import { POLICIES } from '../../domain/policy.ts';
 import { collect, NETWORK_CHOICE, type Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-
-const PASSPHRASE_OPTION = ['--passphrase-file <file>', 'a file with the passphrase; else it is asked for'] as const;
+import { addKeyCommand, addSignCommand } from './sign-commands.ts';
 
 export function addManifestCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program
     .command('manifest')
     .description('the signed list of your addresses: what it does not have is shown to nobody');
-  group
-    .command('key')
-    .description('make a signing key, sealed by a passphrase; on a machine that is not the server')
-    .argument('<file>', 'the new file for the key')
-    .option(...PASSPHRASE_OPTION)
-    .action(async (file, options) => print((await import('./sign.ts')).printNewKey(terminal, file, options)));
+  addKeyCommand(group, terminal, print);
   group
     .command('draft')
     .description('write down the addresses of the database for somebody to sign, and say what is new')
@@ -21,22 +16,13 @@ export function addManifestCommands(program: Command, terminal: Terminal, print:
     .option('--network <network>', `${NETWORK_CHOICE}, several separated by commas; else the main network`, collect)
     .option('--reserve <count>', 'addresses of each account key that are signed before they are derived', '100')
     .option('--days <count>', 'how long it is good, in days', '365')
-    .option('--project <prj_…>', 'with --add: the project that gets them')
+    .option('--project <prj_…>', 'with --add, --policy and --max-surcharge: the project that gets them')
     .option('--add <T…>', 'addresses that you add to the database later, several separated by commas', collect)
+    .addOption(new Option('--policy <policy>', 'with --project: the policy that you set later').choices(POLICIES))
+    .option('--max-surcharge <usdt>', 'with --project: the largest surcharge that you set later')
     .option('--without <T…>', 'addresses of the database that are not yours', collect)
     .action(async (options) => print((await import('./manifest.ts')).printDraft(terminal, options)));
-  group
-    .command('sign')
-    .description('look through a draft and sign it; needs no database and no network')
-    .argument('<draft>', 'the file of "quittance manifest draft", or one that others have signed already')
-    .option('--key <file>', 'the file of "quittance manifest key"')
-    .option(...PASSPHRASE_OPTION)
-    .option('--previous <file>', 'the manifest that you signed before; what differs is shown')
-    .option('--head <file>', 'instead of a key: write what "ssh-keygen -Y sign" signs')
-    .option('--signature <file>', 'instead of a key: take what "ssh-keygen -Y sign" wrote')
-    .option('--output <file>', 'the file to write', 'addresses.manifest')
-    .option('--yes', 'you have seen what changes')
-    .action(async (draft, options) => print((await import('./sign.ts')).printSigned(terminal, draft, options)));
+  addSignCommand(group, terminal, print);
   group
     .command('install')
     .description('put a signed manifest in force; services take it within seconds, without a restart')

@@ -1,22 +1,18 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
-import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
 import { isNetwork, type Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
 import { clip } from '../../operator/input/clip.ts';
-import { draftManifest, readGiven } from '../../operator/manifest/draft-manifest.ts';
-import {
-  installManifest,
-  type ManifestView,
-  readInForce,
-  viewManifest,
-} from '../../operator/manifest/install-manifest.ts';
+import { draftManifest, readGiven, readGivenSettings } from '../../operator/manifest/draft-manifest.ts';
+import { installManifest, readInForce, readLedgerFacts } from '../../operator/manifest/install-manifest.ts';
 import { checkExpansion, type ManifestFile, readManifestFile } from '../../operator/manifest/manifest-file.ts';
+import { viewManifest } from '../../operator/manifest/view-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-import { withDatabase } from '../terminal/with-database.ts';
+import { now, withDatabase } from '../terminal/with-database.ts';
+import { describe, readKeys } from './show.ts';
 
 type DraftOptions = {
   output: string;
@@ -25,6 +21,8 @@ type DraftOptions = {
   days: string;
   project?: string;
   add?: string[];
+  policy?: Policy;
+  maxSurcharge?: string;
   without?: string[];
 };
 
@@ -34,12 +32,15 @@ const MAX_DAYS = 3650;
 
 export async function printDraft(terminal: Terminal, options: DraftOptions): Promise<Result> {
   const { output, add = [], without = [], project } = options;
+  const settings = readGivenSettings(options);
   if (add.length > 0 && project === undefined) throw new AppError('USAGE', '--add needs --project: say whose they are');
+  if (Object.keys(settings).length > 0 && project === undefined)
+    throw new AppError('USAGE', '--policy and --max-surcharge need --project: say whose they are');
   const wanted = {
     ...{ path: resolve(output), networks: (options.network ?? []).map(readNetwork) },
     reserve: readCount('--reserve', options.reserve, MAX_RESERVE),
     validDays: readCount('--days', options.days, MAX_DAYS),
-    ...{ projectId: project ?? null, added: readGiven('--add', add), left: readGiven('--without', without) },
+    ...{ projectId: project ?? null, settings, added: readGiven('--add', add), left: readGiven('--without', without) },
   };
   const data = await withDatabase(terminal, async ({ config, db, now }) => {
     const previous = config.addressManifest === null ? null : await readInForce(config.addressManifest);
@@ -62,7 +63,12 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
 }
 
 export async function printInstalled(terminal: Terminal, file: string): Promise<Result> {
-  const data = await installManifest(settingsOf(loadConfig(terminal)), resolve(file));
+  const askLedger = (ids: readonly string[]) =>
+    withDatabase(terminal, ({ db }) => readLedgerFacts(db, ids)).catch((error: Error) => {
+      terminal.note(`WARNING: the database was not asked whose manifest this is: ${error.message}`);
+      return null;
+    });
+  const data = await installManifest(settingsOf(loadConfig(terminal)), resolve(file), { now: now(), askLedger });
   return {
     data,
     text: [
@@ -111,36 +117,8 @@ function settingsOf({ addressManifest }: Config): NonNullable<Config['addressMan
   );
 }
 
-const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
-  ['NETWORK', ({ network }) => network],
-  ['PROJECT', ({ projectId }) => projectId],
-  ['POLICY', ({ policy }) => policy],
-  ['LARGEST SURCHARGE', ({ maxSurcharge }) => maxSurcharge],
-  ['ADDRESSES', ({ addresses }) => String(addresses)],
-  ['RANGES', ({ ranges }) => String(ranges)],
-];
-
-function describe(view: ManifestView): string {
-  const fields = formatFields([
-    ['serial', String(view.serial)],
-    ['ledger', view.ledgerId],
-    ['good until', view.notAfter],
-    ['digest', view.digest],
-    ['follows', view.previous],
-    ['signed by', view.signers.join(', ') || 'nobody'],
-    ['counts', view.problem === null ? null : `NO: ${view.problem}`],
-  ]);
-  return [fields, tableOf(PROJECTS, view.projects)].filter((part) => part !== '').join('\n\n');
-}
-
 function describeDifference(changes: readonly string[], none: string): string {
   return changes.length === 0 ? none : changes.join('\n');
-}
-
-function readKeys(text: string): PinnedKeys {
-  const parsed = parsePinnedKeys(text);
-  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
-  return parsed.pinned;
 }
 
 function readNetwork(text: string): Network {

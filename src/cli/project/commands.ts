@@ -6,7 +6,7 @@ import type { Terminal } from '../terminal/terminal.ts';
 const PROJECT_ARGUMENT = ['[projectId]', 'prj_…; may be left out when there is only one'] as const;
 const SURCHARGE_OPTION = [
   '--max-surcharge <usdt>',
-  'with the policy tail, the most that is added to an amount to make it unique',
+  'with a tail, less than this is added to an amount to make it unique; 0.01, and 0.1 with tail-4 and tail-3, unless it is said',
 ] as const;
 const LIFETIME_OPTION = ['--lifetime <duration>', 'how long an invoice waits: 5m to 30d'] as const;
 const UNPAID_OPTION = [
@@ -21,7 +21,7 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
   const policyOption = () =>
     new Option(
       '--policy <policy>',
-      'how amounts are told apart: tail adds a few digits to them, exact takes an address for each invoice of an amount',
+      'how amounts are told apart: tail, tail-4 and tail-3 add digits to them, up to the 6th, 4th or 3rd decimal; exact takes an address for each invoice of an amount',
     ).choices(POLICIES);
   const create = group
     .command('create')
@@ -29,7 +29,7 @@ export function addProjectCommands(program: Command, terminal: Terminal, print: 
     .requiredOption(...NAME_OPTION)
     .requiredOption('--network <network>', NETWORK_CHOICE)
     .addOption(policyOption().default('tail'))
-    .option(...SURCHARGE_OPTION, '0.01')
+    .option(...SURCHARGE_OPTION)
     .option(...LIFETIME_OPTION, '30m')
     .option(...UNPAID_OPTION, '600')
     .option(...UNPAID_PER_MINUTE_OPTION, '120')

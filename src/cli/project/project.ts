@@ -1,5 +1,6 @@
 import { accentPalette } from '../../domain/brand/colour.ts';
 import { AppError } from '../../domain/errors.ts';
+import { POLICIES } from '../../domain/policy.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
 import { type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
 import {
@@ -171,18 +172,24 @@ export async function printArchived(
 
 export async function printProject(terminal: Terminal, projectId: string | undefined): Promise<Result> {
   const { view, hasAccountKeys } = await runOperation(terminal, showProjectOperation, { projectId });
-  const { activeAddresses: active, autoDerived, autoDeriveLimit } = view;
+  const { autoDerived, autoDeriveLimit } = view;
   return {
     data: view,
     text: formatFields([
       ...fieldsOf(view),
-      ['active addresses', `${active.tail} tail, ${active.exact} exact`],
+      ['active addresses', describeActive(view)],
       ['retired addresses', String(view.retiredAddresses)],
       ['derived by itself', hasAccountKeys ? `${autoDerived} of at most ${autoDeriveLimit}` : null],
       ['active keys', String(view.activeKeys)],
       ['webhook endpoints', String(view.webhookEndpoints)],
     ]),
   };
+}
+
+/** Those of the project's policy, and of others that it has. */
+function describeActive({ policy, activeAddresses: active }: ListedProjectView): string {
+  const shown = POLICIES.filter((each) => each === policy || active[each] > 0);
+  return shown.map((each) => `${active[each]} ${each}`).join(', ');
 }
 
 function fieldsOf(project: ProjectView): (readonly [string, string | null])[] {
@@ -192,7 +199,7 @@ function fieldsOf(project: ProjectView): (readonly [string, string | null])[] {
     ['name', name],
     ['network', network],
     ['policy', policy],
-    ['max surcharge', policy === 'tail' ? `${maxSurcharge} USDT` : `none (${maxSurcharge} USDT with the policy tail)`],
+    ['max surcharge', policy === 'exact' ? `none (${maxSurcharge} USDT with a tail)` : `${maxSurcharge} USDT`],
     ['invoice lifetime', formatDuration(lifetimeMs)],
     ['max unpaid', maxUnpaid === null ? 'no limit' : `${maxUnpaid} of the last 30 minutes`],
     ['max unpaid a minute', maxUnpaidPerMinute === null ? 'no limit' : String(maxUnpaidPerMinute)],

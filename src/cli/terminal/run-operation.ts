@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { type Given, type Operation, type OperationDeps, perform } from '../../operator/operation.ts';
+import { type Given, NO_MANIFEST, type Operation, type OperationDeps, perform } from '../../operator/operation.ts';
 import { createLogger } from '../../runtime/log.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
 import { cliActor } from './operator.ts';
@@ -40,6 +40,7 @@ function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
     ...{ db, now, random, config, note: terminal.note },
     // Who asks for something here pays for the requests. The answer says why a node gave none.
     log: createLogger({ level: 'error', destination: terminal.stderr }),
+    addressGuard: NO_MANIFEST,
     networks: config.sandbox ? ['devnet'] : (Object.keys(config.networks) as OperationDeps['networks']),
     nodes: async () => {
       const [{ usingNodes }, { describeForPayer }] = await Promise.all([

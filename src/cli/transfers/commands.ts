@@ -35,17 +35,7 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
     .description('show a transfer: evidence, likely causes, webhooks, and what was done about it')
     .argument('<transfer>', 'trf_…, or the transaction id (or its Tronscan link) for all transfers to you in it')
     .action(async (reference) => print((await import('./show.ts')).printShown(terminal, reference)));
-  group
-    .command('resolve')
-    .description('note what you did about transfers that paid nothing; it never changes an invoice')
-    .argument('<transfers...>', 'trf_…; all of them are resolved or, if one cannot be, none')
-    .requiredOption('--as <resolution>', 'refunded, credited-outside, own-deposit or ignored')
-    .option('--note <text>', 'what you want to remember, for example the transaction of the refund')
-    .option('--invoice <invoice>', 'what the money was for: inv_… or the externalId')
-    .option('--by <name>', 'who decided; else the user of the operating system')
-    .action(async (transfers, { as: resolution, ...options }) =>
-      print((await import('./transfers.ts')).printResolved(terminal, { transfers, resolution, ...options })),
-    );
+  addDecisions(group, terminal, print);
   group
     .command('export')
     .description('write the ledger of transfers for your books, whatever its size')
@@ -61,4 +51,33 @@ export function addTransferCommands(program: Command, terminal: Terminal, print:
       const result = await printExport(terminal, { projectId, ...options });
       if (result !== null) terminal.print(result);
     });
+}
+
+/** What somebody did about a transfer. */
+function addDecisions(group: Command, terminal: Terminal, print: Print): void {
+  group
+    .command('resolve')
+    .description('note what you did about transfers that paid nothing; it never changes an invoice')
+    .argument('<transfers...>', 'trf_…; all of them are resolved or, if one cannot be, none')
+    .requiredOption('--as <resolution>', 'refunded, credited-outside, own-deposit or ignored')
+    .option('--note <text>', 'what you want to remember, for example the transaction of the refund')
+    .option('--invoice <invoice>', 'what the money was for: inv_… or the externalId')
+    .option('--by <name>', 'who decided; else the user of the operating system')
+    .action(async (transfers, { as: resolution, ...options }) =>
+      print((await import('./transfers.ts')).printResolved(terminal, { transfers, resolution, ...options })),
+    );
+  group
+    .command('refund')
+    .description('note that you sent a transfer back, by the transaction that the ledger has; your shop is told')
+    .argument('<transfer>', 'trf_…, which paid nothing')
+    .requiredOption(
+      '--tx <transaction>',
+      'by which you sent all of it back to its sender, from an address of the project',
+    )
+    .option('--note <text>', 'what you want to remember beside the transaction')
+    .option('--invoice <invoice>', 'what the money was for: inv_… or the externalId')
+    .option('--by <name>', 'who decided; else the user of the operating system')
+    .action(async (transferId, options) =>
+      print((await import('./transfers.ts')).printRefunded(terminal, { transferId, ...options })),
+    );
 }

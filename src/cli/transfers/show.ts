@@ -21,7 +21,7 @@ const KIND_MEANS = {
 } as const;
 
 function toText(transfer: TransferView, projectName: string): string {
-  const { invoice, kind, evidence, toRetiredAt, takenBack, causes, events, resolutions } = transfer;
+  const { invoice, kind, evidence, toRetiredAt, takenBack, refund, causes, events, resolutions } = transfer;
   const { nodes, verified } = evidence;
   const isDecided = kind === 'matched' || takenBack !== null;
   const fields = formatFields([
@@ -30,6 +30,10 @@ function toText(transfer: TransferView, projectName: string): string {
     ['kind', `${kind}: ${KIND_MEANS[kind]}`],
     ['taken back', takenBack && describeTakenBack(takenBack, transfer)],
     ['resolution', isDecided ? null : (resolutions.at(-1)?.resolution ?? 'open: nothing was decided yet')],
+    [
+      'refund',
+      refund && `in transaction ${refund.txId}, log ${refund.logIndex}, ${refund.blockTime}, from ${refund.from}`,
+    ],
     ['amount', `${transfer.amount} USDT`],
     ['from', transfer.from],
     ['to', toRetiredAt === null ? transfer.to : `${transfer.to} (retired ${toRetiredAt})`],

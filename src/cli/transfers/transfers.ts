@@ -1,6 +1,10 @@
 import { quote } from '../../operator/input/clip.ts';
 import { readTransferFilter } from '../../operator/transfers/list-transfers.ts';
-import { listTransfersOperation, resolveTransfersOperation } from '../../operator/transfers/operations.ts';
+import {
+  listTransfersOperation,
+  refundTransferOperation,
+  resolveTransfersOperation,
+} from '../../operator/transfers/operations.ts';
 import type { ListedTransferView, ResolvedView, TransferListView } from '../../operator/transfers/views.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
@@ -66,7 +70,24 @@ export async function printResolved(terminal: Terminal, { by, ...input }: Resolv
   return { data, text: `${tableOf(resolvedColumns(data), data.transfers)}${kept}`, next: adviceOnResolved(data) };
 }
 
-function resolvedColumns({ resolution }: ResolvedView): Column<ResolvedView['transfers'][number]>[] {
+type RefundInput = {
+  transferId: string;
+  tx: string;
+  note?: string | undefined;
+  invoice?: string | undefined;
+  by?: string | undefined;
+};
+
+export async function printRefunded(terminal: Terminal, { by, ...input }: RefundInput): Promise<Result> {
+  const data = await runOperation(terminal, refundTransferOperation, input, { by });
+  const { amount, from, to, txId, logIndex, blockNumber } = data.refund;
+  const went = `${amount} USDT went back from ${from} to ${to}, in block ${blockNumber}, transaction ${txId}, log ${logIndex}`;
+  return { data, text: `${tableOf(resolvedColumns(data), data.transfers)}\n${went}`, next: adviceOnResolved(data) };
+}
+
+function resolvedColumns({
+  resolution,
+}: Pick<ResolvedView, 'resolution'>): Column<ResolvedView['transfers'][number]>[] {
   return [
     ['TRANSFER', ({ transferId }) => transferId],
     ['RESOLUTION', () => resolution],
@@ -77,7 +98,7 @@ function resolvedColumns({ resolution }: ResolvedView): Column<ResolvedView['tra
   ];
 }
 
-function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
+function adviceOnResolved({ resolution, invoice }: Pick<ResolvedView, 'resolution' | 'invoice'>): string {
   const which =
     invoice === null ? 'no invoice changed' : `the invoice ${quote(invoice.externalId)} stays ${invoice.status}`;
   if (resolution !== 'credited-outside') return which;

@@ -1,5 +1,5 @@
 import { POLICIES, type Policy } from '../../domain/policy.ts';
-import { mustWait } from '../../operator/address-changes/propose-change.ts';
+import { mayWait } from '../../operator/address-changes/propose-change.ts';
 import type { Added } from '../../operator/addresses/add-addresses.ts';
 import type { AddressEntry } from '../../operator/addresses/csv.ts';
 import { addAddressesOperation } from '../../operator/addresses/operations.ts';
@@ -21,8 +21,8 @@ import type { Asked, Routes } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
 import { endingField, readEnding } from './endings.ts';
 
-/** `waits`: whether another owner, or a day, must pass before they are used. */
-export type AddingSubject = { project: ListedProjectView; waits: boolean };
+/** `waits`: whether another owner, or a day, must pass before they are used; `unsigned`: unless all of them are signed. */
+export type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' };
 
 export async function findAdding(
   deps: ConsoleDeps,
@@ -33,13 +33,18 @@ export async function findAdding(
   const { projectId } = project;
   const { view } = await showProject(deps, visit.actor, { projectId });
   const count = view.activeAddresses.tail + view.activeAddresses.exact + view.retiredAddresses;
-  return { project, waits: count > 0 && mustWait(visit.actor, deps.config) };
+  const waits = count > 0 && mayWait(visit.actor, deps.config);
+  return { project, waits: waits && deps.addressGuard.isGuarded(project.network) ? 'unsigned' : waits };
 }
 
 /** What follows of adding addresses. */
 export function renderWait({ waits }: AddingSubject): Html {
+  const signed =
+    waits === 'unsigned'
+      ? html` Where the address manifest in force names all of them, they take invoices at once.`
+      : null;
   const when = waits
-    ? html`They wait for 24 hours, or until another owner confirms them, and take <strong>no invoice before</strong>. Meanwhile an alarm names them to everybody who looks after this project, and any operator can withdraw them.`
+    ? html`They wait for 24 hours, or until another owner confirms them, and take <strong>no invoice before</strong>. Meanwhile an alarm names them to everybody who looks after this project, and any operator can withdraw them.${signed}`
     : html`They take invoices <strong>at once</strong>.`;
   return html`<p>${when} Payers send straight to them: money to an address that is not yours is lost.</p>`;
 }

@@ -30,7 +30,7 @@ export function addressesPage(visit: Visit, project: ListedProjectView, shown: S
   const list =
     balances.data.length === 0
       ? renderNone(isFirst)
-      : html`<section class="card flush" aria-label="Addresses">${table('Addresses, by position', columnsOf(visit, project), balances.data)}</section>`;
+      : html`<section class="card flush" aria-label="Addresses">${table('Addresses, by position', columnsOf(visit, project, balances.data), balances.data)}</section>`;
   return {
     title: 'Addresses',
     about: project,
@@ -93,7 +93,7 @@ function renderNone(isFirst: boolean): Html {
 
 type Column = readonly [name: string, cell: (row: BalanceView) => Html | string, kind?: 'number'];
 
-function columnsOf(visit: Visit, project: ListedProjectView): readonly Column[] {
+function columnsOf(visit: Visit, project: ListedProjectView, rows: readonly BalanceView[]): readonly Column[] {
   const [mayRetire, mayActivate] = [
     isAllowed(visit.actor, 'retireAddresses'),
     isAllowed(visit.actor, 'activateAddresses'),
@@ -104,8 +104,15 @@ function columnsOf(visit: Visit, project: ListedProjectView): readonly Column[] 
     if (status === 'active' && mayRetire) return to('retire', 'Retire');
     return status === 'retired' && mayActivate ? to('activate', 'Use again') : '–';
   };
-  return mayRetire ? [...COLUMNS, ['Do', act]] : COLUMNS;
+  const columns = rows.some(({ isSigned }) => isSigned !== null) ? [...COLUMNS, SIGNED] : COLUMNS;
+  return mayRetire ? [...columns, ['Do', act]] : columns;
 }
+
+const SIGNED: Column = [
+  'Signed',
+  ({ isSigned }) =>
+    html`<span class="badge" data-state="${isSigned ? 'PAID' : 'CONFIRMING'}">${isSigned ? 'Signed' : 'Not signed'}</span>`,
+];
 
 const COLUMNS: readonly Column[] = [
   [

@@ -39,7 +39,7 @@ export function renderCapacity(
     'capacities',
     html`${verdict}<dl class="tiles"><div class="tile"><dt>The first amount is gone in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the rate of the last days</dd></div>
 <div class="tile"><dt>Free of the scarcest amount</dt><dd>${freeShare === null ? '–' : `${percent(freeShare)} %`}</dd><dd class="hint">${freeShare === null ? 'nothing was asked for in 30 days' : 'of its payable amounts'}</dd></div>
-<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy tail, of less than ${maxSurcharge} USDT`}</dd></div></dl>`,
+<div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy ${policy}, of less than ${maxSurcharge} USDT`}</dd></div></dl>`,
   )}
 <details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, the most urgent first', AMOUNTS, rows)}${more}
 <form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'How long for one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;

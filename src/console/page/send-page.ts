@@ -3,6 +3,20 @@ import { sendCompressed } from '../../web/send-compressed.ts';
 import { type Page, renderLayout } from './layout.ts';
 import type { Visit } from './visit.ts';
 
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
+export const HEADERS = {
+  'Content-Security-Policy': POLICY,
+  // With `no-referrer` browsers would say that forms come from nowhere.
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+  'X-Robots-Tag': 'noindex, nofollow',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+} as const;
+
 export function sendPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -19,17 +33,3 @@ export function sendPage(
     .type('text/html; charset=utf-8');
   return sendCompressed(request, reply, renderLayout(visit, page));
 }
-
-const POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
-
-/** Nothing but the console's own style and script; no frame of anybody; and no copy after signing out. */
-export const HEADERS = {
-  'Content-Security-Policy': POLICY,
-  // With `no-referrer` browsers would say that forms come from nowhere.
-  'Referrer-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
-  'X-Robots-Tag': 'noindex, nofollow',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-} as const;

@@ -11,7 +11,11 @@ export function lookFields({ name, supportContact, returnUrl, accent, logoId }: 
       ...{ ...line('support'), value: supportContact ?? undefined },
       hint: 'An e-mail address, an https:// link, or words such as a Telegram name. Empty: none.',
     },
-    { ...line('returnUrl'), value: returnUrl ?? undefined, hint: 'An https:// link to the shop. Empty: none.' },
+    {
+      ...line('returnUrl'),
+      value: returnUrl ?? undefined,
+      hint: 'An https:// link to the shop. {invoiceId} in it becomes the id of the invoice. Empty: none.',
+    },
     {
       ...{ ...line('accent'), value: accent ?? undefined },
       hint: 'Of buttons and links, such as 0a6549; made darker or lighter where it would be hard to read. Empty: green.',

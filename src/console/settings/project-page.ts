@@ -1,3 +1,4 @@
+import { POLICIES, TAIL_DECIMALS } from '../../domain/policy.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { showSettings } from '../../operator/projects/show-settings.ts';
 import type { UpdatedProjectView } from '../../operator/projects/views.ts';
@@ -47,9 +48,9 @@ function swatch(accent: string): Html {
 }
 
 function describePolicy({ policy, maxSurcharge }: Settings['view']): string {
-  return policy === 'tail'
-    ? `a few digits added to the amount, at most ${trimmed(maxSurcharge)} USDT (tail)`
-    : 'an address for each invoice of an amount; nothing is added (exact)';
+  return policy === 'exact'
+    ? 'an address for each invoice of an amount; nothing is added (exact)'
+    : `up to ${TAIL_DECIMALS[policy]} decimals, less than ${trimmed(maxSurcharge)} USDT added to the amount (${policy})`;
 }
 
 const describeLimit = (most: number | null) => (most === null ? 'any number' : `at most ${number(most)} invoices`);
@@ -59,8 +60,8 @@ export function trimmed(amount: string): string {
   return amount.replace(/\.?0+$/, '');
 }
 
-export function describeAddresses({ activeAddresses: { tail, exact } }: Pick<Settings['view'], 'activeAddresses'>) {
-  return `${number(tail)} of policy tail, ${number(exact)} of policy exact.`;
+export function describeAddresses({ activeAddresses: active }: Pick<Settings['view'], 'activeAddresses'>) {
+  return `${POLICIES.map((policy) => `${number(active[policy])} of policy ${policy}`).join(', ')}.`;
 }
 
 /** How many invoices are payable, whatever is changed. */

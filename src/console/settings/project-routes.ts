@@ -70,9 +70,12 @@ function lookForm(visit: Visit, { view }: Settings): FormView {
 
 const POLICY_OPTIONS = [
   ['tail', 'tail: a few digits added to the amount'],
+  ['tail-4', 'tail-4: the same with 4 decimals, for wallets and exchanges that take no more'],
+  ['tail-3', 'tail-3: the same with 3 decimals'],
   ['exact', 'exact: an address for each invoice of an amount'],
 ] as const;
-const SURCHARGE_HINT = 'In USDT, with the policy tail: 0.0001 to 1.';
+const SURCHARGE_HINT =
+  'In USDT, with a tail: 0.0001 to 1, from 0.01 with tail-4, from 0.1 with tail-3. Empty: as is usual for the policy.';
 const LIFETIME_HINT = '5m to 30d, such as 30m, 12h or 2d. A later payment still counts.';
 
 function rulesForm(visit: Visit, { view, open }: Settings): FormView {
@@ -105,7 +108,7 @@ const NUMBER = html` inputmode="decimal" dir="ltr"`;
 function readRules({ policy, maxSurcharge = '', lifetime = '', maxUnpaid, maxUnpaidPerMinute }: Fields) {
   return {
     policy: readChoice('policy', policy, POLICIES) ?? undefined,
-    ...{ maxSurcharge: maxSurcharge.trim(), lifetime: lifetime.trim() },
+    ...{ maxSurcharge: maxSurcharge.trim() || undefined, lifetime: lifetime.trim() },
     ...{ maxUnpaid: maxUnpaid?.trim() ?? 'none', maxUnpaidPerMinute: maxUnpaidPerMinute?.trim() ?? 'none' },
   };
 }
@@ -132,7 +135,6 @@ function creation(deps: ConsoleDeps): Form<readonly Network[], Creation, NewProj
           kind: 'line',
           name: 'maxSurcharge',
           label: 'Most that is added',
-          value: '0.01',
           hint: SURCHARGE_HINT,
           more: NUMBER,
         },

@@ -89,9 +89,17 @@ const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
     way: { action: 'createInvoiceByHand', path: '/invoices/new', label: 'Make an invoice' },
     hint: html`<p class="hint">Pay it from another wallet.</p>`,
   },
+  notifications: {
+    title: 'Have alarms sent to you',
+    way: { action: 'addChannel', path: '/settings/notifications', label: 'Add a channel' },
+  },
   backup: {
     ...{ title: 'Make the first backup', way: null },
     hint: html`<p class="hint">On the machine that runs Quittance: <code>quittance backup</code></p>`,
+  },
+  attestation: {
+    ...{ title: 'Sign your addresses', way: null },
+    hint: html`<p class="hint">On the machine that runs Quittance, <code>quittance manifest draft</code> writes what you sign elsewhere: see “Signed addresses” in docs/operations.md.</p>`,
   },
 };
 

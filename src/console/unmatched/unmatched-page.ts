@@ -5,6 +5,7 @@ import type {
   CauseSumsView,
   CauseView,
   ListedTransferView,
+  RefundView,
   ResolutionView,
   TransferListView,
   TransferView,
@@ -135,7 +136,7 @@ const MEANINGS: Record<ResolutionKind, string> = {
   ignored: 'You keep it, and nothing is done: dust, or nobody asked for it.',
 };
 
-export const RESOLVE_FIELDS = ['resolution', 'invoice', 'refundTx', 'note', 'token', 'seenAt'] as const;
+export const RESOLVE_FIELDS = ['resolution', 'invoice', 'refundTx', 'elsewhere', 'note', 'token', 'seenAt'] as const;
 type ResolveFields = Fields<(typeof RESOLVE_FIELDS)[number]>;
 
 type Shown = { transfer: TransferView; filled: ResolveFields; problem: Html | null; status?: number };
@@ -146,7 +147,7 @@ export function transferPage(
   project: ListedProjectView,
   { transfer, filled, problem, status }: Shown,
 ): Page {
-  const { amount, from, to, txId, kind, invoice, takenBack, causes, resolutions, evidence } = transfer;
+  const { amount, from, to, txId, kind, invoice, takenBack, causes, resolutions, evidence, refund } = transfer;
   const inForce = resolutions.at(-1) ?? null;
   const isDecided = kind === 'matched' || takenBack !== null;
   const state = isDecided ? null : inForce === null ? 'Waiting' : RESOLVED[inForce.resolution];
@@ -165,6 +166,7 @@ ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is not
       ['From', html`<a href="/find?q=${from}">${ltr(from)}</a> ${copyButton(from, 'Copy the sender')}`],
       ['To', html`<a href="/find?q=${to}">${ltr(to)}</a>`],
       ['Transaction', html`<a href="/find?q=${txId}">${ltr(txId)}</a> ${copyButton(txId, 'Copy the transaction')}`],
+      ['Sent back', refund && renderRefund(refund)],
       [
         'Invoice',
         invoice === null
@@ -184,6 +186,10 @@ ${live('decisions', renderDecisions(resolutions))}`,
 function renderDecisions(resolutions: readonly ResolutionView[]): Html {
   if (resolutions.length === 0) return html``;
   return html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`;
+}
+
+function renderRefund({ txId, from, blockTime, blockNumber }: RefundView): Html {
+  return html`${time(blockTime)} UTC, in block ${number(blockNumber)}, from <a href="/find?q=${from}">${ltr(from)}</a>: transaction <a href="/find?q=${txId}">${ltr(txId)}</a>`;
 }
 
 function renderCauses(causes: readonly CauseView[]): Html {
@@ -224,7 +230,8 @@ function renderForm(
   return html`<section class="card form" aria-labelledby="decide"><h2 id="decide">${inForce === null ? 'Decide' : 'Decide anew'}</h2>
 <form method="post" action="/unmatched/${transferId}"><input type="hidden" name="token" value="${visit.token(`resolve ${transferId}`)}"><input type="hidden" name="seenAt" value="${inForce?.resolvedAt ?? 'never'}">
 <fieldset><legend>What was done with ${amount} USDT</legend>${choices}</fieldset>
-${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Its 64 characters, or its Tronscan link. It is kept with the note.')}
+${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Its 64 characters, or its Tronscan link. It is looked up in the ledger: all of it, to its sender, from an address of this project; your shop is told.')}
+<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> It left another wallet, or went to another address: keep it with the note only</label>
 ${field('invoice', 'Invoice that it was for (optional)', filled.invoice, html` maxlength="400"`, 'inv_… or the order id.')}
 ${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`)}
 <p class="hint">It leaves the queue. No invoice changes and no money moves; the decision is kept for ever with your name.${before}</p>

@@ -1,8 +1,11 @@
-import { AppError } from '../../domain/errors.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import type { Actor } from '../../operator/actor.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
-import { readOneNote } from '../../operator/input/read-note.ts';
+import { readNote } from '../../operator/input/read-note.ts';
+import { perform } from '../../operator/operation.ts';
 import { listTransfers, readTransferFilter } from '../../operator/transfers/list-transfers.ts';
+import { refundTransferOperation } from '../../operator/transfers/operations.ts';
 import {
   readInvoiceName,
   readResolution,
@@ -11,10 +14,10 @@ import {
 } from '../../operator/transfers/resolve-transfers.ts';
 import { showTransfers } from '../../operator/transfers/show-transfers.ts';
 import { sumCauses } from '../../operator/transfers/sum-causes.ts';
-import { readRefundTx } from '../../operator/transfers/transfer-input.ts';
+import { readRefundNote, readRefundTx } from '../../operator/transfers/transfer-input.ts';
 import { html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { readForm, readQuery } from '../page/read-fields.ts';
+import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
 import { needProject } from '../page/visit.ts';
@@ -71,13 +74,7 @@ async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const taken = tokens.take(`resolve ${transferId}`, filled.token);
   if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`, 409);
   try {
-    await resolveTransfers(deps, visit.actor, {
-      transferIds: readTransferIds([transferId]),
-      resolution: readResolution(filled.resolution ?? ''),
-      note: noteOf(filled),
-      invoice: readInvoiceName(filled.invoice?.trim()),
-      seenAt: filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt,
-    });
+    await decide(deps, visit.actor, transferId, filled);
   } catch (error) {
     if (!(error instanceof AppError) || STATUS[error.code] === undefined) throw error;
     return refuse(describeProblem(error), STATUS[error.code] ?? 400);
@@ -88,9 +85,24 @@ async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 /** What the form was refused for is said beside it. */
 const STATUS: Partial<Record<AppError['code'], number>> = { INVALID_ARGUMENT: 400, NOT_FOUND: 400, CONFLICT: 409 };
 
-/** A refund is named so that the desk, the export and `explain` lead to it. */
-function noteOf({ note, refundTx }: { note?: string; refundTx?: string }): string {
-  const own = readOneNote(note);
-  if (refundTx === undefined) return own;
-  return readOneNote(`refund tx ${readRefundTx('refundTx', refundTx)}${own === '' ? '' : `; ${own}`}`);
+type Filled = Fields<(typeof RESOLVE_FIELDS)[number]>;
+
+/** A refund is tied to the transfer that left, unless that left a wallet of which the ledger does not know: then the note names it. */
+async function decide(deps: ConsoleDeps, actor: Actor, transfer: string, filled: Filled): Promise<void> {
+  const [transferId = ''] = readTransferIds([transfer]);
+  const resolution = readResolution(filled.resolution ?? '');
+  const txId = filled.refundTx === undefined ? null : readRefundTx('refundTx', filled.refundTx);
+  const problems: FieldProblem[] = [];
+  const note = txId === null ? readNote(filled.note, problems) : readRefundNote(txId, filled.note, problems);
+  const [problem] = problems;
+  if (problem !== undefined) throw new AppError('INVALID_ARGUMENT', problem.message);
+  const common = {
+    ...{ note, invoice: readInvoiceName(filled.invoice?.trim()) },
+    seenAt: filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt,
+  };
+  if (resolution === 'refunded' && txId !== null && filled.elsewhere === undefined) {
+    await perform(refundTransferOperation, deps, actor, { ...common, transferId, txId });
+  } else {
+    await resolveTransfers(deps, actor, { ...common, transferIds: [transferId], resolution });
+  }
 }

@@ -82,7 +82,6 @@ export async function seedDemoProject(
     id: projectId,
     name: 'Sandbox',
     network: 'devnet',
-    maxSurchargeMicro: 10_000n,
     invoiceLifetimeMs: 30 * 60_000,
     maxUnpaid: null,
     maxUnpaidPerMinute: null,

@@ -47,7 +47,9 @@ export function describePayment(
       return `${mistaken}, which is rounded: ${result}`;
     case 'rounded-3':
     case 'rounded-4':
-      return `${mistaken}, which is cut off after ${scenario.slice(-1)} decimals: ${result}`;
+      return sent === payable
+        ? `${sent} has no more than ${scenario.slice(-1)} decimals, so exactly the payable amount was sent: ${counts}`
+        : `${mistaken}, which is cut off after ${scenario.slice(-1)} decimals: ${result}`;
     case 'below-minimum':
       return `${mistaken}, because the exchange sends no less: ${result}`;
     case 'typo':

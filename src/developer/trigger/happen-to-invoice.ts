@@ -12,7 +12,7 @@ import type { FeedEvent, Until } from './until.ts';
 /** The fields that the invoice is made with, where they matter. */
 export type InvoiceOptions = { amount?: string | undefined; externalId?: string | undefined };
 
-type InvoiceTrigger = Exclude<Trigger, 'ping' | 'endpoint.disabled'>;
+type InvoiceTrigger = Exclude<Trigger, 'ping' | 'endpoint.disabled' | 'transfer.refunded'>;
 
 /** Makes an invoice of the demo project and lets happen to it what the event tells of. Errors: `INVALID_ARGUMENT`, `SANDBOX_REFUSED`. */
 export async function happenToInvoice(

@@ -6,6 +6,7 @@ import { withSandbox } from '../sandbox/with-sandbox.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
 import { recordPings } from './record-ping.ts';
+import { refundTransfer } from './refund-transfer.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
 import { type FeedEvent, followFrom } from './until.ts';
 
@@ -20,7 +21,7 @@ export function readTrigger(name: string, { amount, externalId }: InvoiceOptions
     const choice = `choose ${known.join(', ')}`;
     throw new AppError('INVALID_ARGUMENT', `${clip(name)} is no event that can be triggered: ${choice}`);
   }
-  const isAboutInvoice = type !== 'ping' && type !== 'endpoint.disabled';
+  const isAboutInvoice = type !== 'ping' && type !== 'endpoint.disabled' && type !== 'transfer.refunded';
   if (isAboutInvoice || (amount === undefined && externalId === undefined)) return type;
   throw new AppError('INVALID_ARGUMENT', `--amount and --external-id are about an invoice, and ${type} has none`);
 }
@@ -41,6 +42,7 @@ export async function trigger(
         return await until((event) => event.id === ping);
       }
       if (type === 'endpoint.disabled') return await disableEndpoint(sandbox, config, until);
+      if (type === 'transfer.refunded') return await refundTransfer(sandbox, { until, signal });
       return await happenToInvoice(sandbox, { type, options, until });
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) throw error;

@@ -13,6 +13,7 @@ import {
   BLOCK_LIMIT,
   BLOCK_REQUEST,
   BYTES_MESSAGE,
+  CHAIN_PARAMETERS,
   CONTRACT_CALL,
   NUMBER_MESSAGE,
   TRANSACTION_EXTENTION,
@@ -89,6 +90,7 @@ const BOTH: Readonly<Record<string, Method>> = {
 const METHODS: Readonly<Record<GrpcService, Readonly<Record<string, Method>>>> = {
   Wallet: {
     ...BOTH,
+    GetChainParameters: method({}, ({ json }) => encodeMessage(CHAIN_PARAMETERS, json({}) as object)),
     GetBlockByLimitNext: method(BLOCK_LIMIT, ({ view, request, shows }) => blockList(view, request, plainBlock, shows)),
     GetBlockByLimitNext2: method(BLOCK_LIMIT, ({ view, request, shows }) =>
       blockList(view, request, extendedBlock, shows),

@@ -78,6 +78,11 @@ const WITNESS: Schema = {
 
 export const WITNESS_LIST: Schema = { witnesses: list(1, { message: WITNESS }) };
 
+/** Tron.proto `ChainParameters`. */
+export const CHAIN_PARAMETERS: Schema = {
+  chainParameter: list(1, { message: { key: field(1, 'text'), value: field(2, 'integer') } }),
+};
+
 const PERMISSION: Schema = {
   type: field(1, ['Owner', 'Witness', 'Active']),
   id: field(2, 'integer'),

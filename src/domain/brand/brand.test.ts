@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { contactProblem, readLink, supportLink } from './brand.ts';
+import { contactProblem, fillReturnUrl, readLink, readReturnUrl, showsInvoiceId, supportLink } from './brand.ts';
 
 describe('a support contact', () => {
   test.each([
@@ -146,5 +146,51 @@ describe('a return URL', () => {
   ])('%j is refused, without being repeated', (text, problem) => {
     const read = readLink(text);
     expect(read).toEqual({ kind: 'refused', reason: problem });
+  });
+});
+
+describe('the place of a return URL', () => {
+  const ID = 'inv_01h455vb4pex5vsknk084sn02q';
+
+  test.each([
+    ['https://shop.example/o/{invoiceId}', `https://shop.example/o/${ID}`],
+    ['HTTPS://Shop.example/o?a={invoiceId}&b={invoiceId}#{invoiceId}', `https://shop.example/o?a=${ID}&b=${ID}#${ID}`],
+    ['https://shop.example/thanks', 'https://shop.example/thanks'],
+  ])('%s is kept as it is, and filled in for each invoice', (text, filled) => {
+    const read = readReturnUrl(text);
+    const url = read.kind === 'ok' ? read.url : '';
+    expect(fillReturnUrl(url, ID)).toBe(filled);
+    expect(readLink(filled)).toEqual({ kind: 'ok', url: filled });
+    expect(readReturnUrl(url)).toEqual(read);
+    expect(showsInvoiceId(url)).toBe(text.includes('{'));
+  });
+
+  const OTHER = 'holds a brace: the one thing that is filled in is {invoiceId}';
+  test.each([
+    [
+      'https://shop.example/{externalId}',
+      'holds {externalId}, which is between you and us, and every payer would see: write {invoiceId}',
+    ],
+    [
+      'https://shop.example/{invoiceId}/{externalId}',
+      'holds {externalId}, which is between you and us, and every payer would see: write {invoiceId}',
+    ],
+    ['https://shop.example/{amount}', OTHER],
+    ['https://shop.example/{INVOICEID}', OTHER],
+    ['https://shop.example/{{invoiceId}}', OTHER],
+    ['https://shop.example/?a={', OTHER],
+    [
+      'https://{invoiceId}.shop.example/',
+      'holds {invoiceId} in the name of the server: put it behind, as in https://shop.example.com/orders/{invoiceId}',
+    ],
+    [
+      'https://{invoiceId}@shop.example/',
+      'has a user name or password before the "@", which every payer would see: leave them out',
+    ],
+    ['{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],
+    ['javascript:{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],
+    [`https://shop.example/${'x'.repeat(2010)}/{invoiceId}`, 'has 2062 characters: give at most 2048'],
+  ])('%s is refused', (text, reason) => {
+    expect(readReturnUrl(text)).toEqual({ kind: 'refused', reason });
   });
 });

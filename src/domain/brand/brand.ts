@@ -51,6 +51,39 @@ export function readLink(text: string): ReadLink {
   return { kind: 'ok', url: url.href };
 }
 
+/** Where the id of the invoice goes in a return link. */
+const PLACE = '{invoiceId}';
+/** As long as every id, and made of what needs no encoding. */
+const STAND_IN = `inv_${'0'.repeat(26)}`;
+
+/** A return link: as `readLink` reads it, with `{invoiceId}` in its path, query or fragment as often as it is wanted. */
+export function readReturnUrl(text: string): ReadLink {
+  const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
+  const rest = text.replaceAll(PLACE, '');
+  if (rest.includes('{externalId}')) {
+    return refuse('holds {externalId}, which is between you and us, and every payer would see: write {invoiceId}');
+  }
+  if (/[{}]/.test(rest)) return refuse('holds a brace: the one thing that is filled in is {invoiceId}');
+  const read = readLink(text.replaceAll(PLACE, STAND_IN));
+  if (read.kind === 'refused' || !text.includes(PLACE)) return read;
+  if (new URL(read.url).host.includes(STAND_IN)) {
+    return refuse(
+      'holds {invoiceId} in the name of the server: put it behind, as in https://shop.example.com/orders/{invoiceId}',
+    );
+  }
+  return { kind: 'ok', url: read.url.replaceAll(STAND_IN, PLACE) };
+}
+
+/** The return link of an invoice. `id`: `inv_…`. */
+export function fillReturnUrl(url: string, id: string): string {
+  return url.replaceAll(PLACE, id);
+}
+
+/** Whether the payers of a project may see the ids of their invoices: its return link shows them. */
+export function showsInvoiceId(url: string | null): boolean {
+  return url?.includes(PLACE) ?? false;
+}
+
 /** It allows only characters that mean nothing in a `mailto:` link (RFC 6068). */
 const MAIL_ADDRESS =
   /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i;

@@ -22,6 +22,7 @@ export function describeChanges(
       }
       return lines.map((line) => `${name}: ${line}`);
     }
+    if (is !== undefined) lines.unshift(`policy ${is.policy}, largest surcharge ${is.maxSurcharge} USDT`);
     return [
       `${name}: the project is ${is === undefined ? 'REMOVED' : 'new'}`,
       ...lines.map((line) => `${name}: ${line}`),

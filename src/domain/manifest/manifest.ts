@@ -53,7 +53,7 @@ export type AddressProof = {
 export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
 
 /** A manifest of 100,000 addresses takes four megabytes. */
-const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
+export const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
 /** Twice as many as keys can be pinned, for a rotation. */
 export const MAX_SIGNATURES = 8;
 
@@ -167,6 +167,7 @@ function problemOfFile(value: unknown): string | null {
 
 function problemOfNetworks(networks: unknown): string | null {
   if (!isObject(networks)) return 'manifest.networks is no object';
+  const networkOf = new Map<string, string>();
   for (const [network, projects] of Object.entries(networks)) {
     if (!isNetwork(network))
       return `manifest.networks names ${JSON.stringify(network.slice(0, 40))}, which is no network`;
@@ -175,6 +176,9 @@ function problemOfNetworks(networks: unknown): string | null {
     for (const [projectId, entry] of Object.entries(projects)) {
       if (decodeId('prj', projectId) === null)
         return `${network} names ${JSON.stringify(projectId.slice(0, 40))}, which is no project (prj_…)`;
+      const other = networkOf.get(projectId);
+      if (other !== undefined) return `${projectId} stands under ${other} and ${network}: a project has one network`;
+      networkOf.set(projectId, network);
       const problem = problemOfEntry(entry, seen);
       if (problem !== null) return `${projectId}: ${problem}`;
     }

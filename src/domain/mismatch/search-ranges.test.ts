@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CREATED_AT, suspectOf } from '../../../test/support/mismatch-suspect.ts';
-import { codeWords, isCodeWord } from '../code-word.ts';
-import type { Policy } from '../policy.ts';
+import { codeWords } from '../code-word.ts';
+import { microUsdt } from '../money.ts';
+import { isPayable, POLICIES, type Policy, payableRange, surchargeOf } from '../policy.ts';
 import { unixMs } from '../time.ts';
 import type { Sibling } from './facts.ts';
 import { feeDeducted, overpaid } from './fee-slips.ts';
@@ -12,11 +13,13 @@ import { typingOrigins } from './typing-slips.ts';
 import { fractionOfInvoice, paidTwice, partWithSiblings, siblingSums } from './whole-payments.ts';
 
 const SURCHARGE_MICRO = 10_000n;
-const CODE_WORDS = codeWords({ fromMicro: 25_000_000n, belowMicro: 25_010_000n });
+const CODE_WORDS = codeWords(
+  payableRange({ policy: 'tail', maxSurchargeMicro: SURCHARGE_MICRO }, microUsdt(25_000_000n)),
+);
 
 function rangesOf(amountMicro: bigint, policy: Policy = 'tail', siblings: readonly Sibling[] = []) {
   const transfer = { amountMicro, from: 'TSender', to: 'THere', at: CREATED_AT };
-  return searchRanges({ transfer, policy, siblings }, SURCHARGE_MICRO);
+  return searchRanges({ transfer, policy, siblings }, surchargeOf(policy).usualMicro);
 }
 
 const holds = (ranges: ReturnType<typeof rangesOf>, micro: bigint) =>
@@ -55,11 +58,11 @@ test('whatever a rule explains is looked for', () => {
     spoil: spoilt,
     isRequested: fc.boolean(),
     sibling: fc.option(fc.bigInt(1n, 20_000_000n), { nil: null }),
-    policy: fc.constantFrom('tail' as const, 'exact' as const),
+    policy: fc.constantFrom(...POLICIES),
   });
   fc.assert(
     fc.property(given, ({ requested, tail, spoil, isRequested, sibling, policy }) => {
-      const payable = policy === 'exact' ? requested : nextWord(requested + tail);
+      const payable = policy === 'exact' ? requested : nextWord(policy, requested + tail);
       const siblings = sibling === null ? [] : [{ amountMicro: sibling, at: unixMs(CREATED_AT - 1000) }];
       const sent = isRequested ? requested : payable;
       const amountMicro = sibling === null ? spoil(sent) : sent - sibling;
@@ -78,14 +81,16 @@ test('whatever a rule explains is looked for', () => {
 });
 
 /** The next code word, which is nowhere further than this. */
-function nextWord(fromMicro: bigint): bigint {
-  return codeWords({ fromMicro, belowMicro: fromMicro + 30n })[0] ?? 0n;
+function nextWord(policy: Policy, fromMicro: bigint): bigint {
+  const maxSurchargeMicro = policy === 'tail' ? 30n : 50_000n;
+  return codeWords(payableRange({ policy, maxSurchargeMicro }, microUsdt(fromMicro)))[0] ?? 0n;
 }
 
-test('on an address of policy `tail` single amounts are looked for only where they are code words', () => {
+test('on an address with a tail single amounts are looked for only where they are code words of it', () => {
   const single = (policy: Policy) => rangesOf(24_000_137n, policy).filter(({ low, high }) => low === high);
   const all = single('exact');
-  expect(single('tail')).toEqual(all.filter(({ low }) => isCodeWord(low)));
+  for (const policy of POLICIES) expect(single(policy)).toEqual(all.filter(({ low }) => isPayable(policy, low)));
+  expect(single('tail').length).toBeGreaterThan(single('tail-3').length);
   expect(all.length).toBeGreaterThan(single('tail').length);
   expect(new Set(all.map(({ low }) => low)).size).toBe(all.length);
 });

@@ -1,4 +1,4 @@
-import { isCodeWord } from '../code-word.ts';
+import { isPayable } from '../policy.ts';
 import type { MismatchFacts } from './facts.ts';
 import { beforeShares, COMMON_FEES, FIXED_FEES } from './fee-slips.ts';
 import { MAX_LEFT_SHIFT } from './rounding-slips.ts';
@@ -16,7 +16,7 @@ const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**
  * Where the payable amounts lie that a usual slip turns into this transfer's: some hundred ranges, most of one amount. On an
- * address of policy `tail` all payable amounts are code words, which leaves one in ten of the single ones.
+ * address with a tail all payable amounts are code words, which leaves one in ten of the single ones or fewer.
  */
 export function searchRanges(
   { transfer, policy, siblings }: Pick<MismatchFacts, 'transfer' | 'policy' | 'siblings'>,
@@ -32,7 +32,7 @@ export function searchRanges(
     ...(amountMicro % 2n === 0n ? [amountMicro / 2n] : []),
     ...siblingSums(siblings, at).map(({ totalMicro }) => amountMicro + totalMicro),
   ];
-  const reserved = policy === 'tail' ? points.filter((micro) => micro > 0n && isCodeWord(micro)) : points;
+  const reserved = points.filter((micro) => isPayable(policy, micro));
   // A requested amount leads to payable amounts above it.
   const tailed = (requestedMicro: bigint) => ({ low: requestedMicro, high: requestedMicro + maxSurchargeMicro });
   const ranges = [

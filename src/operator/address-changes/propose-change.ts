@@ -16,6 +16,7 @@ import {
 import type { Project } from '../../store/ledger/projects.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
+import type { Vouching } from '../operation.ts';
 import { recordActions } from '../record-actions.ts';
 import { viewChange } from './select-change.ts';
 import type { AddressChangeView } from './views.ts';
@@ -26,11 +27,22 @@ const WAIT_MS = DAY_MS;
 export const MAX_PROPOSED = 500;
 const MAX_WAITING = 20;
 
-/** Whether what an actor adds waits, where the project has an address already. Whoever runs commands here has the database. */
-export function mustWait({ kind }: Pick<Actor, 'kind'>, config: { sandbox: boolean }): boolean {
+/** Whether what an actor adds may have to wait, where the project has an address already. Whoever runs commands here has the database. */
+export function mayWait({ kind }: Pick<Actor, 'kind'>, config: { sandbox: boolean }): boolean {
   return kind !== 'cli' && !config.sandbox;
 }
 
+/** Whether these addresses wait. Those that the manifest in force names were signed for this project by keys that no thief of a session has. */
+export function mustWait(
+  actor: Pick<Actor, 'kind'>,
+  { config, addressGuard }: { config: { sandbox: boolean }; addressGuard: Pick<Vouching, 'vouchesFor'> },
+  { project: { id: projectId, network }, addresses }: Pick<Proposed, 'addresses'> & { project: ProjectOf },
+): boolean {
+  if (!mayWait(actor, config)) return false;
+  return !addresses.every((address) => addressGuard.vouchesFor({ network, projectId, address }));
+}
+
+type ProjectOf = Pick<Project, 'id' | 'network'>;
 type Deps = { now(): UnixMs; random(bytes: number): Uint8Array };
 type Proposed = {
   policy: Policy;
@@ -46,7 +58,7 @@ export async function proposeChange(
   tx: Sql,
   { now, random }: Deps,
   actor: Actor,
-  { project, ...wanted }: Proposed & { project: Pick<Project, 'id' | 'network'> },
+  { project, ...wanted }: Proposed & { project: ProjectOf },
 ): Promise<AddressChangeView> {
   const { kind, id: actorId } = actor;
   if (kind === 'cli' || actorId === null) throw new Error(`what ${actor.name} adds does not wait`);

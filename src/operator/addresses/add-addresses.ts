@@ -11,6 +11,7 @@ import type { AccountHex } from '../../tron/address.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { mustWait, proposeChange } from '../address-changes/propose-change.ts';
 import { wasEverRestored } from '../backup/restore-safety.ts';
+import type { Vouching } from '../operation.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
 import { usdtContracts } from '../usdt-contracts.ts';
@@ -25,6 +26,7 @@ export type AddDeps = {
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   config: { sandbox: boolean; networks: Partial<Record<Network, { usdt: AccountHex }>> };
+  addressGuard: Pick<Vouching, 'vouchesFor'>;
   withNodes: ((network: Network) => WithNodes) | null;
 };
 /** `policy`: the project's if none is given. `isFresh`: the ledger never had any of them, also not in what a restore lost. */
@@ -44,7 +46,7 @@ export type Added =
 
 /**
  * Adds addresses to a project in their order, all of them or none, and says what nodes know of them. What people and keys add to a project
- * that has an address already waits. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
+ * that has an address already waits, unless all of it is signed. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
  */
 export async function addAddresses(deps: AddDeps, actor: Actor, input: Input): Promise<Added> {
   const { db, now, config, withNodes } = deps;
@@ -67,7 +69,8 @@ export async function addAddresses(deps: AddDeps, actor: Actor, input: Input): P
     const project = await lockProject(tx, projectId);
     const policy = input.policy ?? project.policy;
     const done = { policy, projectPolicy: project.policy };
-    if (!mustWait(actor, config) || !(await hasAddresses(tx, projectId))) {
+    const addresses = good.map(({ address }) => address);
+    if (!mustWait(actor, deps, { project, addresses }) || !(await hasAddresses(tx, projectId))) {
       await insertAll(tx, deps, actor, { projectId, policy, good, findTaken, actedAt: now() });
       return { ...done, change: null };
     }
@@ -76,7 +79,6 @@ export async function addAddresses(deps: AddDeps, actor: Actor, input: Input): P
       good.map(({ account }) => account),
     );
     if (taken.length > 0) throw refusedAddresses(NOTHING_ADDED, taken, 'CONFLICT');
-    const addresses = good.map(({ address }) => address);
     return { ...done, change: await proposeChange(tx, deps, actor, { project, policy, addresses, derivation: null }) };
   });
   const isConfigured = config.sandbox ? network === 'devnet' : config.networks[network] !== undefined;

@@ -1,5 +1,3 @@
-import type { UnixMs } from '../../domain/time.ts';
-import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { reconcileNow } from '../chain/reconcile-now.ts';
 import type { ReconciledView } from '../chain/views.ts';
@@ -7,7 +5,7 @@ import type { OperationDeps } from '../operation.ts';
 import { listBalances } from './list-balances.ts';
 import type { ComparedBalancesView } from './views.ts';
 
-type Deps = { db: Database; now(): UnixMs; nodes: OperationDeps['nodes'] };
+type Deps = Pick<OperationDeps, 'db' | 'now' | 'nodes' | 'addressGuard'>;
 
 /** What nodes were asked less than this ago they are not asked again: their requests are counted. */
 const NEW_MS = 60_000;
@@ -16,11 +14,12 @@ const PATIENCE_MS = 25_000;
 
 /** Compares a page of a project's addresses with the chain now. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`. */
 export async function compareBalances(
-  { db, now, nodes }: Deps,
+  deps: Deps,
   actor: Actor,
   input: { projectId: string | undefined; after: number },
 ): Promise<ComparedBalancesView> {
-  const { projectId, network, data } = await listBalances({ db }, actor, input);
+  const { now, nodes } = deps;
+  const { projectId, network, data } = await listBalances(deps, actor, input);
   const isNew = ({ chain }: (typeof data)[number]) => chain !== null && now() - Date.parse(chain.checkedAt) < NEW_MS;
   const addresses = data.filter((each) => !isNew(each)).map(({ address }) => address);
   const skipped = data.filter(isNew).map(({ address }) => address);

@@ -11,7 +11,8 @@ import { hasAddresses } from '../../store/ledger/addresses.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
 import type { Actor } from '../actor.ts';
-import { mustWait, proposeChange } from '../address-changes/propose-change.ts';
+import { mayWait, mustWait, proposeChange } from '../address-changes/propose-change.ts';
+import type { Vouching } from '../operation.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
 import type { AutoLimitView, DerivedAddressesView, ProposedAddressesView } from './views.ts';
@@ -49,7 +50,13 @@ export async function findDerivationKey(
   throw new AppError('INVALID_ARGUMENT', message, { problems });
 }
 
-type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; config: { sandbox: boolean } };
+type Deps = {
+  db: Database;
+  now(): UnixMs;
+  random(bytes: number): Uint8Array;
+  config: { sandbox: boolean };
+  addressGuard: Pick<Vouching, 'vouchesFor'>;
+};
 /**
  * `autoLimit`: how many the key may yield by itself in all, `null` to leave it. `isFresh`: as in `deriveNextAddresses`. `seen`: the addresses
  * that were shown to whoever wants them, and no others are added; `null` where none were.
@@ -70,7 +77,7 @@ export type Derived =
 
 /**
  * Adds the next addresses of an account key. The caller has made sure that a new key belongs to the project's wallet. What people derive for a
- * project that has an address already waits. Errors: `CONFLICT`.
+ * project that has an address already waits, unless all of it is signed. Errors: `CONFLICT`.
  */
 export async function deriveAddresses(deps: Deps, actor: Actor, input: Input): Promise<Derived> {
   const { key, count, autoLimit, policy, isFresh, seen } = input;
@@ -79,23 +86,20 @@ export async function deriveAddresses(deps: Deps, actor: Actor, input: Input): P
   const { id: projectId } = await selectProject(db, actor, key.projectId);
   const autoDeriveLimit = autoLimit ?? AUTO_DERIVE_LIMIT;
   const wanted = { projectId, xpub: key.xpub, count, policy: policy ?? null, isFresh, autoDeriveLimit };
-  const waits = mustWait(actor, deps.config) && (await hasAddresses(db, projectId));
-  if (waits || seen !== null) {
+  let only = seen;
+  if (seen !== null || mayWait(actor, deps.config)) {
     const next = await findNextAddresses(deps, wanted);
     if (next.kind !== 'found') throw notDerived(next);
     const addresses = next.free.map(({ address }) => address);
-    if (seen !== null && addresses.join() !== seen.join()) {
-      throw new AppError(
-        'CONFLICT',
-        'no address was added: other addresses of this key come next by now. Look at them first',
-      );
+    if (seen !== null && addresses.join() !== seen.join()) throw notDerived({ kind: 'others-come-next' });
+    if (mustWait(actor, deps, { project: next.project, addresses }) && (await hasAddresses(db, projectId))) {
+      const indexes = next.free.map(({ index }) => index);
+      const derivation = { xpub: key.xpub, keyFirstIndex: next.firstIndex, autoDeriveLimit, indexes };
+      return propose(deps, actor, { projectId, policy, addresses, derivation });
     }
-    const { xpub } = key;
-    const indexes = next.free.map(({ index }) => index);
-    const derivation = { xpub, keyFirstIndex: next.firstIndex, autoDeriveLimit, indexes };
-    if (waits) return propose(deps, actor, { projectId, policy, addresses, derivation });
+    only = addresses;
   }
-  const outcome = await deriveNextAddresses({ ...deps, actor: recordedActor(actor) }, wanted);
+  const outcome = await deriveNextAddresses({ ...deps, actor: recordedActor(actor) }, { ...wanted, only });
   if (outcome.kind !== 'derived') throw notDerived(outcome);
   const { project, added, skipped } = outcome;
   const view = {
@@ -143,6 +147,11 @@ export function notDerived(outcome: NotDerived): AppError {
       return new AppError(
         'CONFLICT',
         say`no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and ${{ field: 'isFresh' }} (docs/backup.md)`,
+      );
+    case 'others-come-next':
+      return new AppError(
+        'CONFLICT',
+        'no address was added: other addresses of this key come next by now. Look at them first',
       );
     case 'not-wanted':
       throw new Error('addresses that a person wants are always wanted');

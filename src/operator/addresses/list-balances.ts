@@ -1,10 +1,12 @@
 import { formatSigned } from '../../chain/reconcile/reconcile-address.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { keyMode } from '../../domain/network.ts';
 import { toIso } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Project } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
+import type { Vouching } from '../operation.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { type BalanceRow, listWithChecks, sumSinceCheck } from './balance-queries.ts';
 import type { BalanceListView, BalanceView } from './views.ts';
@@ -19,7 +21,7 @@ const TIMEOUT_MS = 3000;
  * the sums take too long they are left out. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
  */
 export async function listBalances(
-  { db }: { db: Database },
+  { db, addressGuard }: { db: Database; addressGuard: Vouching },
   actor: Actor,
   input: { projectId: string | undefined; after: number },
 ): Promise<BalanceListView> {
@@ -27,9 +29,15 @@ export async function listBalances(
   const rows = await listWithChecks(db, project.id, input.after, BALANCES_OF_A_PAGE + 1);
   const page = rows.slice(0, BALANCES_OF_A_PAGE);
   const sums = await sumOf(db, page);
+  const mustBeSigned = addressGuard.isGuarded(project.network) || keyMode(project.network) === 'live';
   return {
     ...aboutOf(project),
-    data: page.map((row) => viewBalance(row, sums?.get(row.id) ?? null)),
+    data: page.map((row) => ({
+      ...viewBalance(row, sums?.get(row.id) ?? null),
+      isSigned: mustBeSigned
+        ? addressGuard.vouchesFor({ ...row, projectId: project.id, network: project.network })
+        : null,
+    })),
     next: rows.length > page.length ? (page.at(-1)?.position ?? null) : null,
   };
 }
@@ -48,7 +56,7 @@ function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, b
     .catch(ifTooSlow);
 }
 
-function viewBalance({ check, ...row }: BalanceRow, sumMicro: bigint | null): BalanceView {
+function viewBalance({ check, ...row }: BalanceRow, sumMicro: bigint | null): Omit<BalanceView, 'isSigned'> {
   return {
     ...{ address: row.address, policy: row.policy, position: row.position },
     status: row.barredAt !== null ? 'blocked' : row.retiredAt !== null ? 'retired' : 'active',

@@ -63,7 +63,7 @@ export const showCapacityOfAmountOperation = operation({
 export const addAddressesOperation = operation({
   action: 'addAddresses',
   summary:
-    'Add addresses, all of them or, if one is wrong, none. Where the project has an address already, they wait for an owner who confirms them in the console, or for a day',
+    'Add addresses, all of them or, if one is wrong, none. Where the project has an address already, and not all of them are signed, they wait for an owner who confirms them in the console, or for a day',
   ...{ method: 'POST', path: '/addresses', output: Type.Union([AddedAddressesView, ProposedAddressesView]) },
   input: Type.Object({
     ...{ projectId: ProjectId, entries: Entries, policy: Type.Optional(Type.Enum(POLICIES)), isFresh: Flag },

@@ -1,9 +1,9 @@
-import { countPayable } from '../../domain/address-need.ts';
-import { wordRange } from '../../domain/code-word.ts';
+import { comparePolicies } from '../../domain/address-need.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, type MicroUsdt, microUsdt } from '../../domain/money.ts';
+import { countPayable, payableRange } from '../../domain/policy.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
-import { type AmountCapacity, measureCapacity, widthOf } from '../../payments/measure-capacity.ts';
+import { type AmountCapacity, measureCapacity } from '../../payments/measure-capacity.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { type CapacityProject, findCapacityProject, listReserved } from '../../store/ledger/capacity.ts';
 import type { Actor } from '../actor.ts';
@@ -21,7 +21,7 @@ export async function showCapacity(
   const { project, capacity } = await measure(deps, actor, input.projectId);
   const { isLow: low, freeShare, daysLeft, amounts } = capacity;
   return {
-    ...{ ...viewProject(project), low, freeShare, daysLeft },
+    ...{ ...viewProject(project, amounts), low, freeShare, daysLeft },
     amounts: amounts.map((each) => viewAmount(project, each)),
   };
 }
@@ -35,7 +35,7 @@ export async function showCapacityOfAmount(
   const { project, capacity } = await measure(deps, actor, projectId, [amount]);
   const [found] = capacity.amounts;
   if (found === undefined) throw new Error(`nothing was measured of ${amount}`);
-  const range = wordRange(amount, widthOf(project));
+  const range = payableRange(project, amount);
   const total = countPayable(project.policy, range);
   const addresses = (await listReserved(deps.db, project.id, project.policy, range)).map(
     ({ address, position, reserved }) => {
@@ -43,7 +43,7 @@ export async function showCapacityOfAmount(
     },
   );
   const { low, freeShare, daysLeft, ...forecast } = viewAmount(project, found);
-  return { ...viewProject(project), ...{ low, freeShare, daysLeft }, ...forecast, addresses };
+  return { ...viewProject(project, [found]), ...{ low, freeShare, daysLeft }, ...forecast, addresses };
 }
 
 async function measure({ db, now }: Deps, actor: Actor, projectId: string | undefined, amounts?: readonly MicroUsdt[]) {
@@ -54,11 +54,18 @@ async function measure({ db, now }: Deps, actor: Actor, projectId: string | unde
   return { project, capacity: await measureCapacity(db, project, at, amounts) };
 }
 
-function viewProject({ id, network, policy, maxSurchargeMicro, activeAddresses }: CapacityProject) {
+function viewProject(project: CapacityProject, amounts: readonly AmountCapacity[]) {
+  const { id, network, policy, maxSurchargeMicro, activeAddresses } = project;
+  const used = amounts.map(({ requestedMicro, perDay7, perDay30 }) => {
+    return { requestedMicro, perDay: Math.max(perDay7, perDay30) };
+  });
   return {
     ...{ projectId: encodeId('prj', id), network, policy },
     maxSurcharge: formatAmount(microUsdt(maxSurchargeMicro)),
     activeAddresses: Number(activeAddresses),
+    policies: comparePolicies(project, used).map(({ addedMicro, for90Days, ...compared }) => {
+      return { ...compared, addedBelow: formatAmount(addedMicro), addressesFor90Days: for90Days };
+    }),
   };
 }
 

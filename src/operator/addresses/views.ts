@@ -4,14 +4,13 @@ import { type Static, Type } from '../../runtime/type.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import { AddressChangeView } from '../address-changes/views.ts';
 import { ReconciledAddress } from '../chain/views.ts';
+import { ActiveAddresses } from '../projects/views.ts';
 import { nullable, Time } from '../view.ts';
 
 const Address = Type.Unsafe<TronAddress>(Type.String());
 const Addresses = Type.Array(Address);
 const policy = Type.Enum([...POLICIES]);
 const Project = { projectId: Type.String(), network: Type.Enum([...NETWORKS]) };
-/** How many addresses are in use, by policy. */
-const ActiveAddresses = Type.Object({ tail: Type.Integer(), exact: Type.Integer() });
 /** From 0 on; people count from 1. */
 const Derived = { address: Address, derivationIndex: Type.Integer() };
 
@@ -123,7 +122,20 @@ export const AmountCapacityView = Type.Object({
 });
 export type AmountCapacityView = Static<typeof AmountCapacityView>;
 
-const Of = { ...Project, policy, maxSurcharge: Type.String(), activeAddresses: Type.Integer() };
+/** What each policy would make of these amounts; `addedBelow` is USDT. `decimals`: that payers must be able to send; `null`: those of the price. */
+const ComparedPolicyView = Type.Object({
+  policy,
+  perAddress: Type.Integer(),
+  addedBelow: Type.String(),
+  decimals: nullable(Type.Integer()),
+  addressesFor90Days: nullable(Type.Integer()),
+});
+export type ComparedPolicyView = Static<typeof ComparedPolicyView>;
+
+const Of = {
+  ...{ ...Project, policy, maxSurcharge: Type.String(), activeAddresses: Type.Integer() },
+  policies: Type.Array(ComparedPolicyView),
+};
 
 /** The capacity of the amounts in use, the most urgent first. */
 export const CapacityView = Type.Object({ ...Of, ...Verdict, amounts: Type.Array(AmountCapacityView) });
@@ -146,7 +158,7 @@ export type CapacityOfAmountView = Static<typeof CapacityOfAmountView>;
 /** `blocked`: retired for good. */
 const LifeStatus = Type.Enum(['active', 'retired', 'blocked']);
 
-/** `ledger`: opening, and what came and left since; `null` where the sums took too long. `chain`: as it was last compared. */
+/** `ledger`: opening, and what came and left since; `null` where the sums took too long. `chain`: as it was last compared. `isSigned`: `null` where it need not be. */
 export const BalanceView = Type.Object({
   address: Address,
   policy,
@@ -155,6 +167,7 @@ export const BalanceView = Type.Object({
   derivationIndex: nullable(Type.Integer()),
   createdAt: Time,
   retiredAt: nullable(Time),
+  isSigned: nullable(Type.Boolean()),
   ledger: nullable(Type.String()),
   chain: nullable(Type.Object({ balance: Type.String(), isSame: Type.Boolean(), checkedAt: Time })),
 });

@@ -25,6 +25,8 @@ const ADVICE: Record<AlarmKind, Text> = {
     'Somebody wrote to the database past Quittance. What the row says is not to be trusted: see docs/operations.md.',
   'rows-missing': say`Somebody deleted rows past Quittance, or put back an earlier state of the database: see docs/operations.md. Bring them back, or accept that they are gone: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
   'audit-broken': say`Somebody changed the log of what people did, or cut it off: find out who, and what they hide. "${{ command: 'audit verify' }}" says where; see docs/operations.md.`,
+  'watch-stalled':
+    'What this watch would find is not found meanwhile. The log says why it fails; somebody may have written to the database what it fails at. It ends with the first look that is finished.',
   'capacity-low': say`Add addresses: "${{ command: 'address add' }}".`,
   'address-change-pending': say`See them, and withdraw what is not yours: "${{ command: 'address pending' }}".`,
   'address-change-failed': say`Nothing was added. See why: "${{ command: 'address pending' }}", and add again what is right.`,

@@ -2,6 +2,8 @@ import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { hexSeal } from '../../store/db/seal.ts';
+import { SEALED_ANNULMENT } from '../../store/db/sealed-tables.ts';
 import { maybe, type Row, statement, text } from '../../store/db/statement.ts';
 import { type Annulment, outgoingAnnulment, outgoingStands, stands } from '../../store/ledger/standing.ts';
 import { type LedgerTransfer, TRANSFER_KEY, type TransferKey } from './chain-ledger.ts';
@@ -51,8 +53,9 @@ export async function findRecorded(db: Sql, network: Network, transfers: readonl
 const insertIncoming = statement(
   'annulment-insert',
   {},
-  `insert into transfer_annulments (transfer_id, project_id, invoice_id, denied_by, annulled_at, annulled_by, reason)
-   select (t->>'id')::uuid, (t->>'projectId')::uuid, (t->>'invoiceId')::uuid, decode(t->>'deniedBy', 'hex'), $2, $3, $4
+  `insert into transfer_annulments (transfer_id, project_id, invoice_id, denied_by, annulled_at, annulled_by, reason, mac)
+   select (t->>'transferId')::uuid, (t->>'projectId')::uuid, (t->>'invoiceId')::uuid, decode(t->>'deniedBy', 'hex'), $2, $3, $4,
+     decode(t->>'mac', 'hex')
    from jsonb_array_elements($1::text::jsonb) t`,
 );
 
@@ -72,10 +75,13 @@ export async function insertAnnulments(
   denied: readonly (Recorded & { deniedBy: string })[],
   { at, by, reason }: Omit<Annulment, 'deniedBy'>,
 ): Promise<void> {
+  const sealer = await tx.sealer();
   const incoming = denied.flatMap(({ incoming: found, deniedBy }) => {
     if (found === null) return [];
     const { id, projectId, kind, invoice } = found;
-    return [{ id, projectId, invoiceId: kind === 'matched' ? (invoice?.id ?? null) : null, deniedBy }];
+    const invoiceId = kind === 'matched' ? (invoice?.id ?? null) : null;
+    const row = { transferId: id, projectId, invoiceId, deniedBy, annulledAt: at, annulledBy: by, reason };
+    return [{ ...row, mac: hexSeal(sealer, SEALED_ANNULMENT, row) }];
   });
   const outgoing = denied.flatMap(({ incoming: found, ...rest }) => (found === null ? [rest] : []));
   if (incoming.length > 0) await tx.run(insertIncoming, [JSON.stringify(incoming), new Date(at), by, reason]);

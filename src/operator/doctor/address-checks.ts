@@ -23,7 +23,7 @@ export const addressesAttested: Check = {
       return isLive ? warning(says, draft) : skipped(`${says}, which no main network suffers from here`);
     }
     const identity = await read(findLedgerIdentity);
-    const installed = await readInstalled(addressManifest, identity?.id ?? null);
+    const installed = await readInstalled(addressManifest, { ledgerId: identity?.id ?? null, now: now() });
     if (installed.kind === 'refused') return failed(installed.reason, draft);
     const guard = createAddressGuard(addressManifest, () => undefined);
     guard.install(installed.installed);

@@ -13,6 +13,7 @@ import {
   outgoingStands,
   stands,
 } from '../../store/ledger/standing.ts';
+import { joinRefundOf, refundOfShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
 
 const selectShape = {
@@ -91,19 +92,22 @@ const outgoingShape = {
   verified: 'text',
   nodes: 'text[]',
   ...annulmentShape,
+  /** What it sent back. */
+  ...refundOfShape,
 } as const;
 /** A transfer that left one of our addresses. */
 export type ExplainedOutgoing = Row<typeof outgoingShape>;
 
 const OUTGOING = `select o.project_id, o.network, ${addressColumn('a')} as address, o.to_address as "to", encode(o.tx_id, 'hex') as tx_id, o.log_index,
-     o.block_number, encode(o.block_id, 'hex') as block_id, o.block_time, o.amount_micro, o.verified, o.nodes, ${ANNULMENT_COLUMNS}`;
-const WITH_ANNULMENT = `left join outgoing_annulments n on ${outgoingAnnulment('o')}`;
+     o.block_number, encode(o.block_id, 'hex') as block_id, o.block_time, o.amount_micro, o.verified, o.nodes, ${ANNULMENT_COLUMNS},
+     r.transfer_id as refund_of_transfer_id, r.is_sound as refund_of_is_sound`;
+const WITH_STANDING = `left join outgoing_annulments n on ${outgoingAnnulment('o')} ${joinRefundOf('o')}`;
 
 /** Transfers of a transaction that left our addresses, on any network. */
 export const findOutgoingOfTransaction = rowsOf(
   'explain-outgoing-of-transaction',
   outgoingShape,
-  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id ${WITH_ANNULMENT}
+  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id ${WITH_STANDING}
    where o.network in ${ANY_NETWORK} and o.tx_id = decode($1, 'hex')
      and ($2::uuid is null or o.project_id = $2)
    order by o.network, o.log_index limit $3`,
@@ -114,7 +118,7 @@ export const findOutgoingOfTransaction = rowsOf(
 export const findOutgoingOfAddress = rowsOf(
   'explain-outgoing-of-address',
   outgoingShape,
-  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id ${WITH_ANNULMENT}
+  `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id ${WITH_STANDING}
    where o.address_id = $1 order by o.block_number desc, o.log_index desc limit $2`,
   (addressId: string, limit: number) => [addressId, limit],
 );
@@ -126,7 +130,7 @@ export const findOutgoingTo = rowsOf(
   `${OUTGOING} from projects s
    cross join lateral (
      select * from outgoing_transfers where project_id = s.id and to_address = $1 order by block_number desc limit $3) o
-   join addresses a on a.id = o.address_id ${WITH_ANNULMENT}
+   join addresses a on a.id = o.address_id ${WITH_STANDING}
    where $2::uuid is null or s.id = $2 order by o.block_time desc, tx_id, o.log_index limit $3`,
   (recipient: TronAddress, projectId: string | null, limit: number) => [recipient, projectId, limit],
 );

@@ -35,6 +35,7 @@ export const DONE: Record<OperatorAction['action'], string> = {
   'channel.removed': 'removed the notification channel',
   'invoice.created': 'made the invoice by hand',
   'transfer.resolved': 'resolved the transfer',
+  'transfer.refunded': 'tied the transfer to its refund',
   'producers.accepted': 'took over the producers that nodes name now',
   'alarm.acknowledged': 'closed alarms',
   'backup.created': 'made a backup',

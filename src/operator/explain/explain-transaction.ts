@@ -16,8 +16,11 @@ import {
   type DescribedTransfer,
   describeAnnulment,
   describeOutgoing,
+  describeRefund,
   describeTransfer,
   hintResolve,
+  refundedBy,
+  stepToRefunded,
 } from './transfer-entries.ts';
 
 /** A multisend may pay hundreds; this many are told. */
@@ -68,7 +71,7 @@ export async function explainTransaction(
       }),
       { what: 'deliveries of its events', ...deliveries },
     ],
-    next: nextSteps(described, sightings),
+    next: [...nextSteps(described, sightings), ...outgoing.slice(0, MAX_JUDGED).flatMap(stepToRefunded)],
   };
 }
 
@@ -83,7 +86,9 @@ function judgeTransfer({ transfer, causes, resolutions }: DescribedTransfer): st
   if (kind === 'matched') return [`${came} and paid ${name}.`];
   const last = resolutions.at(-1);
   const resolved =
-    last === undefined ? 'it is not resolved' : `${shorten(last.resolvedBy)} resolved it as ${last.resolution}`;
+    last === undefined
+      ? 'it is not resolved'
+      : `${shorten(last.resolvedBy)} resolved it as ${last.resolution}${describeRefund(transfer)}`;
   if (kind === 'duplicate') return [`${came} and pays nothing, because ${name} was PAID before; ${resolved}.`];
   const [likeliest] = causes;
   return [
@@ -115,11 +120,13 @@ async function judgeSightings(db: Sql, sightings: readonly ExplainedSighting[]):
   return described;
 }
 
-function judgeOutgoing({ amountMicro, address, to, annulment }: ExplainedOutgoing): string {
+function judgeOutgoing(outgoing: ExplainedOutgoing): string {
+  const { amountMicro, address, to, annulment } = outgoing;
+  const refunded = refundedBy(outgoing);
   const amount = `${formatAmount(amountMicro)} USDT`;
   if (annulment !== null)
     return `${amount} from ${address} for ${to} were recorded, and ${describeAnnulment(annulment)}.`;
-  return `${amount} left ${address} for ${to}.`;
+  return `${amount} left ${address} for ${to}${refunded === null ? '' : `: the refund of ${refunded}`}.`;
 }
 
 function judgeRest(count: number): string[] {

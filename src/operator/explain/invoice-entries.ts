@@ -18,7 +18,7 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
   const reason =
     policy === 'exact'
       ? 'policy exact: the requested amount itself, on an address where nobody else has it'
-      : `policy tail: ${formatAmount(microUsdt(payableMicro - requestedMicro))} more than requested, which nobody else has there`;
+      : `policy ${policy}: ${formatAmount(microUsdt(payableMicro - requestedMicro))} more than requested, which nobody else has there`;
   return [
     {
       at: createdAt,
@@ -64,6 +64,7 @@ const DESCRIBE_STATUS: Readonly<Record<EventType, DescribeStatus | null>> = {
   'invoice.paid': null,
   'transfer.unmatched': null,
   'transfer.duplicate': null,
+  'transfer.refunded': null,
   'endpoint.disabled': null,
   ping: null,
 };

@@ -8,7 +8,13 @@ import { describeOutcome } from './delivery-entries.ts';
 import type { DescribedEvent } from './event-entries.ts';
 import { shorten } from './explanation.ts';
 import type { InvoiceFacts } from './invoice-facts.ts';
-import { type DescribedTransfer, describeAnnulment, nameOpenTransfer, nameTransfer } from './transfer-entries.ts';
+import {
+  type DescribedTransfer,
+  describeAnnulment,
+  describeRefund,
+  nameOpenTransfer,
+  nameTransfer,
+} from './transfer-entries.ts';
 
 /** Tells the state of an invoice, the transfers that are not its payment, whether the shop knows, and what stands in the way. */
 export function judgeInvoice(facts: InvoiceFacts): string[] {
@@ -143,11 +149,11 @@ function atLeast(count: number, isAll: boolean): string {
   return isAll ? String(count) : `At least ${count}`;
 }
 
-function describeResolved({ resolutions }: DescribedTransfer): string {
+function describeResolved({ transfer, resolutions }: DescribedTransfer): string {
   const last = resolutions.at(-1);
   return last === undefined
     ? ' and is not resolved'
-    : `; ${shorten(last.resolvedBy)} resolved it as ${last.resolution}`;
+    : `; ${shorten(last.resolvedBy)} resolved it as ${last.resolution}${describeRefund(transfer)}`;
 }
 
 /** Whether the shop knows the present status. */

@@ -8,6 +8,7 @@ import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import type { Annulment } from '../../store/ledger/standing.ts';
+import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { describeCause } from '../transfers/describe-transfer.ts';
 import type { Resolution } from '../transfers/transfer-desk.ts';
@@ -178,6 +179,24 @@ export function describeAnnulment({ at, by, reason }: Annulment): string {
   return `the chain denies this transfer: ${shorten(by)} took it back at ${toIso(at)} (${shorten(reason)})`;
 }
 
+/** Behind a resolution: by which transaction it was sent back. */
+export function describeRefund(transfer: Pick<TransferRecord, 'refund'>): string {
+  const refund = soundRefund(transfer.refund);
+  return refund === null ? '' : `, and sent it back in transaction ${refund.txId}`;
+}
+
+/** The transfer (`trf_…`) that an outgoing one sent back. */
+export function refundedBy({ refundOf, annulment }: Pick<ExplainedOutgoing, 'refundOf' | 'annulment'>): string | null {
+  return refundOf?.isSound === true && annulment === null ? encodeId('trf', refundOf.transferId) : null;
+}
+
+export function stepToRefunded(outgoing: ExplainedOutgoing): Step[] {
+  const refunded = refundedBy(outgoing);
+  return refunded === null
+    ? []
+    : [{ says: 'what it sent back', hint: { command: 'transfers show', args: [refunded] } }];
+}
+
 /** A transfer that left one of our addresses. */
 export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
   const { txId, logIndex, annulment } = transfer;
@@ -185,14 +204,22 @@ export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
 }
 
 function describeSent(transfer: ExplainedOutgoing): TimelineEntry {
+  const refunded = refundedBy(transfer);
   const { address, to, txId, logIndex, blockNumber, blockId, verified, nodes, network } = transfer;
   const amount = formatAmount(transfer.amountMicro);
   return {
     at: transfer.blockTime,
     kind: 'sent',
     text: `${amount} USDT left ${address} for ${to}, in block ${blockNumber}`,
-    details: [`transaction ${txId}, log ${logIndex}`, describeVerified(verified, nodes)],
-    data: { txId, logIndex, amount, from: address, to, network, blockNumber, blockId, verified, nodes },
+    details: [
+      `transaction ${txId}, log ${logIndex}`,
+      ...(refunded === null ? [] : [`the refund of ${refunded}`]),
+      describeVerified(verified, nodes),
+    ],
+    data: {
+      ...{ txId, logIndex, amount, from: address, to, network, blockNumber, blockId, verified, nodes },
+      ...(refunded === null ? {} : { refundOf: refunded }),
+    },
   };
 }
 

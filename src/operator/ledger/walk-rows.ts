@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from '../../store/db/database.ts';
-import type { OpenedSeal, Sealer, SealProblem } from '../../store/db/seal.ts';
+import type { OpenedSeal, Sealer } from '../../store/db/seal.ts';
 import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../../store/db/sealed-rows.ts';
 
 /** `onProgress` hears now and then how far it is. `maxRows`: no more of each table are looked at; all when absent. */
@@ -15,7 +15,7 @@ export type Tally = {
   changed: number;
   unknownKey: number;
 };
-export type WrongRow = { table: string; id: string; kind: SealProblem['kind'] };
+export type WrongRow = { table: string; id: string; kind: NonNullable<OpenedSeal['problem']> };
 
 /**
  * `wrong`: the first rows that are not as they were sealed, or whose key is not at hand. `formerKeys`: how many rows are as they were sealed with

@@ -1,4 +1,4 @@
-import { AppError } from '../../domain/errors.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { describeChanges } from '../../domain/manifest/describe-changes.ts';
 import type { Manifest, ProjectEntry, XpubRange } from '../../domain/manifest/manifest.ts';
@@ -12,11 +12,13 @@ import { listAddresses, MAX_LISTED } from '../../store/ledger/addresses.ts';
 import { listProjects, type Project } from '../../store/ledger/projects.ts';
 import { type AccountXpub, deriveAddresses } from '../../tron/account-xpub.ts';
 import { readCandidates } from '../addresses/read-candidates.ts';
+import { readSettings, type SettingsInput } from '../projects/read-settings.ts';
 import { type ManifestFile, writeManifestFile } from './manifest-file.ts';
 
 /**
  * `previous`: the manifest in force. `reserve`: how many addresses of each account key are vouched for before they are derived. `added`:
- * addresses that are not in the database yet, of the project `projectId`; `left`: such as are, and are not vouched for.
+ * addresses that are not in the database yet, of the project `projectId`; `left`: such as are, and are not vouched for. `settings`: what that
+ * project gets once this is in force.
  */
 export type DraftInput = {
   path: string;
@@ -26,6 +28,7 @@ export type DraftInput = {
   validDays: number;
   projectId: string | null;
   added: readonly string[];
+  settings: Partial<Pick<ProjectEntry, 'policy' | 'maxSurcharge'>>;
   left: readonly string[];
 };
 
@@ -109,7 +112,9 @@ async function draftProject(
     xpubs.push(...ranges);
   }
   const { policy, maxSurchargeMicro } = project;
-  return { addresses: [...plain].sort(), maxSurcharge: formatAmount(microUsdt(maxSurchargeMicro)), policy, xpubs };
+  const wanted = input.projectId === id ? input.settings : {};
+  const maxSurcharge = formatAmount(microUsdt(maxSurchargeMicro));
+  return { addresses: [...plain].sort(), maxSurcharge, policy, ...wanted, xpubs };
 }
 
 /** Runs of indexes without a gap. */
@@ -133,6 +138,17 @@ async function listAll(db: Database, projectId: string) {
     after = page.length === MAX_LISTED ? page.at(-1)?.position : undefined;
   }
   return all;
+}
+
+/** A policy and a surcharge that were given by options. Error: `INVALID_ARGUMENT`. */
+export function readGivenSettings(input: Pick<SettingsInput, 'policy' | 'maxSurcharge'>): DraftInput['settings'] {
+  const problems: FieldProblem[] = [];
+  const { policy, maxSurchargeMicro: micro } = readSettings(input, problems);
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'nothing was drafted', { problems });
+  return {
+    ...(policy === undefined ? {} : { policy }),
+    ...(micro === undefined ? {} : { maxSurcharge: formatAmount(microUsdt(micro)) }),
+  };
 }
 
 /** Addresses that were given by options, each good. Error: `INVALID_ARGUMENT`. */

@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import {
   formatManifest,
@@ -7,7 +7,7 @@ import {
   type SignedManifest,
 } from '../../domain/manifest/manifest.ts';
 import { headOf, type ManifestHead } from '../../domain/manifest/manifest-head.ts';
-import { nativeSha256 } from '../../payments/manifest/read-installed.ts';
+import { nativeSha256, readManifestText } from '../../payments/manifest/read-installed.ts';
 import { deriveAddresses, parseAccountXpub } from '../../tron/account-xpub.ts';
 import { parseAddress } from '../../tron/address.ts';
 import { quoteWhole } from '../input/clip.ts';
@@ -16,13 +16,11 @@ export type ManifestFile = SignedManifest & { head: ManifestHead };
 
 /** Reads a manifest, signed or not. Errors: `NOT_FOUND`, `MANIFEST_REFUSED`. */
 export async function readManifestFile(path: string): Promise<ManifestFile> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new AppError('NOT_FOUND', `the manifest ${quoteWhole(path)} cannot be read (${error.code})`, {
-      cause: error,
-    });
-  });
-  const parsed = parseManifest(text);
-  if (parsed.kind === 'invalid')
+  const read = await readManifestText(path);
+  if (read.kind === 'unreadable')
+    throw new AppError('NOT_FOUND', `the manifest ${quoteWhole(path)} cannot be read (${read.code})`);
+  const parsed = read.kind === 'refused' ? read : parseManifest(read.text);
+  if (parsed.kind !== 'ok')
     throw new AppError('MANIFEST_REFUSED', `the manifest ${quoteWhole(path)}: ${parsed.reason}`);
   const { manifest, signatures } = parsed;
   return { manifest, signatures, head: headOf(manifest, nativeSha256) };

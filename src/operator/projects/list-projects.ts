@@ -14,7 +14,7 @@ export async function listProjects(
   const projects = await list(db, actor.projects, isArchived);
   const ids = projects.map(({ id }) => id);
   const counts = await countAddressesByProject(db, ids);
-  const noAddress = { tail: 0, exact: 0 };
+  const noAddress = { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 };
   return {
     data: projects.map((project) => {
       return { ...viewProject(project), activeAddresses: counts.get(project.id)?.active ?? noAddress };

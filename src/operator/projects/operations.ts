@@ -56,7 +56,7 @@ export const createProjectOperation = operation({
   summary: 'Make a project, which belongs to one network for life',
   ...{ method: 'POST', path: '/projects', output: NewProjectView },
   input: Type.Object({
-    ...{ network: Type.String(), name: Type.String(), maxSurcharge: Type.String(), lifetime: Type.String() },
+    ...{ network: Type.String(), name: Type.String(), maxSurcharge: Line, lifetime: Type.String() },
     ...{ ...Settings, ordersPerDay: Line, prices: Line },
   }),
   read: (given) => readNewProject({ ...given, logo: readLogo(given) }),

@@ -1,11 +1,11 @@
-import { contactProblem, readLink } from '../../domain/brand/brand.ts';
+import { contactProblem, readReturnUrl } from '../../domain/brand/brand.ts';
 import { parseColour } from '../../domain/brand/colour.ts';
 import { readLogo } from '../../domain/brand/logo.ts';
 import type { FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
-import { parseAmount } from '../../domain/money.ts';
+import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
-import type { Policy } from '../../domain/policy.ts';
+import { type Policy, surchargeOf } from '../../domain/policy.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { insertLogo, type Logo } from '../../store/ledger/logos.ts';
 import type { ProjectSettings } from '../../store/ledger/projects.ts';
@@ -28,13 +28,12 @@ export type SettingsInput = {
 export type WantedSettings = Partial<Omit<ProjectSettings, 'logoId'>> & { logo?: Logo | null };
 
 /** The bounds of the schema. */
-const SURCHARGE_MICRO = { least: 100n, most: 1_000_000n };
 const LIFETIME_MS = { least: 300_000, most: 30 * 86_400_000 };
 export const MAX_COUNT = 1_000_000;
 
 /** The settings that every project has. */
-type Needed = Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'>;
-export type NeededInput = { name: string; maxSurcharge: string; lifetime: string };
+type Needed = Pick<ProjectSettings, 'name' | 'invoiceLifetimeMs'>;
+export type NeededInput = { name: string; lifetime: string };
 
 /** Reads the given settings. A wrong one gives no value to use, and is added to `problems`. */
 export function readSettings(input: SettingsInput & NeededInput, problems: FieldProblem[]): WantedSettings & Needed;
@@ -52,10 +51,11 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   if (policy !== undefined) settings.policy = policy;
   if (maxSurcharge !== undefined) {
     const parsed = parseAmount(maxSurcharge);
-    const micro = parsed.kind === 'ok' ? parsed.amountMicro : 0n;
-    if (micro < SURCHARGE_MICRO.least || micro > SURCHARGE_MICRO.most)
-      add('maxSurcharge', `is ${clip(maxSurcharge)}: it takes 0.0001 to 1 USDT, for example 0.01`);
-    settings.maxSurchargeMicro = micro;
+    settings.maxSurchargeMicro = parsed.kind === 'ok' ? parsed.amountMicro : 0n;
+    // Which of the tails a project has that is only changed is known later.
+    const { leastMicro, mostMicro } = surchargeOf(policy ?? 'tail');
+    if (settings.maxSurchargeMicro < leastMicro || settings.maxSurchargeMicro > mostMicro)
+      add('maxSurcharge', describeSurcharge(maxSurcharge, policy));
   }
   if (lifetime !== undefined) {
     const lifetimeMs = parseDuration(lifetime) ?? 0;
@@ -75,7 +75,7 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
     if (support !== null) add('support', secretIn(support, spotSecretInNote) ?? contactProblem(support.trim()));
   }
   if (returnUrl !== undefined) {
-    const read = returnUrl === null ? null : readLink(returnUrl);
+    const read = returnUrl === null ? null : readReturnUrl(returnUrl);
     settings.returnUrl = read?.kind === 'ok' ? read.url : null;
     if (returnUrl !== null)
       add('returnUrl', secretIn(returnUrl, spotSecret) ?? (read?.kind === 'refused' ? read.reason : null));
@@ -96,6 +96,16 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   }
   return settings;
 }
+
+/** Why a surcharge limit does not do. `policy`: of which the bounds are named. */
+export function describeSurcharge(given: string, policy: Policy = 'tail'): string {
+  const { leastMicro, mostMicro, usualMicro } = surchargeOf(policy);
+  const [least, most, usual] = [leastMicro, mostMicro, usualMicro].map(trimmedAmount);
+  const where = policy === 'tail' ? '' : `with the policy ${policy} `;
+  return `is ${clip(given)}: ${where}it takes ${least} to ${most} USDT, for example ${usual}`;
+}
+
+const trimmedAmount = (amountMicro: MicroUsdt) => formatAmount(amountMicro).replace(/\.?0+$/, '');
 
 /** A number of 1 to `MAX_COUNT`, or `null`. */
 export function readCount(text: string): number | null {

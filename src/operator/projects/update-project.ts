@@ -1,13 +1,22 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { surchargeOf } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import type { OwnRule } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { countAddresses } from '../../store/ledger/addresses.ts';
-import { lockProject, type ProjectSettings, updateProject as update } from '../../store/ledger/projects.ts';
+import {
+  lockProject,
+  type Project,
+  type ProjectSettings,
+  updateProject as update,
+} from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
+import { fieldProblem } from '../input/field-error.ts';
 import { recordActions } from '../record-actions.ts';
 import {
+  describeSurcharge,
   readSettings,
   returnUrlProblems,
   type SettingsInput,
@@ -35,7 +44,7 @@ type Shown = Changed[string]['to'];
 
 /**
  * Changes settings of a project; what is left out, or is so already, stays as it is. Invoices that there are keep what they have;
- * their pages show the new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ * their pages show the new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `ADDRESS_NOT_VOUCHED`.
  */
 export async function updateProject(
   { db, now }: { db: Database; now(): UnixMs },
@@ -47,9 +56,11 @@ export async function updateProject(
   const given = await storeLogo(db, wanted);
   return db.transaction(async (tx) => {
     const before = await lockProject(tx, id);
-    const settings = { ...before, ...given };
+    const settings = { ...before, ...given, maxSurchargeMicro: surchargeAfter(before, given) };
     const changed = compare(shown(before), shown(settings));
     const { active } = await countAddresses(tx, id);
+    const unvouched = 'policy' in changed || 'maxSurcharge' in changed ? db.refuseRule(ruleOf(before, settings)) : null;
+    if (unvouched !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${unvouched}. Nothing was changed`);
     if (Object.keys(changed).length > 0) {
       await update(tx, before, settings);
       const subject = encodeId('prj', id);
@@ -57,6 +68,29 @@ export async function updateProject(
     }
     return { ...viewProject(settings), activeAddresses: active, changed };
   });
+}
+
+/**
+ * A limit that was left as a policy has it, or that holds no words of the next one, follows a change of the policy. Errors:
+ * `INVALID_ARGUMENT` for a given one that the policy does not take.
+ */
+function surchargeAfter(
+  before: ProjectSettings,
+  { policy = before.policy, maxSurchargeMicro }: WantedSettings,
+): bigint {
+  const { leastMicro, usualMicro } = surchargeOf(policy);
+  if (maxSurchargeMicro !== undefined) {
+    const given = formatAmount(microUsdt(maxSurchargeMicro));
+    if (maxSurchargeMicro < leastMicro) refuse([fieldProblem('maxSurcharge', describeSurcharge(given, policy))]);
+    return maxSurchargeMicro;
+  }
+  if (policy === before.policy) return before.maxSurchargeMicro;
+  const isUsual = before.maxSurchargeMicro === surchargeOf(before.policy).usualMicro;
+  return isUsual || before.maxSurchargeMicro < leastMicro ? usualMicro : before.maxSurchargeMicro;
+}
+
+function ruleOf({ id, network }: Project, { policy, maxSurchargeMicro }: ProjectSettings): OwnRule {
+  return { projectId: id, network, policy, maxSurchargeMicro };
 }
 
 /** By the names that people see. Amounts are decimal strings, a logo is its id, and `null` is what a project does not have. */

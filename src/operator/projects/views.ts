@@ -38,7 +38,10 @@ export const NewProjectView = Type.Interface([ProjectView], {
 export type NewProjectView = Static<typeof NewProjectView>;
 
 /** How many addresses are in use, by policy. */
-const ActiveAddresses = Type.Object({ tail: Type.Integer(), exact: Type.Integer() });
+export const ActiveAddresses = Type.Object({
+  ...{ tail: Type.Integer(), 'tail-4': Type.Integer(), 'tail-3': Type.Integer() },
+  exact: Type.Integer(),
+});
 
 export const ListedProjectView = Type.Interface([ProjectView], { activeAddresses: ActiveAddresses });
 export type ListedProjectView = Static<typeof ListedProjectView>;

@@ -25,6 +25,8 @@ const calm = {
     alarms: [],
     endpoints: [],
     backupAt: NOW,
+    unsigned: 0,
+    wasPaid: true,
     now: NOW,
   },
   open: { count: 0, amountMicro: 0n, oldestAt: null },
@@ -71,6 +73,24 @@ test('who may see some projects only hears of networks and of those projects, an
 test('a project without a support contact is named last', () => {
   const view = { projectId: PROJECT, supportContact: null };
   expect(codes({ view, backupAt: unixMs(NOW - 8 * DAY_MS) })).toEqual(['3 no-support-contact', '3 backup-old']);
+});
+
+test('addresses of real money that nobody signed are a concern, unless an alarm names them to who asks', () => {
+  expect(codes({ unsigned: 2 })).toEqual(['2 attestation-missing']);
+  const said = (unsigned: number) => listConcerns({ ...calm, unsigned })[0]?.text;
+  expect([said(1), said(2)]).toEqual([
+    expect.stringMatching(/^1 address in use is not signed/),
+    expect.stringMatching(/^2 addresses in use are not signed/),
+  ]);
+  const alarms = [alarm('address-not-vouched', 'T1')];
+  expect(codes({ unsigned: 1, alarms })).toEqual(['1 address-not-vouched']);
+  const guest: Actor = { ...commandActor('guest'), projects: ['01a2090d-34ce-74bb-8614-90b6a574cc8b'] };
+  expect(codes({ unsigned: 1, alarms, actor: guest })).toEqual(['2 attestation-missing']);
+});
+
+test('no backup at all is a concern from the first payment on', () => {
+  expect(codes({ backupAt: null, wasPaid: false })).toEqual([]);
+  expect(codes({ backupAt: null })).toEqual(['3 backup-missing']);
 });
 
 test('of ten thousand transfers and more the number is a bound', () => {

@@ -16,10 +16,13 @@ import type { ConcernView } from './views.ts';
 type Facts = {
   actor: Actor;
   view: { projectId: string; supportContact: string | null };
+  /** How many addresses in use nobody vouches for. */
+  unsigned: number;
   alarms: ChainStatusView['alarms'];
   endpoints: readonly ListedEndpointView[];
   open: { count: number; amountMicro: bigint; oldestAt: UnixMs | null };
   backupAt: UnixMs | null;
+  wasPaid: boolean;
   now: UnixMs;
 };
 
@@ -37,9 +40,15 @@ export const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
 /** Alarms of a network as a whole: everybody who sees one of its projects may know. The others name something of one project. */
 const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
   ...(['blind', 'halted', 'unverifiable-block', 'unproven-block', 'nodes-disagree', 'producers-refused'] as const),
-  ...(['not-solid', 'contract-event', 'schema-changed', 'database-restored'] as const),
+  ...(['not-solid', 'contract-event', 'schema-changed', 'watch-stalled', 'database-restored'] as const),
   ...TROUBLE_KINDS,
 ]);
+
+const NOT_VOUCHED: AlarmKind = 'address-not-vouched';
+
+function isShown({ projects }: Actor, own: ReadonlySet<string>, { kind, subject }: { kind: string; subject: string }) {
+  return projects === null || OF_NETWORKS.has(kind) || own.has(subject);
+}
 
 /** More than a week without one, and an accident costs more than a week. */
 const BACKUP_OLD_DAYS = 7;
@@ -50,6 +59,7 @@ export function listConcerns(facts: Facts): ConcernView[] {
     ...fromAlarms(facts),
     ...fromEndpoints(facts),
     ...fromMoney(facts),
+    ...fromAddresses(facts),
     ...fromBackup(facts),
     ...fromProject(facts),
   ];
@@ -60,9 +70,7 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
   // Its endpoints say more of how they fail.
   const own = new Set([view.projectId, ...endpoints.map(({ endpointId }) => endpointId)]);
   const seen = alarms.filter(
-    ({ kind, subject }) =>
-      (actor.projects === null || OF_NETWORKS.has(kind) || own.has(subject)) &&
-      !(kind === 'webhook-failing' && own.has(subject)),
+    ({ kind, subject }) => isShown(actor, own, { kind, subject }) && !(kind === 'webhook-failing' && own.has(subject)),
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
     ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
@@ -99,15 +107,36 @@ function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernVi
   ];
 }
 
-function fromBackup({ backupAt, now }: Facts): ConcernView[] {
-  if (backupAt === null) return [];
+/** Where a manifest is in force, the alarm says it of each address to who may see alarms of all projects. */
+function fromAddresses({ actor, view, alarms, unsigned }: Facts): ConcernView[] {
+  const isTold = alarms.some(
+    ({ kind, subject }) => kind === NOT_VOUCHED && isShown(actor, new Set(), { kind, subject }),
+  );
+  if (unsigned === 0 || isTold) return [];
+  const [what, is] = unsigned === 1 ? ['1 address', 'is'] : [`${unsigned} addresses`, 'are'];
+  return [
+    {
+      ...{ rank: 2, about: 'addresses', code: 'attestation-missing', subject: view.projectId, since: null },
+      text: `${what} in use ${is} not signed: whoever can write to the database can show payers one of their own instead.`,
+      next: say`list them with "${{ command: 'manifest draft' }}", sign that off the server, and install it; see "Signed addresses" in docs/operations.md`,
+    },
+  ];
+}
+
+function fromBackup({ backupAt, wasPaid, now }: Facts): ConcernView[] {
+  const next = say`make one with "${{ command: 'backup' }}"`;
+  if (backupAt === null) {
+    if (!wasPaid) return [];
+    const text = 'This program has made no backup. Whether PostgreSQL has others cannot be seen here.';
+    return [{ ...{ rank: 3, about: 'backup', code: 'backup-missing', subject: '', since: null }, text, next }];
+  }
   const days = Math.floor((now - backupAt) / DAY_MS);
   if (days < BACKUP_OLD_DAYS) return [];
   return [
     {
       ...{ rank: 3, about: 'backup', code: 'backup-old', subject: '', since: toIso(backupAt) },
       text: `The last backup by this program is ${days} days old.`,
-      next: say`make one with "${{ command: 'backup' }}"`,
+      next,
     },
   ];
 }

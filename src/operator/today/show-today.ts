@@ -1,13 +1,17 @@
 import { DAY_MS } from '../../domain/capacity.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { keyMode } from '../../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
+import { listAddresses } from '../../store/ledger/addresses.ts';
 import type { Project } from '../../store/ledger/projects.ts';
+import { listNotifyChannels } from '../../store/outbox/notify-channels.ts';
 import type { Actor } from '../actor.ts';
 import { findNewestBackup } from '../backup/find-backup.ts';
 import { showStatus } from '../chain/show-status.ts';
 import type { ChainStatusView } from '../chain/views.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
+import type { Vouching } from '../operation.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { showProject } from '../projects/show-project.ts';
 import { listEndpoints } from '../webhooks/list-endpoints.ts';
@@ -15,7 +19,7 @@ import { listConcerns } from './list-concerns.ts';
 import { countPaidShare, findMedianPaid, hasPayment, sumOpenTransfers, sumPaidByDay } from './today-queries.ts';
 import type { TodayView } from './views.ts';
 
-type Deps = { db: Database; now(): UnixMs };
+type Deps = { db: Database; now(): UnixMs; addressGuard: Vouching };
 
 const DAYS = 30;
 /** The figures of a month may be many: the list of what needs somebody does not wait for them longer than this. */
@@ -35,6 +39,9 @@ export async function showToday(
   const endpoints = (await listEndpoints(deps, actor, { projectId })).data;
   const open = await sumOpenTransfers(db, project.id);
   const backup = await findNewestBackup(db);
+  const wasPaid = await hasPayment(db, project.id);
+  const addressCount = view.activeAddresses.tail + view.activeAddresses.exact;
+  const unsigned = await countUnsigned(deps, project, addressCount);
   return {
     projectId: view.projectId,
     asOf: toIso(now),
@@ -44,6 +51,8 @@ export async function showToday(
       alarms: status.alarms,
       endpoints,
       open,
+      unsigned: unsigned ?? 0,
+      wasPaid,
       backupAt: backup?.madeAt ?? null,
       now,
     }),
@@ -51,12 +60,25 @@ export async function showToday(
       { step: 'address', isDone: view.activeAddresses[project.policy] > 0 },
       { step: 'key', isDone: view.activeKeys > 0 },
       { step: 'webhook', isDone: view.webhookEndpoints > 0 },
-      { step: 'payment', isDone: await hasPayment(db, project.id) },
+      { step: 'payment', isDone: wasPaid },
+      { step: 'notifications', isDone: (await listNotifyChannels(db)).length > 0 },
       { step: 'backup', isDone: backup !== null },
+      ...(unsigned === null ? [] : [{ step: 'attestation' as const, isDone: addressCount > 0 && unsigned === 0 }]),
     ],
     figures: await readFigures(db, project, now).catch(ifTooSlow),
     chain: describeChain(status),
   };
+}
+
+/** Of the addresses in use, how many nobody vouches for; `null`: they need not be signed. */
+async function countUnsigned(
+  { db, addressGuard }: Deps,
+  { id: projectId, network }: Project,
+  addressCount: number,
+): Promise<number | null> {
+  if (!addressGuard.isGuarded(network)) return keyMode(network) === 'live' ? addressCount : null;
+  const used = (await listAddresses(db, projectId)).filter(({ retiredAt }) => retiredAt === null);
+  return used.filter(({ address }) => !addressGuard.vouchesFor({ network, projectId, address })).length;
 }
 
 async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<NonNullable<TodayView['figures']>> {

@@ -6,14 +6,14 @@ const sum = Type.Object({ count: Type.Integer(), amount: Type.String() });
 /** What needs somebody. `rank`: 1 stops or threatens money, 2 waits for a person, 3 soon. `next`: the step to take. */
 export const ConcernView = Type.Object({
   rank: Type.Integer(),
-  about: Type.Enum(['alarm', 'receiver', 'money', 'backup', 'project']),
+  about: Type.Enum(['alarm', 'receiver', 'money', 'backup', 'project', 'addresses']),
   ...{ code: Type.String(), subject: Type.String(), text: Type.String(), since: nullable(Time), next: Said },
 });
 export type ConcernView = Static<typeof ConcernView>;
 
-const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'backup'] as const;
+const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'notifications', 'backup', 'attestation'] as const;
 
-/** `figures` `null`: they took too long. `share`: of invoices that were paid or ran out, of 30 days. Days are those of UTC. */
+/** `setUp`: without `attestation` where addresses need not be signed. `figures` `null`: they took too long. `share`: of invoices that were paid or ran out, of 30 days. Days are those of UTC. */
 export const TodayView = Type.Object({
   ...{ projectId: Type.String(), asOf: Time },
   concerns: Type.Array(ConcernView),

@@ -2,7 +2,9 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { ResolutionKind } from '../../domain/resolution.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { rowOf, rowsOf } from '../../store/db/rows-of.ts';
-import { count, maybe, micro, type Row, text } from '../../store/db/statement.ts';
+import { sealColumn } from '../../store/db/seal.ts';
+import { SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
+import { count, maybe, micro, type Row, sealedBefore, text } from '../../store/db/statement.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 import { type DeskFilter, type TransferKind, toDates } from './transfer-desk.ts';
 
@@ -44,9 +46,10 @@ const incomingShape = {
     resolvedAt: 'timestamptz',
     invoice,
   }),
+  seal: sealedBefore({ ...SEALED_TRANSFER, isReadOnce: true }),
 } as const;
 /** A transfer to one of our addresses for the books. Ids are UUIDs, `txId` is 64 hex characters. */
-export type ExportedTransfer = Row<typeof incomingShape>;
+export type ExportedTransfer = Omit<Row<typeof incomingShape>, 'seal'>;
 
 /** The next transfers of a project above the id `after` and not above `last` (UUIDs), in the order of their records. */
 export const findIncomingAfter = rowsOf(
@@ -57,7 +60,8 @@ export const findIncomingAfter = rowsOf(
      t.from_address as "from", ${addressColumn('a')} as "to", t.amount_micro, t.verified, t.kind, i.id as invoice_id,
      i.external_id as invoice_external_id, r.resolution as resolution_resolution, r.note as resolution_note,
      r.resolved_by as resolution_resolved_by, r.resolved_at as resolution_resolved_at, f.id as resolution_invoice_id,
-     f.external_id as resolution_invoice_external_id
+     f.external_id as resolution_invoice_external_id,
+     ${sealColumn(SEALED_TRANSFER, 't.')} as seal
    from (
      select * from transfers u
      where project_id = $1 and ${stands('u')} and id > $2 and id <= $3 and kind = any($4::text[])

@@ -5,6 +5,7 @@ import { Line, Period, ProjectId } from '../input/given.ts';
 import { readNote } from '../input/read-note.ts';
 import { operation } from '../operation.ts';
 import { listTransfers, readTransferFilter } from './list-transfers.ts';
+import { refundTransfer } from './refund-transfer.ts';
 import {
   type ResolveRequest,
   readInvoiceName,
@@ -13,7 +14,8 @@ import {
   resolveTransfers,
 } from './resolve-transfers.ts';
 import { showTransfers } from './show-transfers.ts';
-import { ResolvedView, ShownTransfersView, TransferListView } from './views.ts';
+import { readRefundNote, readRefundTx, readTransferId } from './transfer-input.ts';
+import { RefundedView, ResolvedView, ShownTransfersView, TransferListView } from './views.ts';
 
 export const listTransfersOperation = operation({
   action: 'listTransfers',
@@ -64,4 +66,28 @@ export const resolveTransfersOperation = operation({
   input: Type.Object({ transfers: Type.Array(Type.String()), resolution: Type.String(), note: Line, invoice: Line }),
   read: ({ transfers, resolution, note, invoice }) => readRequest({ transfers, resolution, note, invoice }),
   run: resolveTransfers,
+});
+
+export const refundTransferOperation = operation({
+  action: 'refundTransfer',
+  summary:
+    'Tie a transfer that paid nothing to the one by which it was sent back in full from an address of the project; your shop is told by `transfer.refunded`',
+  ...{ method: 'POST', path: '/transfers/:transferId/refund', output: RefundedView },
+  input: Type.Object({
+    transferId: Type.String({ description: 'trf_…' }),
+    tx: Type.String({ description: 'The transaction of the refund: 64 hexadecimal characters, or its Tronscan link' }),
+    ...{ note: Line, invoice: Line },
+  }),
+  read: (given) => {
+    const problems: FieldProblem[] = [];
+    const transferId = readTransferId(given.transferId);
+    const txId = gatherProblems(problems, () => readRefundTx('tx', given.tx));
+    const note = readRefundNote(txId ?? '', given.note, problems);
+    const invoice = gatherProblems(problems, () => readInvoiceName(given.invoice));
+    if (txId === undefined || invoice === undefined || problems.length > 0) {
+      throw new AppError('INVALID_ARGUMENT', 'nothing was resolved', { problems });
+    }
+    return { transferId, txId, note, invoice };
+  },
+  run: refundTransfer,
 });

@@ -3,6 +3,7 @@ import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { isResolution, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
+import type { RecordedAction } from '../../store/access/audit-log.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { clip, quote } from '../input/clip.ts';
@@ -16,6 +17,7 @@ import {
   insertResolutions,
   type LockedTransfer,
   lockTransfers,
+  type NamedInvoice,
 } from './transfer-desk.ts';
 import { noTransferId } from './transfer-input.ts';
 import type { ResolvedView } from './views.ts';
@@ -78,32 +80,65 @@ export function resolveTransfers(
     );
   }
   return db.transaction(async (tx) => {
-    const transfers = (await lockTransfers(tx, transferIds)).filter(({ projectId }) => maySee(actor, projectId));
-    refuseUnresolvable(transferIds, transfers);
-    const invoice = request.invoice === null ? null : await findInvoice(tx, transfers, request.invoice);
-    const before = await findResolutions(tx, transferIds);
-    refuseChanged(transferIds, before, request.seenAt);
-    const [resolvedAt, resolvedBy] = [now(), actor.name];
-    const rows = transfers.map(({ id: transferId, projectId }) => {
-      return { projectId, transferId, resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
-    });
-    await insertResolutions(tx, rows, resolvedAt);
-    const detail = { resolution, note, invoiceId: invoice && encodeId('inv', invoice.id) };
+    const decision = await lockDecision(tx, actor, { ...request, transferIds });
+    const detail = { resolution, note, invoiceId: decision.invoice && encodeId('inv', decision.invoice.id) };
     const done = { action: 'transfer.resolved', detail } as const;
-    await recordActions(
-      tx,
-      actor,
-      resolvedAt,
-      transfers.map(({ id, projectId }) => ({ ...done, projectId, subject: encodeId('trf', id) })),
-    );
-    return {
-      ...describeResolution({ resolution, note, invoice, resolvedBy, resolvedAt }),
-      transfers: transfers.map(({ id }) => {
-        const inForce = before.get(id)?.at(-1);
-        return { transferId: encodeId('trf', id), before: inForce === undefined ? null : describeResolution(inForce) };
-      }),
-    };
+    return recordDecision(tx, actor, { ...decision, resolution, note, resolvedAt: now(), done });
   });
+}
+
+type Decision = {
+  transfers: readonly LockedTransfer[];
+  invoice: NamedInvoice | null;
+  before: Awaited<ReturnType<typeof findResolutions>>;
+};
+
+/** Holds transfers that can be resolved until the transaction ends. Errors: `NOT_FOUND`, `CONFLICT`. */
+export async function lockDecision(
+  tx: Sql,
+  actor: Actor,
+  { transferIds, invoice: name, seenAt }: Pick<ResolveRequest, 'transferIds' | 'invoice' | 'seenAt'>,
+): Promise<Decision> {
+  const transfers = (await lockTransfers(tx, transferIds)).filter(({ projectId }) => maySee(actor, projectId));
+  refuseUnresolvable(transferIds, transfers);
+  const invoice = name === null ? null : await findInvoice(tx, transfers, name);
+  const before = await findResolutions(tx, transferIds);
+  refuseChanged(transferIds, before, seenAt);
+  return { transfers, invoice, before };
+}
+
+/** Writes the resolutions, and the rows of the audit log, which come last in a transaction. */
+export async function recordDecision(
+  tx: Sql,
+  actor: Actor,
+  {
+    transfers,
+    invoice,
+    before,
+    resolution,
+    note,
+    resolvedAt,
+    done,
+  }: Decision &
+    Pick<ResolveRequest, 'resolution' | 'note'> & {
+      resolvedAt: UnixMs;
+      done: { action: RecordedAction; detail: object };
+    },
+): Promise<ResolvedView> {
+  const resolvedBy = actor.name;
+  const rows = transfers.map(({ id: transferId, projectId }) => {
+    return { projectId, transferId, resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
+  });
+  await insertResolutions(tx, rows, resolvedAt);
+  const actions = transfers.map(({ id, projectId }) => ({ ...done, projectId, subject: encodeId('trf', id) }));
+  await recordActions(tx, actor, resolvedAt, actions);
+  return {
+    ...describeResolution({ resolution, note, invoice, resolvedBy, resolvedAt }),
+    transfers: transfers.map(({ id }) => {
+      const inForce = before.get(id)?.at(-1);
+      return { transferId: encodeId('trf', id), before: inForce === undefined ? null : describeResolution(inForce) };
+    }),
+  };
 }
 
 function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTransfer[]): void {

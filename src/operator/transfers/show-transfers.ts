@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { describeRefund } from '../../domain/event.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { readTransactionReference } from '../../domain/lookup/transaction-reference.ts';
 import { type Hint, say } from '../../domain/message.ts';
@@ -6,6 +7,7 @@ import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
+import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { clip } from '../input/clip.ts';
@@ -84,6 +86,7 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
 function describeTransfer(transfer: TransferRecord): Omit<TransferView, 'causes' | 'events' | 'resolutions'> {
   const { network, kind, from, address: to, txId, logIndex, blockNumber, blockId, verified, nodes } = transfer;
   const { retiredAt, producer, invoice, annulment } = transfer;
+  const refund = soundRefund(transfer.refund);
   return {
     transferId: encodeId('trf', transfer.id),
     projectId: encodeId('prj', transfer.projectId),
@@ -96,6 +99,7 @@ function describeTransfer(transfer: TransferRecord): Omit<TransferView, 'causes'
     },
     invoice: invoice && nameInvoice(invoice),
     takenBack: annulment && { ...annulment, at: toIso(annulment.at) },
+    refund: refund && describeRefund(refund, transfer),
   };
 }
 

@@ -5,8 +5,10 @@ import type { ResolutionKind } from '../../domain/resolution.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { commandOf, rowOf, rowsOf } from '../../store/db/rows-of.ts';
-import { maybe, maybeText, micro, type Row, statement, text } from '../../store/db/statement.ts';
+import { rowOf, rowsOf } from '../../store/db/rows-of.ts';
+import { hexSeal, sealColumn } from '../../store/db/seal.ts';
+import { SEALED_RESOLUTION, SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
+import { maybe, maybeText, micro, type Row, sealedBefore, statement, text } from '../../store/db/statement.ts';
 import { stands } from '../../store/ledger/standing.ts';
 
 export type TransferKind = Match['kind'];
@@ -39,10 +41,11 @@ const listed = {
   invoice: maybe(namedInvoice),
   /** The resolution in force. */
   resolution: maybeText<ResolutionKind>(),
+  seal: sealedBefore(SEALED_TRANSFER),
 } as const;
 
 /** A transfer to one of our addresses as the desk shows it in a list. Ids are UUIDs, `txId` is 64 hex characters. */
-export type DeskTransfer = Row<typeof listed>;
+export type DeskTransfer = Omit<Row<typeof listed>, 'seal'>;
 
 // The page is cut out first, in the order of the index. Then lateral, so that PostgreSQL looks up each row's invoice and
 // resolution, however small it believes the tables to be.
@@ -50,7 +53,7 @@ const listText = (
   only: string,
 ) => `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_time, t.from_address as "from",
      ${addressColumn('a')} as "to", t.amount_micro, t.kind, i.id as invoice_id, i.external_id as invoice_external_id,
-     i.status as invoice_status, r.resolution
+     i.status as invoice_status, r.resolution, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
    from (
      select * from transfers u
      where u.project_id = $1 and u.kind = any($2::text[]) and ${only} and ${stands('u')}
@@ -97,9 +100,10 @@ const selectResolutions = statement(
     invoice: maybe(namedInvoice),
     resolvedBy: 'text',
     resolvedAt: 'timestamptz',
+    seal: sealedBefore(SEALED_RESOLUTION),
   },
   `select r.transfer_id, r.resolution, r.note, i.id as invoice_id, i.external_id as invoice_external_id,
-     i.status as invoice_status, r.resolved_by, r.resolved_at
+     i.status as invoice_status, r.resolved_by, r.resolved_at, ${sealColumn(SEALED_RESOLUTION, 'r.')} as seal
    from unnest($1::uuid[]) as asked (id)
    cross join lateral (
      select * from transfer_resolutions where transfer_id = asked.id order by id desc limit ${MAX_RESOLUTIONS}) r
@@ -109,7 +113,7 @@ const selectResolutions = statement(
 );
 
 /** An operator's record about a transfer that paid nothing. Ids are UUIDs. */
-export type Resolution = Row<typeof selectResolutions.shape>;
+export type Resolution = Omit<Row<typeof selectResolutions.shape>, 'seal'>;
 
 /** The resolutions of transfers (UUIDs), oldest first, the newest 100 of each. A transfer without resolutions has no entry. */
 export async function findResolutions(db: Sql, transferIds: readonly string[]): Promise<Map<string, Resolution[]>> {
@@ -145,15 +149,24 @@ export type NewResolution = Omit<Resolution, 'invoice' | 'resolvedAt'> & {
   invoiceId: string | null;
 };
 
-/** Adds resolutions. The constraints refuse those of matched transfers and invoices of another project. */
-export const insertResolutions = commandOf(
+const addResolutions = statement(
   'resolution-insert',
-  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at)
+  {},
+  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, mac)
    select (r->>'projectId')::uuid, (r->>'transferId')::uuid, r->>'resolution', r->>'note', (r->>'invoiceId')::uuid,
-     r->>'resolvedBy', $2
+     r->>'resolvedBy', $2, decode(r->>'mac', 'hex')
    from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
-  (resolutions: NewResolution[], now: UnixMs) => [JSON.stringify(resolutions), new Date(now)],
 );
+
+/** Adds resolutions. The constraints refuse those of matched transfers and invoices of another project. */
+export async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[], now: UnixMs): Promise<void> {
+  const sealer = await tx.sealer();
+  const rows = resolutions.map((row) => ({
+    ...row,
+    mac: hexSeal(sealer, SEALED_RESOLUTION, { ...row, resolvedAt: now }),
+  }));
+  await tx.run(addResolutions, [JSON.stringify(rows), new Date(now)]);
+}
 
 /** An invoice of the project by its id (UUID) or by its external id; the id comes first. */
 export const findNamedInvoice = rowOf(

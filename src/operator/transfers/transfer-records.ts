@@ -6,8 +6,11 @@ import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
-import { count, maybe, maybeText, micro, type Row, text } from '../../store/db/statement.ts';
+import { sealColumn } from '../../store/db/seal.ts';
+import { SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
+import { count, maybe, maybeText, micro, type Row, sealedBefore, text } from '../../store/db/statement.ts';
 import { ANNULMENT_COLUMNS, annulmentShape } from '../../store/ledger/standing.ts';
+import { joinRefund, refundShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
 
 const shape = {
@@ -37,10 +40,13 @@ const shape = {
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>(), expiresAt: 'timestamptz' }),
   /** `null` unless the chain denies it and it was taken back: then it counts no more. */
   ...annulmentShape,
+  /** By which it was sent back. */
+  ...refundShape,
+  seal: sealedBefore(SEALED_TRANSFER),
 } as const;
 
 /** An incoming transfer with its evidence and what was decided. UUIDs; `txId` and `blockId` are 64 hex characters. */
-export type TransferRecord = Row<typeof shape>;
+export type TransferRecord = Omit<Row<typeof shape>, 'seal'>;
 
 // The event of a decision is written by the watcher's clock, as all other events are; the row has the database's.
 const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, ${addressColumn('a')} as address, a.retired_at, encode(t.tx_id, 'hex') as tx_id,
@@ -48,11 +54,14 @@ const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, ${
      t.kind, coalesce(e.created_at, t.recorded_at) as decided_at, t.recorded_at, encode(t.producer, 'hex') as producer,
      t.verified, t.nodes, i.id as invoice_id, i.external_id as invoice_external_id, i.status as invoice_status,
      i.expires_at as invoice_expires_at,
-     ${ANNULMENT_COLUMNS}`;
+     ${ANNULMENT_COLUMNS}, encode(r.tx_id, 'hex') as refund_tx_id, r.log_index as refund_log_index, r.block_number as refund_block_number,
+     r.block_time as refund_block_time, r."from" as refund_from, r.is_sound as refund_is_sound,
+     ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 const JOINS = `join projects p on p.id = t.project_id
    join addresses a on a.id = t.address_id
    left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
    left join transfer_annulments n on n.transfer_id = t.id
+   ${joinRefund('t')}
    left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`;
 
 /** The transfers with these UUIDs, in the order in which they were recorded. */

@@ -60,6 +60,13 @@ export const CauseView = Type.Object({
 });
 export type CauseView = Static<typeof CauseView>;
 
+/** By which a transfer was sent back: `from` one of our addresses, `to` its sender. */
+export const RefundView = Type.Object({
+  ...{ txId: Type.String(), logIndex: Type.Integer(), blockNumber: Type.Integer(), blockTime: Time },
+  ...{ from: Type.String(), to: Type.String(), amount: Type.String() },
+});
+export type RefundView = Static<typeof RefundView>;
+
 /** An event about a transfer, with one delivery of it. */
 export const TransferEventView = Type.Object({
   eventId: Type.String(),
@@ -103,6 +110,7 @@ export const TransferView = Type.Object({
   }),
   invoice: nullable(NamedInvoiceView),
   takenBack: nullable(Type.Object({ deniedBy: Type.String(), at: Time, by: Type.String(), reason: Type.String() })),
+  refund: nullable(RefundView),
   causes: Type.Array(CauseView),
   events: Type.Array(TransferEventView),
   resolutions: Type.Array(ResolutionView),
@@ -118,3 +126,10 @@ export const ResolvedView = Type.Object({
   transfers: Type.Array(Type.Object({ transferId: Type.String(), before: nullable(ResolutionView) })),
 });
 export type ResolvedView = Static<typeof ResolvedView>;
+
+/** The new resolution, and what it rests on. */
+export const RefundedView = Type.Object({
+  ...ResolvedView.properties,
+  refund: RefundView,
+});
+export type RefundedView = Static<typeof RefundedView>;

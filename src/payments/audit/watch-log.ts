@@ -8,9 +8,9 @@ import type { Seals } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 import { closeOthers } from '../close-alarms.ts';
-import { type Leading, loopWhileLeading, whileLeading } from '../watching.ts';
+import type { OutsideMark } from '../outside-mark.ts';
+import { guardWhileLeading, type Leading, whileLeading } from '../watching.ts';
 import { partAccepted } from './accepted-problems.ts';
-import type { HeadMark } from './head-mark.ts';
 import { BEGINNING, type LogProblem, type LogWalk, type Place, type WalkedPage, walkLog } from './walk-log.ts';
 
 const LOOK_MS = 30_000;
@@ -21,7 +21,7 @@ const BUDGET_MS = 100;
 /** More are a log that was written anew; the rest is told when these are settled. */
 const MAX_ALARMS = 20;
 
-type Options = Leading & { seals: Seals | undefined; headMark: HeadMark | null };
+type Options = Leading & { seals: Seals | undefined; headMark: OutsideMark | null };
 
 /**
  * While this process is the leader, walks the audit log of the ledger: whole at once, and then every day; each minute what was added, and
@@ -31,7 +31,7 @@ type Options = Leading & { seals: Seals | undefined; headMark: HeadMark | null }
 export function startLogWatch(options: Options): Loop {
   const { network, now, isLeader } = options;
   const watch = createLogWatch({ ...options, db: whileLeading(options.db, network, isLeader) });
-  return loopWhileLeading(options, { name: 'audit log', onFollower: watch.forget }, () => watch.look(now()));
+  return guardWhileLeading(options, { name: 'audit log', onFollower: watch.forget }, () => watch.look(now()));
 }
 
 function createLogWatch(options: Options) {
@@ -137,13 +137,16 @@ function createRemembered({ db, log, headMark }: Options) {
     read: async () => {
       ledgerId = (await findLedgerIdentity(db))?.id ?? null;
       if (headMark !== null && ledgerId !== null) {
-        marked = await headMark.read(ledgerId).catch((error: unknown) => {
-          log.error(
-            { err: error },
-            'the newest entry of the audit log that was kept in the data directory is not known',
-          );
-          return null;
-        });
+        marked = await headMark
+          .read(ledgerId)
+          .then(headOf)
+          .catch((error: unknown) => {
+            log.error(
+              { err: error },
+              'the newest entry of the audit log that was kept in the data directory is not known',
+            );
+            return null;
+          });
       }
       head ??= marked ?? (await findAuditHead(db));
     },
@@ -159,6 +162,13 @@ function createRemembered({ db, log, headMark }: Options) {
       }
     },
   };
+}
+
+function headOf(kept: Record<string, unknown> | null): AuditHead | null {
+  if (kept === null) return null;
+  const { seq, hash } = kept;
+  if (Number.isSafeInteger(seq) && typeof hash === 'string') return { seq: seq as number, hash };
+  throw new Error('audit-head.json in the data directory is damaged: remove it if you know why');
 }
 
 async function raise({ db, network, log }: Options, problems: readonly LogProblem[]): Promise<void> {

@@ -28,17 +28,22 @@ const NOTHING: Settings = { audit: 0, rows: {} };
  */
 export async function compareSettings(keeping: Keeping): Promise<void> {
   const { db, network, now, random } = keeping;
+  const seen = keeping.seen.get('settings')?.number ?? 0;
   const { page, found, head, done, before } = await db.snapshot(async (tx) => {
     const stored = await findInventoryPage(tx, network, 'settings', PAGE);
     const rows = await readSettings(tx, keeping);
     const settings = stored?.seal === true ? readPage(stored.content) : NOTHING;
-    const names = differences(settings, rows).flatMap(({ key, name }) => [key, name]);
+    const asked = settings.audit < seen ? [...rows.values()] : differences(settings, rows);
+    const names = asked.flatMap(({ table, id, name }) => [`${table}:${id}`, name]);
     const since = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, names, OF_ALL_ROWS);
     const last = (await findAuditHead(tx))?.seq ?? 0;
     return { page: stored, found: rows, head: last, done: since, before: settings };
   });
   if (page !== null && !page.seal) return;
-  if (before.audit < (keeping.seen.get('settings')?.number ?? 0)) await tellCutOff(keeping, 'settings');
+  if (before.audit < seen) {
+    await tellCutOff(keeping, 'settings');
+    await tellPutBack(keeping, before, found, done);
+  }
   keeping.seen.set('settings', { number: head, bytes: 0 });
   const after: Settings = { audit: head, rows: {} };
   for (const [key, { digest }] of found) {
@@ -46,9 +51,8 @@ export async function compareSettings(keeping: Keeping): Promise<void> {
     if (kept !== undefined) after.rows[key] = kept;
   }
   for (const { key, table, id, name, was, isGone, besides } of differences(before, found)) {
-    const isOfIt = ({ action, subject }: (typeof done)[number]) =>
-      (subject === name && !besides.includes(action)) || subject === key || OF_ALL_ROWS.includes(action);
-    if (done.some(isOfIt)) continue;
+    if (done.some((action) => isAbout({ table, id, name, besides }, action) || OF_ALL_ROWS.includes(action.action)))
+      continue;
     after.rows[key] = was;
     await tellUnexplained(keeping, { table, id, name, isGone });
   }
@@ -56,6 +60,26 @@ export async function compareSettings(keeping: Keeping): Promise<void> {
   const written = { network, subject: 'settings', number: PAGE, content } as const;
   if (page === null) await insertInventoryPage(db, { ...written, id: uuidV7(now(), random(10)) });
   else if (!content.equals(page.content)) await updateInventoryPage(db, { ...written, id: page.id }, page.content);
+}
+
+type Done = Awaited<ReturnType<typeof findActionsSince>>[number];
+
+function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, subject }: Done): boolean {
+  return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
+}
+
+/** The page was put back: so was a row that stands as on it, though it was changed since. */
+async function tellPutBack(
+  keeping: Keeping,
+  before: Settings,
+  found: ReadonlyMap<string, Found>,
+  done: readonly Done[],
+): Promise<void> {
+  for (const [key, row] of found) {
+    const isAsBefore = row.digest !== null && before.rows[key] === row.digest;
+    if (!isAsBefore || !done.some((action) => isAbout(row, action))) continue;
+    await tellUnexplained(keeping, { ...row, isGone: false });
+  }
 }
 
 /** Where seals only warn, somebody may have put there what is no page: that is an alarm already, and it is written anew. */
@@ -71,14 +95,20 @@ function readPage(content: Buffer): Settings {
 
 async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, Found>> {
   const found = new Map<string, Found>();
-  for (const { table, prefix, besides, read } of SETTING_TABLES) {
+  for (const { table, part, prefix, besides, read } of SETTING_TABLES) {
     for (let after: string | undefined = NIL_UUID; after !== undefined; ) {
       const rows = await read(tx, network, after);
       for (const { id, ownerId, account, state, seal } of rows) {
         const digest = seal === false ? null : createHash('sha256').update(state).digest('hex').slice(0, 32);
-        const key = `${table}:${id}`;
-        const text = account === null ? key : accountToAddress(account as AccountHex);
-        found.set(key, { table, id, digest, besides, name: prefix === null ? text : encodeId(prefix, ownerId) });
+        const row = `${table}:${id}`;
+        const text = account === null ? row : accountToAddress(account as AccountHex);
+        found.set(part === '' ? row : `${row}:${part}`, {
+          table,
+          id,
+          digest,
+          besides,
+          name: prefix === null ? text : encodeId(prefix, ownerId),
+        });
       }
       after = rows.at(-1)?.id;
     }

@@ -38,10 +38,13 @@ export async function tellMissing(
   }
 }
 
+/** Before the subject of an alarm about the inventory itself. */
+export const INVENTORY = 'inventory_pages:';
+
 /** The inventory itself has lost its end, or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
   const detail = `the list of all ${subject} lacks what it had: somebody put back an earlier state of the database, or a part of it. See "rows-missing" in ${SEE}`;
-  return tell(keeping, 'rows-missing', `inventory_pages:${subject}`, detail);
+  return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
 }
 
 export function tellUnpaid(
@@ -64,6 +67,16 @@ export function tellUnexplained(
   }
   const detail = `${name} (a row of ${table}, ${id}) is not as it was, and nothing in the audit log says that anybody changed it: somebody put back an earlier state of it, or changed it past Quittance. See "row-changed" in ${SEE}`;
   return tell(keeping, 'row-changed', `${table} ${id}`, detail);
+}
+
+/** Somebody keeps an event from an endpoint. */
+export function tellDelivery(
+  keeping: Keeping,
+  { eventId, endpointId, what }: { eventId: string; endpointId: string; what: string },
+): Promise<void> {
+  const [event, endpoint] = [encodeId('evt', eventId), encodeId('whe', endpointId)];
+  const detail = `the delivery of ${event} to ${endpoint} ${what}: somebody wrote to the database. "quittance deliveries replay ${event} --endpoint ${endpoint}" sends it again. See "row-changed" in ${SEE}`;
+  return tell(keeping, 'row-changed', `deliveries ${eventId} ${endpointId}`, detail);
 }
 
 async function tell({ db, network, log }: Keeping, kind: AlarmKind, subject: string, detail: string): Promise<void> {

@@ -1,11 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { findActionsSince, findAuditHead } from '../../store/access/audit-log.ts';
-import { type AlarmKind, CLOSED_BY_OPERATORS, findOpenAlarms, raiseAlarm } from '../../store/chain/alarms.ts';
+import {
+  type Alarm,
+  type AlarmKind,
+  CLOSED_BY_OPERATORS,
+  findSoundAlarms,
+  raiseAlarm,
+} from '../../store/chain/alarms.ts';
+import { INVENTORY } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
 
 /** These end by themselves too, and are raised again while their cause is there. */
 const END_ANYHOW: readonly AlarmKind[] = ['rows-missing', 'audit-broken'];
-const isKept = (kind: AlarmKind) => CLOSED_BY_OPERATORS.includes(kind) && !END_ANYHOW.includes(kind);
+/** But not what is said of the inventory itself: it is said once. */
+const isKept = ({ kind, subject }: Alarm) =>
+  CLOSED_BY_OPERATORS.includes(kind) && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
 
 /**
  * Raises again what somebody closed past Quittance: an alarm that only operators close, and that ended though none of them is on record with it.
@@ -15,7 +24,7 @@ export async function keepAlarms(keeping: Keeping): Promise<void> {
   const { db, network, log, alarms: before } = keeping;
   const { open, audit, done } = await db.snapshot(async (tx) => {
     const head = (await findAuditHead(tx))?.seq ?? 0;
-    const now = (await findOpenAlarms(tx, network)).filter(({ kind }) => isKept(kind));
+    const now = (await findSoundAlarms(tx, network)).alarms.filter(isKept);
     return { open: now, audit: head, done: await findActionsSince(tx, before.audit, [], ['alarm.acknowledged']) };
   });
   const isOpen = (id: string) => open.some((alarm) => alarm.id === id);

@@ -1,12 +1,15 @@
 import { encodeId } from '../../domain/ids.ts';
 import type { AddressProof } from '../../domain/manifest/manifest.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import { BALANCE_CHECKS } from '../../store/chain/balance-checks.ts';
 import { INCOMING_TRANSFERS } from '../../store/chain/incoming.ts';
-import type { OwnAddress } from '../../store/db/address-column.ts';
+import type { OwnAddress, OwnRule } from '../../store/db/address-column.ts';
 import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
 import { OVERDUE } from '../../store/ledger/invoice-changes.ts';
 import { type InstalledManifest, type ManifestSettings, proveAddress } from './read-installed.ts';
+
+type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
 
 /** Knows which addresses are vouched for. It stands between the database and all who read an address in it. */
 export type AddressGuard = {
@@ -18,8 +21,14 @@ export type AddressGuard = {
   refuse(address: OwnAddress, statement?: string): string | null;
   /** Whether it is left out: a transfer to it is none of ours, as nobody vouches for it and it was taken out of use; or no order gets it. */
   passesOver(address: OwnAddress, statement: string): boolean;
+  /** The same of what an invoice would be made under: the manifest has the policy of its project, and its largest surcharge. */
+  refuseRule(rule: OwnRule): string | null;
+  /** How a project differs from what the manifest says of it, in words and whatever the mode; `null`: not, or it is not in there. */
+  lackOfRule(rule: OwnRule): string | null;
   /** Why an address is not vouched for, whatever the mode. */
-  lackOf(address: Pick<OwnAddress, 'network' | 'projectId' | 'address'>): string | null;
+  lackOf(address: Place): string | null;
+  /** Whether the manifest in force names an address for its project. */
+  vouchesFor(address: Place): boolean;
   /** The proof for whoever pays to an address; `null` where none is vouched for, or no manifest is in force. */
   proofOf(network: Network, address: string): AddressProof | null;
   /** Whether addresses of a network need to be vouched for: those that the manifest names, and always those of real money. */
@@ -36,20 +45,24 @@ const OFFERED: readonly string[] = OFFERED_ADDRESSES;
 /** What operators are told by these, payers are not. */
 const OF_OPERATORS: readonly string[] = BALANCE_CHECKS;
 
+/** `subject`: an address, a project, or the manifest itself. */
+export type Unvouched = { network: string; subject: string };
+
 /** `settings`: `null` where no manifest is set up, and nothing is refused. `onUnvouched` hears of each use of one. */
 export function createAddressGuard(
   settings: ManifestSettings | null,
-  onUnvouched: (address: OwnAddress, reason: string) => void,
+  onUnvouched: (unvouched: Unvouched, reason: string) => void,
 ): AddressGuard {
   let installed: InstalledManifest | null = null;
   const mode = settings?.mode ?? 'off';
   const isGuarded = (network: string) =>
     mode !== 'off' &&
     (keyMode(network as Network) === 'live' || installed?.manifest.networks[network as Network] !== undefined);
-  const lackOf: AddressGuard['lackOf'] = ({ network, projectId, address }) => {
-    if (!isGuarded(network)) return null;
-    const place = installed?.places.get(network)?.get(address);
-    if (place?.projectId === projectId) return null;
+  const placeOf = ({ network, address }: Place) => installed?.places.get(network)?.get(address);
+  const vouchesFor = (own: Place) => placeOf(own)?.projectId === own.projectId;
+  const lackOf: AddressGuard['lackOf'] = (own) => {
+    if (!isGuarded(own.network) || vouchesFor(own)) return null;
+    const place = placeOf(own);
     if (installed === null) return 'there is no manifest that holds';
     const { serial } = installed.manifest;
     return place === undefined
@@ -64,11 +77,32 @@ export function createAddressGuard(
     if (lack === null || OF_OPERATORS.includes(statement) || (statement === OVERDUE && isAside(own))) return null;
     const reason = describeUnvouched(own, lack);
     met += 1;
-    onUnvouched(own, reason);
+    onUnvouched({ network: own.network, subject: own.address }, reason);
     return mode === 'enforce' ? reason : null;
   };
+  const lackOfRule: AddressGuard['lackOfRule'] = (rule) => {
+    const vouched = isGuarded(rule.network) ? installed?.rules.get(rule.network)?.get(rule.projectId) : undefined;
+    if (vouched === undefined) return null;
+    const differs: string[] = [];
+    if (rule.policy !== vouched.policy) differs.push(`its policy is ${rule.policy} instead of ${vouched.policy}`);
+    if (rule.maxSurchargeMicro > vouched.maxSurchargeMicro) {
+      const [is, most] = [rule.maxSurchargeMicro, vouched.maxSurchargeMicro].map((micro) =>
+        formatAmount(microUsdt(micro)),
+      );
+      differs.push(`its largest surcharge is ${is} USDT, and at most ${most} is signed`);
+    }
+    if (differs.length === 0) return null;
+    return `nobody vouches for the settings of ${encodeId('prj', rule.projectId)} on ${rule.network}: ${differs.join('; ')} (manifest of serial ${installed?.manifest.serial}). If that is what you want, sign and install a manifest that says so; if not, somebody wrote to the database. See "address-not-vouched" in docs/operations.md`;
+  };
+  const refuseRule: AddressGuard['refuseRule'] = (rule) => {
+    const lack = lackOfRule(rule);
+    if (lack === null) return null;
+    met += 1;
+    onUnvouched({ network: rule.network, subject: encodeId('prj', rule.projectId) }, lack);
+    return mode === 'enforce' ? lack : null;
+  };
   return {
-    ...{ mode, refuse, lackOf, isGuarded },
+    ...{ mode, refuse, lackOf, vouchesFor, refuseRule, lackOfRule, isGuarded },
     passesOver: (own, statement) =>
       (statement === INCOMING_TRANSFERS && isAside(own)) ||
       (OFFERED.includes(statement) && refuse(own, statement) !== null),

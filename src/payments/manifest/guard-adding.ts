@@ -7,9 +7,14 @@ import { type ManifestSettings, readInstalled } from './read-installed.ts';
  * For the pools of operators, who must see what nobody vouches for, and add nothing to it: in `enforce` such an address would be given to
  * invoices that nobody may pay.
  */
-export function guardAdditions({ mode, lackOf }: Pick<AddressGuard, 'mode' | 'lackOf'>): AddressChecks {
+export function guardAdditions({
+  mode,
+  lackOf,
+  lackOfRule,
+}: Pick<AddressGuard, 'mode' | 'lackOf' | 'lackOfRule'>): AddressChecks {
   if (mode !== 'enforce') return {};
   return {
+    refuseRule: lackOfRule,
     refuse: (own, statement) => {
       const lack = statement === ADDING ? lackOf(own) : null;
       return lack && `${describeUnvouched(own, lack)}. It was not added`;
@@ -21,7 +26,7 @@ export function guardAdditions({ mode, lackOf }: Pick<AddressGuard, 'mode' | 'la
 export async function guardCommand(settings: ManifestSettings | null): Promise<AddressChecks> {
   if (settings?.mode !== 'enforce') return {};
   const guard = createAddressGuard(settings, () => undefined);
-  const read = await readInstalled(settings, null);
+  const read = await readInstalled(settings, { ledgerId: null, now: null });
   if (read.kind === 'ok') guard.install(read.installed);
   return guardAdditions(guard);
 }

@@ -4,27 +4,27 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { createSeldom } from '../../runtime/seldom.ts';
 import { raiseAlarm } from '../../store/chain/alarms.ts';
-import type { OwnAddress } from '../../store/db/address-column.ts';
 import type { Sql } from '../../store/db/database.ts';
+import type { Unvouched } from './address-guard.ts';
 
-/** Raises the alarm `address-not-vouched` for each address that was met. Its subject is the address. Never throws. */
+/** Raises the alarm `address-not-vouched` for each address and each project that was met, which is its subject. Never throws. */
 export function createUnvouchedNotifier(deps: {
   db(): Sql;
   log: Logger;
   now(): UnixMs;
-}): (address: OwnAddress, detail: string) => void {
+}): (unvouched: Unvouched, detail: string) => void {
   // Every opening of a page meets it again.
   const seldom = createSeldom(deps.now);
-  return ({ network, address }, detail) => {
-    if (!seldom.isDue(address)) return;
-    notifyUnvouched(deps.db(), deps.log, network as Network, address, detail).catch((error: unknown) => {
-      deps.log.warn({ err: error }, 'the alarm about an address that nobody vouches for could not be raised');
-      seldom.forget(address);
+  return ({ network, subject }, detail) => {
+    if (!seldom.isDue(subject)) return;
+    notifyUnvouched(deps.db(), deps.log, network as Network, subject, detail).catch((error: unknown) => {
+      deps.log.warn({ err: error }, 'the alarm about what nobody vouches for could not be raised');
+      seldom.forget(subject);
     });
   };
 }
 
-/** `subject`: an address, or the manifest itself. */
+/** `subject`: as of `Unvouched`. */
 export async function notifyUnvouched(
   db: Sql,
   log: Logger,

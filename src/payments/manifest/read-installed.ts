@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import { pathOf, type Sha256 } from '../../domain/manifest/address-tree.ts';
 import {
   type AddressProof,
+  MAX_MANIFEST_BYTES,
   type Manifest,
   parseManifest,
   type SignedManifest,
@@ -11,6 +12,9 @@ import {
 } from '../../domain/manifest/manifest.ts';
 import { headOf, type ManifestHead } from '../../domain/manifest/manifest-head.ts';
 import { lackOfSignatures, type PinnedKeys } from '../../domain/manifest/manifest-signature.ts';
+import { parseAmount } from '../../domain/money.ts';
+import type { Policy } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { checkMark, readMark } from './serial-mark.ts';
 
 /** `mode`: whether what nobody vouches for is refused, or only told of. */
@@ -19,10 +23,14 @@ export type ManifestSettings = { path: string; pinned: PinnedKeys; mode: 'warn' 
 /** The project of an address, by its UUID, and its leaf in the tree. */
 type Place = { projectId: string; leaf: number };
 
-/** `places`: of each network those of the addresses that are vouched for. */
+/** What a project is vouched for besides its addresses. */
+type VouchedRule = { policy: Policy; maxSurchargeMicro: bigint };
+
+/** `places`: of each network those of the addresses that are vouched for. `rules`: of each network those of its projects, by their UUIDs. */
 export type InstalledManifest = SignedManifest & {
   head: ManifestHead;
   places: ReadonlyMap<string, ReadonlyMap<string, Place>>;
+  rules: ReadonlyMap<string, ReadonlyMap<string, VouchedRule>>;
 };
 
 /** 0.3 µs; one in JavaScript takes eight times as long. */
@@ -30,30 +38,76 @@ export const nativeSha256: Sha256 = (text) => hash('sha256', text, 'hex');
 
 export type ReadInstalled = { kind: 'ok'; installed: InstalledManifest } | { kind: 'refused'; reason: string };
 
-/** Reads the manifest that is installed, and checks its signatures, and that no newer one was here. `ledgerId`: that of the database. */
-export async function readInstalled(settings: ManifestSettings, ledgerId: string | null): Promise<ReadInstalled> {
+type ManifestText =
+  | { kind: 'ok'; text: string }
+  | { kind: 'unreadable'; code: string }
+  | { kind: 'refused'; reason: string };
+
+/** The text of a manifest's file, whose size is looked at first: nobody makes a process read more than a manifest can be. */
+export async function readManifestText(path: string): Promise<ManifestText> {
+  try {
+    const file = await open(path, 'r');
+    try {
+      const found = await file.stat();
+      if (!found.isFile()) return { kind: 'refused', reason: 'it is no file' };
+      if (found.size > MAX_MANIFEST_BYTES) {
+        return { kind: 'refused', reason: `it has ${found.size} bytes, and a manifest at most ${MAX_MANIFEST_BYTES}` };
+      }
+      return { kind: 'ok', text: await file.readFile('utf8') };
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return { kind: 'unreadable', code: String((error as NodeJS.ErrnoException).code) };
+  }
+}
+
+/** `ledgerId`: that of the database; `null` where it is not known. `now`: `null` where it does not matter whether it has expired. */
+type ReadBy = { ledgerId: string | null; now: UnixMs | null };
+
+/**
+ * Reads the manifest that is installed, and checks its signatures, and that no newer one was here. One that expires while it is in force goes
+ * on vouching; one that had expired before never comes into force.
+ */
+export async function readInstalled(settings: ManifestSettings, { ledgerId, now }: ReadBy): Promise<ReadInstalled> {
   const { path, pinned, dataDir } = settings;
   const refused = (reason: string): ReadInstalled => ({
     kind: 'refused',
     reason: `the address manifest ${path}: ${reason}`,
   });
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
-  if (typeof text !== 'string')
-    return refused(`it cannot be read (${text.code}): install one with "quittance manifest install"`);
-  const parsed = parseManifest(text);
+  const read = await readManifestText(path);
+  if (read.kind === 'unreadable')
+    return refused(`it cannot be read (${read.code}): install one with "quittance manifest install"`);
+  if (read.kind === 'refused') return refused(read.reason);
+  const parsed = parseManifest(read.text);
   if (parsed.kind === 'invalid') return refused(parsed.reason);
   const { manifest, signatures } = parsed;
   const head = headOf(manifest, nativeSha256);
-  const lack = lackOfSignatures(head.text, signatures, pinned);
+  const lack = lackOfSignatures(head.text, signatures, pinned) ?? lackOfLedger(manifest, ledgerId);
   if (lack !== null) return refused(lack);
-  if (ledgerId !== null && manifest.ledgerId !== ledgerId) {
-    return refused(`it is of the ledger ${manifest.ledgerId}, and this one is ${ledgerId}`);
-  }
   const mark = await readMark(dataDir);
+  if (mark.kind === 'invalid') return refused(mark.reason);
+  const wasInForce = mark.mark?.digest === head.digest;
   const older =
-    mark.kind === 'invalid' ? mark.reason : checkMark(mark.mark, { serial: manifest.serial, digest: head.digest });
+    checkMark(mark.mark, { serial: manifest.serial, digest: head.digest }) ??
+    (wasInForce || now === null ? null : lackOfTime(manifest, now));
   if (older !== null) return refused(older);
-  return { kind: 'ok', installed: { manifest, signatures, head, places: placesOf(manifest) } };
+  return {
+    kind: 'ok',
+    installed: { manifest, signatures, head, places: placesOf(manifest), rules: rulesOf(manifest) },
+  };
+}
+
+/** Why a manifest is not one of this ledger; `null`: it is, or nobody knows. */
+export function lackOfLedger({ ledgerId }: Pick<Manifest, 'ledgerId'>, known: string | null): string | null {
+  if (known === null || ledgerId === known) return null;
+  return `it is of the ledger ${ledgerId}, and this one is ${known}`;
+}
+
+/** Why a manifest comes into force no more; `null`: it may. */
+export function lackOfTime({ notAfter }: Pick<Manifest, 'notAfter'>, now: UnixMs): string | null {
+  if (now <= Date.parse(notAfter)) return null;
+  return `it was good until ${notAfter}: look through it, and draft and sign a new one`;
 }
 
 /** The proof that an address is vouched for, and for which project; `null`: it is not. */
@@ -66,6 +120,38 @@ export function proveAddress(
   if (place === undefined) return null;
   const projectId = encodeId('prj', place.projectId);
   return { head: head.text, signatures, network, projectId, path: pathOf(head.tree, place.leaf) };
+}
+
+/** The UUIDs of all projects of a manifest. */
+export function idsOf(rules: InstalledManifest['rules']): string[] {
+  return [...rules.values()].flatMap((projects) => [...projects.keys()]);
+}
+
+/** Why a manifest does not fit the projects that there are (UUIDs): each is listed under its network. `null`: it fits. */
+export function lackOfNetworks(
+  rules: InstalledManifest['rules'],
+  projects: readonly { id: string; network: string }[],
+): string | null {
+  const strange = projects.find(({ id, network }) => rules.get(network)?.has(id) !== true);
+  if (strange === undefined) return null;
+  const listed = [...rules].find(([, ids]) => ids.has(strange.id))?.[0];
+  return `it has ${encodeId('prj', strange.id)} under ${listed}, and that is a project of ${strange.network}: draft anew`;
+}
+
+/** By the UUIDs of projects. */
+export function rulesOf({ networks }: Pick<Manifest, 'networks'>): InstalledManifest['rules'] {
+  return new Map(
+    Object.entries(networks).map(([network, projects]) => [
+      network,
+      new Map(
+        Object.entries(projects ?? {}).map(([projectId, { policy, maxSurcharge }]) => {
+          const amount = parseAmount(maxSurcharge);
+          const maxSurchargeMicro = amount.kind === 'ok' ? amount.amountMicro : 0n;
+          return [decodeId('prj', projectId) ?? '', { policy, maxSurchargeMicro }];
+        }),
+      ),
+    ]),
+  );
 }
 
 function placesOf({ networks }: Manifest): InstalledManifest['places'] {

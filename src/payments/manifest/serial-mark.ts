@@ -5,6 +5,8 @@ import { writePrivateFile } from '../../runtime/private-file.ts';
 
 /** The newest manifest that was in force here. It stands outside the database, and beside no backup of it. */
 export type SerialMark = { serial: number; digest: string };
+/** `ledgerId`: whose it was; `null` where an older release wrote the mark. */
+type KeptMark = SerialMark & { ledgerId: string | null };
 
 function markPath(dataDir: string): string {
   return join(dataDir, 'manifest-serial.json');
@@ -13,16 +15,17 @@ function markPath(dataDir: string): string {
 /** `null`: none was in force here yet. */
 export async function readMark(
   dataDir: string,
-): Promise<{ kind: 'ok'; mark: SerialMark | null } | { kind: 'invalid'; reason: string }> {
+): Promise<{ kind: 'ok'; mark: KeptMark | null } | { kind: 'invalid'; reason: string }> {
   const path = markPath(dataDir);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
   if (typeof text !== 'string') {
     if (text.code === 'ENOENT') return { kind: 'ok', mark: null };
     return { kind: 'invalid', reason: `${path}, which knows the newest one, cannot be read (${text.code})` };
   }
-  const { serial, digest } = parseObject(text);
+  const { serial, digest, ledgerId } = parseObject(text);
   if (Number.isSafeInteger(serial) && typeof digest === 'string') {
-    return { kind: 'ok', mark: { serial: serial as number, digest } };
+    const mark = { serial: serial as number, digest, ledgerId: typeof ledgerId === 'string' ? ledgerId : null };
+    return { kind: 'ok', mark };
   }
   return {
     kind: 'invalid',
@@ -39,7 +42,7 @@ export function checkMark(mark: SerialMark | null, { serial, digest }: SerialMar
 }
 
 /** The caller knows that `mark` may follow the one that stands there. */
-export async function writeMark(dataDir: string, mark: SerialMark): Promise<void> {
+export async function writeMark(dataDir: string, mark: KeptMark): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   await writePrivateFile(markPath(dataDir), `${JSON.stringify(mark)}\n`);
 }

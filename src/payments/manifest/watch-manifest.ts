@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -9,9 +10,10 @@ import type { OwnAddress } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { listStored } from '../../store/ledger/addresses.ts';
+import { listRules } from '../../store/ledger/projects.ts';
 import { type AddressGuard, describeUnvouched } from './address-guard.ts';
 import { notifyUnvouched } from './notify-unvouched.ts';
-import { type ManifestSettings, type ReadInstalled, readInstalled } from './read-installed.ts';
+import { idsOf, lackOfNetworks, type ManifestSettings, type ReadInstalled, readInstalled } from './read-installed.ts';
 import { writeMark } from './serial-mark.ts';
 
 type Deps = {
@@ -72,13 +74,18 @@ export async function watchManifest(deps: Deps): Promise<Loop> {
 }
 
 /** Returns why the file cannot come into force. */
-async function takeIntoForce({ db, guard, settings, log }: Deps): Promise<string | null> {
+async function takeIntoForce({ db, guard, settings, log, now }: Deps): Promise<string | null> {
   const identity = await findLedgerIdentity(db);
-  const read: ReadInstalled = await readInstalled(settings, identity?.id ?? null);
+  const ledgerId = identity?.id ?? null;
+  const read: ReadInstalled = await readInstalled(settings, { ledgerId, now: now() });
   if (read.kind === 'refused') return read.reason;
-  const { manifest, head } = read.installed;
+  const { manifest, head, rules } = read.installed;
+  const lack = lackOfNetworks(rules, await listRules(db, idsOf(rules)));
+  if (lack !== null) return `the address manifest ${settings.path}: ${lack}`;
   if (guard.installed()?.head.digest === head.digest) return null;
-  await writeMark(settings.dataDir, { serial: manifest.serial, digest: head.digest });
+  await writeMark(settings.dataDir, {
+    ...{ serial: manifest.serial, digest: head.digest, ledgerId: manifest.ledgerId },
+  });
   guard.install(read.installed);
   const addresses = head.tree.levels[0]?.length ?? 0;
   log.info({ serial: manifest.serial, addresses, mode: settings.mode }, 'an address manifest is in force');
@@ -110,14 +117,28 @@ async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress
   return found;
 }
 
+/** Projects in use whose policy or surcharge nobody signed. */
+async function findStrangeRules({ db, guard }: Deps): Promise<{ network: Network; subject: string; lack: string }[]> {
+  const rules = guard.installed()?.rules;
+  if (rules === undefined) return [];
+  return (await listRules(db, idsOf(rules))).flatMap(({ id, isArchived, ...rule }) => {
+    const lack = isArchived ? null : guard.lackOfRule({ ...rule, projectId: id });
+    return lack === null ? [] : [{ network: rule.network, subject: encodeId('prj', id), lack }];
+  });
+}
+
 async function compare(deps: Deps, problem: string | null): Promise<void> {
   const { db, networks, log } = deps;
   const unvouched = (await findUnvouched(deps)).slice(0, MAX_ALARMS);
+  const strange = (await findStrangeRules(deps)).slice(0, MAX_ALARMS);
   for (const network of networks) {
     const here = unvouched.filter((own) => own.network === network);
     for (const own of here) await notifyUnvouched(db, log, network, own.address, describeUnvouched(own, own.lack));
+    const projects = strange.filter((own) => own.network === network);
+    for (const { subject, lack } of projects) await notifyUnvouched(db, log, network, subject, lack);
     if (problem !== null) await notifyUnvouched(db, log, network, MANIFEST, problem);
-    const subjects = new Set<string>([...here.map(({ address }) => address), ...(problem === null ? [] : [MANIFEST])]);
+    const named = [...here.map(({ address }) => address), ...projects.map(({ subject }) => subject)];
+    const subjects = new Set<string>([...named, ...(problem === null ? [] : [MANIFEST])]);
     for (const { kind, subject } of await findOpenAlarms(db, network)) {
       if (kind !== 'address-not-vouched' || subjects.has(subject)) continue;
       await resolveAlarms(db, network, kind, subject);

@@ -1,7 +1,6 @@
-import { isCodeWord } from '../../domain/code-word.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
-import type { Policy } from '../../domain/policy.ts';
+import { isPayable, POLICIES, type Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
@@ -134,7 +133,7 @@ export const findRecentUnpaid = rowsOf(
 const ADDRESSES_ASKED = 200;
 const ELSEWHERE_KEPT = 10;
 
-// Where the policy is `tail`, only code words are asked for.
+// Only addresses whose policy can have the amount are asked.
 /**
  * Invoices of exactly this payable amount at the project's other addresses, retired ones included; at most 10 for each
  * question, of its 200 newest addresses.
@@ -143,11 +142,11 @@ export const findInvoicesElsewhere = rowsOf(
   'mismatch-invoices-elsewhere',
   suspectShape,
   `select ${SUSPECT}
-   from unnest($1::uuid[], $2::uuid[], $3::int8[], $4::bool[]) with ordinality
-     as q (project_id, address_id, amount_micro, is_word, question)
+   from unnest($1::uuid[], $2::uuid[], $3::int8[], $4::text[]) with ordinality
+     as q (project_id, address_id, amount_micro, policies, question)
    cross join lateral (
      select i.* from (
-       select id from addresses where project_id = q.project_id and (policy = 'exact' or q.is_word)
+       select id from addresses where project_id = q.project_id and policy = any(string_to_array(q.policies, ' '))
        order by position desc limit ${ADDRESSES_ASKED}) o
      cross join lateral (
        select ${READ_OF_INVOICE}
@@ -158,7 +157,7 @@ export const findInvoicesElsewhere = rowsOf(
     questions.map(({ projectId }) => projectId),
     questions.map(({ addressId }) => addressId),
     questions.map(({ amountMicro }) => amountMicro),
-    questions.map(({ amountMicro }) => String(isCodeWord(amountMicro))),
+    questions.map(({ amountMicro }) => POLICIES.filter((policy) => isPayable(policy, amountMicro)).join(' ')),
   ],
 );
 

@@ -39,6 +39,7 @@ export type RecordedAction =
   | 'deliveries.replayed'
   | 'invoice.created'
   | 'transfer.resolved'
+  | 'transfer.refunded'
   | 'producers.accepted'
   | 'alarm.acknowledged'
   | 'block.passed'

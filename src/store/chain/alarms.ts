@@ -1,6 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import { ANY_NETWORK } from '../db/any-network.ts';
-import { answerOf, commandOf } from '../db/rows-of.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_ALARM } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
@@ -26,6 +27,7 @@ export const ALARM_KINDS = [
   'row-changed',
   'rows-missing',
   'audit-broken',
+  'watch-stalled',
   'capacity-low',
   'order-flood',
   'webhook-failing',
@@ -62,9 +64,18 @@ const ALARM = {
 export type Alarm = Row<typeof ALARM>;
 
 const MAX_DETAIL = 2000;
-/** Instead of what it says. */
-const MADE_UP =
-  'Quittance did not raise this alarm, or not with these words: somebody wrote it to the database. See "row-changed" in docs/operations.md';
+const [PAGE, MAX_PAGES] = [1000, 100];
+const OF_PROJECTS: readonly AlarmKind[] = [
+  ...([
+    'capacity-low',
+    'order-flood',
+    'webhook-failing',
+    'webhook-disabled',
+    'notify-failing',
+    'secret-damaged',
+  ] as const),
+  'address-change-failed',
+];
 
 /** Opens an alarm, or counts that it was seen again. Returns whether it is new. `id` is a UUID. */
 export const raiseAlarm = answerOf(
@@ -102,15 +113,48 @@ export const resolveUnseenAlarms = commandOf(
   (kinds: readonly AlarmKind[]) => [[...kinds]],
 );
 
-/** The open alarms of a network, oldest first, at most 100. What somebody made up is told without its words. Those of projects come last, because there may be many. */
-export const findOpenAlarms = answerOf(
+const readAlarms = rowsOf(
   'alarms-open',
   { ...ALARM, network: 'text', seal: isAsSealed(SEALED_ALARM) },
   `select ${listColumns(ALARM)}, network, ${sealColumn(SEALED_ALARM, '')} as seal from alarms
-   where network = $1 and resolved_at is null order by kind in ('capacity-low', 'order-flood', 'webhook-failing', 'webhook-disabled', 'notify-failing', 'secret-damaged', 'address-change-failed'), raised_at, id limit 100`,
-  (network: Network) => [network],
-  (rows) => rows.map(({ seal, network: _, ...alarm }): Alarm => (seal ? alarm : { ...alarm, detail: MADE_UP })),
+   where network = $1 and resolved_at is null and (kind, subject) > ($2, $3) order by kind, subject limit ${PAGE}`,
+  (network: Network, [kind, subject]: readonly [string, string]) => [network, kind, subject],
 );
+
+/**
+ * The open alarms of a network that are as Quittance raised them, oldest first, and those that are not, of the first 100,000. Those of projects
+ * come last, because there may be many. So nobody hides one among others that he makes up.
+ */
+export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alarms: Alarm[]; madeUp: Alarm[] }> {
+  const alarms: Alarm[] = [];
+  const madeUp: Alarm[] = [];
+  for (let [after, page]: [[string, string], number] = [['', ''], 0]; page < MAX_PAGES; page += 1) {
+    const rows = await readAlarms(db, network, after);
+    for (const { seal, network: _, ...alarm } of rows) {
+      if (seal) alarms.push(alarm);
+      else madeUp.push(alarm);
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) break;
+    after = [last.kind, last.subject];
+  }
+  const rank = ({ kind }: Alarm) => Number(OF_PROJECTS.includes(kind));
+  alarms.sort((a, b) => rank(a) - rank(b) || a.raisedAt - b.raisedAt || (a.id < b.id ? -1 : 1));
+  return { alarms, madeUp };
+}
+
+/** As many as a person looks at. */
+const MAX_SHOWN = 100;
+
+/** The first 100 of them, and one in the place of all that somebody made up, whose words nobody is told. */
+export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]> {
+  const { alarms, madeUp } = await findSoundAlarms(db, network);
+  const shown = alarms.slice(0, MAX_SHOWN);
+  const [first] = madeUp;
+  if (first === undefined) return shown;
+  const detail = `Quittance did not raise ${madeUp.length} of the alarms that stand in the database, or not with these words: somebody wrote them to the database. See "row-changed" in docs/operations.md`;
+  return [...shown, { ...first, kind: 'row-changed', subject: '', detail, seenCount: madeUp.length }];
+}
 
 /** Whether an open alarm of any network says that a row was changed or is missing, by its subject. */
 export const hasAlarm = answerOf(

@@ -28,11 +28,11 @@ const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, 
      b.good_block
    from addresses a left join balance_checks b on b.address_id = a.id`;
 
-/** Addresses that were never checked or whose check is due, the longest due first. */
+/** Addresses that were never checked or whose check is due, the longest due first: one that is put off beyond a day is due, whoever did that. */
 export const findDueAddresses = rowsOf(
   BALANCE_CHECKS[0],
   BOOKED,
-  `${SELECT} where a.network = $1 and (b.address_id is null or b.due_at <= $2)
+  `${SELECT} where a.network = $1 and (b.address_id is null or b.due_at <= $2 or b.due_at > $2::timestamptz + interval '25 hours')
    order by b.due_at nulls first, a.id limit $3`,
   (network: Network, now: UnixMs, limit: number) => [network, new Date(now), limit],
 );

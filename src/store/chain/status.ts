@@ -19,9 +19,14 @@ export type ChainStatus = {
   /** The first irreversible block that waits until enough operators agree on its logs; absent in what older releases wrote. */
   openBlock?: number | null;
   nodes: readonly NodeStatus[];
+  /** What energy costs; `null` before nodes said so, absent in what older releases wrote. */
+  energyPrice?: EnergyPriceSeen | null;
   /** Requests to all nodes for one block at the head, over the latest blocks; `null` while too few were followed. */
   requestsPerBlock: number | null;
 };
+
+/** In sun per unit, as nodes said at that time. */
+export type EnergyPriceSeen = { sun: number; at: UnixMs };
 
 type NodeStatus = {
   url: string;

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import type { Policy } from '../../domain/policy.ts';
 import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
 import { describeSealProblem, type Sealer, type SealJudge } from './seal.ts';
 import { SEALED_ADDRESS } from './sealed-tables.ts';
@@ -9,6 +10,8 @@ export type DamagedAddress = { network: string; account: AccountHex; stored: str
 
 /** An address as it stands in the database, with the project that has it (UUID). Its text is that of its account. */
 export type OwnAddress = { network: string; projectId: string; account: AccountHex; address: TronAddress };
+/** What the invoices of a project (UUID) are made under, as it stands in the database. */
+export type OwnRule = { network: string; projectId: string; policy: Policy; maxSurchargeMicro: bigint };
 type StoredAddress = OwnAddress & { id: string; mac: string | null };
 
 type ReadAddress = ({ kind: 'ok' } & StoredAddress) | ({ kind: 'damaged' } & DamagedAddress);
@@ -56,6 +59,8 @@ export function splitAddress(column: string): StoredAddress {
 export type AddressChecks = {
   onDamaged?: OnDamagedAddress | undefined;
   refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
+  /** The same of the settings that an invoice would be made under. */
+  refuseRule?: ((rule: OwnRule) => string | null) | undefined;
   /** Whether the row of an address is left out, as if it were not ours. */
   passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
 };

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
 import { shortageBehind } from '../../domain/shortage.ts';
-import { type AddressChecks, lacksKey, readAddresses } from './address-column.ts';
+import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
 import { isSealParameter, readSeals, type Sealer, type SealJudge } from './seal.ts';
@@ -22,6 +22,8 @@ export type Database = Sql & {
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
   /** The same for reading alone: every statement sees what was committed when the first one began, so that their answers fit together. */
   snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /** Why no invoice may be made under these settings of a project, in words; `null`: it may. */
+  refuseRule(rule: OwnRule): string | null;
   /**
    * Calls `onNotify` with the payload of each notification on a channel, and with `null` once after each (re)connection: notifications in
    * the meantime are lost. Ends with `close`.
@@ -74,14 +76,22 @@ const INT8_ARRAY = 1016;
 const NUMERIC = 1700;
 const TIMESTAMPTZ = 1184;
 
-const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date;
+const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date | number;
+/** The last moment that a `Date` can be. */
+const LAST_MS = 8_640_000_000_000_000;
+
+/** `infinity`, and what is beyond the years of `Date`, is its last moment: somebody wrote it, and no statement must fail by it. */
+function readTime(text: string): number {
+  const time = Number(readTimestamp(text));
+  return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));
+}
 
 /** The one place where PostgreSQL's text becomes our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
 const parsers = new Map<number, (text: string) => unknown>([
   [INT8, BigInt],
   [NUMERIC, BigInt],
   [INT8_ARRAY, (text) => (text === '{}' ? [] : text.slice(1, -1).split(',').map(BigInt))],
-  [TIMESTAMPTZ, (text) => readTimestamp(text).getTime()],
+  [TIMESTAMPTZ, readTime],
 ]);
 
 export const types: pg.CustomTypesConfig = {
@@ -113,6 +123,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const listeners: (() => Promise<void>)[] = [];
   return {
     ...sqlOn(pool, options),
+    refuseRule: (rule) => options.addressChecks?.refuseRule?.(rule) ?? null,
     transaction: (work) => inTransaction(pool, WRITING, work, options),
     snapshot: (work) => inTransaction(pool, READING, work, options),
     listen: (channel, onNotify) => {

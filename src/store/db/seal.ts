@@ -24,12 +24,15 @@ type SealedType =
   /** A time that the sandbox brings forward, so that it is not sealed on a local network: see `sealedDeadline`. */
   | 'deadline';
 
-/** What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand. */
+/**
+ * What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand; `moved`: it is as it was sealed, and
+ * stands beside what is another's.
+ */
 export type SealProblem = {
   table: string;
   id: string;
   network: string | null;
-  kind: 'unsealed' | 'changed' | 'unknown-key';
+  kind: 'unsealed' | 'changed' | 'unknown-key' | 'moved';
 };
 
 /** Makes and checks MACs for one ledger. */
@@ -49,7 +52,7 @@ type SealedRow = { readonly [name: string]: unknown };
 export type OpenedSeal = {
   values: readonly (string | null)[];
   keyId: string | null;
-  problem: SealProblem['kind'] | null;
+  problem: Exclude<SealProblem['kind'], 'moved'> | null;
 };
 
 export function sealedTable<const Fields extends SealedFields>(
@@ -112,7 +115,8 @@ function textOf(row: string, name: string, type: SealedFields[string]): string {
     case 'bytea':
       return `encode(${column}, 'hex')`;
     case 'timestamptz':
-      return `(date_part('epoch', ${column}) * 1000)::int8::text`;
+      // Infinity has no milliseconds. As a text it is another value than was sealed, and no statement fails.
+      return `case when isfinite(${column}) then (date_part('epoch', ${column}) * 1000)::int8::text else ${column}::text end`;
     case 'text[]':
     case 'json':
       return column;
@@ -136,8 +140,14 @@ export function canonical(value: unknown): string | null {
   return String(value);
 }
 
-/** JSON whose members stand in the order of their names: PostgreSQL keeps no other. */
-function stable(value: unknown): string {
+/** Nothing of ours is half as deep; whoever nests thousands of levels would exhaust the stack. */
+const MAX_DEPTH = 32;
+/** No text of PostgreSQL has this character, so nothing that is sealed is it. */
+export const TOO_DEEP = '\0';
+
+/** JSON whose members stand in the order of their names: PostgreSQL keeps no other. `TOO_DEEP` if it is not ours. */
+function stable(value: object): string {
+  if (isDeeper(value, MAX_DEPTH)) return TOO_DEEP;
   const isRecord = (part: unknown): part is Record<string, unknown> =>
     typeof part === 'object' && part !== null && !Array.isArray(part);
   return JSON.stringify(value, (_, part: unknown) =>
@@ -149,6 +159,11 @@ function stable(value: unknown): string {
         )
       : part,
   );
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return depth === 0 || Object.values(value).some((part) => isDeeper(part, depth - 1));
 }
 
 export function snakeCase(name: string): string {
@@ -212,7 +227,7 @@ function examine(
       if (values[0] === null) continue;
       const isOther =
         problem === null && beside.some(([name, place]) => canonical(row[name]) !== (values[place] ?? null));
-      const kind = isOther ? 'changed' : problem;
+      const kind = isOther ? 'moved' : problem;
       if (isTold || kind !== null) {
         examined.push({ row, column, isTold, problem: kind && describe(table, values, kind) });
       }
@@ -230,6 +245,7 @@ function describe(table: SealedTable, values: OpenedSeal['values'], kind: SealPr
 const WHAT = {
   unsealed: 'has no seal: somebody put it there, or it is older than the seals and "quittance ledger seal" has not run',
   changed: 'is not as it was sealed: somebody changed it',
+  moved: 'is as it was sealed, but stands beside what is not its own: somebody changed a row that names it',
   'unknown-key': 'was sealed with a master key that is not at hand',
 };
 

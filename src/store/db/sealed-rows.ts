@@ -49,7 +49,9 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_ACTION, [{ column: 'seq', type: 'int8' }]),
   rowsOfTable(tables.SEALED_INVOICE, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_TRANSFER, [ID]),
+  rowsOfTable(tables.SEALED_REFUND, [{ column: 'transfer_id', type: 'uuid' }]),
   rowsOfTable(tables.SEALED_PAID, [PROJECT, ID]),
+  rowsOfTable(tables.SEALED_STATUS, [PROJECT, ID]),
   rowsOfTable(tables.SEALED_EVENT, [ID]),
   rowsOfTable(tables.SEALED_PAGE, [ID]),
   rowsOfTable(tables.SEALED_ALARM, [ID]),
@@ -61,6 +63,9 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable(tables.SEALED_INVITATION, [BY_SHA256]),
   rowsOfTable(tables.SEALED_SESSION, [ID]),
   rowsOfTable(tables.SEALED_ADMIN_KEY, [ID]),
+  rowsOfTable(tables.SEALED_ANNULMENT, [{ column: 'transfer_id', type: 'uuid' }]),
+  rowsOfTable(tables.SEALED_RESOLUTION, [{ column: 'id', type: 'int8' }]),
+  rowsOfTable(tables.SEALED_PASSED, [{ column: 'id', type: 'int8' }]),
 ];
 
 /** Whether this user of the database may give rows another MAC: the service's own may not. */

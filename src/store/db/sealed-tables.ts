@@ -1,6 +1,6 @@
 import { sealedTable } from './seal.ts';
 
-/** What an order is. Its status is sealed apart, once it is `PAID`. */
+/** What an order is. Its status is sealed apart, once it has changed. */
 export const SEALED_INVOICE = sealedTable('invoices', {
   id: 'uuid',
   projectId: 'uuid',
@@ -23,6 +23,16 @@ export const SEALED_PAID = sealedTable(
   { mac: 'paid_mac', needed: (row) => `${row}status = 'PAID' or ${row}paid_transfer_id is not null` },
 );
 
+/** Any other status than the first one, and that there were so many before: a seal of one of them is of no use later. */
+export const SEALED_STATUS = sealedTable(
+  'invoices.status',
+  { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', eventCount: 'int4' },
+  {
+    mac: 'paid_mac',
+    needed: (row) => `${row}status <> 'PAID' and (${row}status <> 'PENDING' or ${row}event_count > 0)`,
+  },
+);
+
 export const SEALED_TRANSFER = sealedTable('transfers', {
   id: 'uuid',
   projectId: 'uuid',
@@ -37,6 +47,15 @@ export const SEALED_TRANSFER = sealedTable('transfers', {
   amountMicro: 'numeric',
   kind: 'text',
   invoiceId: 'uuid?',
+});
+
+/** That a transfer was sent back, and by which. */
+export const SEALED_REFUND = sealedTable('transfer_refunds', {
+  transferId: 'uuid',
+  projectId: 'uuid',
+  network: 'text',
+  txId: 'bytea',
+  logIndex: 'int4',
 });
 
 export const SEALED_EVENT = sealedTable(
@@ -222,3 +241,36 @@ export const SEALED_ADMIN_KEY = sealedTable(
   },
   { needed: (row) => `${row}revoked_at is null` },
 );
+
+/** That the chain denies a transfer which was recorded: an operator took it back. */
+export const SEALED_ANNULMENT = sealedTable('transfer_annulments', {
+  transferId: 'uuid',
+  projectId: 'uuid',
+  invoiceId: 'uuid?',
+  deniedBy: 'bytea',
+  annulledAt: 'timestamptz',
+  annulledBy: 'text',
+  reason: 'text',
+});
+
+/** What an operator did about a transfer that paid nothing. */
+export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
+  transferId: 'uuid',
+  projectId: 'uuid',
+  resolution: 'text',
+  note: 'text',
+  invoiceId: 'uuid?',
+  resolvedBy: 'text',
+  resolvedAt: 'timestamptz',
+});
+
+/** A block that an operator let pass, though no node could prove it. */
+export const SEALED_PASSED = sealedTable('passed_blocks', {
+  number: 'int8',
+  network: 'text',
+  blockId: 'bytea',
+  digest: 'bytea',
+  passedAt: 'timestamptz',
+  passedBy: 'text',
+  reason: 'text',
+});

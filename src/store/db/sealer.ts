@@ -1,6 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { deriveKey, type KeyRing } from '../../runtime/key-ring.ts';
-import { canonical, type OpenedSeal, type SealedTable, type Sealer } from './seal.ts';
+import { canonical, type OpenedSeal, type SealedTable, type Sealer, TOO_DEEP } from './seal.ts';
 
 /** A MAC in a row: the id of the master key (8 bytes), and the first half of an HMAC-SHA-256. */
 const [KEY_ID_BYTES, TAG_BYTES] = [8, 16];
@@ -35,7 +35,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
     const key = keyOf(keyId, table);
     if (key === null) return { values, keyId, problem: 'unknown-key' };
     const [tag, expected] = [given.subarray(KEY_ID_BYTES), tagOf(key, table, values)];
-    const isRight = tag.length === TAG_BYTES && timingSafeEqual(tag, expected);
+    const isRight = !values.includes(TOO_DEEP) && tag.length === TAG_BYTES && timingSafeEqual(tag, expected);
     return { values, keyId, problem: isRight ? null : 'changed' };
   };
   return {
@@ -47,6 +47,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
       const key = keyOf(id, table);
       if (key === null) throw new Error('the ring lacks its own current key');
       const values = Object.keys(table.fields).map((name) => canonical(row[name]));
+      if (values.includes(TOO_DEEP)) throw new Error(`a row of ${table.name} is nested too deep to be sealed`);
       return Buffer.concat([Buffer.from(id, 'hex'), tagOf(key, table, values)]);
     },
     open: (table, column) => {

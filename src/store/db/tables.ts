@@ -19,6 +19,7 @@ export const BACKED_UP = [
   'outgoing_corrections',
   'outgoing_annulments',
   'transfer_resolutions',
+  'transfer_refunds',
   'chain_cursors',
   'head_blocks',
   'sightings',

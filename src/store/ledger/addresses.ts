@@ -165,7 +165,7 @@ export async function countAddresses(db: Sql, projectId: string): Promise<Addres
 }
 
 function noAddresses(): AddressCounts {
-  return { active: { tail: 0, exact: 0 }, retired: 0 };
+  return { active: { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 }, retired: 0 };
 }
 
 /** Takes addresses (by their UUIDs) out of use: no new invoices, watched for ever. Returns those that were in use. */

@@ -12,12 +12,12 @@ import { count, group, isAsSealed, listColumns, type Row } from '../db/statement
  */
 
 // A scalar subquery is asked once, and the index on positions is entered behind it; a join would walk all addresses before it.
-const afterHint = (policy: Policy) => `a.project_id = $1 and a.policy = '${policy}' and a.retired_at is null
+const afterHint = (policy: "'exact'" | '$5') => `a.project_id = $1 and a.policy = ${policy} and a.retired_at is null
      and a.position > coalesce(
        (select h.position from allocation_hints h
-        where h.project_id = $1 and h.policy = '${policy}' and h.from_micro = $2 and h.below_micro = $3
+        where h.project_id = $1 and h.policy = ${policy} and h.from_micro = $2 and h.below_micro = $3
           and h.epoch = (select p.allocation_epoch from projects p where p.id = $1)), 0)`;
-const FIRST_TAIL = `select a.* from addresses a where ${afterHint('tail')} order by a.position limit 1`;
+const FIRST_TAIL = `select a.* from addresses a where ${afterHint('$5')} order by a.position limit 1`;
 
 /** An address that can be offered (`id`: UUID): it is ours by its seal and its text. */
 const place = { id: 'uuid', position: 'int4', address: 'address', isSound: isAsSealed(SEALED_ADDRESS) } as const;
@@ -42,7 +42,7 @@ export const findFirstPlace = answerOf(
 );
 
 /**
- * How many amounts of each part of a range are reserved on the first `tail` address in use; the last part may be shorter. `null`
+ * How many amounts of each part of a range are reserved on the first address in use of a policy with a tail; the last part may be shorter. `null`
  * if no address has anything free.
  */
 export const countReservedByPart = answerOf(
@@ -53,11 +53,9 @@ export const countReservedByPart = answerOf(
        where i.address_id = a.id and i.payable_micro >= part and i.payable_micro < least(part + $4::int8, $3))
      from generate_series($2::int8, $3::int8 - 1, $4::int8) part order by part) as reserved
    from (${FIRST_TAIL}) a`,
-  (projectId: string, { fromMicro, belowMicro }: WordRange, partMicro: bigint) => [
-    projectId,
-    fromMicro,
-    belowMicro,
-    partMicro,
+  (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange, partMicro: bigint) => [
+    ...[projectId, fromMicro, belowMicro],
+    ...[partMicro, policy],
   ],
   ([row]) => (row?.place.isSound === true ? row : null),
 );
@@ -78,7 +76,7 @@ export const findFreeExact = answerOf(
   OFFERED_ADDRESSES[1],
   place,
   `select ${PLACE} from addresses a
-   where ${afterHint('exact')}
+   where ${afterHint("'exact'")}
      and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
    order by a.position limit $4::int8`,
   (projectId: string, { fromMicro, belowMicro }: WordRange, limit: number) => [projectId, fromMicro, belowMicro, limit],
@@ -89,7 +87,7 @@ export const findFreeExact = answerOf(
 export const hasExactBehindHint = answerOf(
   'allocation-behind-hint',
   { any: 'bool' },
-  `select exists (select from addresses a where ${afterHint('exact')}) as any`,
+  `select exists (select from addresses a where ${afterHint("'exact'")}) as any`,
   (projectId: string, { fromMicro, belowMicro }: WordRange) => [projectId, fromMicro, belowMicro],
   ([row]) => row?.any === true,
 );

@@ -4,9 +4,17 @@ import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
-import { SEALED_INVOICE, SEALED_PAID, SEALED_PROJECT } from '../db/sealed-tables.ts';
+import {
+  SEALED_ANNULMENT,
+  SEALED_INVOICE,
+  SEALED_PAID,
+  SEALED_PROJECT,
+  SEALED_STATUS,
+  SEALED_TRANSFER,
+} from '../db/sealed-tables.ts';
 import {
   group,
+  json,
   listColumns,
   maybe,
   maybeCount,
@@ -53,17 +61,22 @@ const columns = {
   payableMicro: micro<MicroUsdt>('int8'),
   seal: sealed(SEALED_INVOICE),
   paidSeal: sealed(SEALED_PAID),
+  statusSeal: sealed(SEALED_STATUS),
   address: 'address',
   brand: group(brand),
   brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
   /** A second transfer of exactly its amount that nobody has dealt with yet. */
   secondTxId: maybeHex,
+  secondSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   /** It is `PAID`, and the chain denies the transfer: an operator took that back. */
   isDenied: 'bool',
+  denialSeal: sealedBefore(SEALED_ANNULMENT, { isOfOther: true }),
   /** Block 0 of the network, by which wallets on another one are told; `null` while it is not known. */
   genesisId: maybeHex,
   /** `null` before the first block was examined. */
   head: maybe(chainHead),
+  /** What energy costs, as the watcher wrote it last; the row has no seal. */
+  energyPrice: json<unknown>(),
   /** Up to here blocks are irreversible and their transfers recorded. */
   solidNumber: maybeCount,
   transfer: maybe(payingTransfer),
@@ -72,7 +85,7 @@ const columns = {
 /** An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned. */
 export type CheckoutInvoice = Omit<
   Row<typeof columns>,
-  'eventCount' | 'seal' | 'paidSeal' | 'brandSeal' | 'transfer'
+  'eventCount' | 'seal' | 'paidSeal' | 'statusSeal' | 'secondSeal' | 'denialSeal' | 'brandSeal' | 'transfer'
 > & {
   hadPayment: boolean;
   transfer: PayingTransfer | null;
@@ -82,13 +95,13 @@ const SELECT = `select ${listColumns(columns, 'i.', {
   address: addressColumn('a'),
   brand: 'p.',
   brandSeal: sealColumn(SEALED_PROJECT, 'p.'),
-  secondTxId: `(select encode(d.tx_id, 'hex') from transfers d
-      where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
-        and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
-      order by d.id limit 1)`,
-  isDenied: 'exists (select from transfer_annulments n where n.transfer_id = i.paid_transfer_id)',
+  secondTxId: `encode(second.tx_id, 'hex')`,
+  secondSeal: 'second.seal',
+  isDenied: 'n.transfer_id is not null',
+  denialSeal: sealColumn(SEALED_ANNULMENT, 'n.'),
   genesisId: `encode(c.genesis_id, 'hex')`,
   head: HEAD,
+  energyPrice: `coalesce((select (n.status->'energyPrice')::text from chain_status n where n.network = i.network), 'null')`,
   solidNumber: 'c.solid_number',
   transfer: 't.',
 })}
@@ -96,7 +109,13 @@ const SELECT = `select ${listColumns(columns, 'i.', {
    join addresses a on a.id = i.address_id
    join projects p on p.id = i.project_id
    ${JOIN_HEAD}
-   ${JOIN_PAYING_TRANSFER}`;
+   ${JOIN_PAYING_TRANSFER}
+   left join transfer_annulments n on n.transfer_id = i.paid_transfer_id
+   left join lateral (
+     select d.tx_id, ${sealColumn(SEALED_TRANSFER, 'd.')} as seal from transfers d
+     where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
+       and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
+     order by d.id limit 1) second on true`;
 
 /** The invoice behind a checkout link. */
 export const findCheckoutInvoice = answerOf(

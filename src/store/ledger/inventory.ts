@@ -2,7 +2,14 @@ import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { type SealedTable, sealColumn, sealOf } from '../db/seal.ts';
-import { SEALED_EVENT, SEALED_INVOICE, SEALED_PAGE, SEALED_PAID, SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import {
+  SEALED_EVENT,
+  SEALED_INVOICE,
+  SEALED_PAGE,
+  SEALED_PAID,
+  SEALED_STATUS,
+  SEALED_TRANSFER,
+} from '../db/sealed-tables.ts';
 import { count, isAsSealed, type Row } from '../db/statement.ts';
 
 /** Rows that are only ever added. */
@@ -58,15 +65,30 @@ const RANGE = '> $2 and t.id <= $3 order by t.id limit $4';
 type Range = { network: Network; after: string; upTo: string; limit: number };
 const bindRange = ({ network, after, upTo, limit }: Range) => [network, after, upTo, limit];
 
+// An order with events is not as it was made, whatever it says; and who puts an earlier status back with its seal has fewer changes than events.
+const statusWithEvents: SealedTable = {
+  ...once(SEALED_STATUS),
+  needed: (row) => `${row}status <> 'PAID' and (${SEALED_STATUS.needed?.(row)} or told.sequence > 0)`,
+};
+
 const ofInvoices = rowsOf(
   'inventory-invoices',
-  { id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
+  {
+    ...{ id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
+    /** Of its newest event, which the seal of its status is compared with. */
+    eventCount: 'int4',
+    statusSeal: isAsSealed(statusWithEvents),
+  },
   `with ids as (
      select r.project_id, r.id from projects p cross join lateral (
        select t.project_id, t.id from invoices t where t.project_id = p.id and t.id ${RANGE}) r
      where p.network = $1 order by r.id limit $4)
-   select id, ${sealColumn(SEALED_INVOICE, 'i.')} as seal, ${sealColumn(SEALED_PAID, 'i.')} as paid
-   from ids join invoices i using (project_id, id) order by id`,
+   select id, ${sealColumn(SEALED_INVOICE, 'i.')} as seal, ${sealColumn(SEALED_PAID, 'i.')} as paid,
+     told.sequence as event_count, ${sealColumn(statusWithEvents, 'i.')} as status_seal
+   from ids join invoices i using (project_id, id)
+   cross join lateral (
+     select coalesce(max(e.sequence), 0) as sequence from events e where e.project_id = i.project_id and e.invoice_id = i.id) told
+   order by id`,
   bindRange,
 );
 
@@ -96,8 +118,8 @@ export async function readListed(db: Sql, subject: Listed, range: Range): Promis
   switch (subject) {
     case 'invoices':
       // An invoice that is not paid has no second seal to be judged.
-      return (await ofInvoices(db, range)).map(({ id, seal, paid }) => ({
-        ...{ id, isSealed: seal && paid !== false, unpaidInvoiceId: null },
+      return (await ofInvoices(db, range)).map(({ id, seal, paid, statusSeal }) => ({
+        ...{ id, isSealed: seal && paid !== false && statusSeal !== false, unpaidInvoiceId: null },
       }));
     case 'transfers':
       return (await ofTransfers(db, range)).map(({ seal, ...row }) => ({ ...row, isSealed: seal }));

@@ -7,7 +7,7 @@ import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { hexSeal } from '../db/seal.ts';
-import { SEALED_PAID } from '../db/sealed-tables.ts';
+import { SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 
@@ -80,8 +80,10 @@ const update = statement(
 /** Applies status changes to invoices that still are as they were read, and counts their event. Throws if one is not. */
 export async function updateStatuses(tx: Sql, network: Network, updates: StatusUpdate[]): Promise<void> {
   const sealer = await tx.sealer();
-  const paidMac = (row: StatusUpdate) =>
-    row.to === 'PAID' ? hexSeal(sealer, SEALED_PAID, { ...row, network, status: row.to }) : null;
+  const paidMac = (row: StatusUpdate) => {
+    const after = { ...row, network, status: row.to, eventCount: row.eventCount + 1 };
+    return row.to === 'PAID' ? hexSeal(sealer, SEALED_PAID, after) : hexSeal(sealer, SEALED_STATUS, after);
+  };
   const { length } = await tx.run(update, [rows.bind(updates.map((row) => ({ ...row, paidMac: paidMac(row) })))]);
   if (length !== updates.length) {
     throw new Error(`${updates.length - length} of ${updates.length} invoices changed under the watcher's feet`);

@@ -3,7 +3,7 @@ import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
-import { SEALED_INVOICE, SEALED_PAID } from '../db/sealed-tables.ts';
+import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybe, micro, type Row, sealed, text } from '../db/statement.ts';
 
 /** The five-field projection is made of these. */
@@ -15,6 +15,7 @@ export const projected = {
   expiresAt: 'timestamptz',
   seal: sealed(SEALED_INVOICE),
   paidSeal: sealed(SEALED_PAID),
+  statusSeal: sealed(SEALED_STATUS),
 } as const;
 
 const reserved = {

@@ -5,13 +5,32 @@ import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { rowOf } from '../db/rows-of.ts';
-import { count, group, hex, listColumns, maybe, maybeCount, maybeHex, micro, text } from '../db/statement.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_EVENT, SEALED_INVOICE, SEALED_PAID, SEALED_STATUS, SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import {
+  count,
+  group,
+  hex,
+  listColumns,
+  maybe,
+  maybeCount,
+  maybeHex,
+  micro,
+  sealed,
+  sealedBefore,
+  text,
+} from '../db/statement.ts';
 import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
 import { stands } from './standing.ts';
 
 /** An invoice that a payer asks about, and what our books say of the transaction as far as it is tied to this invoice. */
 const columns = {
   network: text<Network>(),
+  seal: sealed(SEALED_INVOICE),
+  paidSeal: sealed(SEALED_PAID),
+  statusSeal: sealed(SEALED_STATUS),
+  payingSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
+  sightingSeal: sealedBefore(SEALED_EVENT, { isOfOther: true }),
   /** Selected for its check alone. */
   address: 'address',
   invoice: group({
@@ -25,7 +44,10 @@ const columns = {
     solidNumber: maybeCount,
     head: maybe(chainHead),
   }),
-  ledger: maybe({ kind: text<LedgerFacts['kind']>(), txId: hex(), blockNumber: count, blockTime: 'timestamptz' }),
+  ledger: maybe({
+    ...{ kind: text<LedgerFacts['kind']>(), txId: hex(), blockNumber: count, blockTime: 'timestamptz' },
+    seal: sealedBefore(SEALED_TRANSFER),
+  }),
 } as const;
 
 // It is one statement, so that the cursor and what is recorded up to it are of one moment. Rows of a transaction that are tied to
@@ -41,11 +63,12 @@ export const findLookup = rowOf(
       account: `encode(a.account, 'hex')`,
       payingTxId: `encode(coalesce(paid.tx_id, first.tx_id), 'hex')`,
       // Sightings go with their block; what was told of them stays.
-      wasSighted: `exists (select from events e where e.project_id = i.project_id and e.invoice_id = i.id
-        and e.type = 'invoice.confirming' and position($2 in e.body) > 0)`,
+      wasSighted: 'e.seal is not null',
       solidNumber: 'c.solid_number',
       head: HEAD,
     },
+    payingSeal: `case when paid.id is not null then ${sealColumn(SEALED_TRANSFER, 'paid.')} end`,
+    sightingSeal: 'e.seal',
     ledger: 't.',
   })}
    from invoices i
@@ -53,18 +76,21 @@ export const findLookup = rowOf(
    ${JOIN_HEAD}
    left join transfers paid on paid.id = i.paid_transfer_id
    left join lateral (
+     select ${sealColumn(SEALED_EVENT, 'e.')} as seal from events e
+     where e.project_id = i.project_id and e.invoice_id = i.id and e.type = 'invoice.confirming' and position($2 in e.body) > 0
+     limit 1) e on true
+   left join lateral (
      select s.tx_id from sightings s
      where s.project_id = i.project_id and s.invoice_id = i.id and i.status = 'CONFIRMING'
      order by s.block_number, s.position, s.tx_id, s.log_index limit 1) first on true
    left join lateral (
-     (select t.kind, t.tx_id, t.block_number, t.block_time
+     (select t.kind, t.tx_id, t.block_number, t.block_time, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
       from (
-        select project_id, invoice_id, kind, tx_id, block_number, block_time from transfers r
-        where network = i.network and tx_id = decode($2, 'hex') and ${stands('r')} offset 0) t
+        select * from transfers r where network = i.network and tx_id = decode($2, 'hex') and ${stands('r')} offset 0) t
       where t.project_id = i.project_id and t.invoice_id = i.id
       order by t.kind = 'matched' desc limit 1)
      union all
-     (select 'sighted', s.tx_id, s.block_number, b.block_time
+     (select 'sighted', s.tx_id, s.block_number, b.block_time, null
       from sightings s join head_blocks b on b.network = s.network and b.number = s.block_number
       where s.network = i.network and s.tx_id = decode($2, 'hex')
         and s.project_id = i.project_id and s.invoice_id = i.id

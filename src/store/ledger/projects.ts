@@ -1,5 +1,5 @@
 import type { Network } from '../../domain/network.ts';
-import type { Policy } from '../../domain/policy.ts';
+import { type Policy, surchargeOf } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import type { Sql } from '../db/database.ts';
@@ -45,13 +45,14 @@ const insert = statement(
    values ($1, $2, ${placesFrom(3)}, $${NAMES.length + 3}) on conflict (id) do nothing`,
 );
 
-/** Creates a project, of policy `tail`, with the usual limits and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
+/** Creates a project, of policy `tail`, with the usual limits and surcharge and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
 export async function insertProject(
   db: Sql,
   project: Partial<ProjectSettings> &
-    Pick<ProjectSettings, 'name' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & { id: string; network: Network },
+    Pick<ProjectSettings, 'name' | 'invoiceLifetimeMs'> & { id: string; network: Network },
 ): Promise<void> {
-  const all = { policy: 'tail', ...NO_BRAND, ...DEFAULT_UNPAID_LIMITS, ...project } as const;
+  const maxSurchargeMicro = surchargeOf(project.policy ?? 'tail').usualMicro;
+  const all = { policy: 'tail', maxSurchargeMicro, ...NO_BRAND, ...DEFAULT_UNPAID_LIMITS, ...project } as const;
   await db.run(insert, [
     project.id,
     project.network,
@@ -79,6 +80,22 @@ export const archiveProject = commandOf(
     ...[project.id, archivedAt === null ? null : new Date(archivedAt)],
     sealOf(SEALED_PROJECT, { ...project, archivedAt }),
   ],
+);
+
+const rule = {
+  id: 'uuid',
+  network: text<Network>(),
+  policy: text<Policy>(),
+  maxSurchargeMicro: 'int8',
+  isArchived: 'bool',
+} as const;
+
+/** What a manifest is compared with, of those of these projects (UUIDs) that there are; seals are not looked at, for it only compares. */
+export const listRules = rowsOf(
+  'project-rules',
+  rule,
+  `select ${listColumns(rule, '', { isArchived: 'archived_at is not null' })} from projects where id = any($1::uuid[]) order by id`,
+  (ids: readonly string[]) => [ids],
 );
 
 export const findProject = rowOf(

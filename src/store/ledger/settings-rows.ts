@@ -39,6 +39,8 @@ type SettingRow = Row<ReturnType<typeof shape>>;
  */
 export type SettingTable = {
   table: string;
+  /** What of a row it is; empty: what is sealed of it, and whether it has ended. */
+  part: string;
   prefix: IdPrefix | null;
   besides: readonly RecordedAction[];
   /** The next 1,000 rows of a network behind an id. */
@@ -54,6 +56,8 @@ export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
   settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
   settingsOf(SEALED_ENDPOINT, 'whe'),
+  // Apart, because it came later: a row that is not on the page yet needs no entry of the log.
+  settingsOf(SEALED_ENDPOINT, 'whe', { part: 'disabled', state: '(t.disabled_at is not null)::text' }),
   settingsOf(SEALED_ACCOUNT_KEY, null),
   settingsOf(SEALED_ADDRESS, null, {
     ...{ where: 't.network = $1', isEnded: 't.retired_at is not null', account: `encode(t.account, 'hex')` },
@@ -84,17 +88,19 @@ function settingsOf(
     account = 'null::text',
     id = 't.id',
     ownerId = 't.id',
+    part = '',
+    state = contentColumn(table, 't.', isEnded),
     besides = [],
-  }: Partial<Record<'where' | 'isEnded' | 'account' | 'id' | 'ownerId', string>> & {
+  }: Partial<Record<'where' | 'isEnded' | 'account' | 'id' | 'ownerId' | 'part' | 'state', string>> & {
     besides?: readonly RecordedAction[];
   } = {},
 ): SettingTable {
   const read = rowsOf(
-    `inventory-${table.name.replaceAll('_', '-')}`,
+    `inventory-${[table.name.replaceAll('_', '-'), part].filter(Boolean).join('-')}`,
     shape(table),
-    `select ${id}::text as id, ${ownerId} as owner_id, ${account} as account, ${contentColumn(table, 't.', isEnded)} as state, ${sealColumn(table, 't.')} as seal
+    `select ${id}::text as id, ${ownerId} as owner_id, ${account} as account, ${state} as state, ${sealColumn(table, 't.')} as seal
      from ${table.name} t where ${where} and ${id} > $2 order by ${id} limit 1000`,
     (network: Network, after: string) => [network, after],
   );
-  return { table: table.name, prefix, besides, read };
+  return { table: table.name, part, prefix, besides, read };
 }

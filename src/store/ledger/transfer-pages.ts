@@ -8,6 +8,7 @@ import { sealColumn } from '../db/seal.ts';
 import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, listColumns, maybe, micro, type Row, sealedBefore, statement, text } from '../db/statement.ts';
 import { stands } from './standing.ts';
+import { joinRefund, REFUND_COLUMNS, type Refund, refundShape, soundRefund } from './transfer-refunds.ts';
 
 export type TransferKind = Match['kind'];
 
@@ -26,10 +27,11 @@ const listed = {
   }),
   /** The invoice that it pays or, of a duplicate, that was paid before. */
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
+  ...refundShape,
 } as const;
 
 export type ListedTransfer = Omit<NonNullable<Row<typeof listed>['transfer']>, 'seal'> &
-  Pick<Row<typeof listed>, 'invoice'>;
+  Pick<Row<typeof listed>, 'invoice'> & { refund: Refund | null };
 
 /** `after`: a UUID; those above it, which is their order of recording. */
 export type TransferPageQuestion = { keyId: string; after: string; kinds: readonly TransferKind[]; limit: number };
@@ -53,6 +55,7 @@ const pageText = (only: string) => `select ${listColumns(listed, '', {
     },
   },
   invoice: 'i.',
+  ...REFUND_COLUMNS,
 })}
    from api_keys k
    left join lateral (
@@ -62,6 +65,7 @@ const pageText = (only: string) => `select ${listColumns(listed, '', {
    left join addresses a on a.id = t.address_id
    left join lateral (
      select id, external_id, status from invoices where project_id = t.project_id and id = t.invoice_id limit 1) i on true
+   ${joinRefund('t')}
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $5)
    order by t.id`;
 
@@ -79,5 +83,7 @@ export async function findTransferPage(
   const select = kinds.includes('matched') ? page : unsettledPage;
   const rows = await db.run(select, [keyId, after, kinds, limit, new Date(now)]);
   if (rows.length === 0) return null;
-  return rows.flatMap(({ transfer, invoice }) => (transfer === null ? [] : [{ ...transfer, invoice }]));
+  return rows.flatMap(({ transfer, invoice, refund }) => {
+    return transfer === null ? [] : [{ ...transfer, invoice, refund: soundRefund(refund) }];
+  });
 }

@@ -13,6 +13,8 @@ export const LEASE_MS = 25_000;
 const leased = {
   eventId: 'uuid',
   endpointId: 'uuid',
+  /** Of the endpoint. Its seal and that of the event are compared with it, so that nobody is told what happened in another project. */
+  projectId: 'uuid',
   /** Counts from 1; with the end of the lease it is the fencing token. */
   attempt: 'int4',
   maxAttempts: 'int4',
@@ -60,7 +62,7 @@ const lease = statement(
        where d.status = 'pending' and d.endpoint_id > waiting.endpoint_id
        order by d.endpoint_id, d.next_attempt_at limit 1) following),
    open as (
-     select w.id, w.url, w.network, ${sealColumn(SEALED_ENDPOINT, 'w.')} as seal, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
+     select w.id, w.project_id, w.url, w.network, ${sealColumn(SEALED_ENDPOINT, 'w.')} as seal, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
        coalesce(known.room, case when w.failing_since is null then $4::int8 else 1 end) as room, waiting.due_at
      from waiting join webhook_endpoints w on w.id = waiting.endpoint_id
      left join unnest($5::uuid[], $6::int8[]) known (endpoint_id, room) on known.endpoint_id = w.id
@@ -112,8 +114,8 @@ const lease = statement(
    probed as (
      update webhook_endpoints w set open_until = $2 from shared
      where w.id = shared.id and shared.is_probe and exists (select from taken where taken.endpoint_id = w.id))
-   select taken.event_id as delivery_event_id, taken.endpoint_id as delivery_endpoint_id, taken.attempt_count as delivery_attempt,
-     taken.max_attempts as delivery_max_attempts, e.body as delivery_body, shared.url as delivery_url,
+   select taken.event_id as delivery_event_id, taken.endpoint_id as delivery_endpoint_id, shared.project_id as delivery_project_id,
+     taken.attempt_count as delivery_attempt, taken.max_attempts as delivery_max_attempts, e.body as delivery_body, shared.url as delivery_url,
      shared.network as delivery_network, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe,
      ${sealColumn(SEALED_EVENT, 'e.')} as delivery_is_event_sound, shared.seal as delivery_is_endpoint_sound, total.deferred
    from (select count(*) as deferred from deferred) total

@@ -175,6 +175,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
     run: (statement, parameters) => seats(() => runOn(real, true)(statement, parameters)),
     script: (text) => really(() => real.script(text)),
     sealer: real.sealer,
+    refuseRule: real.refuseRule,
     transaction: (work) => begin('transaction', work),
     snapshot: (work) => begin('snapshot', work),
     listen: (_, onNotify) => options.listen(process, onNotify),

@@ -5,6 +5,7 @@ import { unixMs } from '../../../src/domain/time.ts';
 import { commandActor } from '../../../src/operator/actor.ts';
 import { addAddresses } from '../../../src/operator/addresses/add-addresses.ts';
 import { activateAddresses, retireAddresses } from '../../../src/operator/addresses/retire-addresses.ts';
+import { NO_MANIFEST } from '../../../src/operator/operation.ts';
 import { enableEndpoint } from '../../../src/operator/webhooks/enable-endpoint.ts';
 import { rotateEndpointSecret } from '../../../src/operator/webhooks/rotate-secret.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
@@ -66,7 +67,14 @@ export function createOperators({
   takeLine(line: string): void;
 }) {
   const acting = ({ process, db }: ReturnType<typeof openTerminal>) => ({
-    ...{ db, operator: 'simulated', random: random.bytes, config: NO_NODES, withNodes: null },
+    ...{
+      db,
+      operator: 'simulated',
+      random: random.bytes,
+      config: NO_NODES,
+      addressGuard: NO_MANIFEST,
+      withNodes: null,
+    },
     now: () => unixMs(process.nowMs()),
   });
   const deeds: (() => Promise<unknown>)[] = [

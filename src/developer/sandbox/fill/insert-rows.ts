@@ -6,6 +6,8 @@ import {
   SEALED_EVENT,
   SEALED_INVOICE,
   SEALED_PAID,
+  SEALED_RESOLUTION,
+  SEALED_STATUS,
   SEALED_TRANSFER,
 } from '../../../store/db/sealed-tables.ts';
 import { count } from '../../../store/db/statement.ts';
@@ -22,7 +24,7 @@ const COLUMNS = {
   deliveries: `event_id, endpoint_id, project_id, invoice_id, sequence, status, attempt_count, max_attempts, next_attempt_at, created_at,
     finished_at, last_status, last_error`,
   deliveryAttempts: 'event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms',
-  transferResolutions: 'project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at',
+  transferResolutions: 'project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, mac',
 } as const;
 
 type FilledTable = keyof typeof COLUMNS;
@@ -58,8 +60,8 @@ export function noRows(): FilledRows {
 }
 
 const SEALS: Partial<Record<FilledTable, readonly SealedTable[]>> = {
-  ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID] },
-  ...{ transfers: [SEALED_TRANSFER], events: [SEALED_EVENT] },
+  ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID, SEALED_STATUS] },
+  ...{ transfers: [SEALED_TRANSFER], events: [SEALED_EVENT], transferResolutions: [SEALED_RESOLUTION] },
 };
 
 /** Inserts rows of a project, whose constraints, triggers and seals judge them as they judge all others. */
@@ -74,7 +76,7 @@ export async function insertRows(tx: Sql, rows: FilledRows): Promise<void> {
 
 /** The column of a MAC. The deadlines of a local network are not sealed. */
 function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): FilledRow {
-  if (sealer === null || (table === SEALED_PAID && row['status'] !== 'PAID')) return {};
+  if (sealer === null || !isNeeded(table, row)) return {};
   const values = Object.entries(table.fields).map(([name, type]) => {
     const value = row[snakeCase(name)] ?? null;
     if (value === null || type === 'deadline') return [name, null];
@@ -82,6 +84,11 @@ function macOf(sealer: Sealer | null, table: SealedTable, row: FilledRow): Fille
     return [name, type === 'bytea' ? String(value).slice('\\x'.length) : value];
   });
   return { [table.mac]: `\\x${sealer.seal(table, Object.fromEntries(values)).toString('hex')}` };
+}
+
+function isNeeded(table: SealedTable, { status, event_count: eventCount }: FilledRow): boolean {
+  if (table === SEALED_PAID) return status === 'PAID';
+  return table !== SEALED_STATUS || (status !== 'PAID' && (status !== 'PENDING' || Number(eventCount ?? 0) > 0));
 }
 
 /** Takes the next positions of a project's events. Returns the last of them. */

@@ -1,4 +1,4 @@
-import type { RecordedActor } from '../store/access/audit-log.ts';
+import type { RecordedActor } from './audit-log.ts';
 
 /** The operator's name in the record of what the service does by itself. */
 export const BY_ITSELF: RecordedActor = {

@@ -1,0 +1,44 @@
+import { resolve } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
+import { checkExpansion, readManifestFile } from '../../operator/manifest/manifest-file.ts';
+import { type ManifestView, viewManifest } from '../../operator/manifest/view-manifest.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result } from '../terminal/terminal.ts';
+
+/** What a file says, on a machine that knows nothing but the keys it is given. */
+export async function printShown(path: string, { keys }: { keys?: string }): Promise<Result> {
+  const file = await readManifestFile(resolve(path));
+  checkExpansion(file.manifest);
+  const data = viewManifest(file, keys === undefined ? null : readKeys(keys));
+  return { data, text: describe(data), exitCode: data.problem === null ? EXIT.ok : EXIT.failed };
+}
+
+const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
+  ['NETWORK', ({ network }) => network],
+  ['PROJECT', ({ projectId }) => projectId],
+  ['POLICY', ({ policy }) => policy],
+  ['LARGEST SURCHARGE', ({ maxSurcharge }) => maxSurcharge],
+  ['ADDRESSES', ({ addresses }) => String(addresses)],
+  ['RANGES', ({ ranges }) => String(ranges)],
+];
+
+export function describe(view: ManifestView): string {
+  const fields = formatFields([
+    ['serial', String(view.serial)],
+    ['ledger', view.ledgerId],
+    ['good until', view.notAfter],
+    ['digest', view.digest],
+    ['follows', view.previous],
+    ['signed by', view.signers.join(', ') || 'nobody'],
+    ['counts', view.problem === null ? null : `NO: ${view.problem}`],
+  ]);
+  return [fields, tableOf(PROJECTS, view.projects)].filter((part) => part !== '').join('\n\n');
+}
+
+export function readKeys(text: string): PinnedKeys {
+  const parsed = parsePinnedKeys(text);
+  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
+  return parsed.pinned;
+}

@@ -1,0 +1,47 @@
+import type { MicroUsdt } from './money.ts';
+
+/** What came, and may be sent back. */
+export type Refundable = { from: string; amountMicro: MicroUsdt; blockNumber: number };
+
+/** A transfer that left an address of the same project. `refundOf`: what it is the refund of already; `stands`: the chain does not deny it. */
+export type SentBack = {
+  to: string;
+  amountMicro: MicroUsdt;
+  blockNumber: number;
+  stands: boolean;
+  refundOf: string | null;
+};
+
+/** Why none of them is the refund; the nearest miss is told. */
+export type NoRefund<Sent extends SentBack = SentBack> =
+  | { kind: 'none-left' }
+  | { kind: 'denied' }
+  | { kind: 'other-recipient'; recipients: readonly string[] }
+  | { kind: 'other-amount'; differenceMicro: bigint }
+  | { kind: 'too-early'; sent: Sent }
+  | { kind: 'taken'; refundOf: string };
+
+/**
+ * Which of the transfers that left in one transaction sends another one back: to its sender, of exactly its amount, in a later block, and the
+ * refund of nothing else. Of several the first one.
+ */
+export function findRefund<Sent extends SentBack>(
+  came: Refundable,
+  left: readonly Sent[],
+): { kind: 'found'; sent: Sent } | NoRefund<Sent> {
+  if (left.length === 0) return { kind: 'none-left' };
+  const standing = left.filter(({ stands }) => stands);
+  if (standing.length === 0) return { kind: 'denied' };
+  const toSender = standing.filter(({ to }) => to === came.from);
+  if (toSender.length === 0) return { kind: 'other-recipient', recipients: [...new Set(standing.map(({ to }) => to))] };
+  const exact = toSender.filter(({ amountMicro }) => amountMicro === came.amountMicro);
+  const [first] = toSender;
+  if (exact.length === 0 && first !== undefined) {
+    return { kind: 'other-amount', differenceMicro: first.amountMicro - came.amountMicro };
+  }
+  const later = exact.filter(({ blockNumber }) => blockNumber > came.blockNumber);
+  const [early] = exact;
+  if (later.length === 0 && early !== undefined) return { kind: 'too-early', sent: early };
+  const sent = later.find(({ refundOf }) => refundOf === null);
+  return sent === undefined ? { kind: 'taken', refundOf: later[0]?.refundOf ?? '' } : { kind: 'found', sent };
+}

@@ -1,0 +1,46 @@
+import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
+import { LISTED, type Subject } from '../../store/ledger/inventory.ts';
+import type { OutsideMark } from '../outside-mark.ts';
+import type { Keeping } from './keeping.ts';
+
+const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
+
+/** Where the inventory was seen to end, kept outside the database, so that it is known to a process that begins anew. */
+export function createSeenMark({ db, log, seen }: Keeping, mark: OutsideMark | null) {
+  let ledgerId: string | null = null;
+  let written = '';
+  return {
+    /** Once. */
+    read: async () => {
+      if (mark === null || ledgerId !== null) return;
+      const id = (await findLedgerIdentity(db))?.id ?? null;
+      if (id === null) return;
+      const kept = await mark.read(id).catch((error: unknown) => {
+        log.error({ err: error }, 'where the inventory ended, as it was kept in the data directory, is not known');
+        return null;
+      });
+      ledgerId = id;
+      for (const subject of SUBJECTS) {
+        const end = kept?.[subject];
+        if (!seen.has(subject) && isEnd(end)) seen.set(subject, end);
+      }
+    },
+    write: async () => {
+      const ends = Object.fromEntries(seen);
+      const text = JSON.stringify(ends);
+      if (mark === null || ledgerId === null || text === written) return;
+      try {
+        await mark.write(ledgerId, ends);
+        written = text;
+      } catch (error) {
+        log.warn({ err: error }, 'where the inventory ends could not be kept in the data directory');
+      }
+    },
+  };
+}
+
+function isEnd(value: unknown): value is { number: number; bytes: number } {
+  if (typeof value !== 'object' || value === null) return false;
+  const { number, bytes } = value as Record<string, unknown>;
+  return Number.isSafeInteger(number) && Number.isSafeInteger(bytes);
+}

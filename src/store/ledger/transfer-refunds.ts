@@ -1,0 +1,104 @@
+import type { MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { addressColumn } from '../db/address-column.ts';
+import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_REFUND } from '../db/sealed-tables.ts';
+import { count, hex, isAsSealed, maybe, micro, type Row } from '../db/statement.ts';
+import { outgoingStands } from './standing.ts';
+
+/** The refund of a transfer, as the chain shows it: it went to the sender, and was exactly the amount. */
+export const refundShape = {
+  refund: maybe({
+    txId: hex(),
+    logIndex: 'int4',
+    blockNumber: count,
+    blockTime: 'timestamptz',
+    from: 'address',
+    isSound: isAsSealed(SEALED_REFUND),
+  }),
+} as const;
+type Found = Row<typeof refundShape>['refund'];
+export type Refund = Omit<NonNullable<Found>, 'isSound'>;
+
+/** The columns of `refundShape`, of `r` that `joinRefund` joined, for `listColumns`. */
+export const REFUND_COLUMNS = { refund: 'r.' } as const;
+
+/** True of an outgoing transfer that is what the refund of a transfer must be. */
+function sendsBack(outgoing: string, transfer: string): string {
+  return `${outgoing}.project_id = ${transfer}.project_id and ${outgoing}.to_address = ${transfer}.from_address
+     and ${outgoing}.amount_micro = ${transfer}.amount_micro`;
+}
+
+/** Joins to a row of `transfers` its refund as `r`. One whose outgoing transfer the chain denies by now is none. */
+export function joinRefund(transfer: string): string {
+  return `left join lateral (
+     select f.tx_id, f.log_index, o.block_number, o.block_time, ${addressColumn('b')} as "from",
+       ${sealColumn(SEALED_REFUND, 'f.')} as is_sound
+     from transfer_refunds f
+     join outgoing_transfers o on o.network = f.network and o.tx_id = f.tx_id and o.log_index = f.log_index
+       and ${sendsBack('o', transfer)} and ${outgoingStands('o')}
+     join addresses b on b.id = o.address_id
+     where f.transfer_id = ${transfer}.id limit 1) r on true`;
+}
+
+/** A refund that somebody wrote past Quittance is none. */
+export function soundRefund(found: Found): Refund | null {
+  if (found === null || !found.isSound) return null;
+  const { isSound: _, ...refund } = found;
+  return refund;
+}
+
+/** What an outgoing transfer is the refund of. */
+export const refundOfShape = { refundOf: maybe({ transferId: 'uuid', isSound: isAsSealed(SEALED_REFUND) }) } as const;
+
+/** Joins to a row of `outgoing_transfers` what it sends back as `r`. */
+export function joinRefundOf(outgoing: string): string {
+  return `left join lateral (
+     select f.transfer_id, ${sealColumn(SEALED_REFUND, 'f.')} as is_sound
+     from transfer_refunds f join transfers t on t.id = f.transfer_id
+     where f.network = ${outgoing}.network and f.tx_id = ${outgoing}.tx_id and f.log_index = ${outgoing}.log_index
+       and ${sendsBack(outgoing, 't')} limit 1) r on true`;
+}
+
+/** More than one transaction pays. */
+const MAX_SENT = 500;
+
+/** What left a project's addresses in a transaction, with what each is the refund of (UUID). */
+export const findSentBack = rowsOf(
+  'refund-candidates',
+  {
+    ...{ logIndex: 'int4', blockNumber: count, blockTime: 'timestamptz', from: 'address', to: 'text' },
+    ...{ amountMicro: micro<MicroUsdt>(), stands: 'bool', refundOf: 'uuid?' },
+  },
+  `select o.log_index, o.block_number, o.block_time, ${addressColumn('a')} as "from", o.to_address as "to", o.amount_micro,
+     ${outgoingStands('o')} as stands,
+     (select f.transfer_id from transfer_refunds f
+      where f.network = o.network and f.tx_id = o.tx_id and f.log_index = o.log_index) as refund_of
+   from outgoing_transfers o join addresses a on a.id = o.address_id
+   where o.network = $1 and o.tx_id = decode($2, 'hex') and o.project_id = $3 order by o.log_index, o.correction limit ${MAX_SENT}`,
+  (network: Network, txId: string, projectId: string) => [network, txId, projectId],
+);
+
+type NewRefund = {
+  transferId: string;
+  projectId: string;
+  network: Network;
+  txId: string;
+  logIndex: number;
+  refundedAt: UnixMs;
+};
+
+/** Ties a transfer to the one by which it was sent back; `false` if either is tied already. */
+export const insertRefund = answerOf(
+  'refund-insert',
+  { transferId: 'uuid' },
+  `insert into transfer_refunds (transfer_id, project_id, network, tx_id, log_index, refunded_at, mac)
+   values ($1, $2, $3, decode($4, 'hex'), $5, $6, $7) on conflict do nothing returning transfer_id`,
+  (refund: NewRefund) => [
+    ...[refund.transferId, refund.projectId, refund.network, refund.txId, refund.logIndex],
+    ...[new Date(refund.refundedAt), sealOf(SEALED_REFUND, refund)],
+  ],
+  (rows) => rows.length === 1,
+);

@@ -1,0 +1,27 @@
+import { Writable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { createLogger } from '../../src/runtime/log.ts';
+import type { Context } from '../../src/service/context.ts';
+import { startManifest } from '../../src/service/start-manifest.ts';
+
+/** What a start without a manifest says, on these networks. */
+async function saidOn(...networks: Context['networks']): Promise<string> {
+  let said = '';
+  const destination = new Writable({
+    write(chunk, _encoding, done) {
+      said += chunk;
+      done();
+    },
+  });
+  const log = createLogger({ level: 'info', destination });
+  const context = { config: { addressManifest: null }, networks, log } as unknown as Context;
+  expect(await startManifest(context)).toBeNull();
+  return said;
+}
+
+test('a start on a main network without a manifest warns of it, and on a test network it does not', async () => {
+  const said = await saidOn('nile', 'mainnet');
+  expect(said).toContain('no address manifest is set up: whoever can write to the database');
+  expect(JSON.parse(said)).toMatchObject({ level: 'warn' });
+  expect(await saidOn('nile', 'devnet')).toBe('');
+});

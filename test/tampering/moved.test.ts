@@ -1,0 +1,135 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { findDueAddresses } from '../../src/store/chain/balance-checks.ts';
+import { findPassedBlock } from '../../src/store/chain/passed-blocks.ts';
+import { runSql } from '../contract/sql.ts';
+import { eventually, inboxOf } from '../support/service.ts';
+import { type Order, World } from './world.ts';
+
+/** Rows that are as they were sealed, where they do not belong; and what stands beside the seals of before. */
+const world = new World();
+beforeAll(() => world.open(14));
+afterAll(() => world.close());
+
+const RIGHTS = ['plain', 'owner'] as const;
+const as = (rights: (typeof RIGHTS)[number]) => (rights === 'owner' ? world.asOwner : world.asService).bind(world);
+
+async function eventOf(order: Order, type = 'invoice.paid'): Promise<string> {
+  const rows = await runSql(world.service, 'select id from events where invoice_id = $1 and type = $2', [
+    order.uuid,
+    type,
+  ]);
+  return String(rows[0]?.['id']);
+}
+
+const INTO_DELIVERIES = `insert into deliveries (event_id, endpoint_id, project_id, sequence, next_attempt_at, created_at)
+   values ($1, $2, $3, 1, now() - interval '1 second', now() - interval '1 second')`;
+
+test('an event of one project is signed for no endpoint of another', async () => {
+  const order = await world.paidOrder();
+  const other = world.shop();
+  const event = await eventOf(order);
+  const told = () => inboxOf(world.service, order.invoiceId);
+  await eventually(told, (all) => all.some(({ body }) => body?.type === 'invoice.paid'));
+  const before = (await told()).length;
+  await expect(world.asService(INTO_DELIVERIES, [event, other.endpointId, other.id])).rejects.toThrow(
+    'deliveries_tell_their_own_project',
+  );
+  await world.asOwner(INTO_DELIVERIES, [event, other.endpointId, other.id]);
+  await world.untilNamed(event);
+  const [row] = await runSql(world.service, 'select status from deliveries where event_id = $1 and endpoint_id = $2', [
+    event,
+    other.endpointId,
+  ]);
+  expect([row, (await told()).length]).toEqual([{ status: 'pending' }, before]);
+});
+
+test.each(RIGHTS)('a status that somebody wrote is shown to nobody (%s)', async (rights) => {
+  const [found, over] = [await world.order(), await world.order()];
+  await as(rights)(`update invoices set status = 'CONFIRMING' where id = $1`, [found.uuid]);
+  await as(rights)(`update invoices set status = 'EXPIRED', event_count = 1 where id = $1`, [over.uuid]);
+  for (const order of [found, over]) {
+    await world.expectShownToNobody(order);
+    await world.untilNamed(order.uuid);
+  }
+});
+
+const PLANT = `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
+     amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
+   select $2, project_id, network, address_id, $3, 0, 5, $3, now(), 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', payable_micro, $5, id, payable_micro, $4,
+     'proven', '{}' from invoices where id = $1`;
+
+test.each(RIGHTS)('a transfer that somebody wrote is told to no payer (%s)', async (rights) => {
+  const [waiting, paid] = [await world.order(), await world.paidOrder()];
+  for (const [order, kind] of [[waiting, 'matched'] as const, [paid, 'duplicate'] as const]) {
+    const [id, txId] = [uuidV7(Date.now(), randomBytes(10)), randomBytes(32)];
+    await as(rights)(PLANT, [order.uuid, id, txId, randomBytes(20), kind]);
+    const answer = await fetch(`${order.checkoutUrl}/lookup`, {
+      ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
+      body: JSON.stringify({ transaction: txId.toString('hex') }),
+    });
+    expect([answer.status, (await answer.text()).includes('"paid"')]).toEqual([503, false]);
+    const page = await (await fetch(order.checkoutUrl)).text();
+    expect(page).not.toContain(txId.toString('hex'));
+    await world.untilNamed(id);
+  }
+});
+
+test.each(RIGHTS)('a payment that nobody took back keeps its receipt from nobody unnoticed (%s)', async (rights) => {
+  const order = await world.paidOrder();
+  const receipt = async () => (await fetch(`${order.checkoutUrl}/receipt.json`)).status;
+  expect(await receipt()).toBe(200);
+  const [row] = await runSql(world.service, 'select id from transfers where invoice_id = $1', [order.uuid]);
+  await as(rights)(
+    `insert into transfer_annulments (transfer_id, project_id, invoice_id, denied_by, annulled_at, annulled_by, reason)
+     select id, project_id, invoice_id, block_id, now(), 'anna', 'x' from transfers where invoice_id = $1`,
+    [order.uuid],
+  );
+  // Nobody asked for it yet.
+  await world.untilNamed(`transfer_annulments ${row?.['id']}`);
+  expect(await receipt()).toBe(503);
+});
+
+test.each(RIGHTS)('a block that nobody let pass does not pass (%s)', async (rights) => {
+  const number = rights === 'plain' ? 7001 : 7002;
+  await as(rights)(
+    `insert into passed_blocks (network, number, block_id, digest, passed_at, passed_by, reason)
+     values ('devnet', $1, sha256('a'), sha256('b'), now(), 'anna', 'x')`,
+    [number],
+  );
+  expect(await findPassedBlock(world.service.db, 'devnet', number)).toBeNull();
+  await world.untilNamed(`passed_blocks ${number}`);
+});
+
+test('a comparison with the chain that somebody put off is due', async () => {
+  const { addresses, id } = world.shop();
+  await runSql(
+    world.service,
+    `insert into balance_checks (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block, balance_micro,
+       expected_micro, node, checked_at, due_at)
+     select id, project_id, network, 0, 0, 0, 0, 0, 0, 'x', now(), 'infinity' from addresses where project_id = $1
+     on conflict (address_id) do update set due_at = excluded.due_at`,
+    [id],
+  );
+  const due = await findDueAddresses(world.service.db, 'devnet', unixMs(Date.now()), 1000);
+  expect(due.map(({ address }) => address)).toEqual(expect.arrayContaining(addresses));
+});
+
+// Last, for the watcher waits before an order that somebody changed.
+test('a status of before is shown to nobody with the seal that it had, and one that is put back anew is found', async () => {
+  const order = await world.order();
+  await world.pay(order);
+  world.service.devnet.mine();
+  const read = async () => (await world.read(order)).body?.status;
+  await eventually(read, (status) => status === 'CONFIRMING');
+  const set = `update invoices set status = 'PENDING', event_count = $2 where id = $1`;
+  await expect(world.asService(set, [order.uuid, 0])).rejects.toThrow('event_count of invoices never goes back');
+  await world.asService(set, [order.uuid, 1]);
+  await world.expectShownToNobody(order);
+  await world.asOwner(set.replace('$2', '$2, paid_mac = null'), [order.uuid, 0]);
+  await world.lookAgain();
+  await world.untilNamed(`invoices.status ${order.uuid}`);
+  expect(decodeId('inv', order.invoiceId)).toBe(order.uuid);
+});
