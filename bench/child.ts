@@ -1,5 +1,6 @@
 import { type ChildProcess, type ForkOptions, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { PostgresConnection } from '../src/store/embedded/connection.ts';
@@ -137,4 +138,13 @@ function toChild(child: ChildProcess): Child {
       clearTimeout(timer);
     },
   };
+}
+
+/** A port of this machine that nobody listens on now: the console tells its own by its configuration alone. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.close(() => resolve()));
+  return port;
 }

@@ -1,5 +1,4 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { type AddressInfo, createServer } from 'node:net';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
@@ -9,7 +8,7 @@ import { insertPerson } from '../../src/store/access/people.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
-import { ask, startScript, startService } from '../child.ts';
+import { ask, freePort, startScript, startService } from '../child.ts';
 import { onServer } from '../databases.ts';
 import { createDatabase, createGrowthShop, type GrowthShop } from '../growth/shop.ts';
 import type { LoadJob, LoadResult } from '../load.ts';
@@ -167,13 +166,4 @@ async function download(pages: Pages, until: number): Promise<number> {
     if (!ended.aborted) throw error;
   }
   return bytes;
-}
-
-/** The console tells its port by its configuration alone. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise<void>((resolve) => server.close(() => resolve()));
-  return port;
 }

@@ -6,14 +6,14 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 
 /**
  * `half-open`: connections that begin a request and never end it; those that are cut off are opened again, up to 500 in a second. `junk`: reads with keys
- * that are well formed and that nobody has. `openapi`: the document. The last two wait for each answer before the next request of a
- * connection.
+ * that are well formed and that nobody has. `openapi`: the document. `sign-in`: wrong passwords for one person, each connection from a network of
+ * its own. The last three wait for each answer before the next request of a connection.
  */
 export type AttackJob = {
-  kind: 'half-open' | 'junk' | 'openapi';
+  kind: 'half-open' | 'junk' | 'openapi' | 'sign-in';
   url: string;
-  /** Loopback has 2^24 addresses, so an attacker has another one than a client. */
-  from: string;
+  /** Loopback has 2^24 addresses, so an attacker has another one than a client. `null`: each connection has its own. */
+  from: string | null;
   connections: number;
   /** Of all connections together, at most. */
   perSecond: number;
@@ -46,7 +46,12 @@ async function attack(job: AttackJob): Promise<AttackResult> {
   let [opened, due, again, asked, given] = [0, job.connections, 0, 0, 0];
   const open = () => {
     opened += 1;
-    const socket = connect({ host: hostname, port: Number(port), localAddress: job.from });
+    const socket = connect({
+      host: hostname,
+      family: 4,
+      port: Number(port),
+      localAddress: job.from ?? `127.9.${(opened >> 8) & 255}.${opened & 255}`,
+    });
     sockets.add(socket);
     socket.setEncoding('latin1');
     socket.on('error', () => undefined);
@@ -97,9 +102,15 @@ async function attack(job: AttackJob): Promise<AttackResult> {
   return result;
 }
 
-function requestsOf({ kind }: AttackJob): string[] {
+function requestsOf({ kind, url }: AttackJob): string[] {
   if (kind === 'half-open') return [];
   if (kind === 'openapi') return ['GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'];
+  if (kind === 'sign-in') {
+    const body = 'login=bench&password=one+that+is+wrong&code=123456';
+    const head = `POST /sign-in HTTP/1.1\r\nHost: ${new URL(url).host}\r\nOrigin: ${url}\r\nSec-Fetch-Site: same-origin\r\n`;
+    const type = 'Content-Type: application/x-www-form-urlencoded';
+    return [`${head}${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`];
+  }
   return Array.from({ length: KEYS }, () => {
     const key = formatApiKey('devnet', uuidV7(Date.now(), randomBytes(10)), randomBytes(32));
     return `GET /v1/invoices/none HTTP/1.1\r\nHost: x\r\nX-Api-Key: ${key}\r\n\r\n`;

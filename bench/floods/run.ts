@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
 import type { BenchContext, BenchResult } from '../bench-context.ts';
-import { ask, type Child, startScript, startService } from '../child.ts';
+import { ask, type Child, freePort, startScript, startService } from '../child.ts';
 import { onServer } from '../databases.ts';
 import { createShop } from '../ingest/shop.ts';
 import { cpuMs, residentBytes } from '../proc.ts';
@@ -12,12 +12,16 @@ import { judgeFloods, type Measured, showFloods } from './report.ts';
 
 type Flood = { name: string; attack: Omit<AttackJob, 'url' | 'from' | 'seconds'> | null };
 
-/** Each beside the same honest clients: nothing, 13,000 connections of one address, junk keys, and the largest free document. */
+/**
+ * Each beside the same honest clients: nothing, 13,000 connections of one address, junk keys, the largest free document, and wrong passwords
+ * from 1,000 networks.
+ */
 const FLOODS: Flood[] = [
   { name: 'quiet', attack: null },
   { name: '13,000 half-open sockets', attack: { kind: 'half-open', connections: 13_000, perSecond: 0 } },
   { name: '8,450 junk keys/s', attack: { kind: 'junk', connections: 1500, perSecond: 8450 } },
   { name: '/openapi.json', attack: { kind: 'openapi', connections: 100, perSecond: 100_000 } },
+  { name: 'sign-ins from 1,000 networks', attack: { kind: 'sign-in', connections: 1000, perSecond: 2000 } },
 ];
 const [ATTACKER, CLIENT] = ['127.0.0.9', '127.0.0.2'];
 const PER_SECOND = 30;
@@ -31,8 +35,10 @@ export async function runFloods(context: BenchContext): Promise<BenchResult> {
   const devnet = await startDevnet({ dataDir: null, blockMs: BLOCK_MS, producers: 5 });
   context.onStart(devnet);
   const shop = await createShop(context.postgres, 'floods', null);
+  const consolePort = await freePort();
   const env = {
-    QUITTANCE_ROLES: 'api,watcher,webhooks',
+    QUITTANCE_ROLES: 'api,watcher,webhooks,console',
+    QUITTANCE_CONSOLE_PORT: String(consolePort),
     QUITTANCE_DEVNET_NODES: devnet.url,
     QUITTANCE_DEVNET_USDT: devnet.usdtContract,
   };
@@ -52,7 +58,9 @@ export async function runFloods(context: BenchContext): Promise<BenchResult> {
       context.onProgress(`${name}, round ${round} of ${rounds}`);
       const before = await look(service.pid, shop.connection);
       const length = SETTLE_S + seconds + 2;
-      const flooding = attack && hear<AttackResult>(attacker, { ...attack, url, from: ATTACKER, seconds: length });
+      const target =
+        attack?.kind === 'sign-in' ? { url: `http://localhost:${consolePort}`, from: null } : { url, from: ATTACKER };
+      const flooding = attack && hear<AttackResult>(attacker, { ...attack, ...target, seconds: length });
       await delay(SETTLE_S * 1000);
       const reported = await hear<HonestResult>(client, honest);
       const { residentBytes: resident } = await look(service.pid, shop.connection);

@@ -55,6 +55,7 @@ test('an empty environment is the sandbox with every default', () => {
     requestLines: false,
     rowMacs: 'warn',
     trustProxy: [],
+    warnings: [],
     masterKeys: null,
     backupRecipients: [],
     backups: null,

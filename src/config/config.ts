@@ -72,6 +72,8 @@ export type Config = Readonly<{
   rateLimit: Readonly<{ perSecond: number; burst: number }>;
   /** Every variable, for people: it holds no secret. */
   settings: readonly SettingView[];
+  /** What is odd about them, though it starts. */
+  warnings: readonly string[];
 }>;
 
 export type ConfigResult =
@@ -87,10 +89,14 @@ export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
   const errors = [...read.errors, ...contradictions(read), ...certificateProblems(env, read)];
   const warnings = [...read.warnings, ...idleSettings(read)];
   if (errors.length > 0) return { kind: 'invalid', errors, warnings };
-  return { kind: 'ok', config: deepFreeze(compose(read)), warnings };
+  return {
+    kind: 'ok',
+    config: deepFreeze({ ...compose(read), warnings: warnings.map(({ message }) => message) }),
+    warnings,
+  };
 }
 
-function compose(read: ReadSettings): Config {
+function compose(read: ReadSettings): Omit<Config, 'warnings'> {
   const settings = read.settings as Settings;
   const networks = composeNetworks(settings);
   const sandbox = Object.keys(networks).length === 0;

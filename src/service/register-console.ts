@@ -4,6 +4,8 @@ import { renderExample } from '../checkout/page/example.ts';
 import { registerConsole } from '../console/register.ts';
 import { createSessions } from '../console/sign-in/sessions.ts';
 import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
+import type { Actor } from '../operator/actor.ts';
+import type { DoctorView } from '../operator/doctor/run-doctor.ts';
 import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
 import { createSignInLimits } from '../operator/people/sign-in-limits.ts';
 import type { RunningProcess } from '../operator/system/show-system.ts';
@@ -19,6 +21,7 @@ type Options = {
   consoleUrl(): string;
   process: RunningProcess;
   settings: readonly SettingView[];
+  examine(actor: Actor): Promise<DoctorView>;
   sandboxToken?: string;
 };
 
@@ -26,7 +29,7 @@ type Options = {
 export function registerOperatorPages(
   app: FastifyInstance,
   { keyRing, publicUrl, certainNow }: Context,
-  { operations, nodes, consoleUrl, process, settings, ...options }: Options,
+  { operations, nodes, consoleUrl, process, settings, examine, ...options }: Options,
 ): void {
   const { db, log, now, random, networks } = operations;
   if (keyRing === null) {
@@ -45,7 +48,7 @@ export function registerOperatorPages(
     onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
     renderExample,
-    ...{ findSession: sessions.find, people, process, settings },
+    ...{ findSession: sessions.find, people, process, settings, examine },
     ask: { ...nodes, networks, log },
     formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
   });

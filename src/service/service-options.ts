@@ -1,5 +1,6 @@
 import type { SandboxControls } from '../api/sandbox.ts';
 import type { Config } from '../config/config.ts';
+import type { ConfiguredProcess } from '../operator/doctor/doctor-settings.ts';
 import type { OperationDeps } from '../operator/operation.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
@@ -33,7 +34,7 @@ export type ServiceOptions = {
   console?:
     | (NonNullable<Config['console']> & {
         url: string | null;
-        config: OperationDeps['config'] & Pick<Config, 'settings'>;
+        config: OperationDeps['config'] & ConfiguredProcess & Pick<Config, 'settings'>;
         sandboxToken?: string;
       })
     | null;

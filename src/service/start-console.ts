@@ -6,11 +6,14 @@ import { renderGeneral } from '../checkout/lookup/answer.ts';
 import { wordsOf } from '../checkout/words/words.ts';
 import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
+import type { Actor } from '../operator/actor.ts';
+import { doctorSettings } from '../operator/doctor/doctor-settings.ts';
+import { type DoctorView, runDoctor } from '../operator/doctor/run-doctor.ts';
 import type { NodeAccess } from '../operator/operation.ts';
 import { guardAdditions } from '../payments/manifest/guard-adding.ts';
 import { logLostConnections } from '../runtime/log-lost-connections.ts';
 import { readVersion } from '../runtime/version.ts';
-import { openDatabase } from '../store/db/database.ts';
+import { type Database, openDatabase } from '../store/db/database.ts';
 import { html, plainText } from '../web/html.ts';
 import { createServer } from '../web/server.ts';
 import type { Context } from './context.ts';
@@ -62,6 +65,7 @@ export async function startConsole(
     registerAdmin(app, deps);
     registerOperatorPages(app, context, {
       ...{ operations: deps, nodes, consoleUrl, process: own, settings: settings.config.settings },
+      examine: doctorOf(context, db, settings.config),
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
     });
     const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
@@ -85,6 +89,21 @@ export async function startConsole(
 function hostNames({ host, url }: Console): ReadonlySet<string> {
   const own = isIP(host) === 6 ? `[${host}]` : host;
   return new Set(['localhost', '127.0.0.1', '[::1]', own, ...(url === null ? [] : [new URL(url).hostname])]);
+}
+
+/** Everything around this process, looked at once for all who ask meanwhile. */
+function doctorOf(context: Context, db: Database, config: Console['config']): (actor: Actor) => Promise<DoctorView> {
+  const { now, random, pools, publicUrl } = context;
+  const database = { kind: config.databaseUrl === null ? ('embedded' as const) : ('external' as const), db };
+  let underWay: Promise<DoctorView> | null = null;
+  return (actor) => {
+    const networks = { networks: pools, problem: null, sandboxUrl: config.sandbox ? publicUrl() : null };
+    const deps = { settings: doctorSettings(config, networks), database, now, random, describeError: String };
+    underWay ??= runDoctor({ ...deps, nodeVersion: process.versions.node }, actor).finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
 }
 
 function nodeAccess({ db, pools, metrics, now, random, publicUrl }: Context): NodeAccess {

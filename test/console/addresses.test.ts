@@ -108,7 +108,7 @@ test('another owner sees each address and confirms; the same person in another s
   expect([form.text.includes(address), form.text.includes('ana')]).toEqual([true, false]);
   expect((await console_.get(page, as('bob'))).text).toContain('192.0.2.7');
   const wrong = await submit(path, { ending: 'abcdef' }, 'bob');
-  expect([wrong.status, wrong.text.includes('nothing was added')]).toEqual([400, true]);
+  expect([wrong.status, wrong.text.includes('nothing was done')]).toEqual([400, true]);
   expect(await own()).not.toContain(address);
   const done = await submit(path, { ending: ending(address) }, 'bob');
   expect([done.status, done.headers.get('location')]).toEqual([303, `${page}?done=confirmed`]);

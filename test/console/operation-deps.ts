@@ -1,6 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { readConfig } from '../../src/config/config.ts';
 import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
 import type { UnixMs } from '../../src/domain/time.ts';
+import { doctorSettings } from '../../src/operator/doctor/doctor-settings.ts';
+import { runDoctor } from '../../src/operator/doctor/run-doctor.ts';
 import { NO_MANIFEST, type OperationDeps } from '../../src/operator/operation.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -26,8 +29,19 @@ export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>)
 }
 
 /** The process of a console of a test, with an environment. */
-export function ownProcess(startedAt: UnixMs): Pick<ConsoleDeps, 'process' | 'settings'> {
+export function ownProcess(startedAt: UnixMs): Pick<ConsoleDeps, 'process' | 'settings' | 'examine'> {
   const read = readConfig({ QUITTANCE_NILE_NODES: 'https://nile.trongrid.io,https://a-node.of-somebody-else.example' });
   if (read.kind === 'invalid') throw new Error(JSON.stringify(read.errors));
-  return { process: { release: '0.0.0-test', roles: ['api', 'console'], startedAt }, settings: read.config.settings };
+  const { config } = read;
+  const settings = doctorSettings(
+    { ...config, port: 0 },
+    { networks: [], problem: 'no network is looked at here', sandboxUrl: null },
+  );
+  const around = { settings, database: { problem: 'no database is looked at here' }, now: () => startedAt };
+  return {
+    process: { release: '0.0.0-test', roles: ['api', 'console'], startedAt },
+    settings: config.settings,
+    examine: (actor) =>
+      runDoctor({ ...around, random: randomBytes, nodeVersion: process.versions.node, describeError: String }, actor),
+  };
 }

@@ -137,6 +137,7 @@ const WHO: Record<string, string> = {
     GET /settings/audit.json
     GET /settings/audit/verification
     GET /settings/system
+    GET /settings/doctor
   `,
 };
 

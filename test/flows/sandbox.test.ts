@@ -111,6 +111,42 @@ test('the link that is printed at last signs in to the console', async () => {
   expect((await fetch(`${start}/`, { redirect: 'manual' })).status).toBe(303);
 });
 
+test('after one payment every screen of the console has something to show, and an empty one says how to fill it', async () => {
+  const start = /http:\/\/localhost:\d+(?=\/sandbox\/)/.exec(sandbox.output())?.[0] ?? '';
+  const token = /\/sandbox\/([\w-]{43})/.exec(sandbox.output())?.[1];
+  const { invoiceId } = await create('seen-in-the-console');
+  await quittance('sandbox', 'pay', invoiceId);
+  await untilPaid(invoiceId);
+  const show = async (path: string) => {
+    const answer = await fetch(start + path, { headers: { cookie: `quittance=${token}` }, redirect: 'manual' });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const screens: [path: string, shows: RegExp][] = [
+    ['/', /USDT paid today<\/dt><dd>.*?<dd class="hint">[1-9]\d* payment/],
+    ['/invoices', /seen-in-the-console/],
+    [`/invoices/${invoiceId}`, /data-state="PAID"/],
+    ['/unmatched', /sandbox pay INVOICE --scenario twice/],
+    ['/webhooks', /class="row" href="\/webhooks\/whe_/],
+    ['/addresses', /In use/],
+    ['/chain', /Up to date|Behind|Held up/],
+    ['/reports', /by \d+ paid invoices?/],
+    ['/requests', /POST[\s\S]*\/v1\/invoices/],
+    ['/settings', /API keys/],
+  ];
+  for (const [path, shows] of screens) {
+    const { status, text } = await eventually(
+      () => show(path),
+      ({ text }) => shows.test(text),
+    );
+    expect([path, status, path !== '/unmatched' && text.includes('card empty')]).toEqual([path, 200, false]);
+  }
+  await quittance('sandbox', 'pay', (await create('a-mistake')).invoiceId, '--scenario', 'twice');
+  await eventually(
+    () => show('/unmatched'),
+    ({ text }) => text.includes('class="row"'),
+  );
+});
+
 test('a project, key, address and webhook that are added while the sandbox runs work at once', async () => {
   const project = await quittance('project', 'create', '--name', 'Second shop', '--network', 'devnet');
   const { apiKey } = await quittance('key', 'create', '--project', project.projectId);

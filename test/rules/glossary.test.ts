@@ -11,7 +11,7 @@ const FOLDERS = ['domain', 'chain', 'payments', 'store', 'webhooks', 'operator']
 
 /** English and the field's own words, as every programmer knows them. A word of ours goes into the glossary instead. */
 const PLAIN = new Set(
-  `accept acknowledge action activate activity actor add address admin admit advise ahead amount answer any api apply ask assert authenticate authorize auto backup balance behind
+  `accept acknowledge action activate activity actor add address admin admit advise ahead amount answer any api apply ask assert at authenticate authorize auto backup balance behind
   binary block body buffer build by bytes caller canonical challenge change check choice cidr client clip close cluster code coin collect colour column command
   compare compose config confirm connect connection connector contact contract copy corpus count create creation csv damaged data database date db
   deadline delete describe difference digest directory disable document download draw duration edit embedded enable encode encryption entry error event expire

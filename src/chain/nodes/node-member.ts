@@ -78,6 +78,7 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
         requests,
         refusals,
         requestsToday: budget.requestsToday(),
+        requestsPerDay: spec.requestsPerDay,
         answerMs,
       };
     },

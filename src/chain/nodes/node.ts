@@ -52,6 +52,8 @@ export type NodeHealth = {
   requests: number;
   refusals: number;
   requestsToday: number;
+  /** Its limit; `null` without one. */
+  requestsPerDay: number | null;
   /** A moving average over answers; null before the first. */
   answerMs: number | null;
 };

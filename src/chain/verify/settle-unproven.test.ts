@@ -48,7 +48,7 @@ function nodeOf(origin: string, oddity: Oddity, { operator = origin, grpc, ...ma
 
 /** What becomes of a real block that the first of these nodes shows first. */
 async function settle(oddity: Oddity, nodes: readonly Node[], agreement = 2, passed: string | null = null) {
-  const row = { block_id: '', digest: passed, passed_at: 0, passed_by: 'anna', reason: 'seen' };
+  const row = { number: 0, blockId: '', digest: passed, passedAt: 0, passedBy: 'anna', reason: 'seen', isSound: true };
   const reports: [string, string][] = [];
   const deps: ReadDeps = {
     db: { run: async () => (passed === null ? [] : [row]) } as unknown as Sql,

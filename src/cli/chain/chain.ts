@@ -56,7 +56,11 @@ const NODES: readonly Column<NonNullable<ChainStatusView['watcher']>['nodes'][nu
   ['STATE', ({ state, pausedForMs }) => (pausedForMs > 0 ? `${state}, ${Math.ceil(pausedForMs / 1000)} s` : state)],
   ['REQUESTS', ({ requests }) => String(requests)],
   ['REFUSED', ({ refusals }) => String(refusals)],
-  ['TODAY', ({ requestsToday }) => String(requestsToday)],
+  [
+    'TODAY',
+    ({ requestsToday, requestsPerDay = null }) =>
+      `${requestsToday}${requestsPerDay === null ? '' : ` of ${requestsPerDay}`}`,
+  ],
   ['ANSWER', ({ answerMs }) => (answerMs === null ? '' : `${Math.round(answerMs)} ms`)],
   ['WHY', ({ reason }) => reason ?? ''],
 ];

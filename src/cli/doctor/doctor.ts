@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Config, readConfig } from '../../config/config.ts';
+import type { Config } from '../../config/config.ts';
 import { writeText } from '../../operator/command-words.ts';
 import type { DoctorDatabase, State } from '../../operator/doctor/check.ts';
-import type { DoctorNetwork, DoctorSettings } from '../../operator/doctor/doctor-settings.ts';
+import { doctorSettings } from '../../operator/doctor/doctor-settings.ts';
 import { type CheckView, type DoctorView, runDoctor } from '../../operator/doctor/run-doctor.ts';
 import { printable } from '../../operator/input/printable.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
@@ -22,7 +22,7 @@ const CLOSING_MS = 1000;
 /** Looks at everything around the service of this environment, with or without its database. */
 export async function printDoctor(terminal: Terminal): Promise<Result> {
   const config = loadConfig(terminal);
-  const settings = await settingsOf(terminal, config);
+  const settings = doctorSettings(config, await findNetworks(config));
   const actor = cliActor(terminal);
   const around = {
     ...{ settings, now, random: randomBytes, nodeVersion: process.versions.node },
@@ -52,23 +52,8 @@ export async function printDoctor(terminal: Terminal): Promise<Result> {
   };
 }
 
-async function settingsOf(terminal: Terminal, config: Config): Promise<DoctorSettings> {
-  const found = await findNetworks(config);
-  const { host, port, publicUrl, roles } = config;
-  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  const own = port === 0 || !roles.includes('api') ? null : `http://${name}:${port}`;
-  return {
-    ...config,
-    warnings: readConfig(terminal.env).warnings.map(({ message }) => message),
-    ...{ networks: found.networks, networkProblem: found.problem },
-    ...{ localUrl: found.sandboxUrl ?? own, publicUrl: publicUrl ?? found.sandboxUrl },
-  };
-}
-
-type Networks = { networks: DoctorNetwork[]; sandboxUrl: string | null; problem: string | null };
-
 /** Of a sandbox they are known while it runs. */
-async function findNetworks(config: Config): Promise<Networks> {
+async function findNetworks(config: Config) {
   try {
     const found = await Promise.all(
       configuredNetworks(config).map(async (network) => ({ network, ...(await findNetworkConfig(config, network)) })),

@@ -24,6 +24,6 @@ export function readEnding(field: string, typed: string | undefined, address: st
     field,
     text === undefined
       ? `takes the last ${ASKED_LENGTH} characters, as your wallet shows them`
-      : `is not the end of that address, so nothing was added: compare the addresses with your wallet, in which upper and lower case differ`,
+      : `is not the end of that address, so nothing was done: compare the addresses with your wallet, in which upper and lower case differ`,
   );
 }

@@ -12,6 +12,7 @@ import { number } from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { endingField, readEnding } from './endings.ts';
 
 type Subject = { project: ListedProjectView; address: AddressView };
 type Switched = { view: SwitchedAddressesView };
@@ -20,6 +21,8 @@ const NOTE: FormField = {
   ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
   hint: 'Kept with your name in the audit log.',
 };
+
+const ENDING = endingField('ending', 'Its last six characters', 'Type them from your wallet, not from this page.');
 
 /** Taking an address out of use, and into use again. */
 export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
@@ -42,9 +45,14 @@ export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
     }),
   });
   addForm(routes, deps, {
-    ...{ ...common, ...byOperation(deps, activateAddressesOperation, given), path: '/addresses/:address/activate' },
+    ...common,
+    ...byOperation(deps, activateAddressesOperation, (filled: Fields, subject: Subject) => {
+      readEnding('ending', filled['ending'], subject.address.address);
+      return given(filled, subject);
+    }),
+    ...{ path: '/addresses/:address/activate' },
     show: (visit, { project, address }) => ({
-      ...{ title: 'Use an address again', about: project, button: 'Use it again', fields: [NOTE] },
+      ...{ title: 'Use an address again', about: project, button: 'Use it again', fields: [ENDING, NOTE] },
       consequence: html`${renderAddress(address)}<p>It takes new invoices of the policy ${address.policy} again. Is it still in your wallet? Money that goes to an address you lost is lost.</p>`,
       back: urlTo(visit, '/addresses', project),
     }),

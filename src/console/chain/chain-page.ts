@@ -109,7 +109,12 @@ const NODES = [
   ],
   ['State', renderState],
   ['Answers in', ({ answerMs }: NodeView) => (answerMs === null ? '–' : `${Math.round(answerMs)} ms`), 'number'],
-  ['Requests today', ({ requestsToday }: NodeView) => number(requestsToday), 'number'],
+  [
+    'Requests today',
+    ({ requestsToday, requestsPerDay = null }: NodeView) =>
+      `${number(requestsToday)}${requestsPerDay === null ? '' : ` of ${number(requestsPerDay)}`}`,
+    'number',
+  ],
   ['Refused', ({ refusals, requests }: NodeView) => `${number(refusals)} of ${number(requests)}`, 'number'],
 ] as const;
 

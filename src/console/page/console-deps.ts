@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Actor } from '../../operator/actor.ts';
+import type { DoctorView } from '../../operator/doctor/run-doctor.ts';
 import type { AskDeps } from '../../operator/explain/ask-chain.ts';
 import type { InvoiceDeps } from '../../operator/invoices/list-invoices.ts';
 import type { OperationDeps } from '../../operator/operation.ts';
@@ -52,6 +53,8 @@ export type ConsoleDeps = OperationDeps &
     process: RunningProcess;
     /** The variables of the environment of this process. */
     settings: readonly SettingView[];
+    /** Looks at everything around this process. */
+    examine(actor: Actor): Promise<DoctorView>;
     /** How the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
     ask?: AskDeps;
   };

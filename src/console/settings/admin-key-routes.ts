@@ -7,12 +7,13 @@ import { clip } from '../../operator/input/clip.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
-import type { Form, FormField } from '../forms/form.ts';
+import type { Form } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { readQuery } from '../page/read-fields.ts';
 import type { Routes } from '../page/routes.ts';
 import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
+import { readRightsFields, rightsFields } from './rights-fields.ts';
 
 const PAGE = '/settings/admin-keys';
 
@@ -42,26 +43,26 @@ function listPage(keys: readonly AdminKeyView[], isRevoked: boolean): Page {
   };
 }
 
-/** More would not be found in a form. */
-const MAX_CHOSEN = 30;
-
 type Creation = ReturnType<typeof createAdminKeyOperation.read>;
 type Projects = readonly ListedProjectView[];
 
 function creation(deps: ConsoleDeps): Form<Projects, Creation, CreatedAdminKeyView> {
   return {
     ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
-      const chosen = projects.map(({ projectId }) => projectId).filter((id) => filled[id] === 'yes');
+      const { role, projectIds } = readRightsFields(filled, projects);
       // What is no role is refused where it is read.
-      const role = (filled['role'] ?? '') as Role;
-      return { ...readKeyFields(filled), role, projects: chosen.length === 0 ? undefined : chosen };
+      return {
+        ...readKeyFields(filled),
+        role: role as Role,
+        projects: projectIds.length === 0 ? undefined : projectIds,
+      };
     }),
     path: `${PAGE}/new`,
-    find: async ({ visit }) => visit.projects.slice(0, MAX_CHOSEN),
-    show: (visit, projects) => ({
+    find: async ({ visit }) => visit.projects,
+    show: (_visit, projects) => ({
       ...{ title: 'New admin key', about: null, button: 'Make the key', back: PAGE },
-      fields: fieldsOf(projects),
-      consequence: html`<p>Whoever has it does what its role may, without a second factor: bound it by role, addresses and time, and check the projects that it may see. With none checked it sees all, also those to come. It is shown once.</p>${visit.projects.length > MAX_CHOSEN ? html`<p>Here are the oldest ${MAX_CHOSEN} projects: <code>quittance admin-key create --project</code> takes any.</p>` : null}`,
+      fields: [...KEY_FIELDS, ...rightsFields(projects, { role: 'viewer', projects: null })],
+      consequence: html`<p>Whoever has it does what its role may, without a second factor: bound it by role, projects, addresses and time. It is shown once.</p>`,
     }),
     done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
       madeKeyPage({
@@ -74,22 +75,6 @@ function creation(deps: ConsoleDeps): Form<Projects, Creation, CreatedAdminKeyVi
         back: PAGE,
       }),
   };
-}
-
-function fieldsOf(projects: Projects): FormField[] {
-  const roles = [
-    ['viewer', 'viewer: reads and exports'],
-    ['operator', 'operator: also decides about money that came'],
-    ['owner', 'owner: everything'],
-  ] as const;
-  return [
-    ...KEY_FIELDS,
-    { kind: 'select', name: 'role', label: 'Role', options: roles, value: 'viewer' },
-    // The name may run the other way.
-    ...projects.map(({ projectId, name, network }): FormField => {
-      return { kind: 'check', name: projectId, label: `Only \u2068${name}\u2069 (${network})` };
-    }),
-  ];
 }
 
 function revocation(deps: ConsoleDeps): Form<AdminKeyView, { uuid: string }, unknown> {

@@ -8,6 +8,7 @@ export function systemPage(system: SystemView, settings: readonly SettingView[])
   const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
   return {
     title: 'System',
+    beside: html`<a class="button quiet" href="/settings/doctor">Look for what is wrong</a>`,
     main: html`<section class="card" aria-labelledby="runs"><h2 id="runs">What runs here</h2>${facts([
       ['Quittance', ltr(release)],
       ['Node.js', ltr(node)],

@@ -1,3 +1,5 @@
+import { say } from '../../domain/message.ts';
+import { isLocalNetwork } from '../../domain/network.ts';
 import { RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
@@ -32,6 +34,7 @@ import {
 } from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
+import { renderText } from '../page/words.ts';
 
 export const STATES = ['open', 'resolved', 'all'] as const;
 type State = (typeof STATES)[number];
@@ -114,10 +117,13 @@ const COLUMNS = [
   ],
 ] as const;
 
+/** On the network of a sandbox anybody can make a mistake. */
+const TRY_ONE = say`To see one, pay an invoice of this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
+
 function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {
   if (state !== 'open')
     return html`<section class="card empty"><h2>No such transfers</h2><p><a href="${urlTo(visit, '/unmatched', project)}">What waits for a decision</a></p></section>`;
-  return html`<section class="card empty well"><h2>Nothing waits</h2><p>All money that came to your addresses belongs to an invoice, or was decided on. What fits none shows here a minute after it was sent, with its likely cause.</p></section>`;
+  return html`<section class="card empty well"><h2>Nothing waits</h2><p>All money that came to your addresses belongs to an invoice, or was decided on. What fits none shows here a minute after it was sent, with its likely cause.</p>${isLocalNetwork(project.network) ? html`<p>${renderText(TRY_ONE)}</p>` : null}</section>`;
 }
 
 const RESOLVED: Record<ResolutionKind, string> = {

@@ -7,6 +7,7 @@ import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { selectProject } from '../projects/select-project.ts';
+import { countActive } from '../projects/views.ts';
 import type { AddressListView } from './views.ts';
 
 /** The position behind which a list begins. Errors: `INVALID_ARGUMENT`. */
@@ -34,7 +35,7 @@ export async function listAddresses(
     retiredAt: row.retiredAt && toIso(row.retiredAt),
   }));
   const view = { projectId, policy, activeAddresses: active, data };
-  if (active.tail + active.exact + retired === 0) return { view, next: { command: 'address add', args: ['T…'] } };
+  if (countActive(active) + retired === 0) return { view, next: { command: 'address add', args: ['T…'] } };
   if (rows.length < MAX_LISTED) return { view, next: null };
   const after = String(rows.at(-1)?.position);
   return { view, next: { command: 'address list', input: { projectId, after } } };

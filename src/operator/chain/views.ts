@@ -17,10 +17,14 @@ export const Cause = Type.Object({
 });
 export type Cause = Static<typeof Cause>;
 
-/** A node as the watcher sees it; `failures` and the watcher's `openBlock` are absent in what older releases wrote. */
+/**
+ * A node as the watcher sees it. `requestsPerDay`: its limit, `null` without one. It, `failures` and the watcher's `openBlock` are absent in
+ * what older releases wrote.
+ */
 const NodeStatus = Type.Object({
   ...{ url: Text, operator: Text, state: Text, reason: nullable(Text), pausedForMs: Type.Number() },
   ...{ failures: Type.Optional(Count), requests: Count, refusals: Count, requestsToday: Count },
+  requestsPerDay: Type.Optional(nullable(Count)),
   answerMs: nullable(Type.Number()),
 });
 

@@ -23,3 +23,26 @@ export type DoctorSettings = KeySettings & {
   backups: Readonly<{ directory: string; intervalMs: number }> | null;
   addressManifest: ManifestSettings | null;
 };
+
+/** What the environment of a process says, but for its networks. `host` and `port`: where its API is to listen. */
+export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProblem' | 'localUrl'> & {
+  host: string;
+  port: number;
+  roles: readonly string[];
+};
+
+/** `sandboxUrl`: where the API of a sandbox is, which nobody configured. */
+type FoundNetworks = { networks: readonly DoctorNetwork[]; problem: string | null; sandboxUrl: string | null };
+
+export function doctorSettings(
+  config: ConfiguredProcess,
+  { networks, problem, sandboxUrl }: FoundNetworks,
+): DoctorSettings {
+  const { host, port, publicUrl, roles } = config;
+  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const own = port === 0 || !roles.includes('api') ? null : `http://${name}:${port}`;
+  return {
+    ...{ ...config, networks, networkProblem: problem },
+    ...{ localUrl: sandboxUrl ?? own, publicUrl: publicUrl ?? sandboxUrl },
+  };
+}

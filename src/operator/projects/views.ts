@@ -43,6 +43,11 @@ export const ActiveAddresses = Type.Object({
   exact: Type.Integer(),
 });
 
+/** Of whatever policy. */
+export function countActive(active: Static<typeof ActiveAddresses>): number {
+  return Object.values(active).reduce((sum, count) => sum + count, 0);
+}
+
 export const ListedProjectView = Type.Interface([ProjectView], { activeAddresses: ActiveAddresses });
 export type ListedProjectView = Static<typeof ListedProjectView>;
 

@@ -14,6 +14,7 @@ import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { showProject } from '../projects/show-project.ts';
+import { countActive } from '../projects/views.ts';
 import { listEndpoints } from '../webhooks/list-endpoints.ts';
 import { listConcerns } from './list-concerns.ts';
 import { countPaidShare, findMedianPaid, hasPayment, sumOpenTransfers, sumPaidByDay } from './today-queries.ts';
@@ -40,7 +41,7 @@ export async function showToday(
   const open = await sumOpenTransfers(db, project.id);
   const backup = await findNewestBackup(db);
   const wasPaid = await hasPayment(db, project.id);
-  const addressCount = view.activeAddresses.tail + view.activeAddresses.exact;
+  const addressCount = countActive(view.activeAddresses);
   const unsigned = await countUnsigned(deps, project, addressCount);
   return {
     projectId: view.projectId,

@@ -9,7 +9,7 @@ const DECIDES =
 const STREAM = 'its answer has no end, or any size: the pages show the same by pieces, and their exports are bounded';
 
 export const NOT_IN_CONSOLE: Told = {
-  ...{ runDoctor: FILES, checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
+  ...{ checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
   ...{ restoreBackup: FILES, acceptRestore: FILES, sealLedger: FILES, checkSeals: FILES, acceptRow: FILES },
   rotateMasterKey: 'the new key comes from a variable or a file of every process of the service',
   ...{ passBlock: DECIDES, acceptProducers: DECIDES, repairRange: DECIDES },

@@ -40,6 +40,8 @@ type NodeStatus = {
   requests: number;
   refusals: number;
   requestsToday: number;
+  /** The limit; `null` without one, absent in a status that an older release wrote. */
+  requestsPerDay?: number | null;
   answerMs: number | null;
 };
 

@@ -4,7 +4,13 @@ import { joinByPasskey } from '../../people/desk.ts';
 import { openConsole } from '../open-console.ts';
 import { cookieOf, formOf } from './ask-again.ts';
 
-const OWNERS = ['/settings/people', '/settings/people/new', '/settings/sessions', '/settings/system'];
+const OWNERS = [
+  '/settings/people',
+  '/settings/people/new',
+  '/settings/sessions',
+  '/settings/system',
+  '/settings/doctor',
+];
 const AUDIT = ['/settings/audit', '/settings/audit.csv', '/settings/audit.json', '/settings/audit/verification'];
 const EVERYBODY = ['/settings/me', '/settings/me/passkeys/new'];
 
