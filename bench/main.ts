@@ -19,6 +19,7 @@ import { runMisattribution } from './misattribution/run.ts';
 import { runOverload } from './overload/run.ts';
 import { runPaint } from './paint.ts';
 import { runRequests } from './requests/run.ts';
+import { runSealing } from './sealing/run.ts';
 import { runSeals } from './seals/run.ts';
 import { runSizes } from './sizes/run.ts';
 import { runSoak } from './soak/run.ts';
@@ -27,7 +28,7 @@ import { runWebhooks } from './webhooks/run.ts';
 
 /**
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
- * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods`, `requests`, `seals`, `manifest` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
+ * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods`, `requests`, `seals`, `sealing`, `manifest` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * `--compare OLD.json` shows beside the targets what an earlier result had.
  * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; with `--partitions`, a table that is partitioned by hash.
  * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day in every row, `--day` only
@@ -54,6 +55,7 @@ const BENCHES = {
   floods: async () => runFloods(await prepare()),
   requests: async () => runRequests(await prepare()),
   seals: async () => runSeals(await prepare()),
+  sealing: async () => runSealing(await prepare()),
   manifest: async () => runManifest(await startPostgres()),
   soak: async () => runSoak({ ...(await prepare()), minutes: Number(flags.minutes) }),
 };

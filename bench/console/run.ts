@@ -1,9 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { formatApiKey } from '../../src/domain/api-key.ts';
+import { randomBytes } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { openSession } from '../../src/operator/people/session.ts';
-import { insertApiKey } from '../../src/store/access/api-keys.ts';
 import { insertPerson } from '../../src/store/access/people.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
@@ -13,6 +11,7 @@ import { onServer } from '../databases.ts';
 import { createDatabase, createGrowthShop, type GrowthShop } from '../growth/shop.ts';
 import type { LoadJob, LoadResult } from '../load.ts';
 import { ADDRESS_COUNT, fillLedger } from '../sizes/fill.ts';
+import { newKey } from './new-key.ts';
 import { type Pages, timePages } from './pages.ts';
 import { judgeConsole, PHASES, type Phase, showConsole } from './report.ts';
 
@@ -71,14 +70,6 @@ export async function runConsole(context: BenchContext): Promise<BenchResult> {
     targets: judgeConsole(looked, phases),
     record: { plan, looked, phases },
   };
-}
-
-async function newKey(db: Database, { projectId }: GrowthShop): Promise<string> {
-  const id = uuidV7(Date.now(), randomBytes(10));
-  const key = formatApiKey('devnet', id, randomBytes(32));
-  const secretSha256 = createHash('sha256').update(key).digest();
-  await insertApiKey(db, { id, projectId, name: 'load', secretSha256, allowedCidrs: null, expiresAt: null });
-  return key;
 }
 
 /** A session of an owner, as a sign-in begins it. */
@@ -157,7 +148,7 @@ async function click(pages: Pages, samples: Record<string, string>, until: numbe
 
 /** One person downloads every invoice. Returns how many bytes came until then. */
 async function download(pages: Pages, until: number): Promise<number> {
-  const ended = AbortSignal.timeout(until - performance.now());
+  const ended = AbortSignal.timeout(Math.max(0, Math.round(until - performance.now())));
   let bytes = 0;
   try {
     const { body } = await fetch(`${pages.url}/invoices.csv`, { headers: { cookie: pages.cookie }, signal: ended });

@@ -1,3 +1,4 @@
+import { quantile } from '../quantile.ts';
 import { type Target, table } from '../targets.ts';
 import type { AttackResult } from './attack.ts';
 import type { HonestResult } from './honest.ts';
@@ -85,10 +86,4 @@ function showStatuses(statuses: Record<string, number>): string {
   return Object.entries(statuses)
     .map(([status, count]) => `${status}: ${count}`)
     .join(', ');
-}
-
-/** The smallest value that is not exceeded by this share of them. */
-function quantile(values: number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

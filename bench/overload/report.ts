@@ -1,3 +1,4 @@
+import { quantile } from '../quantile.ts';
 import { type Target, table } from '../targets.ts';
 import type { FloodResult } from './flood.ts';
 
@@ -75,10 +76,4 @@ function showFlood({ statuses, errors, seconds }: FloodResult): string {
 
 function pick(phases: Phase[], kind: Kind, load: Load): number[] {
   return phases.filter((phase) => phase.load === load).flatMap((phase) => phase[kind]);
-}
-
-/** The smallest value that is not exceeded by this share of them. */
-function quantile(values: number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN;
 }

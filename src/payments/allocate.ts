@@ -6,12 +6,13 @@ import {
   advanceHint,
   countReservedByPart,
   findFreeExact,
+  findPlaces,
   findReservedInPart,
   hasExactBehindHint,
   type Place,
 } from '../store/ledger/allocation.ts';
 import { insertInvoices, type NewInvoice, type Rule } from '../store/ledger/invoice-creation.ts';
-import type { Offer, Places } from './places.ts';
+import { firstSound, type Offer, type Places } from './places.ts';
 import { offer, type SharedInserts, WORDS_EACH } from './share-inserts.ts';
 
 type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
@@ -68,20 +69,28 @@ async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<F
   const { db, randomBelow } = deps;
   const range = payableRange(rule, invoice.requestedMicro);
   const { projectId, policy } = rule;
-  const reserved = await countReservedByPart(db, projectId, policy, range, PART_UNITS * range.unitMicro);
-  if (reserved === null) return { kind: 'exhausted' };
-  const part = drawPart(range, reserved.reserved, randomBelow);
-  if (part === null) {
+  for (let full = 0; ; ) {
+    const [place] = await firstSound(
+      ({ after, limit }) => findPlaces(db, projectId, policy, range, { after: Math.max(after, full), limit }),
+      1,
+    );
+    if (place === undefined) return { kind: 'exhausted' };
+    const reserved = await countReservedByPart(db, place.id, range, PART_UNITS * range.unitMicro);
+    const part = drawPart(range, reserved, randomBelow);
+    if (part !== null) return { kind: 'free', offers: await offersOf(deps, place, part) };
+    // What is remembered ends before an address that somebody put there, which is never full.
     await advanceHint(db, projectId, policy, range, countCodeWords(range));
-    return { kind: 'lost' };
+    full = place.position;
   }
-  const { place } = reserved;
+}
+
+async function offersOf({ db, randomBelow }: Deps, place: Place, part: WordRange): Promise<Offer[]> {
   const taken = new Set(await findReservedInPart(db, place.id, part));
   const free = codeWords(part).filter((word) => !taken.has(word));
   const words = shuffle(free, randomBelow);
   const offers: Offer[] = [];
   while (words.length > 0) offers.push({ place, words: words.splice(0, WORDS_EACH) });
-  return { kind: 'free', offers };
+  return offers;
 }
 
 /** A part of the range in which a word is free, drawn by how many are; `null` if there is none. */
@@ -106,7 +115,7 @@ async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round:
   const { db, randomBelow } = deps;
   const amount = amountAlone(invoice.requestedMicro);
   const limit = Math.min(LEAST_SPREAD * 4 ** (round - 1), MAX_SPREAD);
-  const found = await findFreeExact(db, rule.projectId, amount, limit);
+  const found = await firstSound((page) => findFreeExact(db, rule.projectId, amount, page), limit);
   if (found.length === 0) {
     // The next refusal looks at none.
     if (await hasExactBehindHint(db, rule.projectId, amount))

@@ -1,6 +1,6 @@
 import type { Network } from '../domain/network.ts';
 import { type CreateDeps, type Created, type CreateInput, createInvoice, findEarlier } from './create-invoice.ts';
-import type { Relief } from './relief.ts';
+import type { Pool, Relief } from './relief.ts';
 import type { LimitReached, UnpaidGate } from './unpaid-gate.ts';
 import type { WatchedNetworks } from './watched-networks.ts';
 
@@ -10,6 +10,8 @@ export type Ordered = Created | ({ kind: 'limited' } & LimitReached) | { kind: '
 
 /** Each round but the last found room that others then took, each for an invoice of theirs. */
 const MAX_ROUNDS = 50;
+/** Room that nobody takes, and that we do not get either, is on addresses that somebody put there or changed. */
+const MAX_UNCHANGED = 2;
 
 /**
  * Creates an invoice within the project's limits of unpaid ones; where no payable amount is free, after addresses were derived, if they
@@ -21,11 +23,15 @@ export async function createOrder(deps: OrderDeps, input: CreateInput): Promise<
   const entered = await deps.gate.enter(input.projectId);
   if (entered.kind === 'limited') return (await findEarlier(deps, input)) ?? entered;
   try {
-    for (let round = 1; ; round += 1) {
+    let room: Pool | null = null;
+    for (let round = 1, unchanged = 0; ; round += 1) {
       const created = await createInvoice(deps, input);
       if (created.kind === 'created') deps.relief.noteCreated(input);
       if (created.kind !== 'amount-unavailable' || round === MAX_ROUNDS) return created;
-      if (!(await deps.relief.relieve(input))) return created;
+      const before: Pool | null = room;
+      room = await deps.relief.relieve(input);
+      unchanged = before !== null && room?.total === before.total && room.free === before.free ? unchanged + 1 : 0;
+      if (room === null || unchanged === MAX_UNCHANGED) return created;
     }
   } finally {
     entered.leave();

@@ -3,7 +3,7 @@ import { payableRange } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import type { Sql } from '../store/db/database.ts';
-import { findFirstPlace, type Place } from '../store/ledger/allocation.ts';
+import { type Candidate, findFirstPlaces, type Page, type Place } from '../store/ledger/allocation.ts';
 import type { Rule } from '../store/ledger/invoice-creation.ts';
 
 /** An address and amounts on it that can be offered to one invoice. */
@@ -43,7 +43,7 @@ export function createPlaces({ db, now }: { db: Sql; now(): UnixMs }): Places {
       const name = projectOf(rule);
       const before = first.get(name);
       if (before !== undefined && isFresh(before.at)) return before.place;
-      const place = await findFirstPlace(db, rule.projectId, rule.policy);
+      const [place = null] = await firstSound((page) => findFirstPlaces(db, rule.projectId, rule.policy, page), 16);
       if (place !== null) keepNewest(first, name, { at: now(), place }, MAX_PROJECTS);
       return place;
     },
@@ -57,4 +57,19 @@ export function createPlaces({ db, now }: { db: Sql; now(): UnixMs }): Places {
 function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
   const { fromMicro, belowMicro } = payableRange(rule, requestedMicro);
   return `${rule.projectId} ${rule.policy} ${fromMicro} ${belowMicro}`;
+}
+
+/** Behind a page on which nothing can be offered. */
+const NEXT_PAGE = 1000;
+
+/** The places of the first page that has any. How many addresses somebody put before the honest ones does not matter. */
+export async function firstSound(read: (page: Page) => Promise<Candidate[]>, limit: number): Promise<Candidate[]> {
+  let page = { after: 0, limit };
+  for (;;) {
+    const rows = await read(page);
+    const sound = rows.filter(({ isSound }) => isSound);
+    const last = rows.at(-1);
+    if (sound.length > 0 || last === undefined || rows.length < page.limit) return sound;
+    page = { after: last.position, limit: NEXT_PAGE };
+  }
 }

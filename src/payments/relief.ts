@@ -17,8 +17,8 @@ type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint
 export type Relief = {
   /** Says that an invoice was created. Looks at its pool now and then, beside the answer. */
   noteCreated(pool: AmountPool): void;
-  /** Derives addresses if 80 % of a pool are taken. `false`: no key of the project may yield any. */
-  relieve(pool: AmountPool): Promise<boolean>;
+  /** Derives addresses if 80 % of a pool are taken. The pool as it is then; `null`: no key of the project may yield any. */
+  relieve(pool: AmountPool): Promise<Pool | null>;
 };
 
 export type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
@@ -56,7 +56,7 @@ export function createRelief(deps: ReliefDeps): Relief {
     return running;
   };
   return {
-    relieve: async (pool) => (await join(pool)) !== null,
+    relieve: join,
     noteCreated: (pool) => {
       const name = nameOf(pool);
       const left = (untilLook.get(name) ?? firstLook(pool)) - 1;
@@ -85,7 +85,8 @@ function firstLook(pool: AmountPool): number {
   return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
 }
 
-type Pool = { addresses: bigint; total: bigint; free: bigint };
+/** `total` payable amounts, of which `free` are reserved for nobody. */
+export type Pool = { addresses: bigint; total: bigint; free: bigint };
 
 async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
   const { projectId, policy, requestedMicro } = pool;

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { eventually } from '../../test/support/service.ts';
 import { unixMs } from '../domain/time.ts';
@@ -173,4 +176,11 @@ test('streams take no places, open or ended', async () => {
   expect((await app.inject('/slow')).statusCode).toBe(200);
   await Promise.all(streams.map(({ body }) => body?.cancel()));
   expect((await app.inject('/slow')).statusCode).toBe(200);
+});
+
+test('each stream that takes an answer over gives its place back: no other file hijacks one', () => {
+  const root = fileURLToPath(new URL('../', import.meta.url));
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  const hijacking = files.filter((name) => readFileSync(join(root, name), 'utf8').includes('.hijack('));
+  expect(hijacking.filter((name) => !name.endsWith('.test.ts'))).toEqual([join('web', 'shed-load.ts')]);
 });

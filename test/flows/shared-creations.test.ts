@@ -83,7 +83,7 @@ test('up to two creations have statements of their own, and of 200 at once no mo
   const few = process();
   expect(await kindsOf(times(2, () => few.create()))).toEqual({ created: 2 });
   // The first ones of a process look for the project's first address.
-  expect(few.names.toSorted()).toEqual(['allocation-first-place', 'invoice-insert'].flatMap((name) => [name, name]));
+  expect(few.names.toSorted()).toEqual(['allocation-first-places', 'invoice-insert'].flatMap((name) => [name, name]));
   const many = process();
   const answers = times(200, (i) => many.create({ requestedMicro: microUsdt(BigInt(i + 1) * 1_000_000n) }));
   expect(await kindsOf(answers)).toEqual({ created: 200 });

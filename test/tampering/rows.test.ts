@@ -87,6 +87,38 @@ test('a project whose address was changed fails alone: others that create at the
   expect(answers.filter((_, n) => n % 2 === 1).some(({ status }) => status === 201)).toBe(false);
 });
 
+test.each(['tail', 'exact'] as const)(
+  'however many addresses somebody puts before the honest ones, orders get those (%s)',
+  async (policy) => {
+    // With a tail an address takes ten of these orders at most, and else one.
+    const least = policy === 'exact' ? {} : { maxSurchargeMicro: 100n };
+    const shop = await createTestProject(service.db, { addressCount: 2, policy, ...least });
+    const move = 'update addresses set position = position * 500 where project_id = $1';
+    await pastGuards('addresses', move, [shop.id]);
+    await runSql(
+      service,
+      `insert into addresses (id, project_id, network, account, address, policy, position)
+       select gen_random_uuid(), $1, 'devnet', account, tron_address(account), $2, n
+       from generate_series(1, 999) n, lateral (select substr(sha256((n || $2)::bytea), 1, 20) as account) a where n <> 500`,
+      [shop.id, policy],
+    );
+    const orders = policy === 'exact' ? 2 : 12;
+    const shown: string[] = [];
+    for (let n = 0; n < orders; n += 1) {
+      const { status, body } = await createInvoice(service, { apiKey: shop.apiKey, body: { amount: '25.00' } });
+      expect([status, body]).toMatchObject([201, {}]);
+      shown.push((await payableOf({ ...service, project: shop }, body.invoiceId)).address);
+    }
+    expect(new Set(shown)).toEqual(new Set(shop.addresses));
+    const amounts = policy === 'exact' ? 1 : 10;
+    const answers = [];
+    for (let n = 0; n < amounts; n += 1) {
+      answers.push((await createInvoice(service, { apiKey: shop.apiKey, body: { amount: '25.00' } })).status);
+    }
+    expect(answers.at(-1)).toBe(409);
+  },
+);
+
 test('in warn the same is an alarm, and everything goes on', async () => {
   await service.stop();
   service = await startTestService({ config: { rowMacs: 'warn' } });

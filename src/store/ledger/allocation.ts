@@ -1,10 +1,10 @@
 import type { WordRange } from '../../domain/code-word.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf, commandOf } from '../db/rows-of.ts';
+import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
-import { count, group, isAsSealed, listColumns, type Row } from '../db/statement.ts';
+import { count, isAsSealed, listColumns, type Row } from '../db/statement.ts';
 
 /**
  * These statements ask what is free for an amount. Addresses in use are those that are not retired and have the policy of their project; the first one
@@ -12,12 +12,11 @@ import { count, group, isAsSealed, listColumns, type Row } from '../db/statement
  */
 
 // A scalar subquery is asked once, and the index on positions is entered behind it; a join would walk all addresses before it.
-const afterHint = (policy: "'exact'" | '$5') => `a.project_id = $1 and a.policy = ${policy} and a.retired_at is null
+const afterHint = (policy: "'exact'" | '$4') => `a.project_id = $1 and a.policy = ${policy} and a.retired_at is null
      and a.position > coalesce(
        (select h.position from allocation_hints h
         where h.project_id = $1 and h.policy = ${policy} and h.from_micro = $2 and h.below_micro = $3
           and h.epoch = (select p.allocation_epoch from projects p where p.id = $1)), 0)`;
-const FIRST_TAIL = `select a.* from addresses a where ${afterHint('$5')} order by a.position limit 1`;
 
 /** An address that can be offered (`id`: UUID): it is ours by its seal and its text. */
 const place = { id: 'uuid', position: 'int4', address: 'address', isSound: isAsSealed(SEALED_ADDRESS) } as const;
@@ -25,39 +24,47 @@ export type Place = Pick<Row<typeof place>, 'id' | 'position'>;
 const SOURCES = { address: addressColumn('a'), isSound: sealColumn(SEALED_ADDRESS, 'a.') };
 const PLACE = listColumns(place, 'a.', SOURCES);
 
-/** Addresses that somebody put there are passed over, so many at most. */
-const MAX_PASSED_OVER = 16;
-
 /** The statements whose addresses are offered to invoices, of which others may be taken instead. */
-export const OFFERED_ADDRESSES = ['allocation-first-place', 'allocation-free-exact'] as const;
+export const OFFERED_ADDRESSES = ['allocation-first-places', 'allocation-places', 'allocation-free-exact'] as const;
 
-/** The first address in use of a policy. */
-export const findFirstPlace = answerOf(
+/** An address that may be offered, or that somebody put there. */
+export type Candidate = Place & { isSound: boolean };
+/** Addresses behind a position, in their order: so many at most. */
+export type Page = { after: number; limit: number };
+
+/** The addresses in use of a policy. */
+export const findFirstPlaces = rowsOf(
   OFFERED_ADDRESSES[0],
   place,
   `select ${PLACE} from addresses a
-   where a.project_id = $1 and a.policy = $2 and a.retired_at is null order by a.position limit ${MAX_PASSED_OVER}`,
-  (projectId: string, policy: Policy) => [projectId, policy],
-  (rows): Place | null => rows.find(({ isSound }) => isSound) ?? null,
+   where a.project_id = $1 and a.policy = $2 and a.retired_at is null and a.position > $3::int4 order by a.position limit $4::int8`,
+  (projectId: string, policy: Policy, { after, limit }: Page) => [projectId, policy, after, limit],
 );
 
-/**
- * How many amounts of each part of a range are reserved on the first address in use of a policy with a tail; the last part may be shorter. `null`
- * if no address has anything free.
- */
+/** Those on which something may be free, of a policy with a tail. */
+export const findPlaces = rowsOf(
+  OFFERED_ADDRESSES[1],
+  place,
+  `select ${PLACE} from addresses a where ${afterHint('$4')} and a.position > $5::int4 order by a.position limit $6::int8`,
+  (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange, { after, limit }: Page) => [
+    ...[projectId, fromMicro, belowMicro],
+    ...[policy, after, limit],
+  ],
+);
+
+/** How many amounts of each part of a range are reserved on an address; the last part may be shorter. */
 export const countReservedByPart = answerOf(
   'allocation-count-reserved',
-  { place: group(place), reserved: 'int8[]' },
-  `select ${listColumns({ place: group(place) }, 'a.', { place: SOURCES })}, array(
+  { reserved: 'int8[]' },
+  `select array(
      select (select count(*) from invoices i
-       where i.address_id = a.id and i.payable_micro >= part and i.payable_micro < least(part + $4::int8, $3))
-     from generate_series($2::int8, $3::int8 - 1, $4::int8) part order by part) as reserved
-   from (${FIRST_TAIL}) a`,
-  (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange, partMicro: bigint) => [
-    ...[projectId, fromMicro, belowMicro],
-    ...[partMicro, policy],
+       where i.address_id = $1 and i.payable_micro >= part and i.payable_micro < least(part + $4::int8, $3))
+     from generate_series($2::int8, $3::int8 - 1, $4::int8) part order by part) as reserved`,
+  (addressId: string, { fromMicro, belowMicro }: WordRange, partMicro: bigint) => [
+    ...[addressId, fromMicro, belowMicro],
+    partMicro,
   ],
-  ([row]) => (row?.place.isSound === true ? row : null),
+  ([row]) => row?.reserved ?? [],
 );
 
 /** The reserved amounts of one part of a range on an address. */
@@ -71,16 +78,18 @@ export const findReservedInPart = answerOf(
   ([row]) => row?.reserved ?? [],
 );
 
-/** The first `limit` `exact` addresses in use that have an amount free. */
-export const findFreeExact = answerOf(
-  OFFERED_ADDRESSES[1],
+/** The `exact` addresses in use that have an amount free. */
+export const findFreeExact = rowsOf(
+  OFFERED_ADDRESSES[2],
   place,
   `select ${PLACE} from addresses a
-   where ${afterHint("'exact'")}
+   where ${afterHint("'exact'")} and a.position > $4::int4
      and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
-   order by a.position limit $4::int8`,
-  (projectId: string, { fromMicro, belowMicro }: WordRange, limit: number) => [projectId, fromMicro, belowMicro, limit],
-  (rows): Place[] => rows.filter(({ isSound }) => isSound),
+   order by a.position limit $5::int8`,
+  (projectId: string, { fromMicro, belowMicro }: WordRange, { after, limit }: Page) => [
+    ...[projectId, fromMicro, belowMicro],
+    ...[after, limit],
+  ],
 );
 
 /** Whether any `exact` address in use stands behind the hint. */

@@ -1,0 +1,15 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { formatApiKey } from '../../src/domain/api-key.ts';
+import { uuidV7 } from '../../src/domain/ids.ts';
+import { insertApiKey } from '../../src/store/access/api-keys.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import type { GrowthShop } from '../growth/shop.ts';
+
+/** A key of the API that is known. */
+export async function newKey(db: Database, { projectId }: GrowthShop): Promise<string> {
+  const id = uuidV7(Date.now(), randomBytes(10));
+  const key = formatApiKey('devnet', id, randomBytes(32));
+  const secretSha256 = createHash('sha256').update(key).digest();
+  await insertApiKey(db, { id, projectId, name: 'load', secretSha256, allowedCidrs: null, expiresAt: null });
+  return key;
+}
