@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Work beside the answers may take this share of a busy event loop: one part of so many. */
-const SHARE = 32;
+const SHARE = 96;
 const MAX_REST_MS = 2000;
 /** In a shorter while an event loop may seem idle between two of a thousand requests. */
 const LEAST_REST_MS = 10;
@@ -10,7 +10,7 @@ const BUSY = 0.15;
 
 /**
  * Hands on what `source` makes, and gives way to the rest of the process: after each item it rests a moment, and while the event loop is
- * busy with others, up to 32 times as long as the item took, at most two seconds.
+ * busy with others, up to 96 times as long as the item took, at most two seconds.
  */
 export async function* givingWay<Item>(source: AsyncIterable<Item>): AsyncGenerator<Item> {
   let startedMs = performance.now();

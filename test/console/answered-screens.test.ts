@@ -6,11 +6,12 @@ import { unixMs } from '../../src/domain/time.ts';
 import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { FITS, findViolations, measureLayout } from '../browser/measure-layout.ts';
-import { codeOf, PASSWORD } from '../people/desk.ts';
+import { codeOf, HOUR_MS, joinByPassword, PASSWORD } from '../people/desk.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openTestDatabase } from '../support/postgres.ts';
 import { actorNamed, openConsole as openOver, startTestConsole, type TestConsole, tokenIn } from './console.ts';
 import { openConsole } from './open-console.ts';
+import { cookieOf, send, sendWithCode } from './settings/ask-again.ts';
 
 let console_: TestConsole;
 let browser: Browser;
@@ -52,6 +53,21 @@ async function invitation(): Promise<{ shown: string; taken: string }> {
   return { shown, taken };
 }
 
+/** What asks a person again who it is, before an invitation is made; the code may be wrong. */
+async function proof(code?: string): Promise<string> {
+  const desk = await openConsole();
+  const { token } = await joinByPassword(desk, 'ann');
+  // A session proves itself by its beginning, for some minutes.
+  desk.pass(HOUR_MS);
+  const cookie = cookieOf(token);
+  const filled = { login: 'otto', role: 'viewer' };
+  const reply =
+    code === undefined
+      ? await send({ ...desk, cookie }, '/settings/people/new', filled)
+      : await sendWithCode({ ...desk, cookie }, '/settings/people/new', code, filled);
+  return reply.text;
+}
+
 /** Pages that no address opens: what forms answer, and what goes wrong. */
 const SCREENS: [title: string, text: () => Promise<string>][] = [
   ['Welcome', async () => (await console_.get('/', { 'x-actor': 'nora' })).text],
@@ -60,6 +76,8 @@ const SCREENS: [title: string, text: () => Promise<string>][] = [
   ['The database does not answer', whileAway],
   ['The test arrived', async () => sendForm(`${await endpoint()}/test`, {}, await endpoint())],
   ['Keep this key now', () => sendForm('/settings/keys/new', { name: 'shop' })],
+  ['Is it you, and is this what you want?', () => proof()],
+  ['That was not right', () => proof('000000')],
   ['Make a passkey', async () => (await invitation()).shown],
   ['Keep these codes', async () => (await invitation()).taken],
 ];

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runSql } from '../contract/sql.ts';
 import { createTestProject } from '../support/service.ts';
 import { World } from './world.ts';
 
@@ -19,9 +20,18 @@ const SEALS: readonly (readonly [what: string, sql: string])[] = [
   ['one of the right key, and chance', `substring(mac for 8) || decode('${randomBytes(16).toString('hex')}', 'hex')`],
 ];
 
+/** The same in other tables: what is changed of a row, and how the row of an order is found. */
+const CHANGES: readonly (readonly [table: string, change: string, of: string])[] = [
+  ['transfers', 'amount_micro = amount_micro + 1', 'invoice_id = $1'],
+  ['events', `body = replace(body, 'USDT', 'USDC')`, `invoice_id = $1 and type = 'invoice.paid'`],
+  ['api_keys', `secret_sha256 = sha256('x')`, 'project_id = $2'],
+  ['webhook_endpoints', `url = 'https://thief.example/'`, 'project_id = $2'],
+  ['projects', `support_contact = 'thief@example'`, 'id = $2'],
+];
+
 const world = new World();
 beforeAll(async () => {
-  await world.open(SEALS.length + 2);
+  await world.open(SEALS.length + 2 + CHANGES.length);
   await world.paidOrder();
   // A seal of another length is refused before by this.
   await world.asOwner(`do $$ declare c record; begin
@@ -49,3 +59,15 @@ test('an order with its seal that is moved to another project is shown to neithe
   expect((await world.read(order)).status).toBe(404);
   await world.untilNamed(order.uuid);
 });
+
+test.each(CHANGES)(
+  'a row of %s that was changed is named, though it has the seal of another row',
+  async (table, change, of) => {
+    const order = await world.paidOrder();
+    const row = `select id from ${table} where ${of} and $1::uuid is not null and $2::uuid is not null limit 1`;
+    const [{ id } = { id: null }] = await runSql(world.service, row, [order.uuid, order.shop.id]);
+    const other = `(select o.mac from ${table} o where o.id <> t.id and o.mac is not null limit 1)`;
+    await world.asOwner(`update ${table} t set ${change}, mac = ${other} where t.id = $1`, [id]);
+    await world.untilNamed(String(id));
+  },
+);

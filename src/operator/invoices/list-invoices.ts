@@ -20,6 +20,8 @@ export type InvoiceFilterInput = Partial<Record<'status' | 'policy' | 'amount' |
 
 /** Looked through for a page at most: a few hundredths of a second. */
 const WINDOW = 10_000;
+/** Mostly holds a page of what is looked for. */
+const FIRST_WINDOW = 500;
 const TIMEOUT_MS = 5000;
 
 /** Reads which invoices are meant. Errors: `INVALID_ARGUMENT`. */
@@ -56,10 +58,17 @@ export async function listInvoices(
   { projectId, limit, ...filter }: InvoiceFilter & { projectId: string | undefined; limit: number },
 ): Promise<InvoiceListView> {
   const project = await selectProject(db, actor, projectId);
-  const window = windowOf(filter, limit + 1);
-  const found = await db.snapshot(async (tx) => {
+  const { window, ...found } = await db.snapshot(async (tx) => {
     await limitTime(tx, TIMEOUT_MS);
-    return findDeskInvoices(tx, project.id, filter, { limit: limit + 1, window, isFirst: filter.before === null });
+    const look = async (window: number) => {
+      const page = { limit: limit + 1, window, isFirst: filter.before === null };
+      return { window, ...(await findDeskInvoices(tx, project.id, filter, page)) };
+    };
+    const widest = windowOf(filter, limit + 1);
+    // An amount is found beyond the window too, which must then be as wide as it will be.
+    if (filter.amountMicro !== null || widest <= FIRST_WINDOW) return look(widest);
+    const first = await look(FIRST_WINDOW);
+    return first.invoices.length > limit || first.looked < FIRST_WINDOW ? first : look(widest);
   });
   const data = found.invoices.slice(0, limit);
   const { looked } = found;

@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import type { Check, Look } from '../../src/operator/doctor/check.ts';
+import { CHECKS } from '../../src/operator/doctor/checks.ts';
+import { databaseDurability, databaseRights, postgresRelease } from '../../src/operator/doctor/database-checks.ts';
+import { readServer } from '../../src/operator/doctor/database-queries.ts';
+import type { Probed } from '../../src/operator/doctor/probe-service.ts';
+import { publicUrl, streams } from '../../src/operator/doctor/service-checks.ts';
+
+/** What no test plants in a server that others use, as the server or the proxy would report it. */
+const NOW = unixMs(Date.parse('2026-12-01T00:00:00Z'));
+const WELL = {
+  ...{ version: '18.1', versionNumber: 180_001, isSuper: false, mayInsert: true, mayDelete: false },
+  ...{ fsync: 'on', fullPageWrites: 'on', synchronousCommit: 'on', checksums: 'on', used: 3, most: 97 },
+};
+const ANSWERED: Probed = {
+  local: null,
+  public: {
+    ...{ status: 200, encoding: '', certificateEnds: NOW + 60 * 86_400_000 },
+    parts: [
+      { text: 'a', atMs: 0 },
+      { text: 'b', atMs: 500 },
+    ],
+  },
+  probe: { proof: '', forwarded: 'same', isProxyTrusted: false },
+  isLedgerKnown: true,
+};
+
+type Reported = {
+  server?: Partial<typeof WELL>;
+  answer?: object;
+  isLive?: boolean;
+  isEmbedded?: boolean;
+  isOwner?: boolean;
+  now?: number;
+};
+
+function lookAt({
+  server = {},
+  answer = {},
+  isLive = true,
+  isEmbedded = false,
+  isOwner = false,
+  now = NOW,
+}: Reported): Look {
+  const readers = new Map<unknown, object>([[readServer, { ...WELL, ...server }]]);
+  return {
+    ...{ isLive, now: () => now, settings: { publicUrl: 'https://pay.example' } },
+    database: () => ({ kind: isEmbedded ? 'embedded' : 'external' }),
+    read: async (work: unknown) => readers.get(work) ?? { isOwner },
+    probe: async () => ({ ...ANSWERED, public: { ...ANSWERED.public, ...answer } }),
+  } as unknown as Look;
+}
+
+const FAULTS: [title: string, check: Check, reported: Reported, found: { state: string; fix: RegExp }][] = [
+  [
+    'a PostgreSQL that is too old',
+    postgresRelease,
+    { server: { version: '14.9', versionNumber: 140_009 } },
+    { state: 'failed', fix: /pg_upgrade/ },
+  ],
+  [
+    ...(['a PostgreSQL that gets no updates', postgresRelease] as const),
+    { server: { version: '15.18', versionNumber: 150_018 }, now: Date.parse('2027-12-01T00:00:00Z') },
+    { state: 'failed', fix: /pg_upgrade/ },
+  ],
+  [
+    'the embedded one for a main network',
+    postgresRelease,
+    { isEmbedded: true },
+    { state: 'warning', fix: /of your own/ },
+  ],
+  ['a superuser', databaseRights, { server: { isSuper: true } }, { state: 'failed', fix: /three commands/ }],
+  ['the owner of the tables', databaseRights, { isOwner: true }, { state: 'warning', fix: /three commands/ }],
+  [
+    'a user who may delete',
+    databaseRights,
+    { server: { mayDelete: true } },
+    { state: 'warning', fix: /three commands/ },
+  ],
+  [
+    'a user who may add nothing',
+    databaseRights,
+    { server: { mayInsert: false } },
+    { state: 'failed', fix: /three commands/ },
+  ],
+  ['fsync that is off', databaseDurability, { server: { fsync: 'off' } }, { state: 'failed', fix: /Switch it on/ }],
+  [
+    'two that are off',
+    databaseDurability,
+    { server: { fsync: 'off', fullPageWrites: 'off' } },
+    { state: 'failed', fix: /Switch them on/ },
+  ],
+  [
+    'pages without checksums',
+    databaseDurability,
+    { server: { checksums: 'off' } },
+    { state: 'warning', fix: /pg_checksums/ },
+  ],
+  [
+    'a certificate that ends in three days',
+    publicUrl,
+    { answer: { certificateEnds: NOW + 3 * 86_400_000 } },
+    { state: 'warning', fix: /renewed/ },
+  ],
+  [
+    'streams that are compressed',
+    streams,
+    { answer: { encoding: 'gzip' } },
+    { state: 'failed', fix: /no compression/ },
+  ],
+  [
+    'streams that are held back',
+    streams,
+    { answer: { parts: [{ text: 'ab', atMs: 500 }] } },
+    { state: 'failed', fix: /proxy_buffering/ },
+  ],
+];
+
+test.each(FAULTS)('%s', async (_, check, reported, { state, fix }) => {
+  const found = await check.look(lookAt(reported));
+  expect({ state: found.state, fix: String(found.fix ?? '') }).toEqual({ state, fix: expect.stringMatching(fix) });
+});
+
+test('a server and a proxy that are well are good', async () => {
+  for (const check of [postgresRelease, databaseRights, databaseDurability, publicUrl, streams]) {
+    expect([check.name, (await check.look(lookAt({}))).state]).toEqual([check.name, 'good']);
+  }
+});
+
+test('there is no check that no test has seen to find something', () => {
+  const tests = readdirSync(import.meta.dirname)
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => readFileSync(`${import.meta.dirname}/${name}`, 'utf8'))
+    .join('\n');
+  const seen = (name: string) => tests.includes(`check: '${name}'`) || tests.includes(`, '${name}')`);
+  const here = new Set(FAULTS.map(([, { name }]) => name));
+  expect(CHECKS.map(({ name }) => name).filter((name) => !here.has(name) && !seen(name))).toEqual([]);
+});
