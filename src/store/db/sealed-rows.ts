@@ -123,13 +123,14 @@ function rowsOfTable(sealed: SealedTable, columns: readonly KeyColumn[]): Sealed
     reseal: answerOf(
       `seals-write-${name}`,
       { key: 'text' },
-      `with given as (select * from unnest($1::text[], $2::text[], $3::text[]) g (key, seal, mac)),
-       free as (
-         select ${listed} from given join ${from} t on (${listed}) = (${parts('given.key')}) for no key update of t skip locked)
-       update ${from} t set ${table.mac} = decode(given.mac, 'hex') from given, free
-       where (${listed}) = (${parts('given.key')}) and (${columns.map(({ column }) => `free.${column}`).join(', ')}) = (${listed})
-         and ${seal} = given.seal
-       returning given.key`,
+      // Laterally, each row is found by its key, whatever the planner makes of the arrays.
+      `with free as materialized (
+         select g.*, ${listed} from unnest($1::text[], $2::text[], $3::text[]) g (given_key, given_seal, given_mac)
+         cross join lateral (
+           select ${listed} from ${from} t where (${listed}) = (${parts('g.given_key')}) for no key update of t skip locked) t)
+       update ${from} t set ${table.mac} = decode(free.given_mac, 'hex') from free
+       where (${listed}) = (${columns.map(({ column }) => `free.${column}`).join(', ')}) and ${seal} = free.given_seal
+       returning free.given_key as key`,
       (rows: readonly Resealed[]) => [
         rows.map((row) => row.key),
         rows.map((row) => row.seal),
