@@ -14,10 +14,13 @@ import { publishDocument } from './publish-document.ts';
 const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 const MAX_BUCKETS = 10_000;
 
-export type OpenApiDeps = { publicUrl(): string; now(): UnixMs };
+export type OpenApiDeps = { publicUrl(): string; now(): UnixMs; isSandbox: boolean };
 
 /** Publishes `/openapi.json` (3.1, with `webhooks`). Register it before the routes that it describes. */
-export async function registerOpenApi(app: FastifyInstance, { publicUrl, now }: OpenApiDeps): Promise<void> {
+export async function registerOpenApi(
+  app: FastifyInstance,
+  { publicUrl, now, isSandbox }: OpenApiDeps,
+): Promise<void> {
   await app.register(swagger, {
     convertConstToEnum: false,
     openapi: {
@@ -37,6 +40,7 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now }: 
         { name: 'events', description: 'What happened, in order' },
         { name: 'transfers', description: 'Money that fits no order' },
         { name: 'webhooks', description: 'What your server is sent' },
+        ...(isSandbox ? [{ name: 'sandbox', description: 'Pay, and let time pass, without a shell' }] : []),
       ],
       webhooks: describeWebhooks(),
     },

@@ -46,7 +46,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   const onAnswer = config.requestLog === false ? {} : { onAnswer: requestLog.onAnswer };
   const { trustProxy, requestLines } = config;
   const app = createServer({ ...context, recognize, trustProxy, requestShare, requestLines, ...onAnswer });
-  await registerOpenApi(app, { publicUrl, now });
+  await registerOpenApi(app, { publicUrl, now, isSandbox: context.sandbox !== undefined });
   registerApi(app, context, authenticator);
   await registerPages(app, context);
   const url = await listen(app, config);

@@ -98,6 +98,13 @@ test('the quick start can be pasted as it is printed, in order', async () => {
   );
 });
 
+test('the document of a sandbox declares the tag of each operation', async () => {
+  const { tags, paths } = (await call(`${sandbox.file.baseUrl}/openapi.json`)).body;
+  const used = Object.values<Json>(paths).flatMap((path) => Object.values<Json>(path).flatMap((each) => each.tags));
+  expect(used).toContain('sandbox');
+  expect(used.filter((tag) => !tags.some(({ name }: Json) => name === tag))).toEqual([]);
+});
+
 test('the link that is printed at last signs in to the console', async () => {
   const link = await eventually(
     () => /http:\/\/localhost:\d+\/sandbox\/[\w-]{43}/.exec(sandbox.output())?.[0],

@@ -20,7 +20,7 @@ const HEADING =
 export async function renderTypes(): Promise<string> {
   const app = Fastify();
   readClients(app, () => false);
-  await registerOpenApi(app, { publicUrl: () => 'https://pay.example.com', now: () => unixMs(0) });
+  await registerOpenApi(app, { publicUrl: () => 'https://pay.example.com', now: () => unixMs(0), isSandbox: false });
   // Routes are registered to be described; none is called, so nothing of this is used.
   const unused = {} as ApiDeps;
   registerInvoices(app, unused);
