@@ -63,6 +63,7 @@ describe('with DATABASE_URL', () => {
           '0021_moved_and_decided.sql',
           '0022_transfer_refunds.sql',
           '0023_coarser_tails.sql',
+          '0024_guards_that_cost_less.sql',
         ],
       },
     });
@@ -224,6 +225,7 @@ describe('with the embedded database', () => {
         '0021_moved_and_decided.sql',
         '0022_transfer_refunds.sql',
         '0023_coarser_tails.sql',
+        '0024_guards_that_cost_less.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);
