@@ -60,6 +60,8 @@ async function submit(path: string, form: Record<string, string>, name = 'ana'):
 
 const addOne = (address: string, name = 'ana') =>
   submit('/addresses/add', { list: address, firstEnding: ending(address), lastEnding: ending(address) }, name);
+const useAgain = (address: string, typed = ending(address)) =>
+  submit(`/addresses/${address}/activate`, { ending: typed });
 const changeIn = ({ text }: Reply) => /chg_[0-9a-z]{26}/.exec(text)?.[0] ?? 'none';
 
 test('who has the session of an owner adds an address: it is announced, and no invoice shows it for a day', async () => {
@@ -85,7 +87,7 @@ test('who has the session of an owner adds an address: it is announced, and no i
   expect((await payableOf(service, body.invoiceId)).address).toBe(address);
   expect((await console_.get(`/addresses/changes/${change}`)).text).toContain('Added');
   expect((await console_.get('/')).text).not.toContain('address-change-pending');
-  for (const each of before) await submit(`/addresses/${each}/activate`, {});
+  for (const each of before) expect((await useAgain(each)).status).toBe(303);
 });
 
 test('another owner sees each address and confirms; the same person in another session, an operator and a demoted owner cannot', async () => {
@@ -228,11 +230,13 @@ test('an address is retired with what follows in numbers, and the last one with 
   expect((await submit(path, {}, 'otto')).headers.get('location')).toBe('/addresses?done=retired');
   expect((await console_.get('/addresses?done=retired')).text).toContain('no new invoice gets it');
   expect((await console_.get(`/addresses/${address}/activate`, as('otto'))).status).toBe(403);
-  expect((await submit(`/addresses/${address}/activate`, {})).headers.get('location')).toBe('/addresses?done=active');
+  const mistyped = await useAgain(address, 'abcdef');
+  expect([mistyped.status, mistyped.text.includes('nothing was done')]).toEqual([400, true]);
+  expect((await useAgain(address)).headers.get('location')).toBe('/addresses?done=active');
   for (const each of (await own()).slice(1)) await submit(`/addresses/${each}/retire`, {}, 'otto');
   const [last = ''] = await own();
   expect((await console_.get(`/addresses/${last}/retire`)).text).toContain('every new invoice is refused');
-  for (const each of (await own()).slice(1)) await submit(`/addresses/${each}/activate`, {});
+  for (const each of (await own()).slice(1)) expect((await useAgain(each)).status).toBe(303);
 });
 
 test('what an address holds by the ledger is what came in and left, and what was never compared says so', async () => {

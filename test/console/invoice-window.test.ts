@@ -1,0 +1,19 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { commandActor } from '../../src/operator/actor.ts';
+import { listInvoices, readInvoiceFilter } from '../../src/operator/invoices/list-invoices.ts';
+import { startTestService } from '../support/service.ts';
+import { writeHistory } from './console.ts';
+
+test('what few invoices are is looked for beyond the first hundreds, and the page says among how many', async () => {
+  const service = await startTestService();
+  onTestFinished(() => service.stop());
+  const { project } = service;
+  await writeHistory(service, project, () => 20);
+  const list = (status: 'PAID' | 'EXPIRED') =>
+    listInvoices({ db: service.db, publicUrl: () => '' }, commandActor('test'), {
+      ...{ projectId: project.projectId, limit: 50, ...readInvoiceFilter({ status }) },
+    });
+  expect(await list('EXPIRED')).toEqual({ data: [], looked: 580, nextBefore: null });
+  const paid = await list('PAID');
+  expect([paid.data.length, paid.nextBefore]).toEqual([50, paid.data.at(-1)?.invoiceId]);
+});
