@@ -17,10 +17,7 @@ const MAX_BUCKETS = 10_000;
 export type OpenApiDeps = { publicUrl(): string; now(): UnixMs; isSandbox: boolean };
 
 /** Publishes `/openapi.json` (3.1, with `webhooks`). Register it before the routes that it describes. */
-export async function registerOpenApi(
-  app: FastifyInstance,
-  { publicUrl, now, isSandbox }: OpenApiDeps,
-): Promise<void> {
+export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, isSandbox }: OpenApiDeps): Promise<void> {
   await app.register(swagger, {
     convertConstToEnum: false,
     openapi: {
