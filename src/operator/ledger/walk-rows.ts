@@ -46,49 +46,43 @@ export async function walkRows(deps: WalkDeps, due: (opened: OpenedSeal) => bool
       ...{ table: source.table.name, sealed: 0, resealed: 0, unsealed: 0, changed: 0, unknownKey: 0 },
     };
     walked.tallies.push(tally);
-    let reading: Promise<StoredRow[]> | null = source.read(deps.db, source.start);
-    for (let seen = 0, after = source.start; reading !== null; ) {
-      const rows: StoredRow[] = await reading;
-      const last = rows.at(-1)?.key;
-      const isLast = last === undefined || seen + rows.length >= maxRows;
-      // The next rows are read while these are sealed.
-      reading = isLast ? null : source.read(deps.db, last);
-      reading?.catch(() => undefined);
-      const batch: Batch = await walkBatch(deps, source, { after, rows }, due);
+    let after: string | null = source.start;
+    for (let seen = 0; after !== null && seen < maxRows; ) {
+      const batch: Batch = await walkBatch(deps, source, after, due);
       tally.resealed += batch.resealed;
       for (const judged of batch.judged) count(walked, tally, judged, current);
       if (Math.floor(seen / PROGRESS_ROWS) < Math.floor((seen + batch.read) / PROGRESS_ROWS)) {
         deps.onProgress(`${tally.table}: ${seen + batch.read} rows looked at, ${tally.resealed} sealed now`);
       }
       seen += batch.read;
-      after = last ?? after;
+      after = batch.last;
     }
   }
   return walked;
 }
 
-/** `read`: how many rows there were. `judged`: how those stand in the end that need a seal. */
-type Batch = { read: number; judged: Judged[]; resealed: number };
+/** `read`: how many rows there were. `judged`: how those stand in the end that need a seal. `last`: `null` behind the last row. */
+type Batch = { read: number; judged: Judged[]; resealed: number; last: string | null };
 
 async function walkBatch(
   { db, sealer }: WalkDeps,
   source: SealedRows,
-  { after, ...first }: { after: string; rows: StoredRow[] },
+  after: string,
   due: (opened: OpenedSeal) => boolean,
 ): Promise<Batch> {
   let resealed = 0;
-  for (let attempt = 1, { rows } = first; ; attempt += 1) {
+  for (let attempt = 1; ; attempt += 1) {
+    const rows = await source.read(db, after);
     const judged = judge(sealer, source, rows);
     const wanted = judged.filter(({ opened }) => due(opened)).map((one) => resealedRow(sealer, source, one));
     const done = new Set(wanted.length === 0 ? [] : await source.reseal(db, wanted));
     resealed += done.size;
     if (done.size < wanted.length && attempt < TRIES) {
       await delay(BETWEEN_TRIES_MS);
-      rows = await source.read(db, after);
       continue;
     }
     const now = judged.map((one) => (done.has(one.row.key) ? asSealed(one, sealer) : one));
-    return { read: rows.length, judged: now, resealed };
+    return { read: rows.length, judged: now, resealed, last: rows.at(-1)?.key ?? null };
   }
 }
 
