@@ -171,7 +171,8 @@ function patchRows(region, fresh) {
   news.firstChild.textContent = `${rows.size} new: show`;
 }
 
-if (regions.length > 0) {
+// A page that keeps nothing up to date says at least when it is cut off.
+if (regions.length > 0 || find('nav')) {
   let shownAt = new Date();
   let timer;
   let beats;
@@ -203,12 +204,14 @@ if (regions.length > 0) {
     }
   };
   const look = () => {
+    if (regions.length === 0) return;
     if (!document.hidden && timer === undefined) timer = setTimeout(refresh, EVERY_MS * Math.random());
   };
   source.addEventListener('changed', look);
   source.addEventListener('beat', listen);
   source.addEventListener('open', () => {
-    if (!stale.hidden) look();
+    if (regions.length === 0) stale.hidden = true;
+    else if (!stale.hidden) look();
   });
   source.addEventListener('error', lose);
   document.addEventListener('visibilitychange', look);

@@ -117,15 +117,22 @@ test('each screen shows by itself what happens while it is open', async () => {
   );
 });
 
-test('a page whose connection is lost says as of when it is, and catches up when it is back', async () => {
-  const page = await openPage('/');
-  await page.context().setOffline(true);
-  await console_.app.server.closeAllConnections();
-  const banner = page.getByText(/Not connected: as of \d\d:\d\d:\d\d UTC/);
-  await banner.waitFor();
-  await page.context().setOffline(false);
-  await banner.waitFor({ state: 'hidden' });
-});
+test.each([
+  ['/', 'that is kept up to date'],
+  ['/settings/people', 'that is not'],
+  ['/settings/keys/new', 'with a form'],
+])(
+  'the page %s, one %s, says as of when it is when its connection is lost, and no more when it is back',
+  async (path) => {
+    const page = await openPage(path);
+    await page.context().setOffline(true);
+    await console_.app.server.closeAllConnections();
+    const banner = page.getByText(/Not connected: as of \d\d:\d\d:\d\d UTC/);
+    await banner.waitFor();
+    await page.context().setOffline(false);
+    await banner.waitFor({ state: 'hidden' });
+  },
+);
 
 test('nobody hears anything without a session, and there is a bound to how many do, who keep no page from being answered', async () => {
   const ask = (headers: Record<string, string>) => fetch(`${console_.url}/live`, { headers });
