@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { eventually } from '../../test/support/service.ts';
-import { createLoadGate, type GateLimits, type Places, type QueueName } from './load-gate.ts';
+import { createLoadGate, type GateLimits, LIMITS, type Places, type QueueName } from './load-gate.ts';
 
 const PLACES: Places = { underWay: { api: 4, page: 6, stranger: 4 }, strangers: 3, perTurn: 2 };
 const SMALL: Omit<GateLimits, 'most'> = {
@@ -12,6 +12,7 @@ const SMALL: Omit<GateLimits, 'most'> = {
   maxWaitMs: 60_000,
   holdMs: 0,
   held: 100,
+  heldPerSecond: 1000,
 };
 
 const LARGE = { api: 20, page: 20, live: 20, stranger: 20 };
@@ -280,3 +281,32 @@ test('as many refusals are kept back as there is room for, the others are not', 
   );
   expect(gate.load().held).toBe(0);
 });
+
+test.each([10, 300, 1000])(
+  '%s clients that ask again at once get no more refusals a second than the limit says',
+  async (clients) => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const gate = createLoadGate({ lagMs: () => 1000, requestShare: () => 1 }, { ...LIMITS, few: 0 });
+      let refused = 0;
+      const ask = (client: string) =>
+        gate.enter('page', {
+          client,
+          begin: () => expect.fail('there is no room'),
+          refuse: (_why, isHeld) => {
+            expect(isHeld).toBe(true);
+            refused += 1;
+            ask(client);
+          },
+          isGone: () => false,
+        });
+      for (let client = 0; client < clients; client += 1) ask(`${client}`);
+      await vi.advanceTimersByTimeAsync(3000);
+      expect(refused).toBeLessThanOrEqual(3 * LIMITS.heldPerSecond);
+      // And nobody waits for much longer than the crowd makes necessary.
+      expect(refused).toBeGreaterThan(3 * Math.min(clients, LIMITS.heldPerSecond / 2));
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);

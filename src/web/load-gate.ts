@@ -19,6 +19,8 @@ export type LoadGate = {
   end(line: QueueName): void;
   /** Says that the body has come. Such a request waits for nobody. */
   resume(line: QueueName): void;
+  /** Calls `send` with a refusal's answer in a moment, or at once and with `false` when too many are held back already. */
+  hold(send: (isHeld: boolean) => void): void;
   load(): { underWay: number; waiting: number; held: number };
 };
 
@@ -42,9 +44,10 @@ export type GateLimits = {
   /** Requests of a line that wait, and all that are under way, together. For streams only those that wait. */
   room: Record<QueueName, number>;
   maxWaitMs: number;
-  /** How long a refusal is held back, and the most that are held back at the same time. */
+  /** How long a refusal is held back at least, the most that are held back at the same time, and the most of these that are answered in a second. */
   holdMs: number;
   held: number;
+  heldPerSecond: number;
 };
 
 /**
@@ -73,7 +76,8 @@ export const LIMITS: GateLimits = {
   room: { api: 384, page: 1024, live: 1024, stranger: 384 },
   maxWaitMs: 5000,
   holdMs: 250,
-  held: 1000,
+  held: 2000,
+  heldPerSecond: 1000,
 };
 
 /** In the order in which they are served. */
@@ -152,6 +156,7 @@ export function createLoadGate(
     },
     end,
     resume: (line) => places.count(line, 1),
+    hold: refusals.hold,
     load: () => ({ underWay: places.taken(), waiting: lines.count(), held: refusals.held() }),
   };
 }
@@ -210,19 +215,27 @@ function createPlaces(limits: () => Places) {
   };
 }
 
-/** Holds refusals back for a moment, up to a limit at the same time. */
-function createRefusals(limits: GateLimits) {
+/**
+ * Holds refusals back for a moment, up to a limit at the same time: the more are held, the longer, so that no number of connections
+ * gets more than `heldPerSecond` of them.
+ */
+function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
   let held = 0;
+  // In whole steps, so that Node keeps few lists of timers.
+  const timeOf = () => holdMs * (1 + Math.floor((held * 1000) / (heldPerSecond * holdMs)));
+  const hold = (send: (isHeld: boolean) => void) => {
+    if (held >= most) return send(false);
+    const waitMs = timeOf();
+    held += 1;
+    setTimeout(() => {
+      held -= 1;
+      send(true);
+    }, waitMs);
+  };
   return {
     held: () => held,
-    refuse: (ticket: Ticket, why: Refusal) => {
-      if (held >= limits.held) return ticket.refuse(why, false);
-      held += 1;
-      setTimeout(() => {
-        held -= 1;
-        ticket.refuse(why, true);
-      }, limits.holdMs);
-    },
+    hold,
+    refuse: (ticket: Ticket, why: Refusal) => hold((isHeld) => ticket.refuse(why, isHeld)),
   };
 }
 

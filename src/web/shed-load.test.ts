@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { eventually } from '../../test/support/service.ts';
 import { unixMs } from '../domain/time.ts';
 import { createLogger } from '../runtime/log.ts';
@@ -14,6 +15,7 @@ import { hijackForStream } from './shed-load.ts';
 
 const stops: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
+  vi.useRealTimers();
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
@@ -46,6 +48,7 @@ async function startServer() {
     await gate;
     return { ok: true };
   });
+  app.get('/too-often', { onRequest }, (_request, reply) => reply.code(429).send({}));
   app.get('/stream', async (request, reply) => {
     hijackForStream(request, reply);
     reply.raw.writeHead(200).write('open');
@@ -148,6 +151,21 @@ test.each([
   // As many requests as there are places begin, so all are free again. Were one not, the last request would wait in vain.
   const answers = await Promise.all(Array.from({ length: LIMITS.most.strangers }, () => app.inject('/slow')));
   expect(answers.every(({ statusCode }) => statusCode === 200)).toBe(true);
+});
+
+test('who asked too often hears it after a moment in which he takes no place, and a caller with a key at once', async () => {
+  const { url, state } = await startServer();
+  const ask = async (headers: Record<string, string> = {}) =>
+    expect((await fetch(`${url}/too-often`, { headers })).status).toBe(429);
+  // Time stands still for what is held back.
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  let heard = 0;
+  const strangers = Array.from({ length: LIMITS.most.strangers + 1 }, () => ask().then(() => (heard += 1)));
+  while (state.work < strangers.length) await nextTurn();
+  await ask({ 'x-api-key': 'known' });
+  expect(heard).toBe(0);
+  await vi.advanceTimersByTimeAsync(LIMITS.holdMs);
+  await Promise.all(strangers);
 });
 
 test('bodies that come slowly take no places, and are answered when they have come', async () => {

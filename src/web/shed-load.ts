@@ -93,9 +93,15 @@ export function shedLoad(
     done();
   });
   // Runs for every answer, also when the client is gone, but for those that are hijacked.
-  app.addHook('onSend', (request: CountedRequest, _reply: FastifyReply, payload, done) => {
+  app.addHook('onSend', (request: CountedRequest, reply: FastifyReply, payload, done) => {
+    const line = request[BEGUN];
     endPlace(request);
-    done(null, payload);
+    // Whoever asks too often would ask again at once. A caller with a key counts on an answer, and waits as it is told.
+    if (reply.statusCode !== 429 || line === undefined || line === 'api') return done(null, payload);
+    gate.hold((isHeld) => {
+      if (!isHeld) reply.header('Connection', 'close');
+      done(null, payload);
+    });
   });
 }
 
