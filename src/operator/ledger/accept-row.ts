@@ -8,7 +8,7 @@ import { clip } from '../input/clip.ts';
 import { recordActions } from '../record-actions.ts';
 import { requireOwner, requireSealer } from './require-sealer.ts';
 import type { AcceptedRowView } from './views.ts';
-import { idOfKey, type Judged, resealedRow } from './walk-rows.ts';
+import { idOfKey, type Judged, judge, resealedRow } from './walk-rows.ts';
 
 type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs };
 
@@ -30,20 +30,24 @@ const LOOKS_LIKE = {
 /** Finds a row by `TABLE:ID`, as an alarm and a check of the seals name it. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export async function selectChangedRow({ db, kind }: Deps, name: string): Promise<ChangedRow> {
   const [table = '', id = ''] = [name.slice(0, name.indexOf(':')), name.slice(name.indexOf(':') + 1)];
-  const source = SEALED_ROWS.find((each) => each.table.name === table);
-  if (source === undefined) {
-    const names = SEALED_ROWS.map((each) => each.table.name).join(', ');
+  const source = SEALED_ROWS.find(({ tables }) => tables.some((each) => each.name === table));
+  const place = source?.tables.findIndex((each) => each.name === table) ?? 0;
+  const sealed = source?.tables[place];
+  if (source === undefined || sealed === undefined) {
+    const names = SEALED_ROWS.flatMap(({ tables }) => tables.map((each) => each.name)).join(', ');
     throw new AppError('INVALID_ARGUMENT', `${clip(name)} names no row: write TABLE:ID, with one of ${names}`);
   }
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
   const found = isId(source, id) ? await source.find(db, id) : null;
-  const row: Judged['row'] | null = found?.seal == null ? null : { key: found.key, seal: found.seal };
-  const opened = row === null ? null : sealer.open(source.table, row.seal);
+  // Of this table alone.
+  const seals = found?.seals.map((seal, at) => (at === place ? seal : null)) ?? [];
+  const row = found === null || seals[place] == null ? null : judge(sealer, source, { key: found.key, seals });
+  const opened = row?.seals[place]?.opened;
   const values = opened?.values ?? [];
-  const fields = Object.keys(source.table.fields).map((field, place) => [field, values[place] ?? null] as const);
-  if (row !== null && opened !== null && opened.problem !== null) {
-    return { table, id: idOfKey(row.key), was: opened.problem, fields, source, judged: { row, opened } };
+  const fields = Object.keys(sealed.fields).map((field, at) => [field, values[at] ?? null] as const);
+  if (row !== null && opened !== undefined && opened.problem !== null) {
+    return { table, id: idOfKey(row.key), was: opened.problem, fields, source, judged: row };
   }
   if (await hasAlarm(db, [`${table}:${id}`, `${table} ${id}`])) {
     const [was, shown] = found === null ? (['missing', []] as const) : (['put-back', fields] as const);
@@ -62,7 +66,8 @@ export async function acceptRow({ db, now }: Deps, actor: Actor, row: ChangedRow
   const { table, id, was, source, judged } = row;
   const sealer = await requireSealer(db);
   await db.transaction(async (tx) => {
-    const done = judged === null ? null : await source.reseal(tx, [resealedRow(sealer, source, judged)]);
+    const done =
+      judged === null ? null : await source.reseal(tx, [resealedRow(sealer, source, { row: judged, due: () => true })]);
     if (done?.length === 0) {
       throw new AppError('CONFLICT', `${table}:${id} was changed while you looked at it: run this again`);
     }

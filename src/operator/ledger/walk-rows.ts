@@ -23,7 +23,8 @@ export type WrongRow = { table: string; id: string; kind: NonNullable<OpenedSeal
  */
 export type Walked = { tallies: Tally[]; wrong: WrongRow[]; formerKeys: Map<string, number> };
 
-export type Judged = { row: StoredRow & { seal: string }; opened: OpenedSeal };
+/** A row as its seals were found: of each table what it was read as, and what is in it; null where it needs none. */
+export type Judged = { key: string; seals: readonly ({ seal: string; opened: OpenedSeal } | null)[] };
 
 /** As many as a person looks at. */
 const MAX_WRONG = 100;
@@ -33,73 +34,116 @@ const BETWEEN_TRIES_MS = 50;
 /** Some seconds of work. */
 const PROGRESS_ROWS = 100_000;
 
+/** Batches at the same time: while the database writes one, it reads and writes the next. */
+const LANES = 2;
+
 /**
  * Looks at every row of the sealed tables, 1,000 at a time, and gives those a new MAC that are `due`. Each batch is a transaction of its own
  * and stays done; what is changed meanwhile is looked at again. May run beside services, and beside itself.
  */
-export async function walkRows(deps: WalkDeps, due: (opened: OpenedSeal) => boolean): Promise<Walked> {
+export async function walkRows(deps: WalkDeps, due: Due): Promise<Walked> {
   const walked: Walked = { tallies: [], wrong: [], formerKeys: new Map() };
-  const current = deps.sealer.keyId();
-  const { maxRows = Number.POSITIVE_INFINITY } = deps;
-  for (const source of SEALED_ROWS) {
-    const tally = {
-      ...{ table: source.table.name, sealed: 0, resealed: 0, unsealed: 0, changed: 0, unknownKey: 0 },
-    };
-    walked.tallies.push(tally);
-    let after: string | null = source.start;
-    for (let seen = 0; after !== null && seen < maxRows; ) {
-      const batch: Batch = await walkBatch(deps, source, after, due);
-      tally.resealed += batch.resealed;
-      for (const judged of batch.judged) count(walked, tally, judged, current);
-      if (Math.floor(seen / PROGRESS_ROWS) < Math.floor((seen + batch.read) / PROGRESS_ROWS)) {
-        deps.onProgress(`${tally.table}: ${seen + batch.read} rows looked at, ${tally.resealed} sealed now`);
-      }
-      seen += batch.read;
-      after = batch.last;
-    }
-  }
+  for (const source of SEALED_ROWS) await walkTable(deps, source, { walked, due });
   return walked;
 }
 
-/** `read`: how many rows there were. `judged`: how those stand in the end that need a seal. `last`: `null` behind the last row. */
-type Batch = { read: number; judged: Judged[]; resealed: number; last: string | null };
+type Due = (opened: OpenedSeal) => boolean;
+
+async function walkTable(deps: WalkDeps, source: SealedRows, { walked, due }: { walked: Walked; due: Due }) {
+  const { db, sealer, onProgress, maxRows = Number.POSITIVE_INFINITY } = deps;
+  const tallies = source.tables.map(({ name }) => ({
+    ...{ table: name, sealed: 0, resealed: 0, unsealed: 0, changed: 0, unknownKey: 0 },
+  }));
+  walked.tallies.push(...tallies);
+  let [asked, seen] = [0, 0];
+  const add = (batch: Batch) => {
+    for (const [place, tally] of tallies.entries()) {
+      tally.resealed += batch.resealed[place] ?? 0;
+      for (const { key, seals } of batch.judged) count(walked, tally, { key, opened: seals[place]?.opened, sealer });
+    }
+    if (Math.floor(seen / PROGRESS_ROWS) < Math.floor((seen + batch.rows) / PROGRESS_ROWS)) {
+      const sealed = tallies.reduce((sum, { resealed }) => sum + resealed, 0);
+      onProgress(`${tallies[0]?.table}: ${seen + batch.rows} rows looked at, ${sealed} seals made now`);
+    }
+    seen += batch.rows;
+  };
+  const underWay: Promise<Batch>[] = [];
+  let rows = await source.read(db, source.start);
+  for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+    const batch = walkBatch(deps, source, { rows, due });
+    // Its error is told where it is waited for.
+    batch.catch(() => undefined);
+    underWay.push(batch);
+    asked += rows.length;
+    const next = asked < maxRows ? source.read(db, last.key) : [];
+    const [done, read] = await Promise.all([underWay.length < LANES ? null : underWay.shift(), next]);
+    if (done) add(done);
+    rows = read;
+  }
+  for (const batch of underWay) add(await batch);
+}
+
+/** `rows`: how many there were. `judged`: how they stand in the end. `resealed`: how many got a MAC, of each table. */
+type Batch = { rows: number; judged: Judged[]; resealed: number[] };
 
 async function walkBatch(
   { db, sealer }: WalkDeps,
   source: SealedRows,
-  after: string,
-  due: (opened: OpenedSeal) => boolean,
+  { rows, due }: { rows: readonly StoredRow[]; due: Due },
 ): Promise<Batch> {
-  let resealed = 0;
+  const batch: Batch = { rows: rows.length, judged: [], resealed: source.tables.map(() => 0) };
+  let judged = rows.map((row) => judge(sealer, source, row));
   for (let attempt = 1; ; attempt += 1) {
-    const rows = await source.read(db, after);
-    const judged = judge(sealer, source, rows);
-    const wanted = judged.filter(({ opened }) => due(opened)).map((one) => resealedRow(sealer, source, one));
-    const done = new Set(wanted.length === 0 ? [] : await source.reseal(db, wanted));
-    resealed += done.size;
-    if (done.size < wanted.length && attempt < TRIES) {
-      await delay(BETWEEN_TRIES_MS);
-      continue;
+    const isDue = (row: Judged) => row.seals.some((one) => one !== null && due(one.opened));
+    const given = judged.filter(isDue).map((row) => resealedRow(sealer, source, { row, due }));
+    const done = new Set(given.length === 0 ? [] : await source.reseal(db, given));
+    const left: Judged[] = [];
+    for (const row of judged) {
+      if (done.has(row.key)) batch.judged.push(asSealed(row, { sealer, due, resealed: batch.resealed }));
+      else (isDue(row) ? left : batch.judged).push(row);
     }
-    const now = judged.map((one) => (done.has(one.row.key) ? asSealed(one, sealer) : one));
-    return { read: rows.length, judged: now, resealed, last: rows.at(-1)?.key ?? null };
+    if (left.length === 0 || attempt === TRIES) {
+      batch.judged.push(...left);
+      return batch;
+    }
+    await delay(BETWEEN_TRIES_MS);
+    judged = [];
+    for (const { key } of left) {
+      const row = await source.find(db, idOfKey(key));
+      if (row !== null) judged.push(judge(sealer, source, row));
+    }
   }
 }
 
-function judge(sealer: Sealer, { table }: SealedRows, rows: readonly StoredRow[]): Judged[] {
-  return rows.flatMap(({ key, seal }) =>
-    seal === null ? [] : [{ row: { key, seal }, opened: sealer.open(table, seal) }],
-  );
+export function judge(sealer: Sealer, { tables }: SealedRows, { key, seals }: StoredRow): Judged {
+  const opened = tables.map((table, place) => {
+    const seal = seals[place] ?? null;
+    return seal === null ? null : { seal, opened: sealer.open(table, seal) };
+  });
+  return { key, seals: opened };
 }
 
-function asSealed({ row, opened }: Judged, sealer: Sealer): Judged {
-  return { row, opened: { ...opened, problem: null, keyId: sealer.keyId() } };
+function asSealed(
+  { key, seals }: Judged,
+  { sealer, due, resealed }: { sealer: Sealer; due: Due; resealed: number[] },
+): Judged {
+  const now = seals.map((one, place) => {
+    if (one === null || !due(one.opened)) return one;
+    resealed[place] = (resealed[place] ?? 0) + 1;
+    return { ...one, opened: { ...one.opened, problem: null, keyId: sealer.keyId() } };
+  });
+  return { key, seals: now };
 }
 
-/** A row with the MAC that the current key makes of it, as it was read. */
-export function resealedRow(sealer: Sealer, { table }: SealedRows, { row, opened }: Judged): Resealed {
-  const fields = Object.keys(table.fields).map((name, place) => [name, opened.values[place] ?? null] as const);
-  return { ...row, mac: sealer.seal(table, Object.fromEntries(fields)).toString('hex') };
+/** A row with the MACs that the current key makes of it, as it was read. */
+export function resealedRow(sealer: Sealer, { tables }: SealedRows, { row, due }: { row: Judged; due: Due }): Resealed {
+  const seals = tables.map((table, place) => {
+    const one = row.seals[place] ?? null;
+    if (one === null || !due(one.opened)) return null;
+    const fields = Object.keys(table.fields).map((name, at) => [name, one.opened.values[at] ?? null] as const);
+    return { seal: one.seal, mac: sealer.seal(table, Object.fromEntries(fields)).toString('hex') };
+  });
+  return { key: row.key, seals };
 }
 
 /** The id of the row, which is the last part of its key. */
@@ -107,12 +151,19 @@ export function idOfKey(key: string): string {
   return key.split('/').at(-1) ?? key;
 }
 
-function count(walked: Walked, tally: Tally, { row, opened: { problem, keyId } }: Judged, current: string): void {
+function count(
+  walked: Walked,
+  tally: Tally,
+  { key, opened, sealer }: { key: string; opened: OpenedSeal | undefined; sealer: Sealer },
+): void {
+  if (opened === undefined) return;
+  const { problem, keyId } = opened;
   if (problem === null) {
     tally.sealed += 1;
-    if (keyId !== null && keyId !== current) walked.formerKeys.set(keyId, (walked.formerKeys.get(keyId) ?? 0) + 1);
+    if (keyId !== null && keyId !== sealer.keyId())
+      walked.formerKeys.set(keyId, (walked.formerKeys.get(keyId) ?? 0) + 1);
     return;
   }
   tally[problem === 'unknown-key' ? 'unknownKey' : problem] += 1;
-  if (walked.wrong.length < MAX_WRONG) walked.wrong.push({ table: tally.table, id: idOfKey(row.key), kind: problem });
+  if (walked.wrong.length < MAX_WRONG) walked.wrong.push({ table: tally.table, id: idOfKey(key), kind: problem });
 }

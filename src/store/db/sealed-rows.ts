@@ -4,14 +4,15 @@ import { type SealedTable, sealColumn } from './seal.ts';
 import * as tables from './sealed-tables.ts';
 import { count } from './statement.ts';
 
-/** A row as its seal is judged: `seal` is what `sealColumn` made, null where the row needs none. `key` finds it again. */
-export type StoredRow = { key: string; seal: string | null };
-/** `seal`: as it was read; `mac`: the new one, in hex. */
-export type Resealed = { key: string; seal: string; mac: string };
+/** A row as its seals are judged: of each table what `sealColumn` made, null where the row needs none. `key` finds it again. */
+export type StoredRow = { key: string; seals: readonly (string | null)[] };
+/** Of each table: what it was read as, and the new MAC in hex; null where it keeps what it has. */
+export type Resealed = { key: string; seals: readonly ({ seal: string; mac: string } | null)[] };
 
-/** The rows of one sealed table, whatever is in them. A key is its columns' texts with `/` between; the last one is the id of the row. */
+/** The rows of one table of the database, whatever is in them. A key is its columns' texts with `/` between; the last one is the id of the row. */
 export type SealedRows = {
-  table: SealedTable;
+  /** The seals of its rows. */
+  tables: readonly SealedTable[];
   keyTypes: readonly KeyType[];
   /** Before the first row. */
   start: string;
@@ -38,34 +39,32 @@ const PROJECT: KeyColumn = { column: 'project_id', type: 'uuid' };
 const BY_SHA256: KeyColumn = { column: 'sha256', type: 'bytea' };
 
 export const SEALED_ROWS: readonly SealedRows[] = [
-  rowsOfTable(tables.SEALED_PROJECT, [ID]),
-  rowsOfTable(tables.SEALED_ACCOUNT_KEY, [ID]),
-  rowsOfTable(tables.SEALED_ADDRESS, [ID]),
-  rowsOfTable(tables.SEALED_API_KEY, [ID]),
-  rowsOfTable(tables.SEALED_ENDPOINT, [ID]),
-  rowsOfTable(tables.SEALED_RECEIPT_KEY, [{ column: 'id', type: 'text' }]),
-  rowsOfTable(tables.SEALED_PRODUCERS, [{ column: 'id', type: 'int8' }]),
-  rowsOfTable(tables.SEALED_CURSOR, [BY_NETWORK]),
-  rowsOfTable(tables.SEALED_ACTION, [{ column: 'seq', type: 'int8' }]),
-  rowsOfTable(tables.SEALED_INVOICE, [PROJECT, ID]),
-  rowsOfTable(tables.SEALED_TRANSFER, [ID]),
-  rowsOfTable(tables.SEALED_REFUND, [{ column: 'transfer_id', type: 'uuid' }]),
-  rowsOfTable(tables.SEALED_PAID, [PROJECT, ID]),
-  rowsOfTable(tables.SEALED_STATUS, [PROJECT, ID]),
-  rowsOfTable(tables.SEALED_EVENT, [ID]),
-  rowsOfTable(tables.SEALED_PAGE, [ID]),
-  rowsOfTable(tables.SEALED_ALARM, [ID]),
-  rowsOfTable(tables.SEALED_CHANNEL, [ID]),
-  rowsOfTable(tables.SEALED_NOTIFICATION, [ID]),
-  rowsOfTable(tables.SEALED_PERSON, [ID]),
-  rowsOfTable(tables.SEALED_PASSKEY, [{ column: 'id', type: 'bytea' }]),
-  rowsOfTable(tables.SEALED_RECOVERY_CODE, [BY_SHA256]),
-  rowsOfTable(tables.SEALED_INVITATION, [BY_SHA256]),
-  rowsOfTable(tables.SEALED_SESSION, [ID]),
-  rowsOfTable(tables.SEALED_ADMIN_KEY, [ID]),
-  rowsOfTable(tables.SEALED_ANNULMENT, [{ column: 'transfer_id', type: 'uuid' }]),
-  rowsOfTable(tables.SEALED_RESOLUTION, [{ column: 'id', type: 'int8' }]),
-  rowsOfTable(tables.SEALED_PASSED, [{ column: 'id', type: 'int8' }]),
+  rowsOfTable([tables.SEALED_PROJECT], [ID]),
+  rowsOfTable([tables.SEALED_ACCOUNT_KEY], [ID]),
+  rowsOfTable([tables.SEALED_ADDRESS], [ID]),
+  rowsOfTable([tables.SEALED_API_KEY], [ID]),
+  rowsOfTable([tables.SEALED_ENDPOINT], [ID]),
+  rowsOfTable([tables.SEALED_RECEIPT_KEY], [{ column: 'id', type: 'text' }]),
+  rowsOfTable([tables.SEALED_PRODUCERS], [{ column: 'id', type: 'int8' }]),
+  rowsOfTable([tables.SEALED_CURSOR], [BY_NETWORK]),
+  rowsOfTable([tables.SEALED_ACTION], [{ column: 'seq', type: 'int8' }]),
+  rowsOfTable([tables.SEALED_INVOICE, tables.SEALED_PAID, tables.SEALED_STATUS], [PROJECT, ID]),
+  rowsOfTable([tables.SEALED_TRANSFER], [ID]),
+  rowsOfTable([tables.SEALED_REFUND], [{ column: 'transfer_id', type: 'uuid' }]),
+  rowsOfTable([tables.SEALED_EVENT], [ID]),
+  rowsOfTable([tables.SEALED_PAGE], [ID]),
+  rowsOfTable([tables.SEALED_ALARM], [ID]),
+  rowsOfTable([tables.SEALED_CHANNEL], [ID]),
+  rowsOfTable([tables.SEALED_NOTIFICATION], [ID]),
+  rowsOfTable([tables.SEALED_PERSON], [ID]),
+  rowsOfTable([tables.SEALED_PASSKEY], [{ column: 'id', type: 'bytea' }]),
+  rowsOfTable([tables.SEALED_RECOVERY_CODE], [BY_SHA256]),
+  rowsOfTable([tables.SEALED_INVITATION], [BY_SHA256]),
+  rowsOfTable([tables.SEALED_SESSION], [ID]),
+  rowsOfTable([tables.SEALED_ADMIN_KEY], [ID]),
+  rowsOfTable([tables.SEALED_ANNULMENT], [{ column: 'transfer_id', type: 'uuid' }]),
+  rowsOfTable([tables.SEALED_RESOLUTION], [{ column: 'id', type: 'int8' }]),
+  rowsOfTable([tables.SEALED_PASSED], [{ column: 'id', type: 'int8' }]),
 ];
 
 /** Whether this user of the database may give rows another MAC: the service's own may not. */
@@ -77,68 +76,85 @@ export const mayReseal = answerOf(
   ([row]) => row?.isAllowed === true,
 );
 
-function rowsOfTable(sealed: SealedTable, columns: readonly KeyColumn[]): SealedRows {
+function rowsOfTable(seals: readonly SealedTable[], columns: readonly KeyColumn[]): SealedRows {
   // Each row is read once, so nothing of it is remembered.
-  const table = { ...sealed, isReadOnce: true };
-  const [from = ''] = table.name.split('.');
-  const name = table.name.replaceAll(/[._]/g, '-');
+  const tables = seals.map((sealed) => ({ ...sealed, isReadOnce: true }));
+  const from = tables[0]?.name ?? '';
+  const name = from.replaceAll('_', '-');
   const listed = columns.map(({ column }) => `t.${column}`).join(', ');
   const key = columns.map(({ column, type }) => written(`t.${column}`, type)).join(" || '/' || ");
   const parts = (text: string) =>
     columns.map(({ type }, index) => parsed(`split_part(${text}, '/', ${index + 1})`, type)).join(', ');
-  const seal = sealColumn(table, 't.');
-  const mac = `t.${table.mac}`;
-  const needed = table.needed === null ? 'true' : table.needed('t.');
+  const columnsOfSeals = tables.map((table) => sealColumn(table, 't.'));
   const id = columns.at(-1) ?? ID;
-  const shape = { key: 'text', seal: 'text?' } as const;
+  const shape = { key: 'text', seals: 'text[]' } as const;
+  const row = `(${key})::text as key, array[${columnsOfSeals.join(', ')}] as seals`;
+  const states = tables
+    .map(({ mac, needed }, place) => `t.${mac} as mac_${place}, ${needed?.('t.') ?? 'true'} as needs_${place}`)
+    .join(', ');
+  const parameters = tables.flatMap((_table, place) => [`$${2 * place + 2}::text[]`, `$${2 * place + 3}::text[]`]);
+  const given = tables.flatMap((_table, place) => [`seal_${place}`, `mac_${place}`]);
+  const isAsRead = columnsOfSeals.map((seal, place) => `(free.seal_${place} is null or ${seal} = free.seal_${place})`);
   return {
-    table,
+    tables,
     keyTypes: columns.map(({ type }) => type),
     start: columns.map(({ type }) => LOWEST[type]).join('/'),
     read: rowsOf(
       `seals-read-${name}`,
       shape,
-      `select (${key})::text as key, ${seal} as seal from ${from} t where (${listed}) > (${parts('$1')})
-       order by ${listed} limit 1000`,
+      `select ${row} from ${from} t where (${listed}) > (${parts('$1')}) order by ${listed} limit 1000`,
       (after: string) => [after],
     ),
     count: rowsOf(
       `seals-count-${name}`,
       { keyId: 'text?', rows: count, last: 'text' },
       `with seen as materialized (
-         select (${key})::text as key, ${mac} as mac, ${needed} as is_needed, row_number() over (order by ${listed}) as place from ${from} t
+         select (${key})::text as key, ${states}, row_number() over (order by ${listed}) as place from ${from} t
          where (${listed}) > (${parts('$1')}) order by ${listed} limit 50000)
        select encode(substring(mac for 8), 'hex') as key_id, count(*) filter (where is_needed) as rows,
          (select key from seen order by place desc limit 1) as last
-       from seen group by 1 order by 1`,
+       from seen cross join lateral (values ${tables.map((_table, place) => `(mac_${place}, needs_${place})`).join(', ')}) s (mac, is_needed)
+       group by 1 order by 1`,
       (after: string) => [after],
     ),
     find: rowOf(
       `seals-find-${name}`,
       shape,
-      `select (${key})::text as key, ${seal} as seal from ${from} t
+      `select ${row} from ${from} t
        where t.${id.column} = ${parsed('$1::text', id.type)}${columns.length === 1 ? '' : ' and t.project_id in (select id from projects)'}`,
-      (given: string) => [given],
+      (wanted: string) => [wanted],
     ),
     reseal: answerOf(
       `seals-write-${name}`,
       { key: 'text' },
       // Laterally, each row is found by its key, whatever the planner makes of the arrays.
       `with free as materialized (
-         select g.*, ${listed} from unnest($1::text[], $2::text[], $3::text[]) g (given_key, given_seal, given_mac)
+         select g.*, ${listed} from unnest($1::text[], ${parameters.join(', ')}) g (given_key, ${given.join(', ')})
          cross join lateral (
            select ${listed} from ${from} t where (${listed}) = (${parts('g.given_key')}) for no key update of t skip locked) t)
-       update ${from} t set ${table.mac} = decode(free.given_mac, 'hex') from free
-       where (${listed}) = (${columns.map(({ column }) => `free.${column}`).join(', ')}) and ${seal} = free.given_seal
+       update ${from} t set ${newMacs(tables)} from free
+       where (${listed}) = (${columns.map(({ column }) => `free.${column}`).join(', ')}) and ${isAsRead.join(' and ')}
        returning free.given_key as key`,
       (rows: readonly Resealed[]) => [
-        rows.map((row) => row.key),
-        rows.map((row) => row.seal),
-        rows.map((row) => row.mac),
+        rows.map((one) => one.key),
+        ...tables.flatMap((_table, place) => [
+          rows.map(({ seals }) => seals[place]?.seal ?? null),
+          rows.map(({ seals }) => seals[place]?.mac ?? null),
+        ]),
       ],
-      (rows) => rows.map((row) => row.key),
+      (rows) => rows.map((one) => one.key),
     ),
   };
+}
+
+/** What sets the column of each MAC to a new one, if one of the seals in it has one. */
+function newMacs(tables: readonly SealedTable[]): string {
+  return [...new Set(tables.map(({ mac }) => mac))]
+    .map((column) => {
+      const news = tables.flatMap(({ mac }, place) => (mac === column ? [`decode(free.mac_${place}, 'hex')`] : []));
+      return `${column} = coalesce(${news.join(', ')}, t.${column})`;
+    })
+    .join(', ');
 }
 
 /** Bytes stand in a key as hex. */
