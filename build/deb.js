@@ -102,17 +102,21 @@ function addNode() {
 }
 
 function addDebianFiles() {
-  for (const name of ['command.js', 'parse-environment.js', 'backup']) add(name, `${HOME}/deploy/debian`);
+  for (const name of ['command.js', 'parse-environment.js']) add(name, `${HOME}/deploy/debian`);
   add('quittance', 'usr/bin');
   add('env', 'etc/quittance');
   chmodSync(join(tree, 'etc/quittance/env'), 0o640);
-  for (const name of ['quittance-backup.service', 'quittance-backup.timer']) add(name, UNITS);
   const unit = readFileSync(join(root, 'deploy/quittance.service'), 'utf8');
-  const command = '/usr/bin/node /opt/quittance/bin/quittance.js';
-  if (unit.split(command).length !== 2) throw new Error(`deploy/quittance.service should hold "${command}" once`);
-  const packaged = unit
-    .replace(command, `/${HOME}/node /${HOME}/bin/quittance.js`)
-    .replace('/etc/systemd/system', `/${UNITS}`);
+  const changes = {
+    '/usr/bin/node /opt/quittance/bin/quittance.js': `/${HOME}/node /${HOME}/bin/quittance.js`,
+    '/etc/systemd/system': `/${UNITS}`,
+    '#ReadWritePaths=': 'ReadWritePaths=',
+  };
+  const packaged = Object.entries(changes).reduce((text, [from, to]) => {
+    if (text.split(from).length !== 2) throw new Error(`deploy/quittance.service should hold "${from}" once`);
+    return text.replace(from, to);
+  }, unit);
+  mkdirSync(join(tree, UNITS), { recursive: true });
   writeFileSync(join(tree, UNITS, 'quittance.service'), packaged);
   const doc = join(tree, 'usr/share/doc/quittance');
   mkdirSync(doc, { recursive: true });

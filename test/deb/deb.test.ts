@@ -27,7 +27,7 @@ test('the Debian package is installed by apt in a bare Debian, takes a payment, 
   await debian.inside('apt-get', 'update', '-q');
   const installed = await debian.inside('apt-get', 'install', '-y', '-q', `/root/${name}`);
   step('apt-get install');
-  expect(installed).toContain('systemctl enable --now quittance.service quittance-backup.timer');
+  expect(installed).toContain('systemctl enable --now quittance.service\n');
   const at = (path: string) => join(debian.path, path);
   const uid = Number(await debian.inside('id', '-u', 'quittance'));
   expect(await ownerOf(at('etc/quittance/env'))).toEqual({
@@ -45,7 +45,9 @@ test('the Debian package is installed by apt in a bare Debian, takes a payment, 
 
   await appendFile(at('etc/quittance/env'), 'QUITTANCE_PORT=0\nQUITTANCE_DEVNET_BLOCK_MS="200"\n');
   const seen = JSON.parse(await debian.inside('/usr/lib/quittance/node', '/root/inside.mjs'));
-  step(`the service: ready after ${seen.startMs} ms, the invoice paid after ${seen.paidMs} ms`);
+  step(
+    `the service: ready after ${seen.startMs} ms, the invoice paid after ${seen.paidMs} ms, its backup after ${seen.backupMs} ms`,
+  );
   expect(seen).toMatchObject({
     ...{ version: manifest.version, uid, executable: '/usr/lib/quittance/node', payCommand: 'quittance' },
     ...{ created: 201, status: 'PAID', exitCode: 0 },
@@ -62,7 +64,11 @@ test('the Debian package is installed by apt in a bare Debian, takes a payment, 
   expect(existsSync(at('etc/quittance/env'))).toBe(false);
   expect(Number(await debian.inside('id', '-u', 'quittance'))).toBe(uid);
   expect(DATA.filter((path) => !existsSync(at(path)))).toEqual([]);
-  expect(await readdir(at('var/backups/quittance'))).toEqual([expect.stringMatching(/^quittance-.*\.backup$/)]);
+  // Of the service itself, and verified: until then it has another name.
+  expect(await readdir(at('var/backups/quittance'))).toEqual([
+    expect.stringMatching(/^quittance-000001-.*\.backup$/),
+    expect.stringMatching(/^quittance-000001-.*\.backup\.sha256$/),
+  ]);
 });
 
 async function ownerOf(path: string) {

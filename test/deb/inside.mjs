@@ -1,9 +1,10 @@
-// Runs in the bare Debian, by the Node.js of the package, as root: starts the installed service, creates an invoice and pays it, and makes
-// a backup. Prints one JSON object of what it saw.
+// Runs in the bare Debian, by the Node.js of the package, as root: starts the installed service, creates an invoice and pays it, and waits
+// for the backup that it makes. Prints one JSON object of what it saw.
 import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 const seen = {};
+const pause = () => new Promise((resolve) => setTimeout(resolve, 200));
 const run = (...args) => execFileSync('quittance', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
 seen.version = run('--version').trim();
@@ -38,10 +39,12 @@ do {
   const answer = await fetch(`${baseUrl}/v1/invoices/${invoice.invoiceId}`, { headers: { 'X-Api-Key': apiKey } });
   seen.status = (await answer.json()).status;
   // Each look waits for the local network's next block.
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await pause();
 } while (seen.status !== 'PAID' && performance.now() < deadlineMs);
 seen.paidMs = Math.round(performance.now() - startedMs);
-execFileSync('/usr/lib/quittance/deploy/debian/backup', { stdio: 'ignore' });
+const hasBackup = () => readdirSync('/var/backups/quittance').some((name) => name.endsWith('.sha256'));
+while (!hasBackup() && performance.now() < deadlineMs) await pause();
+seen.backupMs = Math.round(performance.now() - startedMs);
 
 service.kill('SIGTERM');
 seen.exitCode = await ended;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { findDueAddresses } from '../../src/store/chain/balance-checks.ts';
-import { findPassedBlock } from '../../src/store/chain/passed-blocks.ts';
+import { findPassedBlock, insertPassedBlock } from '../../src/store/chain/passed-blocks.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, inboxOf } from '../support/service.ts';
 import { type Order, World } from './world.ts';
@@ -101,6 +101,19 @@ test.each(RIGHTS)('a block that nobody let pass does not pass (%s)', async (righ
   );
   expect(await findPassedBlock(world.service.db, 'devnet', number)).toBeNull();
   await world.untilNamed(`passed_blocks ${number}`);
+});
+
+test('a block that an operator let pass does, however many nobody let pass stand before it', async () => {
+  const { db } = world.service;
+  const bytes = (byte: string) => byte.repeat(32);
+  const block = { number: 7003, blockId: bytes('0a'), digest: bytes('0b'), passedBy: 'anna', reason: 'x' };
+  await insertPassedBlock(db, 'devnet', { ...block, passedAt: unixMs(1_700_000_000_000) });
+  await world.asService(
+    `insert into passed_blocks (network, number, block_id, digest, passed_at, passed_by, reason)
+     select 'devnet', $1, sha256('a'), sha256(n::text::bytea), now(), 'anna', 'x' from generate_series(1, 2000) n`,
+    [block.number],
+  );
+  expect(await findPassedBlock(db, 'devnet', block.number)).toMatchObject({ blockId: block.blockId });
 });
 
 test('a comparison with the chain that somebody put off is due', async () => {

@@ -1,7 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
-import { answerOf } from '../db/rows-of.ts';
+import { rowsOf } from '../db/rows-of.ts';
 import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_PASSED } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, listColumns, maybeHex, type Row, statement } from '../db/statement.ts';
@@ -18,17 +18,30 @@ const passed = {
 /** A block that no node could prove, and that an operator let pass. `blockId`, and `digest` over all that was shown of it, are 64 hex characters. */
 export type PassedBlock = Row<typeof passed>;
 
-const judged = { ...passed, isSound: isAsSealed(SEALED_PASSED) } as const;
+const judged = { id: count, ...passed, isSound: isAsSealed(SEALED_PASSED) } as const;
 
-/** The block that an operator let pass at a height; the newest, if it was decided anew. One that nobody let pass is none. */
-export const findPassedBlock = answerOf(
-  'passed-block-select',
+const PAGE = 1000;
+const listPassed = rowsOf(
+  'passed-blocks-list',
   judged,
   `select ${listColumns(judged, '', { isSound: sealColumn(SEALED_PASSED, '') })} from passed_blocks
-   where network = $1 and number = $2 order by id desc limit 100`,
-  (network: Network, number: number) => [network, number],
-  (blocks): PassedBlock | null => blocks.find(({ isSound }) => isSound) ?? null,
+   where network = $1 and number = $2 and id < $3 order by id desc limit ${PAGE}`,
+  (network: Network, number: number, before: number) => [network, number, before],
 );
+
+/**
+ * The block that an operator let pass at a height; the newest, if it was decided anew. One that nobody let pass is none, and how many of these
+ * somebody put there does not matter.
+ */
+export async function findPassedBlock(db: Sql, network: Network, number: number): Promise<PassedBlock | null> {
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const blocks = await listPassed(db, network, number, before);
+    const found = blocks.find(({ isSound }) => isSound);
+    const last = blocks.at(-1);
+    if (found !== undefined || last === undefined || blocks.length < PAGE) return found ?? null;
+    before = last.id;
+  }
+}
 
 const rows = jsonRows({ ...passed, mac: maybeHex });
 const insert = statement(
