@@ -1,8 +1,13 @@
-import { connect } from 'node:net';
+import { connect as connectHttp2, createServer as createHttp2Server } from 'node:http2';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls';
 import { types } from 'node:util';
+import { Decrypter, Encrypter } from 'age-encryption';
+import { createTransport } from 'nodemailer';
 import pg from 'pg';
 import { Client as HttpClient } from 'undici';
 import { describe, expect, test } from 'vitest';
+import { createCertificate } from '../../test/support/create-certificate.ts';
 import { AppError } from '../domain/errors.ts';
 import { createLogger } from './log.ts';
 
@@ -60,6 +65,72 @@ const httpError = () =>
 const socketError = () =>
   thrownBy(() => new Promise((resolve, reject) => connect(1, '127.0.0.1', () => resolve(null)).on('error', reject)));
 
+/** What `ask` throws at a server on a free port. */
+async function thrownAt(server: Server, ask: (port: number) => Promise<unknown>): Promise<unknown> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    return await thrownBy(() => ask((server.address() as AddressInfo).port));
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+/** Of a mail server that refuses the password. */
+const mailError = () =>
+  thrownAt(
+    createServer((socket) => {
+      const replies = [['EHLO', '250-mail\r\n250 AUTH PLAIN'] as const, ['AUTH', '535 wrong password'] as const];
+      socket.write('220 mail\r\n');
+      socket.on('error', () => undefined);
+      socket.on('data', (said) => {
+        const reply = replies.find(([command]) => String(said).startsWith(command))?.[1] ?? '221 bye';
+        socket.write(`${reply}\r\n`);
+        if (reply.startsWith('221')) socket.end();
+      });
+    }),
+    (port) => {
+      const mail = createTransport({ host: '127.0.0.1', port, ignoreTLS: true, auth: { user: 'shop', pass: SECRET } });
+      return mail.sendMail({ from: 'a@example.com', to: 'b@example.com', subject: SECRET, text: SECRET });
+    },
+  );
+
+/** Of gRPC's transport: a server that ends the stream. */
+const http2Error = () =>
+  thrownAt(
+    createHttp2Server().on('stream', (stream) => stream.on('error', () => undefined).close(2)),
+    (port) =>
+      new Promise((resolve, reject) => {
+        const session = connectHttp2(`http://127.0.0.1:${port}`);
+        const request = session.request({ ':method': 'POST', 'x-api-key': SECRET });
+        request.on('error', reject).on('close', () => session.destroy());
+        request.on('end', resolve).resume().end(SECRET);
+      }),
+  );
+
+/** Of a certificate that is another's. */
+const tlsError = () => {
+  const { key, cert } = createCertificate(['other.example']);
+  return thrownAt(
+    createTlsServer({ key, cert }).on('tlsClientError', () => undefined),
+    (port) =>
+      new Promise((resolve, reject) => {
+        const socket = connectTls({ host: '127.0.0.1', port, ca: cert, servername: 'pay.example' }, () =>
+          resolve(null),
+        );
+        socket.on('error', reject);
+      }),
+  );
+};
+
+const ageError = () =>
+  thrownBy(async () => {
+    const [encrypter, decrypter] = [new Encrypter(), new Decrypter()];
+    encrypter.setPassphrase(SECRET);
+    encrypter.setScryptWorkFactor(1);
+    decrypter.addPassphrase(`${SECRET}!`);
+    await decrypter.decrypt(await encrypter.encrypt(SECRET));
+  });
+
 const cyclic = () => {
   const error = new Error('around');
   return Object.assign(error, { cause: new AggregateError([error, error, error], 'again', { cause: error }) });
@@ -92,6 +163,10 @@ describe('an error in the log', () => {
     ],
     ['of the system', socketError],
     ['of HTTP', httpError],
+    ['of HTTP/2', http2Error],
+    ['of TLS', tlsError],
+    ['of a mail server', mailError],
+    ['of age', ageError],
     [
       'of ours around one of the database',
       () => new AppError('DATABASE_UNAVAILABLE', 'away', { retryable: true, cause: databaseError({ client }) }),
@@ -147,6 +222,10 @@ describe('an error in the log', () => {
     expect(err['stack']).toMatch(/^ +at .*error-fields\.test/);
     expect(err['cause']).toMatchObject({ code: '23505', table: 'invoices', routine: '_bt_check_unique' });
     expect(lineOf(await socketError()).err).toMatchObject({ code: 'ECONNREFUSED', syscall: 'connect', port: 1 });
+    expect(lineOf(await http2Error()).err).toMatchObject({ code: 'ERR_HTTP2_STREAM_ERROR' });
+    expect(lineOf(await tlsError()).err).toMatchObject({ code: 'ERR_TLS_CERT_ALTNAME_INVALID' });
+    expect(lineOf(await mailError()).err).toMatchObject({ code: 'EAUTH', message: expect.stringContaining('535') });
+    expect(lineOf(await ageError()).err).toMatchObject({ type: 'Error', stack: expect.stringContaining('age') });
     expect(lineOf(new AggregateError([databaseError({})], 'all')).err).toMatchObject({ errors: [{ code: '23505' }] });
   });
 
