@@ -98,7 +98,8 @@ function doctorOf(context: Context, db: Database, config: Console['config']): (a
   let underWay: Promise<DoctorView> | null = null;
   return (actor) => {
     const networks = { networks: pools, problem: null, sandboxUrl: config.sandbox ? publicUrl() : null };
-    const deps = { settings: doctorSettings(config, networks), database, now, random, describeError: String };
+    const describeError = (error: unknown) => (error instanceof Error ? error.message : String(error));
+    const deps = { settings: doctorSettings(config, networks), database, now, random, describeError };
     underWay ??= runDoctor({ ...deps, nodeVersion: process.versions.node }, actor).finally(() => {
       underWay = null;
     });
