@@ -35,10 +35,10 @@ test.each(['export A=secret', 'A =secret', 'A=secret\\', '# goes on \\', 'A="sec
   },
 );
 
-test('the template of the package sets nothing, and names only settings that there are', async () => {
+test('the template of the package sets where backups go, and names only settings that there are', async () => {
   const template = await readFile(new URL('env', FOLDER), 'utf8');
-  expect(await parse(template)).toEqual({});
-  const named = [...template.matchAll(/^#([A-Z_]+)=/gm)].map(([, name = '']) => name.replace(/_FILE$/, ''));
+  expect(await parse(template)).toEqual({ QUITTANCE_BACKUP_DIR: '/var/backups/quittance' });
+  const named = [...template.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name = '']) => name.replace(/_FILE$/, ''));
   expect(named.length).toBeGreaterThan(3);
   expect(named.filter((name) => !(name in SETTINGS))).toEqual([]);
 });

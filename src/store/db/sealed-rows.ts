@@ -80,15 +80,28 @@ export const mayReseal = answerOf(
 function rowsOfTable(seals: readonly SealedTable[], columns: readonly KeyColumn[]): SealedRows {
   // Each row is read once, so nothing of it is remembered.
   const tables = seals.map((sealed) => ({ ...sealed, isReadOnce: true }));
-  const from = tables[0]?.name ?? '';
-  const name = from.replaceAll('_', '-');
-  const listed = columns.map(({ column }) => `t.${column}`).join(', ');
-  const key = columns.map(({ column, type }) => written(`t.${column}`, type)).join(" || '/' || ");
-  const parts = (text: string) =>
-    columns.map(({ type }, index) => parsed(`split_part(${text}, '/', ${index + 1})`, type)).join(', ');
-  const columnsOfSeals = tables.map((table) => sealColumn(table, 't.'));
-  const id = columns.at(-1) ?? ID;
-  const row = `(${key})::text as key, ${columnsOfSeals.map((seal, place) => `${seal} as seal_${place}`).join(', ')}`;
+  const keyTypes = columns.map(({ type }) => type);
+  const source = { tables, columns, from: tables[0]?.name ?? '', name: (tables[0]?.name ?? '').replaceAll('_', '-') };
+  const start = keyTypes.map((type) => LOWEST[type]).join('/');
+  return { tables, keyTypes, start, ...readerOf(source), count: counterOf(source), reseal: writerOf(source) };
+}
+
+type Source = { tables: readonly SealedTable[]; columns: readonly KeyColumn[]; from: string; name: string };
+
+/** The columns of the key, the key as one text, and the SQL of what such a text says of them. */
+function keyOf({ columns }: Source) {
+  return {
+    listed: columns.map(({ column }) => `t.${column}`).join(', '),
+    key: columns.map(({ column, type }) => written(`t.${column}`, type)).join(" || '/' || "),
+    parts: (text: string) =>
+      columns.map(({ type }, index) => parsed(`split_part(${text}, '/', ${index + 1})`, type)).join(', '),
+  };
+}
+
+function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
+  const { tables, columns, from, name } = source;
+  const { listed, key, parts } = keyOf(source);
+  const seals = tables.map((table, place) => `${sealColumn(table, 't.')} as seal_${place}`).join(', ');
   const shape = {
     key: 'text',
     ...Object.fromEntries(tables.map((_table, place) => [`seal_${place}`, 'text?'])),
@@ -97,68 +110,76 @@ function rowsOfTable(seals: readonly SealedTable[], columns: readonly KeyColumn[
     key: read.key,
     seals: tables.map((_table, place) => read[`seal_${place}`] as string | null),
   });
-  const states = tables
-    .map(({ mac, needed }, place) => `t.${mac} as mac_${place}, ${needed?.('t.') ?? 'true'} as needs_${place}`)
-    .join(', ');
-  const parameters = tables.flatMap((_table, place) => [`$${2 * place + 2}::text[]`, `$${2 * place + 3}::text[]`]);
-  const given = tables.flatMap((_table, place) => [`seal_${place}`, `mac_${place}`]);
-  // The text itself would go there and back, and an event has a kilobyte.
-  const isAsRead = columnsOfSeals.map(
-    (seal, place) =>
-      `(free.seal_${place} is null or encode(sha256(convert_to(${seal}, 'UTF8')), 'hex') = free.seal_${place})`,
-  );
+  const id = columns.at(-1) ?? ID;
   return {
-    tables,
-    keyTypes: columns.map(({ type }) => type),
-    start: columns.map(({ type }) => LOWEST[type]).join('/'),
     read: answerOf(
       `seals-read-${name}`,
       shape,
-      `select ${row} from ${from} t where (${listed}) > (${parts('$1')}) order by ${listed} limit 1000`,
+      `select (${key})::text as key, ${seals} from ${from} t where (${listed}) > (${parts('$1')})
+       order by ${listed} limit 1000`,
       (after: string) => [after],
       (rows) => rows.map(storedRow),
-    ),
-    count: rowsOf(
-      `seals-count-${name}`,
-      { keyId: 'text?', rows: count, last: 'text' },
-      `with seen as materialized (
-         select (${key})::text as key, ${states}, row_number() over (order by ${listed}) as place from ${from} t
-         where (${listed}) > (${parts('$1')}) order by ${listed} limit 50000)
-       select encode(substring(mac for 8), 'hex') as key_id, count(*) filter (where is_needed) as rows,
-         (select key from seen order by place desc limit 1) as last
-       from seen cross join lateral (values ${tables.map((_table, place) => `(mac_${place}, needs_${place})`).join(', ')}) s (mac, is_needed)
-       group by 1 order by 1`,
-      (after: string) => [after],
     ),
     find: answerOf(
       `seals-find-${name}`,
       shape,
-      `select ${row} from ${from} t
+      `select (${key})::text as key, ${seals} from ${from} t
        where t.${id.column} = ${parsed('$1::text', id.type)}${columns.length === 1 ? '' : ' and t.project_id in (select id from projects)'}`,
       (wanted: string) => [wanted],
       ([found]) => (found === undefined ? null : storedRow(found)),
     ),
-    reseal: answerOf(
-      `seals-write-${name}`,
-      { key: 'text' },
-      // Laterally, each row is found by its key, whatever the planner makes of the arrays.
-      `with free as materialized (
-         select g.*, ${listed} from unnest($1::text[], ${parameters.join(', ')}) g (given_key, ${given.join(', ')})
-         cross join lateral (
-           select ${listed} from ${from} t where (${listed}) = (${parts('g.given_key')}) for no key update of t skip locked) t)
-       update ${from} t set ${newMacs(tables)} from free
-       where (${listed}) = (${columns.map(({ column }) => `free.${column}`).join(', ')}) and ${isAsRead.join(' and ')}
-       returning free.given_key as key`,
-      (rows: readonly Resealed[]) => [
-        rows.map((one) => one.key),
-        ...tables.flatMap((_table, place) => [
-          rows.map(({ seals }) => sha256(seals[place]?.seal)),
-          rows.map(({ seals }) => seals[place]?.mac ?? null),
-        ]),
-      ],
-      (rows) => rows.map((one) => one.key),
-    ),
   };
+}
+
+function counterOf(source: Source): SealedRows['count'] {
+  const { tables, from, name } = source;
+  const { listed, key, parts } = keyOf(source);
+  const states = tables
+    .map(({ mac, needed }, place) => `t.${mac} as mac_${place}, ${needed?.('t.') ?? 'true'} as needs_${place}`)
+    .join(', ');
+  const pairs = tables.map((_table, place) => `(mac_${place}, needs_${place})`).join(', ');
+  return rowsOf(
+    `seals-count-${name}`,
+    { keyId: 'text?', rows: count, last: 'text' },
+    `with seen as materialized (
+       select (${key})::text as key, ${states}, row_number() over (order by ${listed}) as place from ${from} t
+       where (${listed}) > (${parts('$1')}) order by ${listed} limit 50000)
+     select encode(substring(mac for 8), 'hex') as key_id, count(*) filter (where is_needed) as rows,
+       (select key from seen order by place desc limit 1) as last
+     from seen cross join lateral (values ${pairs}) s (mac, is_needed) group by 1 order by 1`,
+    (after: string) => [after],
+  );
+}
+
+function writerOf(source: Source): SealedRows['reseal'] {
+  const { tables, columns, from, name } = source;
+  const { listed, parts } = keyOf(source);
+  const parameters = tables.flatMap((_table, place) => [`$${2 * place + 2}::text[]`, `$${2 * place + 3}::text[]`]);
+  const given = tables.flatMap((_table, place) => [`seal_${place}`, `mac_${place}`]);
+  const keyOfFree = columns.map(({ column }) => `free.${column}`).join(', ');
+  // The text itself would go there and back, and an event has a kilobyte.
+  const digests = tables.map((table) => `encode(sha256(convert_to(${sealColumn(table, 't.')}, 'UTF8')), 'hex')`);
+  const isAsRead = digests.map((digest, place) => `(free.seal_${place} is null or ${digest} = free.seal_${place})`);
+  return answerOf(
+    `seals-write-${name}`,
+    { key: 'text' },
+    // Laterally, each row is found by its key, whatever the planner makes of the arrays.
+    `with free as materialized (
+       select g.*, ${listed} from unnest($1::text[], ${parameters.join(', ')}) g (given_key, ${given.join(', ')})
+       cross join lateral (
+         select ${listed} from ${from} t where (${listed}) = (${parts('g.given_key')}) for no key update of t skip locked) t)
+     update ${from} t set ${newMacs(tables)} from free
+     where (${listed}) = (${keyOfFree}) and ${isAsRead.join(' and ')}
+     returning free.given_key as key`,
+    (rows: readonly Resealed[]) => [
+      rows.map((one) => one.key),
+      ...tables.flatMap((_table, place) => [
+        rows.map(({ seals }) => sha256(seals[place]?.seal)),
+        rows.map(({ seals }) => seals[place]?.mac ?? null),
+      ]),
+    ],
+    (rows) => rows.map((one) => one.key),
+  );
 }
 
 function sha256(seal: string | undefined): string | null {
