@@ -475,7 +475,8 @@ test('scheduled backups have an absolute path, an interval and a number, and say
   });
   const warned = (env: Record<string, string>) => readConfig(env).warnings.map(({ variable }) => variable);
   expect(warned(backups)).not.toContain('QUITTANCE_BACKUP_DIR');
-  expect(warned({ QUITTANCE_BACKUP_DIR: '/backups' })).toContain('QUITTANCE_BACKUP_DIR');
+  // The sandbox makes them too.
+  expect(warned({ QUITTANCE_BACKUP_DIR: '/backups' })).not.toContain('QUITTANCE_BACKUP_DIR');
   const others = { ...DATABASE, QUITTANCE_MASTER_KEY: FIRST_KEY, QUITTANCE_ROLES: 'api,webhooks' };
   expect(warned({ ...backups, ...others })).toContain('QUITTANCE_BACKUP_DIR');
 });

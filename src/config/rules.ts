@@ -99,11 +99,10 @@ function backupProblems(present: ReadSettings['present']): ConfigProblem[] {
 }
 
 function idleBackups({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
-  const isReal = NODE_LISTS.some((variable) => present.has(variable));
-  const isMade = isReal && settings.QUITTANCE_ROLES?.includes('watcher') === true;
+  const isMade = settings.QUITTANCE_ROLES?.includes('watcher') !== false;
   if (!present.has('QUITTANCE_BACKUP_DIR') || isMade) return [];
-  const why = isReal ? 'processes with the role watcher make backups' : 'the sandbox makes no backups';
-  return [{ variable: 'QUITTANCE_BACKUP_DIR', message: `QUITTANCE_BACKUP_DIR has no effect: ${why}.` }];
+  const message = 'QUITTANCE_BACKUP_DIR has no effect: processes with the role watcher make backups.';
+  return [{ variable: 'QUITTANCE_BACKUP_DIR', message }];
 }
 
 function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {

@@ -27,7 +27,7 @@ test('the Debian package is installed by apt in a bare Debian, takes a payment, 
   await debian.inside('apt-get', 'update', '-q');
   const installed = await debian.inside('apt-get', 'install', '-y', '-q', `/root/${name}`);
   step('apt-get install');
-  expect(installed).toContain('systemctl enable --now quittance.service\n');
+  expect(installed).toContain('systemctl enable --now quittance.service');
   const at = (path: string) => join(debian.path, path);
   const uid = Number(await debian.inside('id', '-u', 'quittance'));
   expect(await ownerOf(at('etc/quittance/env'))).toEqual({
