@@ -9,6 +9,7 @@ import { addDeveloperCommands } from './developer/commands.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
 import { addEventsCommands } from './events/commands.ts';
 import { addExplainCommand } from './explain/commands.ts';
+import { addInvoiceCommands } from './invoice/commands.ts';
 import { addKeyCommands } from './key/commands.ts';
 import { addLedgerCommands } from './ledger/commands.ts';
 import { addManifestCommands } from './manifest/commands.ts';
@@ -58,6 +59,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addExplainCommand(program, terminal, print);
   addChainCommands(program, terminal, print);
   addReconcileCommand(program, terminal, print);
+  addInvoiceCommands(program, terminal, print);
   addTransferCommands(program, terminal, print);
   addReportCommand(program, terminal);
   addUserCommands(program, terminal, print);

@@ -110,6 +110,22 @@ test('transfers are listed, shown, resolved and exported as they were', async ()
   await finishAudited();
 });
 
+test('invoices are listed, shown and exported as they were', async () => {
+  const { both, run, finish, ...shop } = await openPart('invoices');
+  const inShop = ['--project', shop.shop.projectId];
+  const inv = encodeId('inv', shop.paid.invoice.id);
+  await run(['invoice', 'list']);
+  await both(['invoice', 'list', ...inShop]);
+  await both(['invoice', 'list', ...inShop, '--limit', '2', '--before', inv]);
+  await both(['invoice', 'list', ...inShop, '--status', 'EXPIRED', '--amount', '25.00']);
+  await run(['invoice', 'list', ...inShop, '--to', '2020-01-01']);
+  await both(['invoice', 'show', inv, ...inShop]);
+  await both(['invoice', 'show', `inv_${NOBODYS}`, ...inShop]);
+  await both(['invoice', 'export', ...inShop]);
+  await run(['invoice', 'export', ...inShop, '--status', 'PAID', '--format', 'json']);
+  await finish();
+});
+
 test('a report tells what to book of each day, and refuses what is no period', async () => {
   const { both, run, finishAudited, ...shop } = await openPart('report');
   const { projectId } = shop.shop;

@@ -1,5 +1,6 @@
 import type { Config, NetworkConfig } from '../../config/config.ts';
 import { readSandboxNetwork } from '../../developer/sandbox/sandbox-network.ts';
+import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import { selectNetwork as select } from '../../operator/chain/select-network.ts';
 
@@ -22,8 +23,24 @@ export async function findNetworkConfig(
   network: Network,
 ): Promise<NetworkConfig & { publicUrl: string }> {
   const configured = config.networks[network];
-  const publicUrl = config.publicUrl ?? `http://${config.host}:${config.port}`;
-  if (configured !== undefined) return { ...configured, publicUrl };
+  if (configured !== undefined) return { ...configured, publicUrl: config.publicUrl ?? localUrl(config) };
   const sandbox = await readSandboxNetwork(config.dataDir);
   return { ...sandbox, publicUrl: config.publicUrl ?? sandbox.publicUrl };
+}
+
+/** Where payers reach the service, and would if the sandbox ran. */
+export async function publicUrlOf(config: Config): Promise<string> {
+  const { publicUrl, sandbox, dataDir } = config;
+  if (publicUrl !== null || !sandbox) return publicUrl ?? localUrl(config);
+  return readSandboxNetwork(dataDir).then(
+    (running) => running.publicUrl,
+    (error: unknown) => {
+      if (error instanceof AppError && error.code === 'SANDBOX_NOT_RUNNING') return localUrl(config);
+      throw error;
+    },
+  );
+}
+
+function localUrl({ host, port }: Config): string {
+  return `http://${host}:${port}`;
 }

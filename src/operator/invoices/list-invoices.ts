@@ -90,12 +90,13 @@ export function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted:
 export async function showInvoice(
   { db, publicUrl }: InvoiceDeps,
   actor: Actor,
-  { projectId, invoiceId }: { projectId: string; invoiceId: string },
+  { projectId, invoiceId }: { projectId: string | undefined; invoiceId: string },
 ): Promise<InvoiceView> {
   const project = await selectProject(db, actor, projectId);
   const id = decodeId('inv', invoiceId);
   const found = id === null ? null : await findDeskInvoice(db, project.id, id);
-  if (found === null) throw new AppError('NOT_FOUND', `the project ${projectId} has no invoice ${clip(invoiceId)}`);
+  if (found === null)
+    throw new AppError('NOT_FOUND', `the project ${encodeId('prj', project.id)} has no invoice ${clip(invoiceId)}`);
   return viewInvoice(found, publicUrl());
 }
 

@@ -28,7 +28,7 @@ export const NOT_BY_COMMAND: Told = {
   ...{ listOwnSessions: PERSON, endOwnSession: PERSON, endOtherSessions: PERSON, stepUp: PERSON },
   ...{ listOwnPasskeys: PERSON, addPasskey: PERSON, removePasskey: PERSON },
   ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB, compareBalances: JOB },
-  ...{ showToday: PAGE, showSettings: PAGE, listInvoices: PAGE, showInvoice: PAGE, exportInvoices: PAGE },
+  ...{ showToday: PAGE, showSettings: PAGE },
   ...{ sumCauses: PAGE, listBalances: PAGE, showAddress: PAGE, showAddressChange: PAGE, showDerivation: PAGE },
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
   createInvoiceByHand: 'it is for people without a shop; programs and terminals have the API, with a key of their own',

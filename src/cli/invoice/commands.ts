@@ -1,0 +1,47 @@
+import type { Command } from '@commander-js/extra-typings';
+import { PROJECT_OPTION, type Print } from '../terminal/option-parts.ts';
+import type { Terminal } from '../terminal/terminal.ts';
+
+const STATUS_OPTION = ['--status <status>', 'PENDING, CONFIRMING, EXPIRED or PAID'] as const;
+const AMOUNT_OPTION = ['--amount <usdt>', 'that ask for exactly this amount, or have it to pay'] as const;
+const FROM_OPTION = ['--from <date>', 'made on this day or later (2026-09-01, UTC; a time needs its zone)'] as const;
+const TO_OPTION = ['--to <date>', 'made until the end of this day, or before this moment'] as const;
+
+export function addInvoiceCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('invoice').description('the invoices of your shops');
+  group
+    .command('list')
+    .description('list invoices, the newest first')
+    .option(...PROJECT_OPTION)
+    .option(...STATUS_OPTION)
+    .option(...AMOUNT_OPTION)
+    .option(...FROM_OPTION)
+    .option(...TO_OPTION)
+    .option('--limit <count>', 'how many at most, 1 to 500', '50')
+    .option('--before <inv_…>', 'the page after this invoice: those that were made before it')
+    .action(async ({ project: projectId, ...input }) =>
+      print((await import('./invoice.ts')).printInvoices(terminal, { projectId, ...input })),
+    );
+  group
+    .command('show')
+    .description('show an invoice, with the link for its payer')
+    .argument('<inv_…>', 'its id')
+    .option(...PROJECT_OPTION)
+    .action(async (invoiceId, { project: projectId }) =>
+      print((await import('./invoice.ts')).printInvoice(terminal, { projectId, invoiceId })),
+    );
+  group
+    .command('export')
+    .description('write invoices for your books, the newest first, whatever their number')
+    .option(...PROJECT_OPTION)
+    .option(...STATUS_OPTION)
+    .option(...AMOUNT_OPTION)
+    .option(...FROM_OPTION)
+    .option(...TO_OPTION)
+    .option('--format <format>', 'csv or json; else csv, or json with --json')
+    .option('--output <file>', 'a file, written whole or not at all; else standard output')
+    .action(async ({ project: projectId, ...input }) => {
+      const result = await (await import('./invoice.ts')).printInvoiceExport(terminal, { projectId, ...input });
+      if (result !== null) terminal.print(result);
+    });
+}

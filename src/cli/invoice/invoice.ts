@@ -1,0 +1,97 @@
+import { readLimit } from '../../operator/input/read-choice.ts';
+import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
+import {
+  type InvoiceDeps,
+  type InvoiceFilterInput,
+  listInvoices,
+  readInvoiceFilter,
+  showInvoice,
+} from '../../operator/invoices/list-invoices.ts';
+import type { InvoiceListView, InvoiceView } from '../../operator/invoices/views.ts';
+import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
+import { cliActor } from '../terminal/operator.ts';
+import { publicUrlOf } from '../terminal/select-network.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import { type CommandDatabase, withDatabase } from '../terminal/with-database.ts';
+
+type OfProject = { projectId: string | undefined };
+/** As options give it: absent ones may be `undefined`. */
+type FilterOptions = { [Name in keyof InvoiceFilterInput]?: string | undefined };
+
+const LIMITS = { least: 1, most: 500 };
+
+export async function printInvoices(
+  terminal: Terminal,
+  { projectId, limit, ...options }: OfProject & FilterOptions & { limit: string },
+): Promise<Result> {
+  const wanted = { ...readInvoiceFilter(given(options)), projectId, limit: readLimit(limit, LIMITS) };
+  const data = await withDatabase(terminal, async (database) =>
+    listInvoices(await depsOf(database), cliActor(terminal), wanted),
+  );
+  return { data, text: tableOf(INVOICES, data.data), next: adviceOnList(data) };
+}
+
+export async function printInvoice(terminal: Terminal, wanted: OfProject & { invoiceId: string }): Promise<Result> {
+  const data = await withDatabase(terminal, async (database) =>
+    showInvoice(await depsOf(database), cliActor(terminal), wanted),
+  );
+  return { data, text: toText(data), next: `all that happened to it: "quittance explain ${data.invoiceId}"` };
+}
+
+/** Writes the invoices of a project to a file, or to standard output: then `null`. */
+export async function printInvoiceExport(
+  terminal: Terminal,
+  { projectId, format: asked, output, ...options }: OfProject & FilterOptions & Output,
+): Promise<Result | null> {
+  const format = readFormat({ format: asked, output }, terminal.json);
+  const filter = readInvoiceFilter(given(options));
+  return withDatabase(terminal, async (database) => {
+    const batches = await exportInvoices(await depsOf(database), cliActor(terminal), { projectId, ...filter });
+    const rows = { columns: INVOICE_COLUMNS, batches, name: 'invoice', plural: 'invoices' };
+    return exportRows(terminal, { format, output }, rows);
+  });
+}
+
+function given(options: FilterOptions): InvoiceFilterInput {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+async function depsOf({ db, config }: CommandDatabase): Promise<InvoiceDeps> {
+  const publicUrl = await publicUrlOf(config);
+  return { db, publicUrl: () => publicUrl };
+}
+
+const INVOICES: readonly Column<InvoiceView>[] = [
+  ['INVOICE', ({ invoiceId }) => invoiceId],
+  ['MADE (UTC)', ({ createdAt }) => createdAt.slice(0, 19).replace('T', ' ')],
+  ['STATUS', ({ status }) => status],
+  ['REQUESTED', ({ requestedAmount }) => requestedAmount],
+  ['TO PAY', ({ payableAmount }) => payableAmount],
+  ['EXTERNAL ID', ({ externalId }) => externalId],
+];
+
+function adviceOnList({ data, nextBefore, looked }: InvoiceListView): string {
+  if (nextBefore !== null) {
+    const found = data.length === 0 ? `none of the ${looked} that were looked through; ` : '';
+    return `${found}there are more: the same command with --before ${nextBefore} shows the next page`;
+  }
+  return data.length === 0 ? 'no such invoices' : 'see one with "quittance invoice show inv_…"';
+}
+
+function toText({ paid, ...invoice }: InvoiceView): string {
+  return formatFields([
+    ['invoice', invoice.invoiceId],
+    ['project', invoice.projectId],
+    ['external id', invoice.externalId],
+    ['status', invoice.status],
+    ['requested', `${invoice.requestedAmount} USDT`],
+    ['to pay', `${invoice.payableAmount} USDT`],
+    ['to', invoice.address],
+    ['policy', invoice.policy],
+    ['made', invoice.createdAt],
+    ['deadline', invoice.expiresAt],
+    ['paid', paid && `in transaction ${paid.txId}, ${paid.time}`],
+    ['link for the payer', invoice.checkoutUrl],
+  ]);
+}
