@@ -216,8 +216,8 @@ function createPlaces(limits: () => Places) {
 }
 
 /**
- * Holds refusals back for a moment, up to a limit at the same time: the more are held, the longer, so that no number of connections
- * gets more than `heldPerSecond` of them.
+ * Holds refusals back for a moment, up to a limit at the same time: the more are held, the longer, so that no more than `heldPerSecond`
+ * of them are sent.
  */
 function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
   let held = 0;

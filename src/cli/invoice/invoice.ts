@@ -16,16 +16,14 @@ import { formatFields, type Result, type Terminal } from '../terminal/terminal.t
 import { type CommandDatabase, withDatabase } from '../terminal/with-database.ts';
 
 type OfProject = { projectId: string | undefined };
-/** As options give it: absent ones may be `undefined`. */
-type FilterOptions = { [Name in keyof InvoiceFilterInput]?: string | undefined };
 
 const LIMITS = { least: 1, most: 500 };
 
 export async function printInvoices(
   terminal: Terminal,
-  { projectId, limit, ...options }: OfProject & FilterOptions & { limit: string },
+  { projectId, limit, ...options }: OfProject & InvoiceFilterInput & { limit: string },
 ): Promise<Result> {
-  const wanted = { ...readInvoiceFilter(given(options)), projectId, limit: readLimit(limit, LIMITS) };
+  const wanted = { ...readInvoiceFilter(options), projectId, limit: readLimit(limit, LIMITS) };
   const data = await withDatabase(terminal, async (database) =>
     listInvoices(await depsOf(database), cliActor(terminal), wanted),
   );
@@ -42,19 +40,15 @@ export async function printInvoice(terminal: Terminal, wanted: OfProject & { inv
 /** Writes the invoices of a project to a file, or to standard output: then `null`. */
 export async function printInvoiceExport(
   terminal: Terminal,
-  { projectId, format: asked, output, ...options }: OfProject & FilterOptions & Output,
+  { projectId, format: asked, output, ...options }: OfProject & InvoiceFilterInput & Output,
 ): Promise<Result | null> {
   const format = readFormat({ format: asked, output }, terminal.json);
-  const filter = readInvoiceFilter(given(options));
+  const filter = readInvoiceFilter(options);
   return withDatabase(terminal, async (database) => {
     const batches = await exportInvoices(await depsOf(database), cliActor(terminal), { projectId, ...filter });
     const rows = { columns: INVOICE_COLUMNS, batches, name: 'invoice', plural: 'invoices' };
     return exportRows(terminal, { format, output }, rows);
   });
-}
-
-function given(options: FilterOptions): InvoiceFilterInput {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 async function depsOf({ db, config }: CommandDatabase): Promise<InvoiceDeps> {

@@ -36,7 +36,7 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const project = needProject(visit, asked);
   const isFirst = before === undefined;
   try {
-    const filter = readInvoiceFilter({ ...filters, ...(isFirst ? {} : { before }) });
+    const filter = readInvoiceFilter({ ...filters, before });
     const found = await listInvoices(deps, visit.actor, { ...filter, projectId: project.projectId, limit: PAGE_SIZE });
     return invoicesPage(visit, project, { filters, list: found, problem: null, isFirst });
   } catch (error) {

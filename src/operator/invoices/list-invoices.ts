@@ -16,7 +16,8 @@ import { type DeskInvoice, findDeskInvoice, findDeskInvoices, type InvoiceFilter
 import type { InvoiceListView, InvoiceView } from './views.ts';
 
 export type InvoiceDeps = { db: Database; publicUrl(): string };
-export type InvoiceFilterInput = Partial<Record<'status' | 'policy' | 'amount' | 'from' | 'to' | 'before', string>>;
+type FilterField = 'status' | 'policy' | 'amount' | 'from' | 'to' | 'before';
+export type InvoiceFilterInput = { [Field in FilterField]?: string | undefined };
 
 /** Looked through for a page at most: a few hundredths of a second. */
 const WINDOW = 10_000;
