@@ -49,7 +49,7 @@ export function readAddress(column: string): ReadAddress {
 type OnDamagedAddress = (damaged: DamagedAddress) => void;
 
 /** The parts of such a column as they are stored; whether the text is that of the account remains to be seen. */
-export function splitAddress(column: string): StoredAddress {
+function splitAddress(column: string): StoredAddress {
   const [network = '', projectId = '', account = '', id = '', mac = '', ...rest] = column.split(' ');
   const address = rest.join(' ') as TronAddress;
   return { network, projectId, account: account as AccountHex, id, mac: mac === '-' ? null : mac, address };

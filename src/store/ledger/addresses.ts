@@ -2,18 +2,12 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
-import {
-  addressColumn,
-  type DamagedAddress,
-  type OwnAddress,
-  readAddress,
-  splitAddress,
-} from '../db/address-column.ts';
+import { addressColumn, type DamagedAddress, type OwnAddress, readAddress } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
-import { listColumns, type Row, type Shape, statement, text } from '../db/statement.ts';
+import { hex, listColumns, type Row, type Shape, statement, text } from '../db/statement.ts';
 
 const columns = {
   id: 'uuid',
@@ -197,8 +191,8 @@ export const hasAddresses = answerOf(
 
 const listAllTexts = rowsOf(
   'address-all-texts',
-  { id: 'uuid', address: 'text', isRetired: 'bool' },
-  `select id, ${addressColumn('addresses')} as address, retired_at is not null as is_retired from addresses
+  { id: 'uuid', projectId: 'uuid', account: hex<AccountHex>(), address: text<TronAddress>(), isRetired: 'bool' },
+  `select id, project_id, encode(account, 'hex') as account, address, retired_at is not null as is_retired from addresses
    where network = $1 and id > $2 order by id limit ${MAX_LISTED}`,
   (network: Network, after: string) => [network, after],
 );
@@ -206,8 +200,12 @@ const listAllTexts = rowsOf(
 /** The addresses of a network, in use or not, in batches, as they are stored: whether the text is that of the account, others look at. */
 export async function* listStored(db: Sql, network: Network): AsyncGenerator<(OwnAddress & { isRetired: boolean })[]> {
   for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
-    const rows: { id: string; address: string; isRetired: boolean }[] = await listAllTexts(db, network, after);
-    yield rows.map(({ address, isRetired }) => ({ ...splitAddress(address), isRetired }));
+    const rows: (Omit<OwnAddress, 'network'> & { id: string; isRetired: boolean })[] = await listAllTexts(
+      db,
+      network,
+      after,
+    );
+    yield rows.map((row) => ({ ...row, network }));
     after = rows.length === MAX_LISTED ? rows.at(-1)?.id : undefined;
   }
 }

@@ -1,5 +1,4 @@
 import { AppError } from '../../domain/errors.ts';
-import type { ProjectedInvoice } from '../../domain/event.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
@@ -31,6 +30,8 @@ const inserted = {
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
 } as const;
+
+export type CreatedInvoice = Row<typeof inserted>;
 
 /** What holds for the invoices of a project, as it was read some seconds ago: the statement creates nothing under another rule. */
 export type Rule = {
@@ -101,10 +102,7 @@ const statements = {
  * in use at this moment; none of the words free, the address not in use, another rule, the project archived, or the key not valid. An error is that of all: none
  * is created.
  */
-export async function insertInvoices(
-  db: Sql,
-  invoices: readonly PlacedInvoice[],
-): Promise<(ProjectedInvoice | null)[]> {
+export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]): Promise<(CreatedInvoice | null)[]> {
   const sealer = await db.sealer();
   const fields = invoices.map((invoice) => fieldsOf(invoice, sealer));
   const [only] = fields;
@@ -123,7 +121,7 @@ export async function insertInvoices(
 }
 
 /** A trigger that somebody planted could have changed it. Its MAC would not fit, but that would be found out only later. Error: `ROW_CHANGED`. */
-function refuseOther(wanted: PlacedInvoice, row: Row<typeof inserted>): void {
+function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   const isAsWanted =
     row.addressId === wanted.addressId &&
     row.requestedMicro === wanted.requestedMicro &&
