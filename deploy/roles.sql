@@ -43,7 +43,7 @@ grant insert on ledger_identity, projects, api_keys, account_keys, addresses, lo
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id, mac)
   on operator_actions to quittance_runtime;
 
-grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, accent, logo_id, max_unpaid,
+grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, embed_origins, accent, logo_id, max_unpaid,
   max_unpaid_per_minute, archived_at, mac) on projects to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on admin_keys to quittance_runtime;

@@ -52,6 +52,19 @@ function duration(ms) {
   }
 }
 
+// On a shop's page, in a frame of a site that the operator named: the shop hears the state, which proves nothing, and the frame holds this page
+// alone.
+const isFramed = parent !== window;
+function tellShop() {
+  if (isFramed && invoice) parent.postMessage({ state: invoice.dataset.state }, '*');
+}
+
+function openOutside(link) {
+  if (!link.protocol.startsWith('http') || link.pathname === path) return;
+  link.target = link.closest('.return') ? '_top' : '_blank';
+  link.rel = 'noreferrer';
+}
+
 function tick() {
   for (const clock of all('[data-until]')) {
     const ms = Date.parse(clock.dataset.until) - serverNow();
@@ -69,6 +82,7 @@ function enhance(within) {
     time.title = `${time.dateTime.slice(0, 16).replace('T', ' ')} UTC`;
   }
   for (const element of all('.unscripted', within)) element.hidden = true;
+  if (isFramed) all('a[href]', within).forEach(openOutside);
   for (const element of all('.scripted', within)) element.classList.add('on');
   if (within.id === 'check') sayConnection();
 }
@@ -127,6 +141,7 @@ function apply({ version, state, title, now, parts }) {
   invoice.dataset.state = state;
   document.title = title;
   tick();
+  tellShop();
 }
 
 // Only a language that was chosen by hand is asked for; else the browser says again what it prefers.
@@ -495,6 +510,7 @@ document.addEventListener('submit', (event) => {
   ask(event.target);
 });
 enhance(document.body);
+tellShop();
 if (invoice) {
   document.addEventListener('visibilitychange', () => {
     if (!document.hidden) return wake();

@@ -26,15 +26,19 @@ export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
   return { text, version, path, url: `${path}?v=${version}`, type };
 }
 
-/** `GET /assets/checkout.js`. */
-export function serveAsset(app: FastifyInstance, { path, version, text, type }: Asset): void {
+/** `GET /assets/checkout.js`. `loadedBy`: whose pages may load it. */
+export function serveAsset(
+  app: FastifyInstance,
+  { path, version, text, type }: Asset,
+  loadedBy: 'same-origin' | 'cross-origin' = 'same-origin',
+): void {
   let compressed: Buffer | undefined;
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
     // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
     const isAsked = (request.query as { v?: unknown }).v === version;
     reply.type(type).headers({
       'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
-      'Cross-Origin-Resource-Policy': 'same-origin',
+      'Cross-Origin-Resource-Policy': loadedBy,
     });
     // By the first who asks, for a start has other things to do.
     compressed ??= gzipSync(text);

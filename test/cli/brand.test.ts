@@ -34,7 +34,7 @@ function newFile(content: Uint8Array | string): string {
   return path;
 }
 
-const NO_BRAND = { supportContact: null, returnUrl: null, accent: null, logoId: null };
+const NO_BRAND = { supportContact: null, returnUrl: null, embedOrigins: null, accent: null, logoId: null };
 
 test('a brand is given with the project, shown, changed on record, and taken away', async () => {
   const logo = newFile(LOGOS.png);
@@ -103,8 +103,57 @@ test('all that is wrong with a brand is said at once, and nothing is made or cha
   expect(await findProject(db, decodeId('prj', projectId) ?? '')).toMatchObject({ accent: null, logoId: null });
 });
 
-test('a return link to this machine is for projects of test networks', async () => {
-  const local = ['--return-url', 'http://localhost:3000/done', '--json'];
+test.each([
+  [
+    'https://Shop.Example/, https://b.example:8443  https://shop.example',
+    'https://shop.example https://b.example:8443',
+  ],
+  ['https://bücher.example', 'https://xn--bcher-kva.example'],
+])('sites that show the page are kept as a header names them: %s', async (given, kept) => {
+  const { json } = await project(
+    'create',
+    '--name',
+    'Shop',
+    '--network',
+    'mainnet',
+    '--embed-origins',
+    given,
+    '--json',
+  );
+  expect(json.embedOrigins).toBe(kept);
+  const none = await project('update', json.projectId, '--no-embed-origins', '--json');
+  expect(none.json).toMatchObject({ embedOrigins: null, changed: { embedOrigins: { from: kept, to: null } } });
+});
+
+test.each([
+  ['https://*.shop.example', 'with neither "*"'],
+  ['*', 'with neither "*"'],
+  ["'self'", 'with neither "*"'],
+  ['https:', 'with neither "*"'],
+  ['https://shop.example/pay', 'before the path'],
+  ['https://a:b@shop.example', 'a user name'],
+  ['https://[::1]', 'IPv6'],
+  ['https://shop.example;script-src', 'with neither "*"'],
+  ['data:text/html,x', 'with neither "*"'],
+  ['http://shop.example', 'write https://'],
+  [' , ', 'holds 0 sites'],
+  ['https://a.example '.repeat(6), 'holds 6 sites'],
+  [
+    Array.from({ length: 5 }, (_, i) => `https://${`${i}${'a'.repeat(60)}.`.repeat(4)}example`).join(' '),
+    'at most 1000',
+  ],
+])('a site that a header would not name as it is meant is refused: %s', async (given, reason) => {
+  const wanted = ['create', '--name', 'Shop', '--network', 'nile', '--embed-origins', given, '--json'];
+  const { code, json } = await project(...wanted);
+  expect(code).toBe(2);
+  expect(json.error.errors).toEqual([{ subject: '--embed-origins', message: expect.stringContaining(reason) }]);
+});
+
+test.each([
+  ['--return-url', 'http://localhost:3000/done', 'returnUrl'],
+  ['--embed-origins', 'http://localhost:3000', 'embedOrigins'],
+])('%s to this machine is for projects of test networks', async (option, link, field) => {
+  const local = [option, link, '--json'];
   const [live, nile] = await Promise.all(
     ['mainnet', 'nile'].map((network) => project('create', '--name', 'Shop', '--network', network, '--json')),
   );
@@ -114,11 +163,9 @@ test('a return link to this machine is for projects of test networks', async () 
   ];
   for (const { code, json } of refused) {
     expect(code).toBe(2);
-    expect(json.error.errors).toEqual([
-      { subject: '--return-url', message: expect.stringContaining('for this machine only') },
-    ]);
+    expect(json.error.errors).toEqual([{ subject: option, message: expect.stringContaining('for this machine only') }]);
   }
-  expect((await project('update', nile?.json.projectId, ...local)).json.returnUrl).toBe('http://localhost:3000/done');
+  expect((await project('update', nile?.json.projectId, ...local)).json[field]).toBe(link);
 });
 
 test('a logo that is no file of at most 32 KiB is refused without being waited for', async () => {

@@ -64,6 +64,7 @@ describe('with DATABASE_URL', () => {
           '0022_transfer_refunds.sql',
           '0023_coarser_tails.sql',
           '0024_guards_that_cost_less.sql',
+          '0025_embedding.sql',
         ],
       },
     });
@@ -226,6 +227,7 @@ describe('with the embedded database', () => {
         '0022_transfer_refunds.sql',
         '0023_coarser_tails.sql',
         '0024_guards_that_cost_less.sql',
+        '0025_embedding.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -89,6 +89,7 @@ test('project create prints the project; alone, it need not be named', async () 
     maxUnpaidPerMinute: null,
     supportContact: null,
     returnUrl: null,
+    embedOrigins: null,
     accent: null,
     logoId: null,
     createdAt: expect.stringMatching(/Z$/),

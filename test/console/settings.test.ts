@@ -26,6 +26,7 @@ const SAVED = {
   name: 'Heron',
   support: 'help@shop.example',
   returnUrl: 'https://shop.example/a?b=1',
+  embedOrigins: 'https://shop.example http://localhost:3000',
   accent: '#123456',
 };
 
@@ -88,7 +89,7 @@ test('what payers see is changed for pages of invoices that there are, and the r
 test('a field that is left empty takes its setting away, and so does the check of a logo; a name of 100 right-to-left characters stands', async () => {
   await setLogo();
   expect((await send(LOOK, { name: RTL, noLogo: 'yes' })).status).toBe(200);
-  const none = { supportContact: null, returnUrl: null, accent: null, logoId: null };
+  const none = { supportContact: null, returnUrl: null, embedOrigins: null, accent: null, logoId: null };
   expect(await settings()).toMatchObject({ name: RTL, ...none });
   for (const path of ['/settings', '/settings/project', LOOK, RULES, PREVIEW])
     expect((await console_.get(path)).text, path).toContain(RTL);

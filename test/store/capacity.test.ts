@@ -134,7 +134,7 @@ function countByHand(
 /** A project of this policy: four addresses of it, one of them retired, and two of the other, as after a change. */
 async function newProject(policy: Policy): Promise<{ project: TestProject; addresses: Address[] }> {
   const project = await createTestProject(db, { addressCount: 0, maxSurchargeMicro: SURCHARGE });
-  const brand = { name: 'Shop', supportContact: null, returnUrl: null, accent: null, logoId: null };
+  const brand = { name: 'Shop', supportContact: null, returnUrl: null, embedOrigins: null, accent: null, logoId: null };
   const settings = {
     ...brand,
     maxUnpaid: null,

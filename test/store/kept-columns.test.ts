@@ -44,7 +44,16 @@ const CHANGING: Record<string, string[]> = {
   producer_sets: ['mac'],
   projects: [
     ...['name', 'policy', 'max_surcharge_micro', 'invoice_lifetime_ms', 'allocation_epoch', 'support_contact'],
-    ...['return_url', 'accent', 'logo_id', 'max_unpaid', 'max_unpaid_per_minute', 'archived_at', 'mac'],
+    ...[
+      'return_url',
+      'embed_origins',
+      'accent',
+      'logo_id',
+      'max_unpaid',
+      'max_unpaid_per_minute',
+      'archived_at',
+      'mac',
+    ],
   ],
   recovery_codes: ['ended_at', 'mac'],
   receipt_keys: ['master_key_id', 'sealed', 'retired_at', 'mac'],

@@ -45,6 +45,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
         accent: '#00aa11',
         logo_id: 'ab'.repeat(16),
       }),
+      ...since(25, { embed_origins: 'https://shop.example http://localhost:3000' }),
     },
     {
       ...project,

@@ -9,8 +9,7 @@ import { MAX_FIELD_CHARACTERS, type Question } from '../page/help.ts';
 import { renderPage } from '../page/page.ts';
 import type { Page } from '../page/page-state.ts';
 import { pageUrl } from '../page/page-url.ts';
-import { type CheckoutDeps, findPage } from '../page/register.ts';
-import { WALLET_NODES } from '../page/wallets.ts';
+import { type CheckoutDeps, findPage, originsOf } from '../page/register.ts';
 import { renderAnswer, renderLimited } from './answer.ts';
 import type { LookupLimits } from './lookup.ts';
 
@@ -39,7 +38,7 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
       if (found?.kind === 'limited') reply.code(429).header('Retry-After', String(found.retryAfterSeconds));
       // The page answers the other questions by itself.
       const exchange = question && { question, answer: found && renderFound(page, found) };
-      return { html: renderPage(page, nonce, exchange), connectTo: WALLET_NODES[page.invoice.network] };
+      return { html: renderPage(page, nonce, exchange), ...originsOf(page) };
     }),
   );
   // For a reader who opens the address of an answer again.

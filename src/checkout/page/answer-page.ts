@@ -4,7 +4,7 @@ import { sendCompressed } from '../../web/send-compressed.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
 import { renderNotFound, renderSuspended, renderUnavailable } from './apologies.ts';
-import { newNonce, pageHeaders } from './headers.ts';
+import { newNonce, type PageOrigins, pageHeaders } from './headers.ts';
 
 /** As short as a database takes to restart. */
 const RETRY_AFTER_S = 5;
@@ -12,7 +12,7 @@ const RETRY_AFTER_S = 5;
 /** A person has to sign. */
 const SUSPENDED_RETRY_AFTER_S = 60;
 
-export type RenderedPage = { html: string; connectTo?: readonly string[] } | { redirectTo: string };
+export type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: string };
 
 /**
  * Answers a request with a page, in every case: an apology where `render` gives `null`, because the link leads nowhere, and another when
@@ -58,7 +58,7 @@ async function send(
   page: RenderedPage,
 ): Promise<FastifyReply> {
   if ('redirectTo' in page) return reply.headers(pageHeaders(nonce)).redirect(page.redirectTo, 303);
-  const { html, connectTo } = page;
-  reply.headers(pageHeaders(nonce, connectTo)).type('text/html; charset=utf-8');
+  const { html, ...origins } = page;
+  reply.headers(pageHeaders(nonce, origins)).type('text/html; charset=utf-8');
   return sendCompressed(request, reply, html);
 }

@@ -15,14 +15,19 @@ export const DATA_HEADERS = {
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const;
 
+export type PageOrigins = { connectTo: readonly string[]; frameOn: string | null };
+
 /**
  * The headers of every page below a link. `connectTo`: other origins that the script of a wallet, which runs in the page that it shows,
- * may speak to; the page itself speaks to none.
+ * may speak to; the page itself speaks to none. `frameOn`: those that may show it in a frame, with spaces between, as its operator named them.
  */
-export function pageHeaders(nonce: string, connectTo: readonly string[] = []): Record<string, string> {
+export function pageHeaders(
+  nonce: string,
+  { connectTo = [], frameOn = null }: Partial<PageOrigins> = {},
+): Record<string, string> {
   return {
     ...DATA_HEADERS,
     // `data:` is the empty icon, which keeps browsers from asking for /favicon.ico.
-    'Content-Security-Policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src ${["'self'", ...connectTo].join(' ')}; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`,
+    'Content-Security-Policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src ${["'self'", ...connectTo].join(' ')}; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors ${frameOn ?? "'none'"}`,
   };
 }

@@ -8,7 +8,7 @@ import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
 import { answerPage } from './answer-page.ts';
 import { ASSETS } from './assets.ts';
-import { DATA_HEADERS } from './headers.ts';
+import { DATA_HEADERS, type PageOrigins } from './headers.ts';
 import { renderPage } from './page.ts';
 import type { Page, Site } from './page-state.ts';
 import { viewCheckout } from './view.ts';
@@ -29,7 +29,7 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
   app.get('/c/:token', { schema }, (request, reply) =>
     answerPage(request, reply, async (nonce) => {
       const page = await findPage(deps, request);
-      return page && { html: renderPage(page, nonce), connectTo: WALLET_NODES[page.invoice.network] };
+      return page && { html: renderPage(page, nonce), ...originsOf(page) };
     }),
   );
   app.get('/c/:token/status', { schema }, async (request, reply) => {
@@ -48,6 +48,12 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
   // Links that were cut, or to which a chat added something.
   app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
   serveAsset(app, ASSETS.js);
+  serveAsset(app, ASSETS.embed, 'cross-origin');
+}
+
+/** What the page speaks to, and who may show it in a frame. */
+export function originsOf({ invoice: { network, embedOrigins } }: Page): PageOrigins {
+  return { connectTo: WALLET_NODES[network], frameOn: embedOrigins };
 }
 
 /** The page of a request as its reader sees it; `null`: there is no such link. Error: `DATABASE_UNAVAILABLE`. */

@@ -96,6 +96,11 @@ const BRAND_OPTIONS = [
     'where payers find help: an e-mail address, an https:// link, or words such as a Telegram name',
   ],
   ['return-url', 'url', 'where payers get back to the shop: an https:// link'],
+  [
+    'embed-origins',
+    'sites',
+    'sites that may show the page in a frame, such as https://shop.example: at most 5, with commas between',
+  ],
   ['accent', 'colour', 'of buttons and links, as in 0a6549; made darker or lighter where it would be hard to read'],
   ['logo', 'file', 'a PNG, JPEG or WebP of at most 32 KiB, each side 16 to 1024 px'],
 ] as const;

@@ -25,17 +25,19 @@ import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { readLogoFile } from './read-logo-file.ts';
 
+type Removable = 'support' | 'returnUrl' | 'embedOrigins' | 'accent' | 'logo';
+
 /** Settings as the options give them: `false` is what `--no-…` gives. */
-type Typed = Omit<SettingsInput, 'support' | 'returnUrl' | 'accent' | 'logo'> & {
-  [Name in 'support' | 'returnUrl' | 'accent' | 'logo']?: string | false | undefined;
+type Typed = Omit<SettingsInput, Removable> & {
+  [Name in Removable]?: string | false | undefined;
 };
 
-type Brand = Required<Pick<SettingsInput, 'support' | 'returnUrl' | 'accent' | 'logo'>>;
+type Brand = Required<Pick<SettingsInput, Removable>>;
 
-async function readBrand({ support, returnUrl, accent, logo }: Typed): Promise<Brand> {
+async function readBrand({ support, returnUrl, embedOrigins, accent, logo }: Typed): Promise<Brand> {
   const kept = (text: string | false | undefined) => (text === false ? null : text);
   return {
-    ...{ support: kept(support), returnUrl: kept(returnUrl), accent: kept(accent) },
+    ...{ support: kept(support), returnUrl: kept(returnUrl), embedOrigins: kept(embedOrigins), accent: kept(accent) },
     logo: typeof logo === 'string' ? await readLogoFile(logo) : logo === false ? null : undefined,
   };
 }
@@ -100,7 +102,7 @@ export async function printUpdatedProject(
   if (Object.keys(wanted).length === 0) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      'nothing was said to change: give --policy, --max-surcharge, --lifetime, --max-unpaid, --max-unpaid-per-minute, --name, --support, --return-url, --accent or --logo',
+      'nothing was said to change: give --policy, --max-surcharge, --lifetime, --max-unpaid, --max-unpaid-per-minute, --name, --support, --return-url, --embed-origins, --accent or --logo',
     );
   }
   const data = await runOperation(terminal, updateProjectOperation, { ...typed, ...encoded(brand), projectId }, { by });
@@ -108,7 +110,7 @@ export async function printUpdatedProject(
 }
 
 /** Changes of these settings show on every payer's page that is opened; changes of the others apply to new invoices. */
-const BRAND_CHANGES = ['name', 'supportContact', 'returnUrl', 'accent', 'logoId'];
+const BRAND_CHANGES = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 
 function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProjectView): string[] {
   const names = Object.keys(changed);
@@ -205,6 +207,7 @@ function fieldsOf(project: ProjectView): (readonly [string, string | null])[] {
     ['max unpaid a minute', maxUnpaidPerMinute === null ? 'no limit' : String(maxUnpaidPerMinute)],
     ['support', project.supportContact],
     ['return link', project.returnUrl],
+    ['shown in frames of', project.embedOrigins],
     ['accent', project.accent === null ? null : showAccent(project.accent)],
     ['logo', project.logoId],
     ['created', project.createdAt],

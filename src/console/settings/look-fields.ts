@@ -4,7 +4,14 @@ import type { FormField } from '../forms/form.ts';
 import type { Fields } from '../page/read-fields.ts';
 
 /** What payers see, but for the logo, of which no more is here than that it can be taken away. */
-export function lookFields({ name, supportContact, returnUrl, accent, logoId }: ProjectView): FormField[] {
+export function lookFields({
+  name,
+  supportContact,
+  returnUrl,
+  embedOrigins,
+  accent,
+  logoId,
+}: ProjectView): FormField[] {
   return [
     { ...line('name'), value: name, more: html` required` },
     {
@@ -15,6 +22,10 @@ export function lookFields({ name, supportContact, returnUrl, accent, logoId }: 
       ...line('returnUrl'),
       value: returnUrl ?? undefined,
       hint: 'An https:// link to the shop. {invoiceId} in it becomes the id of the invoice. Empty: none.',
+    },
+    {
+      ...{ ...line('embedOrigins'), value: embedOrigins ?? undefined },
+      hint: 'Sites such as https://shop.example, at most five. Empty: none, and no site can lay anything over the page.',
     },
     {
       ...{ ...line('accent'), value: accent ?? undefined },
@@ -28,6 +39,7 @@ export const LOOK_LABELS = {
   name: 'Name',
   support: 'Where payers find help',
   returnUrl: 'Way back to the shop',
+  embedOrigins: 'Sites that may show the page in a frame',
   accent: 'Colour',
   noLogo: 'Take the logo away',
 } as const;
@@ -35,9 +47,10 @@ export const LOOK_LABELS = {
 const line = (name: keyof typeof LOOK_LABELS) => ({ kind: 'line', name, label: LOOK_LABELS[name] }) as const;
 
 /** A field that is empty takes its setting away. */
-export function readLook({ name = '', support, returnUrl, accent, noLogo }: Fields) {
+export function readLook({ name = '', support, returnUrl, embedOrigins, accent, noLogo }: Fields) {
   return {
-    ...{ name, support: support?.trim() ?? null, returnUrl: returnUrl?.trim() ?? null, accent: accent?.trim() ?? null },
+    ...{ name, support: support?.trim() ?? null, returnUrl: returnUrl?.trim() ?? null },
+    ...{ embedOrigins: embedOrigins?.trim() ?? null, accent: accent?.trim() ?? null },
     ...(noLogo === undefined ? {} : { logo: null }),
   };
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { returnUrlProblems } from '../../operator/projects/read-settings.ts';
+import { linkProblems } from '../../operator/projects/read-settings.ts';
 import { showSettings } from '../../operator/projects/show-settings.ts';
 import { readProjectChange } from '../../operator/projects/update-project.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
@@ -46,8 +46,9 @@ async function show(
 /** By the readers of the form. `problem`: why it would be refused. */
 function read(view: ListedProjectView, filled: Fields): ListedProjectView | { problem: Html } {
   try {
-    const { name = '', supportContact = null, returnUrl = null, accent = null } = readProjectChange(readLook(filled));
-    const problems = returnUrlProblems({ returnUrl }, view.network);
+    const wanted = readProjectChange(readLook(filled));
+    const { name = '', supportContact = null, returnUrl = null, accent = null } = wanted;
+    const problems = linkProblems(wanted, view.network);
     if (problems.length === 0) return { ...view, name, supportContact, returnUrl, accent };
     throw new AppError('INVALID_ARGUMENT', 'the project would not be changed', { problems });
   } catch (error) {

@@ -24,6 +24,7 @@ export function projectPage(visit: Visit, { view, logo, said }: Shown): Page {
       ['Name', outside(view.name, 200)],
       ['Help', view.supportContact === null ? NONE : outside(view.supportContact, 200)],
       ['Way back', view.returnUrl === null ? NONE : outside(view.returnUrl, 200)],
+      ['Shown in frames of', view.embedOrigins === null ? NONE : outside(view.embedOrigins, 200)],
       ['Colour', view.accent === null ? NONE : html`${swatch(view.accent)} ${ltr(view.accent)}`],
       ['Logo', logo === null ? NONE : html`${logo.type.slice('image/'.length)}, ${number(logo.content.length)} bytes`],
     ])}${change('/settings/project/look', 'Change what payers see')}${mayChange ? html`<p class="hint">A logo is a file, so it is set by a command: <code>quittance project update ${view.projectId} --logo logo.png</code></p>` : null}</section>
@@ -74,11 +75,12 @@ export function describeOpen({ count, isAll }: Settings['open']): Html {
 
 /** By the names that changes have. */
 const NAMES: Readonly<Record<string, string>> = {
-  ...{ name: 'Name', supportContact: 'Help', returnUrl: 'Way back', accent: 'Colour', logoId: 'Logo' },
+  ...{ name: 'Name', supportContact: 'Help', returnUrl: 'Way back', embedOrigins: 'Shown in frames of' },
+  ...{ accent: 'Colour', logoId: 'Logo' },
   ...{ policy: 'Policy', maxSurcharge: 'Most that is added', lifetimeMs: 'An invoice waits' },
   ...{ maxUnpaid: 'Unpaid of 30 minutes', maxUnpaidPerMinute: 'Unpaid of a minute' },
 };
-const OF_PAYERS = ['name', 'supportContact', 'returnUrl', 'accent', 'logoId'];
+const OF_PAYERS = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 
 /** What was changed, from what to what, and from when on it holds. */
 export function describeChanges(visit: Visit, updated: UpdatedProjectView): Html {

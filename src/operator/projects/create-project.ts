@@ -12,11 +12,11 @@ import { clip } from '../input/clip.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { recordActions } from '../record-actions.ts';
 import {
+  linkProblems,
   MAX_COUNT,
   type NeededInput,
   readCount,
   readSettings,
-  returnUrlProblems,
   type SettingsInput,
   storeLogo,
 } from './read-settings.ts';
@@ -33,7 +33,7 @@ export function readNewProject({
   const problems: FieldProblem[] = [];
   const settings = readSettings(input, problems);
   const expected = readExpectedOrders(input, problems);
-  if (isNetwork(network)) problems.push(...returnUrlProblems(settings, network));
+  if (isNetwork(network)) problems.push(...linkProblems(settings, network));
   else problems.push(fieldProblem('network', `is ${clip(network)}: choose ${NETWORKS.join(', ')}`));
   if (problems.length === 0 && isNetwork(network)) return { ...settings, network, expected };
   throw new AppError('INVALID_ARGUMENT', 'the project was not made', { problems });

@@ -17,7 +17,7 @@ const Settings = {
   policy: Type.Optional(Type.Enum(POLICIES)),
   maxUnpaid: Line,
   maxUnpaidPerMinute: Line,
-  ...{ support: Removable, returnUrl: Removable, accent: Removable },
+  ...{ support: Removable, returnUrl: Removable, embedOrigins: Removable, accent: Removable },
   logo: Type.Optional(
     nullable(
       Type.Object({

@@ -1,5 +1,6 @@
 import { contactProblem, readReturnUrl } from '../../domain/brand/brand.ts';
 import { parseColour } from '../../domain/brand/colour.ts';
+import { readEmbedOrigins } from '../../domain/brand/embed-origins.ts';
 import { readLogo } from '../../domain/brand/logo.ts';
 import type { FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
@@ -18,7 +19,7 @@ import { spotSecret, spotSecretInNote } from '../input/spot-secret.ts';
 /** Settings as they are typed. A setting that is left out stays as it is; `null` takes it away. */
 export type SettingsInput = {
   [Name in 'name' | 'maxSurcharge' | 'lifetime' | 'maxUnpaid' | 'maxUnpaidPerMinute']?: string | undefined;
-} & { [Name in 'support' | 'returnUrl' | 'accent']?: string | null | undefined } & {
+} & { [Name in 'support' | 'returnUrl' | 'embedOrigins' | 'accent']?: string | null | undefined } & {
   policy?: Policy | undefined;
   /** `content`: or why the file cannot be read. */
   logo?: { file: string; content: Buffer | string } | null | undefined;
@@ -40,7 +41,7 @@ export function readSettings(input: SettingsInput & NeededInput, problems: Field
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings;
 export function readSettings(input: SettingsInput, problems: FieldProblem[]): WantedSettings {
   const settings: WantedSettings = {};
-  const { name, policy, maxSurcharge, lifetime, support, returnUrl, accent, logo } = input;
+  const { name, policy, maxSurcharge, lifetime, support, returnUrl, embedOrigins, accent, logo } = input;
   const add = (field: keyof SettingsInput, reason: Text | null) => {
     if (reason !== null) problems.push(fieldProblem(field, reason));
   };
@@ -80,6 +81,12 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
     if (returnUrl !== null)
       add('returnUrl', secretIn(returnUrl, spotSecret) ?? (read?.kind === 'refused' ? read.reason : null));
   }
+  if (embedOrigins !== undefined) {
+    const read = embedOrigins === null ? null : readEmbedOrigins(embedOrigins);
+    settings.embedOrigins = read?.kind === 'ok' ? read.origins : null;
+    if (embedOrigins !== null)
+      add('embedOrigins', secretIn(embedOrigins, spotSecret) ?? (read?.kind === 'refused' ? read.reason : null));
+  }
   if (accent !== undefined) {
     settings.accent = accent === null ? null : parseColour(accent);
     if (accent !== null && settings.accent === null)
@@ -118,11 +125,13 @@ function secretIn(text: string, spot: typeof spotSecret): Text | null {
   return kind === null ? null : say`: ${{ secret: kind }}`;
 }
 
-/** The problems of the return URL for a project of this network. */
-export function returnUrlProblems({ returnUrl }: WantedSettings, network: Network): FieldProblem[] {
-  if (typeof returnUrl !== 'string' || !returnUrl.startsWith('http:') || keyMode(network) === 'test') return [];
+/** The problems of links for a project of this network. */
+export function linkProblems(wanted: WantedSettings, network: Network): FieldProblem[] {
+  if (keyMode(network) === 'test') return [];
   const reason = 'is for this machine only, and payers of a mainnet project are elsewhere: write https://';
-  return [fieldProblem('returnUrl', reason)];
+  return (['returnUrl', 'embedOrigins'] as const)
+    .filter((name) => /(?:^| )http:/.test(wanted[name] ?? ''))
+    .map((name) => fieldProblem(name, reason));
 }
 
 /** Keeps the logo that is wanted, and puts its id in its place. */

@@ -17,8 +17,8 @@ import { fieldProblem } from '../input/field-error.ts';
 import { recordActions } from '../record-actions.ts';
 import {
   describeSurcharge,
+  linkProblems,
   readSettings,
-  returnUrlProblems,
   type SettingsInput,
   storeLogo,
   type WantedSettings,
@@ -52,7 +52,7 @@ export async function updateProject(
   { projectId, ...wanted }: WantedSettings & { projectId: string | undefined },
 ): Promise<UpdatedProjectView> {
   const { id, network } = await selectProject(db, actor, projectId);
-  refuse(returnUrlProblems(wanted, network));
+  refuse(linkProblems(wanted, network));
   const given = await storeLogo(db, wanted);
   return db.transaction(async (tx) => {
     const before = await lockProject(tx, id);
@@ -95,9 +95,10 @@ function ruleOf({ id, network }: Project, { policy, maxSurchargeMicro }: Project
 
 /** By the names that people see. Amounts are decimal strings, a logo is its id, and `null` is what a project does not have. */
 function shown({ maxSurchargeMicro, invoiceLifetimeMs, ...others }: ProjectSettings): Record<string, Shown> {
-  const { name, policy, supportContact, returnUrl, accent, logoId, maxUnpaid, maxUnpaidPerMinute } = others;
+  const { name, policy, supportContact, returnUrl, embedOrigins, accent, logoId, maxUnpaid, maxUnpaidPerMinute } =
+    others;
   return {
-    ...{ name, policy, supportContact, returnUrl, accent, logoId, maxUnpaid, maxUnpaidPerMinute },
+    ...{ name, policy, supportContact, returnUrl, embedOrigins, accent, logoId, maxUnpaid, maxUnpaidPerMinute },
     maxSurcharge: formatAmount(microUsdt(maxSurchargeMicro)),
     lifetimeMs: invoiceLifetimeMs,
   };

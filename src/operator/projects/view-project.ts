@@ -16,6 +16,7 @@ export function viewProject({ id, maxSurchargeMicro, invoiceLifetimeMs, ...proje
     maxUnpaidPerMinute: project.maxUnpaidPerMinute,
     supportContact: project.supportContact,
     returnUrl: project.returnUrl,
+    embedOrigins: project.embedOrigins,
     accent: project.accent,
     logoId: project.logoId,
     createdAt: toIso(project.createdAt),

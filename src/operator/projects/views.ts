@@ -15,6 +15,7 @@ export const ProjectView = Type.Object({
   maxUnpaidPerMinute: nullable(Type.Integer()),
   supportContact: nullable(Type.String()),
   returnUrl: nullable(Type.String()),
+  embedOrigins: nullable(Type.String()),
   accent: nullable(Type.String()),
   logoId: nullable(Type.String()),
   createdAt: Time,

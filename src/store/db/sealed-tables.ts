@@ -121,8 +121,9 @@ export const SEALED_PROJECT = sealedTable(
     accent: 'text?',
     logoId: 'text?',
     archivedAt: 'timestamptz?',
+    embedOrigins: 'text?',
   },
-  { later: ['archivedAt'] },
+  { later: ['archivedAt', 'embedOrigins'] },
 );
 
 export const SEALED_PRODUCERS = sealedTable('producer_sets', {

@@ -64,6 +64,8 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   address: 'address',
   brand: group(brand),
+  /** The sites that may show the page in a frame, as a header names them. */
+  embedOrigins: 'text?',
   brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
   /** A second transfer of exactly its amount that nobody has dealt with yet. */
   secondTxId: maybeHex,
@@ -94,6 +96,7 @@ export type CheckoutInvoice = Omit<
 const SELECT = `select ${listColumns(columns, 'i.', {
   address: addressColumn('a'),
   brand: 'p.',
+  embedOrigins: 'p.embed_origins',
   brandSeal: sealColumn(SEALED_PROJECT, 'p.'),
   secondTxId: `encode(second.tx_id, 'hex')`,
   secondSeal: 'second.seal',

@@ -16,6 +16,7 @@ const settings = {
   invoiceLifetimeMs: count,
   supportContact: 'text?',
   returnUrl: 'text?',
+  embedOrigins: 'text?',
   accent: 'text?',
   logoId: 'text?',
   maxUnpaid: 'int4?',
@@ -61,7 +62,7 @@ export async function insertProject(
   ]);
 }
 
-const NO_BRAND = { supportContact: null, returnUrl: null, accent: null, logoId: null };
+const NO_BRAND = { supportContact: null, returnUrl: null, embedOrigins: null, accent: null, logoId: null };
 
 export const updateProject = commandOf(
   'project-update',

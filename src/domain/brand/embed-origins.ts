@@ -1,0 +1,40 @@
+import { isLoopbackLink } from '../loopback.ts';
+import type { ReadLink } from './brand.ts';
+
+/** The bounds of the schema. */
+const MAX_ORIGINS = 5;
+const MAX_CHARS = 1000;
+const EXAMPLE = 'https://shop.example.com';
+
+/** As they stand in a header, with a space between. */
+type ReadOrigins = { kind: 'ok'; origins: string } | Extract<ReadLink, { kind: 'refused' }>;
+
+/**
+ * Reads the sites that may show the payer's page in a frame, `https://shop.example.com`, with spaces or commas between them, 1 to 5. http only
+ * on this machine. The reason repeats nothing of them.
+ */
+export function readEmbedOrigins(text: string): ReadOrigins {
+  const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
+  const given = text.split(/[\s,]+/).filter((part) => part !== '');
+  if (given.length === 0 || given.length > MAX_ORIGINS)
+    return refuse(`holds ${given.length} sites: give 1 to ${MAX_ORIGINS}, such as ${EXAMPLE}`);
+  const origins = given.map(readOrigin);
+  if (origins.includes(null))
+    return refuse(
+      `takes only what stands before the path of a link to a site, with neither "*", a user name nor an IPv6 address: write for example ${EXAMPLE}`,
+    );
+  const joined = [...new Set(origins)].join(' ');
+  if (joined.length > MAX_CHARS) return refuse(`has ${joined.length} characters: give at most ${MAX_CHARS}`);
+  const open = origins.find((origin) => origin?.startsWith('http:') && !isLoopbackLink(new URL(origin).hostname));
+  if (open !== undefined) return refuse('has a site with http://, which others can change on its way: write https://');
+  return { kind: 'ok', origins: joined };
+}
+
+/** What it allows means nothing else in a header. */
+const ORIGIN = /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?$/;
+
+function readOrigin(text: string): string | null {
+  if (/\\/.test(text) || !URL.canParse(text)) return null;
+  const { origin, href } = new URL(text);
+  return href === `${origin}/` && ORIGIN.test(origin) ? origin : null;
+}

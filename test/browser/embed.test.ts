@@ -1,0 +1,146 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { updateProject } from '../../src/operator/projects/update-project.ts';
+import {
+  type CheckoutTest,
+  finalise,
+  newInvoice,
+  payInto,
+  START_TIMEOUT_MS,
+  startCheckoutTest,
+  type TestInvoice,
+} from './checkout.ts';
+
+let checkout: CheckoutTest;
+let shop: Server;
+let port: number;
+let link = '';
+
+/** A page with a payment link, and a list of what it heard. */
+beforeAll(async () => {
+  checkout = await startCheckoutTest();
+  shop = createServer((_, response) => {
+    response.setHeader('Content-Type', 'text/html');
+    response.setHeader(
+      'Content-Security-Policy',
+      `script-src 'nonce-x' ${origin()}; style-src 'none'; frame-src ${origin()}`,
+    );
+    response.end(`<!doctype html><script src="${origin()}/assets/embed.js"></script>
+<a data-quittance href="${link}">Pay</a><script nonce="x">
+window.heard = [];
+addEventListener('quittance', ({ detail }) => heard.push(detail));
+</script>`);
+  }).listen(0, '127.0.0.1');
+  await once(shop, 'listening');
+  ({ port } = shop.address() as AddressInfo);
+}, START_TIMEOUT_MS);
+afterAll(async () => {
+  shop.close();
+  await checkout.stop();
+});
+
+const origin = () => new URL(checkout.service.url).origin;
+
+async function allow(embedOrigins: string | null): Promise<void> {
+  const { service } = checkout;
+  const deps = { db: service.db, now: () => unixMs(service.clock.now()) };
+  await updateProject(deps, commandActor('test'), { projectId: service.project.projectId, embedOrigins });
+}
+
+/** The shop's page under one of the two names of this machine, with a link to pay. */
+async function openShop(host: 'localhost' | '127.0.0.1', invoice: TestInvoice): Promise<Page> {
+  link = invoice.url;
+  const page = await checkout.browser.newPage();
+  await page.goto(`http://${host}:${port}/`);
+  return page;
+}
+
+const headersOf = async (path: string) =>
+  (await fetch(new URL(path, checkout.service.url), { redirect: 'manual' })).headers;
+const framing = async (path: string) =>
+  /frame-ancestors ([^;]+)$/.exec((await headersOf(path)).get('content-security-policy') ?? '')?.[1];
+
+test('a payer pays in a dialog of the shop, whose page hears each state', async () => {
+  await allow(`https://other.example http://127.0.0.1:${port}`);
+  const invoice = await newInvoice(checkout.service);
+  const page = await openShop('127.0.0.1', invoice);
+  await page.getByRole('link', { name: 'Pay' }).click();
+  const frame = page.frameLocator('dialog iframe');
+  await frame.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+  const links = frame.locator('a[href*="address"], a[href*="receipt"]');
+  for (const each of await links.all()) expect(await each.getAttribute('target')).toBe('_blank');
+  await payInto(checkout.service, invoice);
+  await finalise(checkout.service, invoice);
+  await frame.getByRole('heading', { name: 'Paid' }).waitFor();
+  await page.waitForFunction('heard.at(-1) === "paid"');
+  expect(await page.evaluate('[...new Set(heard)]')).toEqual(['waiting', 'confirming', 'paid']);
+  expect(await frame.getByRole('link', { name: /Receipt/ }).getAttribute('target')).toBe('_blank');
+
+  // Nobody else's message counts.
+  const before = await page.evaluate('heard.length');
+  await page.evaluate('postMessage({ state: "paid" }, "*")');
+  await page.evaluate('new Promise((done) => setTimeout(done))');
+  expect(await page.evaluate('heard.length')).toBe(before);
+
+  await page.getByRole('button', { name: 'Close' }).click();
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.close();
+});
+
+test.each(['a site that the operator did not name', 'nobody'])(
+  '%s cannot show it: the payer gets to the page itself',
+  async (who) => {
+    await allow(who === 'nobody' ? null : `http://127.0.0.1:${port}`);
+    const invoice = await newInvoice(checkout.service);
+    const page = await openShop('localhost', invoice);
+    await page.getByRole('link', { name: 'Pay' }).click();
+    await page.waitForURL(invoice.url);
+    await page.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+    await page.close();
+  },
+);
+
+test('only the page and its answers may be framed: no receipt, no unknown link, no page of another project', async () => {
+  const site = `http://127.0.0.1:${port}`;
+  await allow(null);
+  const { url } = await newInvoice(checkout.service);
+  const { pathname } = new URL(url);
+  expect(await framing(pathname)).toBe("'none'");
+  await allow(site);
+  expect(await framing(pathname)).toBe(site);
+  const asked = await fetch(new URL(`${pathname}/ask`, url), {
+    method: 'POST',
+    body: new URLSearchParams({ fee: '1' }),
+  });
+  expect(asked.headers.get('content-security-policy')).toContain(`frame-ancestors ${site}`);
+  for (const path of [`${pathname}/receipt`, `${pathname}/status`, `/c/${'1'.repeat(22)}`, '/c/x'])
+    expect(await framing(path), path).toBe("'none'");
+});
+
+test('without the script, or with another link or key, a link is a link', async () => {
+  await allow(`http://127.0.0.1:${port}`);
+  const invoice = await newInvoice(checkout.service);
+  const page = await openShop('127.0.0.1', invoice);
+  // A new tab of its own.
+  await Promise.all([
+    page.context().waitForEvent('page'),
+    page.getByRole('link', { name: 'Pay' }).click({ modifiers: ['ControlOrMeta'] }),
+  ]);
+  expect(await page.locator('dialog').count()).toBe(0);
+  await page.evaluate('document.querySelector("a").href = "/elsewhere"');
+  await page.getByRole('link', { name: 'Pay' }).click();
+  await page.waitForURL('**/elsewhere');
+  await page.context().close();
+});
+
+test('what a shop loads is less than 1 KB', async () => {
+  const answer = await fetch(`${origin()}/assets/embed.js`);
+  expect(answer.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+  expect(gzipSync(await answer.text()).length).toBeLessThan(1024);
+});
