@@ -49,7 +49,7 @@ grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on admin_keys to quittance_runtime;
 grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
 grant update (retired_at) on addresses to quittance_runtime;
-grant update (status, event_count, paid_transfer_id, paid_mac) on invoices to quittance_runtime;
+grant update (status, event_count, paid_transfer_id, paid_mac, withdrawn_at, withdrawn_mac) on invoices to quittance_runtime;
 grant update (refused_at) on refused_amounts to quittance_runtime;
 grant update (position, epoch) on allocation_hints to quittance_runtime;
 grant update (good_block, checked_block, balance_micro, expected_micro, node, checked_at, due_at)

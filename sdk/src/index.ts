@@ -18,6 +18,7 @@ export type {
   InvoiceStatus,
   InvoiceWithPayment,
   WebhookEvent,
+  WithdrawnInvoice,
 } from './types.ts';
 export {
   type Diagnosis,

@@ -59,6 +59,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/invoices/{invoiceId}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Withdraw the page of an invoice
+         * @description The page shows no way to pay any more, and says so. It is no status: a payment that is under way, or comes all the same, still pays. Doing it again changes nothing.
+         */
+        post: operations["withdrawInvoice"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/transfers": {
         parameters: {
             query?: never;
@@ -375,6 +395,11 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /** @constant */
                 status: "CONFIRMING";
+                /**
+                 * Format: date-time
+                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 */
+                withdrawnAt?: string;
             };
             /**
              * @description Equals the webhook-id header; deduplicate by it
@@ -411,6 +436,11 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /** @constant */
                 status: "EXPIRED";
+                /**
+                 * Format: date-time
+                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 */
+                withdrawnAt?: string;
             };
             /**
              * @description Equals the webhook-id header; deduplicate by it
@@ -453,6 +483,11 @@ export interface components {
                 payment: components["schemas"]["PaidPayment"];
                 /** @constant */
                 status: "PAID";
+                /**
+                 * Format: date-time
+                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 */
+                withdrawnAt?: string;
             };
             /**
              * @description Equals the webhook-id header; deduplicate by it
@@ -489,6 +524,11 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /** @constant */
                 status: "PENDING";
+                /**
+                 * Format: date-time
+                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 */
+                withdrawnAt?: string;
             };
             /**
              * @description Equals the webhook-id header; deduplicate by it
@@ -521,6 +561,11 @@ export interface components {
             payment: components["schemas"]["Payment"];
             /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+            /**
+             * Format: date-time
+             * @description Since when the page shows no way to pay; only there if you withdrew it
+             */
+            withdrawnAt?: string;
         };
         /**
          * MismatchReason
@@ -598,7 +643,7 @@ export interface components {
          */
         Problem: {
             /** @enum {string} */
-            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
+            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "INVOICE_PAID" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
             conflict?: "idempotencyKey" | "externalId";
             detail: string;
             errors?: {
@@ -760,6 +805,27 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "transfer.unmatched";
+        };
+        /** WithdrawnInvoice */
+        WithdrawnInvoice: {
+            /**
+             * Format: uri
+             * @description The page for the payer
+             */
+            checkoutUrl: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description Your own id of the order attempt, echoed */
+            externalId: string;
+            /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+            invoiceId: string;
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+            /**
+             * Format: date-time
+             * @description Since when the page shows no way to pay; only there if you withdrew it
+             */
+            withdrawnAt: string;
         };
     };
     responses: never;
@@ -994,7 +1060,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE, PROJECT_ARCHIVED */
+            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE, PROJECT_ARCHIVED, INVOICE_PAID */
             409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -1115,6 +1181,103 @@ export interface operations {
             };
             /** @description INVOICE_NOT_FOUND, ROUTE_NOT_FOUND */
             404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INTERNAL */
+            500: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAVAILABLE, INTEGRITY, OVERLOADED */
+            503: {
+                headers: {
+                    "Retry-After": components["headers"]["Retry-After"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    withdrawInvoice: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invoiceId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WithdrawnInvoice"];
+                };
+            };
+            /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INVOICE_NOT_FOUND, ROUTE_NOT_FOUND */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description IDEMPOTENCY_CONFLICT, AMOUNT_UNAVAILABLE, PROJECT_ARCHIVED, INVOICE_PAID */
+            409: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

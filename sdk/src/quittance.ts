@@ -2,7 +2,7 @@ import { readCreate, readExpand, readExternalId, readId, readKey, readLimit } fr
 import { QuittanceError } from './error.ts';
 import { type QuittanceOptions, readSettings } from './settings.ts';
 import { createTransport, type Transport } from './transport.ts';
-import type { CreateInvoice, EventPage, Invoice, InvoiceWithPayment, WebhookEvent } from './types.ts';
+import type { CreateInvoice, EventPage, Invoice, InvoiceWithPayment, WebhookEvent, WithdrawnInvoice } from './types.ts';
 
 export type RequestOptions = { signal?: AbortSignal | undefined };
 /** `idempotencyKey`: chosen by you and stored before the first attempt; 1 to 255 visible ASCII characters. */
@@ -34,6 +34,8 @@ type Invoices = {
   get(invoiceId: string, options?: GetOptions): Promise<Invoice>;
   /** The invoice that your id has; null if none was made. */
   findByExternalId(externalId: string, options?: RequestOptions): Promise<Invoice | null>;
+  /** Makes its page show no way to pay any more. A payment that comes all the same still pays. `INVOICE_PAID`: it is too late. */
+  withdraw(invoiceId: string, options?: RequestOptions): Promise<WithdrawnInvoice>;
 };
 
 type Events = {
@@ -44,6 +46,10 @@ type Events = {
 };
 
 function createInvoices(transport: Transport): Invoices {
+  const ofOne = async (method: 'GET' | 'POST', id: string, below: string, signal: AbortSignal | undefined) => {
+    const path = `/v1/invoices/${readId(id, 'inv')}${below}`;
+    return confirm(await transport({ method, path, signal }), 'invoiceId', id);
+  };
   return {
     create: async (input, options) => {
       const headers = { 'content-type': 'application/json', 'idempotency-key': readKey(options) };
@@ -53,11 +59,10 @@ function createInvoices(transport: Transport): Invoices {
       const answer = await transport({ method: 'POST', path: '/v1/invoices', headers, body, signal });
       return confirm(answer, 'externalId', order.externalId);
     },
-    get: async (invoiceId: string, { expand, signal }: GetOptions | ExpandOptions = {}) => {
-      const path = `/v1/invoices/${readId(invoiceId, 'inv')}${readExpand(expand)}`;
-      const answer = await transport({ method: 'GET', path, signal });
-      return confirm(answer, 'invoiceId', invoiceId) as InvoiceWithPayment;
-    },
+    get: async (invoiceId: string, { expand, signal }: GetOptions | ExpandOptions = {}) =>
+      (await ofOne('GET', invoiceId, readExpand(expand), signal)) as InvoiceWithPayment,
+    withdraw: async (invoiceId, { signal } = {}) =>
+      (await ofOne('POST', invoiceId, '/withdraw', signal)) as WithdrawnInvoice,
     findByExternalId: async (externalId, { signal } = {}) => {
       const path = `/v1/invoices?externalId=${encodeURIComponent(readExternalId(externalId))}`;
       const { data } = await transport({ method: 'GET', path, signal });

@@ -74,8 +74,7 @@ function isWholeKey(key: string): boolean {
   return [...key.slice(-6)].reverse().every((character) => {
     const digit = rest % 62;
     rest = Math.floor(rest / 62);
-    return BASE62.charAt(digit) === character;
+    // 0 to 9, A to Z, a to z.
+    return String.fromCharCode(digit + (digit < 10 ? 48 : digit < 36 ? 55 : 61)) === character;
   });
 }
-
-const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';

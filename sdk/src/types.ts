@@ -4,6 +4,7 @@ type Schemas = components['schemas'];
 
 export type Invoice = Schemas['Invoice'];
 export type InvoiceWithPayment = Schemas['InvoiceWithPayment'];
+export type WithdrawnInvoice = Schemas['WithdrawnInvoice'];
 export type InvoiceStatus = Invoice['status'];
 
 /** What an invoice is asked for: `amount` is a decimal string such as `"25.00"`; asset and network are USDT on TRON unless given. */

@@ -38,7 +38,7 @@ export function createGuard(deps: ApiDeps) {
       refuseLimited(deps.keyBuckets.take(caller.keyId, deps.now()), deps.rateLimit);
       notes.isAdmitted = true;
       request[CALLER] = caller;
-      if (request.method === 'POST') checkJsonHeaders(request, MAX_BODY_BYTES);
+      if (request.method === 'POST' && takesBody(request)) checkJsonHeaders(request, MAX_BODY_BYTES);
     },
     errorHandler: async (error: unknown, request: GuardedRequest): Promise<never> => {
       const caller = request[CALLER];
@@ -46,6 +46,12 @@ export function createGuard(deps: ApiDeps) {
       throw error;
     },
   };
+}
+
+/** A route without a body takes one all the same, as some clients always send one. */
+function takesBody({ headers, routeOptions }: FastifyRequest): boolean {
+  const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
+  return hasBody || routeOptions.schema?.body !== undefined;
 }
 
 /** Whether an error only says what is wrong with the request, so that no statement has looked at its key. */

@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { assertNever } from '../domain/assert-never.ts';
-import { describePayment, projectInvoice } from '../domain/event.ts';
+import { describePayment, type ProjectedInvoice, projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
+import { toIso } from '../domain/time.ts';
 import { createSharing, type Sharing } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { Type } from '../runtime/type.ts';
@@ -20,16 +21,18 @@ import { type CreateFields, readCreateInput } from './read-create-input.ts';
 import { invalidQuery, readQuery } from './read-query.ts';
 import { readable } from './readable.ts';
 import { CreateInvoiceSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
+import { registerWithdrawal } from './withdraw-invoice.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
-/** `POST /v1/invoices`, `GET /v1/invoices/:invoiceId` and `GET /v1/invoices`. */
+/** `POST /v1/invoices`, what is done with one invoice, and `GET /v1/invoices`. */
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
   const guard = createGuard(deps);
-  const findInvoice = createInvoiceReader(deps.db, deps.now);
+  const readInvoice = createReader(deps);
   const creating = { ...deps, sharing: createSharing(deps) };
   app.post('/v1/invoices', { ...guard, schema: createSchema }, (request, reply) => create(creating, request, reply));
-  app.get('/v1/invoices/:invoiceId', { ...guard, schema: readSchema }, (request) => read(deps, findInvoice, request));
+  app.get('/v1/invoices/:invoiceId', { ...guard, schema: readSchema }, (request) => read(deps, readInvoice, request));
+  registerWithdrawal(app, deps, readInvoice);
   registerInvoiceList(app, deps);
 }
 
@@ -153,28 +156,39 @@ function unwatched(network: Network): Problem {
   );
 }
 
-async function read(deps: ApiDeps, findInvoice: ReturnType<typeof createInvoiceReader>, request: FastifyRequest) {
+/** The invoice that the path names, if it is one of the caller's. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
+export type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
+
+function createReader(deps: ApiDeps): ReadInvoice {
+  const findInvoice = createInvoiceReader(deps.db, deps.now);
+  return async (request) => {
+    const { keyId } = callerOf(request);
+    const { invoiceId } = request.params as { invoiceId: string };
+    // A malformed id takes as long as an unknown one.
+    const invoice = readable(await findInvoice({ keyId, id: decodeId('inv', invoiceId) ?? NIL_UUID }), deps, keyId);
+    if (invoice === null) {
+      throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
+    }
+    notesOf(request).externalId = invoice.externalId;
+    return invoice;
+  };
+}
+
+async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {
   const caller = callerOf(request);
-  const { invoiceId } = request.params as { invoiceId: string };
   const { expand } = readQuery(request, ['expand']);
   if (expand !== undefined && expand !== 'payment') {
     throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_VALUE', message: 'must be "payment"' }]);
   }
-  // A malformed id takes as long as an unknown one.
-  const id = decodeId('inv', invoiceId) ?? NIL_UUID;
-  const found = await findInvoice({ keyId: caller.keyId, id });
-  const invoice = readable(found, deps, caller.keyId);
-  if (invoice === null) {
-    throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
-  }
-  notesOf(request).externalId = invoice.externalId;
+  const invoice = await readInvoice(request);
   if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
   const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
-  if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
+  if (payment === null) throw new Error(`invoice ${invoice.id} vanished; rows of invoices are never deleted`);
   const addressProof = deps.proofOf(caller.network, payment.address);
   return {
     ...projectInvoice(payment, deps.publicUrl()),
     payment: { ...describePayment(payment, payment.transaction), ...(addressProof && { addressProof }) },
+    ...(payment.withdrawnAt !== null && { withdrawnAt: toIso(payment.withdrawnAt) }),
   };
 }
 

@@ -69,8 +69,15 @@ const PaymentSchema = Type.Object(
 /** The payment of a paid invoice, so that there is a transaction. */
 export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, { title: 'PaidPayment' });
 
+const withdrawnAt = Type.String({
+  format: 'date-time',
+  description: 'Since when the page shows no way to pay; only there if you withdrew it',
+});
+
+export const WithdrawnInvoiceSchema = Type.Object({ ...projectionFields, withdrawnAt }, { title: 'WithdrawnInvoice' });
+
 export const InvoiceWithPaymentSchema = Type.Object(
-  { ...projectionFields, payment: PaymentSchema },
+  { ...projectionFields, payment: PaymentSchema, withdrawnAt: Type.Optional(withdrawnAt) },
   { title: 'InvoiceWithPayment' },
 );
 

@@ -60,6 +60,11 @@ export const PROBLEMS = {
     advice:
       'Its operator archived it: use the key of another project, or ask for it to be put back (quittance project unarchive). What it has can be read and paid. Nothing was used up: then retry with the same Idempotency-Key.',
   },
+  INVOICE_PAID: {
+    status: 409,
+    title: 'The invoice is paid',
+    advice: 'A paid invoice cannot be withdrawn. Deliver the order, or send the money back yourself.',
+  },
   UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
   UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },
   RATE_LIMITED: {

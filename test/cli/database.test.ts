@@ -65,6 +65,7 @@ describe('with DATABASE_URL', () => {
           '0023_coarser_tails.sql',
           '0024_guards_that_cost_less.sql',
           '0025_embedding.sql',
+          '0026_withdrawn.sql',
         ],
       },
     });
@@ -228,6 +229,7 @@ describe('with the embedded database', () => {
         '0023_coarser_tails.sql',
         '0024_guards_that_cost_less.sql',
         '0025_embedding.sql',
+        '0026_withdrawn.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

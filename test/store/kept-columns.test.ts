@@ -24,7 +24,16 @@ const CHANGING: Record<string, string[]> = {
   event_streams: ['last_position'],
   events: ['mac'],
   inventory_pages: ['content', 'mac'],
-  invoices: ['status', 'event_count', 'paid_transfer_id', 'expires_at', 'mac', 'paid_mac'],
+  invoices: [
+    'status',
+    'event_count',
+    'paid_transfer_id',
+    'expires_at',
+    'mac',
+    'paid_mac',
+    'withdrawn_at',
+    'withdrawn_mac',
+  ],
   ledger_identity: ['system_identifier', 'database_oid', 'timeline', 'taken_at', 'closed_at', 'first_index'],
   logos: [],
   notify_channels: [

@@ -153,6 +153,8 @@ describe('the role as which the service works', () => {
       'invoices.paid_mac',
       'invoices.paid_transfer_id',
       'invoices.status',
+      'invoices.withdrawn_at',
+      'invoices.withdrawn_mac',
     ]);
   });
 

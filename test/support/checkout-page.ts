@@ -70,6 +70,7 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       address: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY' as TronAddress,
       genesisId: '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
       hadPayment: state === 'gone',
+      withdrawnAt: null,
       embedOrigins: null,
       secondTxId: null,
       isDenied: false,

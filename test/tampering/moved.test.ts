@@ -10,7 +10,7 @@ import { type Order, World } from './world.ts';
 
 /** Rows that are as they were sealed, where they do not belong; and what stands beside the seals of before. */
 const world = new World();
-beforeAll(() => world.open(14));
+beforeAll(() => world.open(16));
 afterAll(() => world.close());
 
 const RIGHTS = ['plain', 'owner'] as const;
@@ -54,6 +54,14 @@ test.each(RIGHTS)('a status that somebody wrote is shown to nobody (%s)', async 
     await world.expectShownToNobody(order);
     await world.untilNamed(order.uuid);
   }
+});
+
+test.each(RIGHTS)('a page that somebody withdrew is told from one that the shop did (%s)', async (rights) => {
+  const order = await world.order();
+  await as(rights)('update invoices set withdrawn_at = now() where id = $1', [order.uuid]);
+  const page = await fetch(order.checkoutUrl);
+  expect([page.status, await page.text()]).toEqual([503, expect.not.stringContaining('Do not send anything.')]);
+  await world.untilNamed(order.uuid);
 });
 
 const PLANT = `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,

@@ -9,8 +9,8 @@ import type { Words } from '../words/words.ts';
 
 /** Tells a payer about the transaction that was looked up: what it means for this invoice, the likely reason, and what to do. */
 export function renderAnswer(page: Page, answer: LookupAnswer): Html {
-  const { status, hadPayment } = page.invoice;
-  const isWaiting = (status === 'PENDING' || status === 'EXPIRED') && !hadPayment;
+  const { status, hadPayment, withdrawnAt } = page.invoice;
+  const isWaiting = (status === 'PENDING' || status === 'EXPIRED') && !hadPayment && withdrawnAt === null;
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
   const whatItIs = renderWhatItIs(page, answer);
   // Whoever is told to contact the merchant is told where.
@@ -177,10 +177,14 @@ function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { 
 const FINAL_AFTER_MS = 60_000;
 
 /** Whether it is time to send again: not when another payment is there, and not before the failure is final. */
-function renderNextTry({ words, invoice }: Page, { blockNumber }: Extract<LookupAnswer, { code: 'failed' }>): Html {
+function renderNextTry(
+  { words, invoice }: Page,
+  { blockNumber }: Extract<LookupAnswer, { code: 'failed' }>,
+): Html | null {
   const { say } = words;
   const isPaid = invoice.status === 'CONFIRMING' || invoice.status === 'PAID';
   // This includes a payment whose block was replaced: it usually comes back.
+  if (invoice.withdrawnAt !== null && !isPaid) return null;
   if (isPaid || invoice.hadPayment) return html`<p>${say('failedOtherFound')}</p>`;
   if (blockNumber > (invoice.solidNumber ?? 0)) {
     return html`<p>${say('failedNotFinal', { duration: words.duration(FINAL_AFTER_MS) })}</p>`;

@@ -89,6 +89,8 @@ export function titleOf({ words, invoice }: Page, { state, amount }: CheckoutVie
       return words.text('titlePaid', { merchant });
     case 'confirming':
       return words.text('titleFound', { merchant });
+    case 'withdrawn':
+      return `${words.text('withdrawn')} – ${merchant}`;
     default:
       return words.text('titlePay', { amount: amount ?? '', merchant });
   }
@@ -109,6 +111,8 @@ function renderStatus(page: Page, view: CheckoutView): Html {
       return html`${heading(say('waiting'))}${blind}`;
     case 'expired':
       return html`${heading(say('expired'))}<p>${say('expiredText')}</p>${blind}`;
+    case 'withdrawn':
+      return html`${heading(say('withdrawn'))}<p>${say('withdrawnText')}</p>${blind}`;
     case 'confirming':
       return html`${heading(say('found'))}<p>${say('foundText')}</p>${blind}`;
     case 'paid':

@@ -8,7 +8,7 @@ import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
  * sends twice. It holds no invoice id and no external id.
  */
 export type CheckoutView = {
-  state: 'waiting' | 'expired' | 'confirming' | 'paid';
+  state: 'waiting' | 'expired' | 'withdrawn' | 'confirming' | 'paid';
   amount: string | null;
   address: string | null;
   projectName: string;
@@ -44,12 +44,13 @@ export function viewCheckout(invoice: CheckoutInvoice, now: UnixMs): CheckoutVie
   };
 }
 
-function stateOf({ status }: CheckoutInvoice): CheckoutView['state'] {
+function stateOf({ status, withdrawnAt }: CheckoutInvoice): CheckoutView['state'] {
+  const isWithdrawn = withdrawnAt !== null;
   switch (status) {
     case 'PENDING':
-      return 'waiting';
+      return isWithdrawn ? 'withdrawn' : 'waiting';
     case 'EXPIRED':
-      return 'expired';
+      return isWithdrawn ? 'withdrawn' : 'expired';
     case 'CONFIRMING':
       return 'confirming';
     case 'PAID':

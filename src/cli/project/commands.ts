@@ -95,7 +95,11 @@ const BRAND_OPTIONS = [
     'contact',
     'where payers find help: an e-mail address, an https:// link, or words such as a Telegram name',
   ],
-  ['return-url', 'url', 'where payers get back to the shop: an https:// link'],
+  [
+    'return-url',
+    'url',
+    'where payers get back to the shop: an https:// link, in which {invoiceId} becomes the id of the invoice',
+  ],
   [
     'embed-origins',
     'sites',

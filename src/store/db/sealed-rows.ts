@@ -49,7 +49,10 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_PRODUCERS], [{ column: 'id', type: 'int8' }]),
   rowsOfTable([tables.SEALED_CURSOR], [BY_NETWORK]),
   rowsOfTable([tables.SEALED_ACTION], [{ column: 'seq', type: 'int8' }]),
-  rowsOfTable([tables.SEALED_INVOICE, tables.SEALED_PAID, tables.SEALED_STATUS], [PROJECT, ID]),
+  rowsOfTable(
+    [tables.SEALED_INVOICE, tables.SEALED_PAID, tables.SEALED_STATUS, tables.SEALED_WITHDRAWN],
+    [PROJECT, ID],
+  ),
   rowsOfTable([tables.SEALED_TRANSFER], [ID]),
   rowsOfTable([tables.SEALED_REFUND], [{ column: 'transfer_id', type: 'uuid' }]),
   rowsOfTable([tables.SEALED_EVENT], [ID]),

@@ -33,6 +33,13 @@ export const SEALED_STATUS = sealedTable(
   },
 );
 
+/** That the shop no longer asks for its payment. */
+export const SEALED_WITHDRAWN = sealedTable(
+  'invoices.withdrawn',
+  { id: 'uuid', projectId: 'uuid', network: 'text', withdrawnAt: 'timestamptz?' },
+  { mac: 'withdrawn_mac', needed: (row) => `${row}withdrawn_at is not null` },
+);
+
 export const SEALED_TRANSFER = sealedTable('transfers', {
   id: 'uuid',
   projectId: 'uuid',

@@ -11,6 +11,7 @@ import {
   SEALED_PROJECT,
   SEALED_STATUS,
   SEALED_TRANSFER,
+  SEALED_WITHDRAWN,
 } from '../db/sealed-tables.ts';
 import {
   group,
@@ -62,6 +63,8 @@ const columns = {
   seal: sealed(SEALED_INVOICE),
   paidSeal: sealed(SEALED_PAID),
   statusSeal: sealed(SEALED_STATUS),
+  withdrawnAt: 'timestamptz?',
+  withdrawnSeal: sealed(SEALED_WITHDRAWN),
   address: 'address',
   brand: group(brand),
   /** The sites that may show the page in a frame, as a header names them. */
@@ -84,10 +87,21 @@ const columns = {
   transfer: maybe(payingTransfer),
 } as const;
 
-/** An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned. */
+/**
+ * An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned, and was not
+ * withdrawn.
+ */
 export type CheckoutInvoice = Omit<
   Row<typeof columns>,
-  'eventCount' | 'seal' | 'paidSeal' | 'statusSeal' | 'secondSeal' | 'denialSeal' | 'brandSeal' | 'transfer'
+  | 'eventCount'
+  | 'seal'
+  | 'paidSeal'
+  | 'statusSeal'
+  | 'withdrawnSeal'
+  | 'secondSeal'
+  | 'denialSeal'
+  | 'brandSeal'
+  | 'transfer'
 > & {
   hadPayment: boolean;
   transfer: PayingTransfer | null;
@@ -139,7 +153,7 @@ export const readCheckoutInvoices = answerOf(
 );
 
 function toInvoice({ eventCount, ...invoice }: Row<typeof columns>): CheckoutInvoice {
-  return { ...invoice, hadPayment: hadPayment(invoice.status, eventCount) };
+  return { ...invoice, hadPayment: invoice.withdrawnAt === null && hadPayment(invoice.status, eventCount) };
 }
 
 const networkHead = { network: text<Network>(), head: group(chainHead) } as const;

@@ -9,6 +9,7 @@ import {
   SEALED_PAID,
   SEALED_STATUS,
   SEALED_TRANSFER,
+  SEALED_WITHDRAWN,
 } from '../db/sealed-tables.ts';
 import { count, isAsSealed, type Row } from '../db/statement.ts';
 
@@ -75,6 +76,7 @@ const ofInvoices = rowsOf(
   'inventory-invoices',
   {
     ...{ id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
+    withdrawn: isAsSealed(once(SEALED_WITHDRAWN)),
     /** Of its newest event, which the seal of its status is compared with. */
     eventCount: 'int4',
     statusSeal: isAsSealed(statusWithEvents),
@@ -84,6 +86,7 @@ const ofInvoices = rowsOf(
        select t.project_id, t.id from invoices t where t.project_id = p.id and t.id ${RANGE}) r
      where p.network = $1 order by r.id limit $4)
    select id, ${sealColumn(SEALED_INVOICE, 'i.')} as seal, ${sealColumn(SEALED_PAID, 'i.')} as paid,
+     ${sealColumn(SEALED_WITHDRAWN, 'i.')} as withdrawn,
      told.sequence as event_count, ${sealColumn(statusWithEvents, 'i.')} as status_seal
    from ids join invoices i using (project_id, id)
    cross join lateral (
@@ -117,9 +120,10 @@ type ListedRow = { id: string; isSealed: boolean; unpaidInvoiceId: string | null
 export async function readListed(db: Sql, subject: Listed, range: Range): Promise<ListedRow[]> {
   switch (subject) {
     case 'invoices':
-      // An invoice that is not paid has no second seal to be judged.
-      return (await ofInvoices(db, range)).map(({ id, seal, paid, statusSeal }) => ({
-        ...{ id, isSealed: seal && paid !== false && statusSeal !== false, unpaidInvoiceId: null },
+      // The seals of what did not happen are not there to be judged.
+      return (await ofInvoices(db, range)).map(({ id, seal, ...others }) => ({
+        ...{ id, isSealed: seal && ![others.paid, others.withdrawn, others.statusSeal].includes(false) },
+        unpaidInvoiceId: null,
       }));
     case 'transfers':
       return (await ofTransfers(db, range)).map(({ seal, ...row }) => ({ ...row, isSealed: seal }));

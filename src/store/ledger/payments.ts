@@ -2,7 +2,8 @@ import type { SeenTransfer } from '../../domain/event.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
-import { listColumns, maybe, maybeCount, micro, type Row } from '../db/statement.ts';
+import { SEALED_WITHDRAWN } from '../db/sealed-tables.ts';
+import { listColumns, maybe, maybeCount, micro, type Row, sealed } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 import { HEAD, JOIN_HEAD, JOIN_PAYING_TRANSFER, payingTransfer } from './paying-transfer.ts';
 
@@ -11,6 +12,9 @@ const invoice = {
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
   address: 'address',
+  /** Since when its page shows no way to pay. */
+  withdrawnAt: 'timestamptz?',
+  withdrawnSeal: sealed(SEALED_WITHDRAWN),
 } as const;
 
 /** An invoice with what was asked for and the transfer that pays or will pay it, as the API shows it. */
