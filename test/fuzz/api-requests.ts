@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { type Draft, often, type Writing, writeRequest, writing } from './frame.ts';
 import { headerText, hostileText, jsonText, pathText } from './hostile-text.ts';
-import { type JsonSchema, type OpenApi, type Operation, type Parameter, validText } from './openapi.ts';
+import { type JsonSchema, type OpenApi, type Operation, type Parameter, validJson, validText } from './openapi.ts';
 import { type Shot, utf8 } from './shot.ts';
 
 type Header = [name: string, value: string];
@@ -22,37 +22,53 @@ export function apiRequests(document: OpenApi): fc.Arbitrary<Shot> {
 
 /** What is right must not be made wrong by how it is written. */
 function unhurt(draft: Draft, how: Writing): Writing {
-  return draft.proof.kind === 'valid' || draft.proof.kind === 'reads' ? { ...how, hosts: 'one' } : how;
+  return ['valid', 'reads', 'answered'].includes(draft.proof.kind) ? { ...how, hosts: 'one' } : how;
 }
 
+type Given = Parameter & { text: string };
+
 function rightDraft(path: string, method: string, operation: Operation): fc.Arbitrary<Draft> {
-  const { parameters = [] } = operation;
-  const values = fc.tuple(...parameters.map(({ name, schema }) => validText(name, schema)));
   const body = bodySchemaOf(operation);
-  return fc.tuple(values, body === null ? fc.constant(null) : validBody(body)).map(([texts, json]) => {
-    const given = parameters.map((parameter, i) => ({ ...parameter, text: texts[i] ?? '' }));
-    const headers: Header[] = [['X-Api-Key', '{{key}}']];
-    for (const { in: place, name, text } of given) if (place === 'header') headers.push([name, text]);
-    if (json !== null) headers.push(['Content-Type', 'application/json']);
-    const readId = given.find(({ name }) => name === 'invoiceId')?.text;
-    return {
-      kind: `${operation.operationId}: right`,
-      method,
-      route: path,
-      target: targetOf(
-        path,
-        given.map(({ in: place, name, text }) => ({ in: place, name, value: encodeText(text) })),
-      ),
-      headers,
-      body: json === null ? null : utf8(json),
-      proof:
-        json !== null
-          ? { kind: 'valid', json }
-          : readId === undefined || readId === '{{foreign}}'
-            ? { kind: 'none' }
-            : { kind: 'reads', invoiceId: readId },
-    };
+  return fc
+    .tuple(rightParameters(operation.parameters ?? []), body === null ? fc.constant(null) : validBody(body))
+    .map(([given, json]) => {
+      const headers: Header[] = [['X-Api-Key', '{{key}}']];
+      for (const { in: place, name, text } of given) if (place === 'header') headers.push([name, text]);
+      if (json !== null) headers.push(['Content-Type', 'application/json']);
+      return {
+        kind: `${operation.operationId}: right`,
+        method,
+        route: path,
+        target: targetOf(
+          path,
+          given.map(({ in: place, name, text }) => ({ in: place, name, value: encodeText(text) })),
+        ),
+        headers,
+        body: json === null ? null : utf8(json),
+        proof: proofOf(operation, given, json),
+      };
+    });
+}
+
+/** Any of the parameters that can be left out, with all that cannot. */
+function rightParameters(parameters: Parameter[]): fc.Arbitrary<Given[]> {
+  const each = parameters.map((parameter) => validText(parameter.name, parameter.schema));
+  const optional = parameters.filter(({ required }) => required !== true);
+  return fc.tuple(fc.tuple(...each), fc.subarray(optional)).map(([texts, chosen]) => {
+    const lonely = chosen.find(({ description }) => description?.includes('no other parameter'));
+    return parameters.flatMap((parameter, i) => {
+      const isSent = parameter.required === true || (lonely ? parameter === lonely : chosen.includes(parameter));
+      return isSent ? [{ ...parameter, text: texts[i] ?? '' }] : [];
+    });
   });
+}
+
+function proofOf({ operationId }: Operation, given: readonly Given[], json: string | null): Draft['proof'] {
+  if (json !== null)
+    return operationId === 'createInvoice' ? { kind: 'valid', json } : { kind: 'body', json: utf8(json) };
+  const readId = given.find(({ name }) => name === 'invoiceId')?.text;
+  if (readId === undefined) return { kind: 'answered' };
+  return readId === '{{foreign}}' ? { kind: 'none' } : { kind: 'reads', invoiceId: readId };
 }
 
 /** Names stay names until they are filled in. */
@@ -74,14 +90,18 @@ function bodySchemaOf({ requestBody }: Operation): JsonSchema | null {
 }
 
 /** A body that the schema allows, its members in any order and with any white space around them. */
-function validBody({ properties = {} }: JsonSchema): fc.Arbitrary<string> {
-  const members = Object.entries(properties).map(([name, schema]) =>
-    validText(name, schema).map((text) => `${JSON.stringify(name)}:${JSON.stringify(text)}`),
-  );
+function validBody({ properties = {}, required = [] }: JsonSchema): fc.Arbitrary<string> {
+  const members = Object.entries(properties).map(([name, schema]) => {
+    const member = validJson(name, schema).map((json) => `${JSON.stringify(name)}:${json}`);
+    return required.includes(name) ? member : fc.option(member);
+  });
   const spaces = fc.constantFrom('', '', ' ', '\n\t\r ');
   return fc
     .tuple(
-      fc.tuple(...members).chain((each) => fc.shuffledSubarray(each, { minLength: each.length })),
+      fc.tuple(...members).chain((all) => {
+        const each = all.filter((member) => member !== null);
+        return fc.shuffledSubarray(each, { minLength: each.length });
+      }),
       spaces,
     )
     .map(([each, space]) => `${space}{${space}${each.join(`${space},${space}`)}${space}}${space}`);
@@ -134,8 +154,11 @@ function bentDraft(path: string, method: string, operation: Operation): fc.Arbit
     });
 }
 
-/** The values of a parameter, in the order in which they are sent: mostly one. */
-function bentParameter({ in: place, name, schema }: Parameter): fc.Arbitrary<string[]> {
+/** Ids that belong elsewhere. */
+const STRAY_IDS = ['{{pending}}', '{{foreignEvent}}', '{{foreignTransfer}}', `evt_${'0'.repeat(26)}`];
+
+/** The values of a parameter, in the order in which they are sent: mostly one, and often none of what can be left out. */
+function bentParameter({ in: place, name, required, schema }: Parameter): fc.Arbitrary<string[]> {
   const right = validText(name, schema);
   // A segment that is empty, or holds a slash, leads to another route.
   if (place === 'path') {
@@ -145,10 +168,10 @@ function bentParameter({ in: place, name, schema }: Parameter): fc.Arbitrary<str
   const value =
     place === 'header'
       ? fc.oneof(right, headerText)
-      : fc.oneof(right.map(encodeText), pathText, fc.constant('{{pending}}'));
+      : fc.oneof(right.map(encodeText), pathText, fc.constantFrom(...STRAY_IDS));
   return fc.oneof(
     { weight: 8, arbitrary: value.map((one) => [one]) },
-    { weight: 1, arbitrary: fc.constant<string[]>([]) },
+    { weight: required === true ? 1 : 8, arbitrary: fc.constant<string[]>([]) },
     { weight: 1, arbitrary: fc.tuple(value, value) },
   );
 }
@@ -200,10 +223,7 @@ function bentBody(schema: JsonSchema | null): fc.Arbitrary<string> {
   const properties = schema?.properties ?? {};
   const names = Object.keys(properties);
   const members = Object.entries(properties).map(([name, each]) =>
-    fc.oneof(
-      { weight: 6, arbitrary: validText(name, each).map((text) => JSON.stringify(text)) },
-      { weight: 1, arbitrary: jsonText },
-    ),
+    fc.oneof({ weight: 6, arbitrary: validJson(name, each) }, { weight: 1, arbitrary: jsonText }),
   );
   const extra = fc.tuple(
     fc.oneof(fc.constantFrom(...names, '__proto__', 'constructor', 'a\\u006dount', ''), hostileText),

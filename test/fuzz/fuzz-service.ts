@@ -1,65 +1,45 @@
 import { randomUUID } from 'node:crypto';
+import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
+import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
+import type { Sandbox } from '../../src/developer/sandbox/with-sandbox.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { addKey } from '../contract/keys.ts';
 import { expandReferences } from '../support/expand-references.ts';
 import {
+  type Answer,
   call,
   createInvoice,
   createTestProject,
   eventually,
-  payableOf,
   startTestService,
   type TestService,
   untilStatus,
 } from '../support/service.ts';
 import type { FuzzTarget } from './fuzz.ts';
 import type { OpenApi } from './openapi.ts';
-import { PAID_TX } from './shot.ts';
+import { type Names, OPEN_INVOICE, PAID_TX } from './shot.ts';
 
 export type FuzzedService = { service: TestService; target: FuzzTarget; metricsPort: number };
 
+/** Of these nothing comes before blocks are made, which only the test does. */
+const WAITING = new Set<string>(['late', 'orphaned']);
+
 /** A service with something of everything that requests can name, and another project, of which nothing may ever be told. */
 export async function startFuzzedService(): Promise<FuzzedService> {
-  // Each client has an address of its own, so that limits for clients are not all that is ever answered.
-  const service = await startTestService({ addressCount: 3, config: { trustProxy: ['127.0.0.1'] } });
+  let sandbox: Sandbox | null = null;
+  const controls = createSandboxControls(() => sandbox ?? sandboxNotRunning('of the test'));
+  const service = await startTestService({
+    addressCount: 3,
+    // Each client has an address of its own, so that limits for clients are not all that is ever answered.
+    config: { trustProxy: ['127.0.0.1'] },
+    sandbox: { ...controls, scenarios: controls.scenarios.filter((name) => !WAITING.has(name)) },
+  });
   try {
-    const { project, db } = service;
+    sandbox = sandboxOf(service);
     const canary = `canary-${randomUUID()}`;
-    const foreign = await createTestProject(db);
-    const revoked = await addKey(db, project.id);
-    await revokeApiKey(db, revoked.keyId, unixMs(Date.now()));
-    const [expired, paid] = [await create(service), await create(service)];
-    service.clock.advance(31 * 60_000);
-    const { address, amountMicro } = await payableOf(service, paid.invoiceId);
-    const paidTx = await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
-    service.devnet.mine(1, { timestampMs: service.clock.now() });
-    service.devnet.mineUntilSolid();
-    await untilStatus(service, paid.invoiceId, 'PAID');
-    await untilStatus(service, expired.invoiceId, 'EXPIRED');
-    const pending = await create(service);
-    const theirs = await create(service, { apiKey: foreign.apiKey, body: { externalId: canary } });
-    const { latest } = await eventually(
-      () => feed(service),
-      ({ latest }) => latest !== null,
-    );
+    const names = await fillService(service, canary);
     const document = expandReferences((await call(`${service.url}/openapi.json`)).body as OpenApi);
-    const names = {
-      ...{
-        key: project.apiKey,
-        revokedKey: revoked.apiKey,
-        event: latest ?? '',
-        foreignEvent: `evt_${theirs.invoiceId.slice(4)}`,
-      },
-      ...{ pending: pending.invoiceId, paid: paid.invoiceId, expired: expired.invoiceId, foreign: theirs.invoiceId },
-      ...{
-        pendingToken: pending.token,
-        paidToken: paid.token,
-        expiredToken: expired.token,
-        foreignToken: theirs.token,
-      },
-      [PAID_TX]: paidTx,
-    };
     const port = Number(new URL(service.url).port);
     return {
       service,
@@ -72,12 +52,67 @@ export async function startFuzzedService(): Promise<FuzzedService> {
   }
 }
 
+function sandboxOf({ url, inboxUrl, webhookSecret, project, devnet, db }: TestService): Sandbox {
+  const { apiKey, projectId, addresses, id } = project;
+  return {
+    ...{ baseUrl: url, apiKey, projectId, webhookSecret, inboxUrl, addresses, retiredAddress: addresses[2] ?? '' },
+    ...{ nodeUrl: devnet.url, grpcUrl: devnet.grpcUrl, grpcSolidityUrl: devnet.grpcSolidityUrl },
+    ...{ usdtContract: devnet.usdtContract, payer: devnet.payer, pid: process.pid, db, projectUuid: id },
+  };
+}
+
+/** Makes invoices, payments and transfers of both projects. Returns what requests call them. */
+async function fillService(service: TestService, canary: string): Promise<Names> {
+  const { project, db } = service;
+  const foreign = await createTestProject(db);
+  const revoked = await addKey(db, project.id);
+  await revokeApiKey(db, revoked.keyId, unixMs(Date.now()));
+  const [expired, paid] = [await create(service), await create(service)];
+  service.clock.advance(31 * 60_000);
+  service.devnet.mine(1, { timestampMs: service.clock.now() });
+  const paidTx = await payTwice(service, paid.invoiceId, project.apiKey);
+  await untilStatus(service, expired.invoiceId, 'EXPIRED');
+  const [pending, open] = [await create(service), await create(service)];
+  const theirs = await create(service, { apiKey: foreign.apiKey, body: { externalId: canary } });
+  await payTwice(service, theirs.invoiceId, foreign.apiKey);
+  const { latest: event } = (await ask(service, project.apiKey, '/v1/events?limit=1')).body;
+  return {
+    ...{ key: project.apiKey, revokedKey: revoked.apiKey, event, foreignEvent: `evt_${theirs.invoiceId.slice(4)}` },
+    ...{ pending: pending.invoiceId, paid: paid.invoiceId, expired: expired.invoiceId, foreign: theirs.invoiceId },
+    ...{ pendingToken: pending.token, paidToken: paid.token, expiredToken: expired.token, foreignToken: theirs.token },
+    transfer: await duplicateOf(service, project.apiKey),
+    foreignTransfer: await duplicateOf(service, foreign.apiKey),
+    [PAID_TX]: paidTx,
+    [OPEN_INVOICE]: open.invoiceId,
+  };
+}
+
+/** Pays an invoice, and again by a duplicate. Returns the transaction that pays. */
+async function payTwice(service: TestService, invoiceId: string, apiKey: string): Promise<string> {
+  const { payment } = (await ask(service, apiKey, `/v1/invoices/${invoiceId}?expand=payment`)).body;
+  const { devnet, payer } = service;
+  const amountMicro = BigInt(payment.payableAmount.replace('.', ''));
+  const transfer = { contract: devnet.usdtContract, to: payment.address, amountMicro };
+  const txId = await payer.transfer(transfer);
+  await payer.transfer(transfer);
+  devnet.mineUntilSolid();
+  await eventually(
+    () => ask(service, apiKey, '/v1/transfers'),
+    ({ body }) => body.data.length > 0,
+  );
+  return txId;
+}
+
+async function duplicateOf(service: TestService, apiKey: string): Promise<string> {
+  return (await ask(service, apiKey, '/v1/transfers')).body.data[0].transferId;
+}
+
 async function create(service: TestService, overrides: Parameters<typeof createInvoice>[1] = {}) {
   const { status, body } = await createInvoice(service, overrides);
   if (status !== 201) throw new Error(`no invoice: ${JSON.stringify(body)}`);
   return { invoiceId: body.invoiceId as string, token: (body.checkoutUrl as string).split('/').at(-1) ?? '' };
 }
 
-async function feed(service: TestService): Promise<{ latest: string | null }> {
-  return (await call(`${service.url}/v1/events?limit=1`, { headers: { 'x-api-key': service.project.apiKey } })).body;
+function ask(service: TestService, apiKey: string, path: string): Promise<Answer> {
+  return call(service.url + path, { headers: { 'x-api-key': apiKey } });
 }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import Schema from 'typebox/schema';
+import { OPEN_INVOICE } from './shot.ts';
 
 /** The parts of an OpenAPI 3.1 file that requests are made from and answers are judged by. */
 export type OpenApi = { paths: Record<string, Record<string, Operation>> };
@@ -7,6 +8,8 @@ export type OpenApi = { paths: Record<string, Record<string, Operation>> };
 export type JsonSchema = {
   type?: string;
   const?: string;
+  anyOf?: JsonSchema[];
+  format?: string;
   pattern?: string;
   minLength?: number;
   maxLength?: number;
@@ -16,7 +19,13 @@ export type JsonSchema = {
   required?: string[];
 };
 
-export type Parameter = { in: 'header' | 'query' | 'path'; name: string; required?: boolean; schema: JsonSchema };
+export type Parameter = {
+  in: 'header' | 'query' | 'path';
+  name: string;
+  required?: boolean;
+  description?: string;
+  schema: JsonSchema;
+};
 
 export type Operation = {
   operationId: string;
@@ -25,21 +34,41 @@ export type Operation = {
   responses: Record<string, { description: string; content: Record<string, { schema: JsonSchema }> }>;
 };
 
-/** Values that a schema allows. `name` says what may stand for a plain string: what the service holds, or any text. */
+/** What the service holds of each kind of id, as a cursor or a place in a path. */
+const HELD: Record<string, string[]> = {
+  inv: ['{{pending}}', '{{paid}}', '{{expired}}', '{{foreign}}'],
+  trf: ['{{transfer}}', '{{foreignTransfer}}'],
+  evt: ['{{event}}'],
+};
+
+/** Values that a schema allows, as text. `name` says what may stand for a plain string: what the service holds, or any text. */
 export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string> {
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((each) => validText(name, each)));
   if (schema.const !== undefined) return fc.constant(schema.const);
   if (schema.type === 'integer') {
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 }).map(String);
   }
-  if (name === 'invoiceId') return fc.constantFrom('{{pending}}', '{{paid}}', '{{expired}}', '{{foreign}}');
-  if (name === 'after') return fc.constantFrom('{{event}}', '{{foreignEvent}}', `evt_${'0'.repeat(26)}`);
+  if (schema.format === 'date-time') return dateTime;
+  const held = HELD[name === 'invoiceId' ? 'inv' : (/^\^([a-z]{3})_/.exec(schema.pattern ?? '')?.[1] ?? '')];
+  if (held !== undefined) return fc.constantFrom(...held);
   if (name === 'amount')
     return fc.stringMatching(new RegExp(schema.pattern ?? '')).filter((text) => /[1-9]/.test(text));
   if (schema.pattern !== undefined) return fc.stringMatching(new RegExp(schema.pattern));
   const { minLength = 1, maxLength = 200 } = schema;
   // A character is a code point here, and NUL is none that any database takes.
-  return fc.string({ unit: 'binary', minLength, maxLength }).map((text) => text.replaceAll('\0', '0'));
+  const text = fc.string({ unit: 'binary', minLength, maxLength }).map((any) => any.replaceAll('\0', '0'));
+  return name === 'invoice' ? fc.oneof(fc.constant(`{{${OPEN_INVOICE}}}`), text) : text;
 }
+
+/** The same as a value of JSON. */
+export function validJson(name: string, schema: JsonSchema): fc.Arbitrary<string> {
+  return validText(name, schema).map((text) => (schema.type === 'integer' ? text : JSON.stringify(text)));
+}
+
+/** In a century that the service takes. */
+const dateTime = fc
+  .date({ min: new Date('2000-01-01'), max: new Date('2099-12-31'), noInvalidDate: true })
+  .map((date) => date.toISOString());
 
 export type Judge = (value: unknown) => string | null;
 

@@ -153,6 +153,9 @@ function judgeProof(
     case 'refused':
       check(status === 400, `what must be refused was answered with ${status}`);
       return;
+    case 'answered':
+      check(status === 200, `a right question was answered with ${status}: ${body}`);
+      return;
     case 'reads':
       check(status === 200 && answer().invoiceId === fillNames(proof.invoiceId, names), `not the invoice: ${body}`);
       return;
@@ -162,13 +165,13 @@ function judgeProof(
       if (isTaken) check(answer().externalId === JSON.parse(proof.json).externalId, 'not the invoice of this request');
       return;
     case 'body': {
-      if (!isTaken) return;
-      const schema =
-        document.paths[route ?? '']?.[method.toLowerCase()]?.requestBody?.content['application/json']?.schema;
-      const sent: Json = JSON.parse(Buffer.from(proof.json, 'latin1').toString('utf8'));
-      const wrong = schema === undefined ? 'there is no schema' : judgeOf(schema)(sent);
+      const operation = document.paths[route ?? '']?.[method.toLowerCase()];
+      const schema = operation?.requestBody?.content['application/json']?.schema;
+      if (schema === undefined || status >= 300) return;
+      const sent: Json = JSON.parse(fillNames(Buffer.from(proof.json, 'latin1').toString('utf8'), names));
+      const wrong = judgeOf(schema)(sent);
       check(wrong === null, `what the schema refuses was taken: ${wrong}`);
-      check(answer().externalId === sent.externalId, 'not the invoice of this request');
+      if (isTaken) check(answer().externalId === sent.externalId, 'not the invoice of this request');
       return;
     }
     case 'none':
@@ -184,8 +187,9 @@ function problemSchemaOf({ paths }: OpenApi): JsonSchema {
   throw new Error('the OpenAPI file has no problem');
 }
 
+/** Whoever has the link of a page may open it; nothing else of the other project is told to anybody. */
 function asksForeign({ text }: Shot): boolean {
-  return text.includes('{{foreign');
+  return text.includes('{{foreignToken');
 }
 
 /** Whether an answer is of the API, and not of what payers open. */

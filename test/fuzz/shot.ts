@@ -23,6 +23,8 @@ type Proof =
   | { kind: 'valid'; json: string | null }
   /** It must be refused, with 400. */
   | { kind: 'refused' }
+  /** A question that is right in every way is answered, with 200. */
+  | { kind: 'answered' }
   | { kind: 'reads'; invoiceId: string }
   /** The body as it was sent, to be judged by the schema if it was taken. */
   | { kind: 'body'; json: string };
@@ -41,6 +43,8 @@ export type Exchange = { shots: Shot[]; ending: Ending; cuts: number[] };
 
 /** The name of a transaction that paid. It stands in bodies, so it is as long as what it stands for. */
 export const PAID_TX = `paidTx${'_'.repeat(54)}`;
+/** The same of an invoice that can be paid. */
+export const OPEN_INVOICE = `openInvoice${'_'.repeat(15)}`;
 
 export function fillNames(text: string, names: Names): string {
   return text.replaceAll(/\{\{(\w+)\}\}/g, (whole, name: string) => names[name] ?? whole);

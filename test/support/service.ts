@@ -109,6 +109,8 @@ export type TestServiceOptions = {
   comparesClocks?: boolean;
   /** Hears what the service logs; by default nobody does. */
   log?: ServiceOptions['log'];
+  /** What a sandbox can do; by default the service is none. */
+  sandbox?: ServiceOptions['sandbox'];
   /** Blocks come by themselves at this rhythm; by default only when the test says so. */
   blockMs?: number;
 };
@@ -192,6 +194,7 @@ async function startParts(options: TestServiceOptions, cleanups: Cleanups): Prom
       keyRing: TEST_KEY_RING,
       connection,
       log: options.log ?? SILENT,
+      ...(options.sandbox === undefined ? {} : { sandbox: options.sandbox }),
       clock,
       comparesClocks: options.comparesClocks ?? false,
       blockMs: blockMs === 0 ? LOOK_MS : blockMs,
