@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { timeOfId } from '../../src/domain/ids.ts';
 import { expectUnharmed } from './after-fuzz.ts';
 import { type Bend, startBendingRelay } from './bending-relay.ts';
 import { fuzz } from './fuzz.ts';
@@ -139,4 +140,24 @@ test('headers behind the two thousandth count like those before', async () => {
   const many = 'a:b\r\n'.repeat(2500);
   const responses = await ask(`GET /v1/invoices/{{pending}} HTTP/1.1\r\n${many}${HOST}${KEY}${CLOSE}\r\n`);
   expect(reported(responses)).toEqual(['200']);
+});
+
+function post(path: string, body: string): Promise<WireResponse[]> {
+  const headers = `${HOST}${KEY}${CLOSE}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+  return ask(`POST ${path} HTTP/1.1\r\n${headers}\r\n${body}`);
+}
+
+test('half of a surrogate pair names no invoice that a sandbox could pay', async () => {
+  expect(reported(await post('/sandbox/pay', '{"invoice":"\\ud800"}'))).toEqual(['404 INVOICE_NOT_FOUND']);
+});
+
+test('however often deadlines come forward, none comes before its invoice', async () => {
+  const year = `{"seconds":${365 * 86_400}}`;
+  expect(reported([...(await post('/sandbox/advance', year)), ...(await post('/sandbox/advance', year))])).toEqual([
+    '200',
+    '200',
+  ]);
+  const [answer] = await ask(`GET /v1/invoices/{{pending}} HTTP/1.1\r\n${HOST}${KEY}${CLOSE}\r\n`);
+  const { invoiceId, expiresAt } = JSON.parse(answer?.body ?? '');
+  expect(Date.parse(expiresAt)).toBe(timeOfId(invoiceId));
 });

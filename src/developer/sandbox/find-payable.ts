@@ -45,6 +45,8 @@ function lookById({ db, projectUuid }: Sandbox, invoiceId: string): () => Promis
 }
 
 async function findByExternalId(sandbox: Sandbox, externalId: string): Promise<string> {
+  // Half of a surrogate pair cannot be asked for, and none is stored.
+  if (!externalId.isWellFormed()) throw unknownName(externalId);
   const path = `/v1/invoices?externalId=${encodeURIComponent(externalId)}`;
   const { status, body } = await askApi(sandbox, path, { method: 'GET' });
   const { data } = body as { data?: { invoiceId: string }[] };

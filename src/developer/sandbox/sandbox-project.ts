@@ -13,12 +13,15 @@ export const bringDeadlineForward = answerOf(
   ([row]) => row?.expiresAt ?? null,
 );
 
-/** Brings the deadlines of a project's (UUID) pending invoices forward by so much, of a local network; of 10,000 at most. Returns how many. */
+/**
+ * Brings the deadlines of a project's (UUID) pending invoices forward by so much, but not before their creation, of a local network; of
+ * 10,000 at most. Returns how many.
+ */
 export const bringDeadlinesForward = answerOf(
   'sandbox-invoices-bring-deadlines-forward',
   { count: 'int4' },
-  `select count(hurry_devnet_invoice(checkout_token, expires_at - $2 * interval '1 second'))::int4 as count
-   from (select checkout_token, expires_at from invoices where project_id = $1 and status = 'PENDING' order by id desc limit 10000) i`,
+  `select count(hurry_devnet_invoice(checkout_token, greatest(created_at, expires_at - $2 * interval '1 second')))::int4 as count
+   from (select checkout_token, created_at, expires_at from invoices where project_id = $1 and status = 'PENDING' order by id desc limit 10000) i`,
   (projectId: string, seconds: number) => [projectId, seconds],
   ([row]) => row?.count ?? 0,
 );
