@@ -1,18 +1,12 @@
 import fc from 'fast-check';
+import { at, type Command, key, note, pick, type Tally } from './command.ts';
 import { linearize } from './linearize.ts';
+import { type ListPlan, lists, pageLimit, toListOperation, walk } from './list-commands.ts';
 import { type Model, type ModelInvoice, type Operation, pass } from './model.ts';
-import type { World } from './world.ts';
-
-/** The state of the model; a batch of operations puts another one in its place. */
-type Box = { model: Model };
-export type Command = fc.AsyncCommand<Box, World>;
-/** What was run, by kind, and how it was answered. */
-export type Tally = Map<string, number>;
 
 const AMOUNTS = ['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'] as const;
 /** So few that they meet. */
 const [KEY_SLOTS, ID_SLOTS] = [6, 6];
-const KEY_COUNT = 6;
 const MOST_AT_ONCE = 5;
 
 /** What an operation is before it is known which invoices and addresses there are. */
@@ -20,12 +14,11 @@ type Plan =
   | { kind: 'create'; key: number; idempotency: number; external: number; amount: string; isInvalid: boolean }
   | { kind: 'fresh'; key: number; amount: string }
   | { kind: 'read' | 'find'; key: number; pick: number }
-  | { kind: 'feed' | 'list'; key: number; limit: number }
+  | { kind: 'feed'; key: number; limit: number }
+  | ListPlan
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; pick: number };
 
-const key = fc.nat(KEY_COUNT - 1);
-const pick = fc.nat(1000);
 const amount = fc.constantFrom(...AMOUNTS);
 
 const plans: fc.Arbitrary<Plan> = fc.oneof(
@@ -39,13 +32,8 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('fresh' as const), key, amount }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('read' as const, 'find' as const), key, pick }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      ...{ kind: fc.constantFrom('feed' as const, 'list' as const), key },
-      limit: fc.constantFrom(1, 3, 100, 100),
-    }),
-  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('feed' as const), key, limit: pageLimit }) },
+  { weight: 3, arbitrary: lists },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), key }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('retire' as const, 'activate' as const), pick }) },
 );
@@ -61,6 +49,7 @@ export function commandArbitraries(tally: Tally): fc.Arbitrary<Command>[] {
   return [
     ...[one, one, some, same],
     fc.tuple(pick, fc.boolean()).map(([picked, isShort]) => pay(tally, picked, isShort)),
+    lists.map((plan) => walk(tally, plan)),
     fc.constant(expire(tally)),
     fc.integer({ min: 1, max: 10 }).map((tokens) => wait(tally, tokens * 1_000_000)),
   ];
@@ -68,7 +57,8 @@ export function commandArbitraries(tally: Tally): fc.Arbitrary<Command>[] {
 
 let fresh = 0;
 
-function toOperation(plan: Plan, { invoices, addresses }: Model): Operation {
+function toOperation(plan: Plan, model: Model): Operation {
+  const { invoices, addresses } = model;
   switch (plan.kind) {
     case 'create': {
       const { key, amount, isInvalid } = plan;
@@ -88,18 +78,16 @@ function toOperation(plan: Plan, { invoices, addresses }: Model): Operation {
       return { kind: 'find', key: plan.key, externalId };
     }
     case 'feed':
-    case 'list':
       return plan;
+    case 'list':
+    case 'transfers':
+      return toListOperation(plan, model);
     case 'revoke':
       return { kind: 'revoke', key: plan.key };
     case 'retire':
     case 'activate':
       return { kind: plan.kind, address: at([...addresses.keys()], plan.pick) ?? '' };
   }
-}
-
-function at<Item>(items: readonly Item[], index: number): Item | undefined {
-  return items[index % Math.max(1, items.length)];
 }
 
 /** Runs operations at the same time; what comes of them must be what comes of them in some order. */
@@ -134,14 +122,15 @@ function pay(tally: Tally, picked: number, isShort: boolean): Command {
     check: ({ model }) => model.invoices.size > 0 && isPayable(at([...model.invoices.values()], picked), isShort),
     run: async ({ model }, world) => {
       const invoice = at([...model.invoices.values()], picked);
-      const stray = invoice && model.strays[invoice.project];
-      if (invoice === undefined || stray === undefined) return;
-      const isSecond = invoice.status === 'PAID';
-      pass(model, await world.pay(invoice, isShort, stray));
-      if (isShort) stray.unmatched += 1;
-      else if (isSecond) stray.duplicate += 1;
-      else model.invoices.set(invoice.invoiceId, { ...invoice, status: 'PAID' });
-      note(tally, `pay ${isShort ? 'one micro short' : isSecond ? 'again' : invoice.status}`);
+      if (invoice === undefined) return;
+      const { project, address: to, payableMicro, invoiceId, status } = invoice;
+      const amountMicro = isShort ? payableMicro - 1n : payableMicro;
+      const kind = isShort ? 'unmatched' : status === 'PAID' ? 'duplicate' : 'matched';
+      const { txId, passedMs } = await world.pay(project, to, amountMicro);
+      pass(model, passedMs);
+      model.transfers[project]?.push({ kind, txId, to, amountMicro, invoiceId: isShort ? null : invoiceId, id: null });
+      if (kind === 'matched') model.invoices.set(invoiceId, { ...invoice, status: 'PAID' });
+      note(tally, `pay ${isShort ? 'one micro short' : kind === 'duplicate' ? 'again' : status}`);
     },
     toString: () => `pay ${picked}${isShort ? ' one micro short' : ''}`,
   };
@@ -176,10 +165,6 @@ function wait(tally: Tally, ms: number): Command {
     },
     toString: () => `wait ${ms} ms`,
   };
-}
-
-function note(tally: Tally, what: string): void {
-  tally.set(what, (tally.get(what) ?? 0) + 1);
 }
 
 function showBigInt(_key: string, value: unknown): unknown {

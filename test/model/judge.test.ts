@@ -26,22 +26,20 @@ const MODEL: Model = {
   invoices: new Map(),
   failures: 0,
   feeds: [[], []],
-  strays: [
-    { duplicate: 0, unmatched: 0 },
-    { duplicate: 0, unmatched: 0 },
-  ],
+  transfers: [[], []],
 };
 
 const NOTHING: Outcome = {
   ...{ status: 201, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  ...{ hasMore: false, listed: null },
+  ...{ hasMore: false, page: null },
 };
+const EXPIRES = '2026-09-01T00:30:00.000Z';
 const CREATE: Extract<Operation, { kind: 'create' }> = {
   ...{ kind: 'create', key: 0, idempotencyKey: 'k', externalId: 'e', amount: '25.00', isInvalid: false },
 };
 
 function made(invoiceId = 'inv_1', reserved: Outcome['reserved'] = RESERVED): Outcome {
-  return { ...NOTHING, invoice: { invoiceId, externalId: 'e', status: 'PENDING' }, reserved };
+  return { ...NOTHING, invoice: { invoiceId, externalId: 'e', status: 'PENDING', expiresAt: EXPIRES }, reserved };
 }
 
 function withInvoice(): Model {
@@ -51,12 +49,15 @@ function withInvoice(): Model {
 }
 
 const other = { ...CREATE, idempotencyKey: 'k2', externalId: 'e2' };
-const otherMade = { ...made('inv_2'), invoice: { invoiceId: 'inv_2', externalId: 'e2', status: 'PENDING' } };
+const otherMade = {
+  ...made('inv_2'),
+  invoice: { invoiceId: 'inv_2', externalId: 'e2', status: 'PENDING', expiresAt: EXPIRES },
+};
 const failed = (status: number, code: string): Outcome => ({ ...NOTHING, status, code });
 const found = (status: string): Outcome => ({
   ...NOTHING,
   status: 200,
-  invoice: { invoiceId: 'inv_1', externalId: 'e', status },
+  invoice: { invoiceId: 'inv_1', externalId: 'e', status, expiresAt: EXPIRES },
 });
 const feed = (...sequences: number[]): Outcome => {
   const event = (sequence: number) => ({
@@ -116,6 +117,60 @@ test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegE
   ['an event of what did not happen', { kind: 'feed', key: 0, limit: 100 }, feed(1), /last event/],
 ])('the model refuses %s', (_what, operation, outcome, complaint) => {
   expect(judge(withInvoice(), operation, outcome)).toMatch(complaint);
+});
+
+const LIST: Extract<Operation, { kind: 'list' }> = {
+  ...{ kind: 'list', key: 0, limit: 1, status: null, createdAfterMs: null, after: null },
+};
+const TRANSFERS: Extract<Operation, { kind: 'transfers' }> = {
+  kind: 'transfers',
+  key: 0,
+  limit: 1,
+  only: null,
+  after: null,
+};
+const paged = (next: string | null, ...data: object[]): Outcome => ({ ...NOTHING, status: 200, page: { data, next } });
+const [FIRST, SECOND] = ['inv_1', 'inv_2'].map((invoiceId, index) => {
+  return { invoiceId, externalId: ['e', 'e2'][index], status: 'PENDING' };
+}) as [object, object];
+const transferTold = (txId: string) => ({
+  ...{ transferId: `trf_${txId}`, kind: 'unmatched', txId, to: A, amount: '24.000000', invoice: null },
+  ...{ reason: { code: 'DUST' }, nearestInvoice: null },
+});
+
+/** Two invoices, and two transfers that paid nothing. */
+function withLists(): Model {
+  const model = withInvoice();
+  expect(judge(model, other, { ...otherMade, reserved: { address: A, payableMicro: 25_000_014n } })).toBeNull();
+  const transfer = { kind: 'unmatched' as const, to: A, amountMicro: 24_000_000n, invoiceId: null, id: null };
+  model.transfers[0] = ['a', 'b'].map((txId) => ({ ...transfer, txId }));
+  return model;
+}
+
+test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegExp | null]>([
+  ['takes the first page', LIST, paged('inv_1', FIRST), null],
+  ['takes the last page', { ...LIST, after: 'inv_1' }, paged(null, SECOND), null],
+  ['refuses one that begins later', LIST, paged(null, SECOND), /other invoices/],
+  ['refuses one that begins again', { ...LIST, after: 'inv_1' }, paged('inv_1', FIRST), /other invoices/],
+  ['refuses one that ends too early', LIST, paged(null, FIRST), /cursor/],
+  ['refuses another order', { ...LIST, limit: 3 }, paged(null, SECOND, FIRST), /another order/],
+  ['refuses invoices of another project', { ...LIST, key: 1 }, paged('inv_1', FIRST), /other invoices/],
+  ['refuses another status', { ...LIST, status: 'PAID' }, paged(null, FIRST), /other invoices/],
+  ['refuses what was created before', { ...LIST, createdAfterMs: Date.parse(EXPIRES) }, paged(null, FIRST), /other/],
+  ['takes the first transfers', TRANSFERS, paged('trf_a', transferTold('a')), null],
+  ['refuses a transfer that is left out', TRANSFERS, paged('trf_b', transferTold('b')), /other transfers/],
+  ['refuses transfers that end too early', TRANSFERS, paged(null, transferTold('a')), /cursor/],
+  ['refuses those of another project', { ...TRANSFERS, key: 1 }, paged('trf_a', transferTold('a')), /are listed/],
+  [
+    'refuses a nearest invoice of nobody',
+    TRANSFERS,
+    paged('trf_a', { ...transferTold('a'), nearestInvoice: { invoiceId: 'inv_9' } }),
+    /another project/,
+  ],
+])('of a list the model %s', (_what, operation, outcome, complaint) => {
+  const wrong = judge(withLists(), operation, outcome);
+  if (complaint === null) expect(wrong).toBeNull();
+  else expect(wrong).toMatch(complaint);
 });
 
 test('two that run at once may come in either order, but not both first', () => {

@@ -13,6 +13,18 @@ test('whatever clients do, one by one and at once, the API does as its documenta
   const tally = await runModel(service, { runs: 4, commands: 25, seed: 1 });
   const kinds = [...tally.keys()].map((what) => what.split(' ')[0]);
   expect(kinds).toEqual(
-    expect.arrayContaining(['create', 'expire', 'feed', 'find', 'list', 'pay', 'read', 'retire', 'wait']),
+    expect.arrayContaining([
+      'create',
+      'expire',
+      'feed',
+      'find',
+      'list',
+      'pay',
+      'read',
+      'retire',
+      'transfers',
+      'wait',
+      'walk',
+    ]),
   );
 });

@@ -1,11 +1,13 @@
 import { DAMM } from '../support/damm-table.ts';
+import type { Json } from '../support/service.ts';
 
 /**
  * What the API promises, written from its documentation and from nothing else: one project's invoices, keys and addresses, and which outcomes
  * of an operation are right. The service decides at random which amount an invoice gets, so an outcome is judged, not foretold.
  */
 export type Policy = 'tail' | 'tail-3' | 'exact';
-type Status = 'PENDING' | 'EXPIRED' | 'PAID';
+export type Status = 'PENDING' | 'EXPIRED' | 'PAID';
+export type TransferKind = 'matched' | 'duplicate' | 'unmatched';
 
 export type ModelInvoice = {
   invoiceId: string;
@@ -15,7 +17,20 @@ export type ModelInvoice = {
   amountMicro: bigint;
   address: string;
   payableMicro: bigint;
+  /** Unix milliseconds, as `expiresAt` has them. */
+  createdMs: number;
   status: Status;
+};
+
+/** `id`: as it was first told. */
+export type ModelTransfer = {
+  kind: TransferKind;
+  txId: string;
+  to: string;
+  amountMicro: bigint;
+  /** What it pays or, of a duplicate, what was paid before. */
+  invoiceId: string | null;
+  id: string | null;
 };
 
 type ModelKey = { project: number; isRevoked: boolean; tokens: number };
@@ -33,10 +48,12 @@ export type Model = {
   failures: number;
   /** Per project: the ids of the events that the feed has told. */
   feeds: string[][];
-  /** Per project: exact transfers after the first, and transfers that fit nothing. */
-  strays: { duplicate: number; unmatched: number }[];
+  /** Per project: in the order in which they were recorded. */
+  transfers: ModelTransfer[][];
 };
 
+/** From the creation of an invoice to its deadline. */
+export const LIFETIME_MS = 30 * 60_000;
 /** So many failed authentications a client may make at once. */
 export const FAILURE_BURST = 20;
 /** What buckets of keys gain by the time that a run takes by itself, at most. */
@@ -46,16 +63,23 @@ export type Operation =
   | { kind: 'create'; key: number; idempotencyKey: string; externalId: string; amount: string; isInvalid: boolean }
   | { kind: 'read'; key: number; invoiceId: string }
   | { kind: 'find'; key: number; externalId: string }
-  | { kind: 'feed' | 'list'; key: number; limit: number }
+  | { kind: 'feed'; key: number; limit: number }
+  | ListOperation
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; address: string };
+
+/** A page of a list; `after` is an id of that list. Without `only`, transfers are those that pay nothing. */
+export type ListOperation = { key: number; limit: number; after: string | null } & (
+  | { kind: 'list'; status: Status | null; createdAfterMs: number | null }
+  | { kind: 'transfers'; only: TransferKind | null }
+);
 
 export type Outcome = {
   status: number;
   code: string | null;
-  invoice: { invoiceId: string; externalId: string; status: string } | null;
-  /** The first page of the project's invoices, and whether it says that there are more. */
-  listed: { invoices: { invoiceId: string; status: string }[]; hasNext: boolean } | null;
+  invoice: { invoiceId: string; externalId: string; status: string; expiresAt: string } | null;
+  /** A page of a list as it came, and the cursor of the next one. */
+  page: { data: Json[]; next: string | null } | null;
   isReplayed: boolean;
   conflict: { rule: string; fields: string[]; invoiceId: string } | null;
   /** What the new invoice reserves. */
@@ -73,7 +97,7 @@ export function cloneModel(model: Model): Model {
     addresses: new Map([...model.addresses].map(([address, each]) => [address, { ...each }])),
     invoices: new Map(model.invoices),
     feeds: model.feeds.map((feed) => [...feed]),
-    strays: model.strays.map((stray) => ({ ...stray })),
+    transfers: model.transfers.map((transfers) => transfers.map((each) => ({ ...each }))),
   };
 }
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { commandArbitraries, type Tally } from './commands.ts';
+import type { Tally } from './command.ts';
+import { commandArbitraries } from './commands.ts';
 import { cloneModel } from './model.ts';
 import { createWorld, type ModelService } from './world.ts';
 

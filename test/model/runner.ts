@@ -6,7 +6,7 @@ import { activateAddresses, retireAddresses } from '../../src/operator/addresses
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { type Answer, call, type Json, type TestService } from '../support/service.ts';
-import type { Model, Operation, Outcome } from './model.ts';
+import type { ListOperation, Model, Operation, Outcome } from './model.ts';
 
 type Deps = {
   service: TestService;
@@ -59,7 +59,8 @@ export function createRunner({ service, database, client, model, projects, keys 
       case 'feed':
         return outcomeOf(await ask(operation.key, `/v1/events?limit=${operation.limit}`));
       case 'list':
-        return outcomeOf(await ask(operation.key, `/v1/invoices?limit=${operation.limit}`));
+      case 'transfers':
+        return outcomeOf(await ask(operation.key, pathOf(operation)));
       case 'revoke':
         await revokeApiKey(db, keys[operation.key]?.keyId ?? '', unixMs(clock.now()));
         return NOTHING;
@@ -69,6 +70,19 @@ export function createRunner({ service, database, client, model, projects, keys 
         return NOTHING;
     }
   };
+}
+
+function pathOf(operation: ListOperation): string {
+  const query = new URLSearchParams({ limit: String(operation.limit) });
+  if (operation.after !== null) query.set('after', operation.after);
+  if (operation.kind === 'transfers') {
+    if (operation.only !== null) query.set('kind', operation.only);
+    return `/v1/transfers?${query}`;
+  }
+  const { status, createdAfterMs } = operation;
+  if (status !== null) query.set('status', status);
+  if (createdAfterMs !== null) query.set('createdAfter', new Date(createdAfterMs).toISOString());
+  return `/v1/invoices?${query}`;
 }
 
 async function reservedBy(database: pg.Pool, invoiceId: string): Promise<Outcome['reserved']> {
@@ -81,7 +95,7 @@ async function reservedBy(database: pg.Pool, invoiceId: string): Promise<Outcome
 
 const NOTHING: Outcome = {
   ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  ...{ hasMore: false, listed: null },
+  ...{ hasMore: false, page: null },
 };
 
 function outcomeOf({ status, headers, body }: Answer): Outcome {
@@ -92,7 +106,7 @@ function outcomeOf({ status, headers, body }: Answer): Outcome {
     status,
     code: body?.code ?? null,
     invoice: isFeed || isList ? null : found,
-    listed: isList ? { invoices: body.data, hasNext: body.next !== null } : null,
+    page: isList ? body : null,
     isReplayed: headers['idempotent-replayed'] === 'true',
     conflict:
       body?.conflict === undefined ? null : { rule: body.conflict, fields: body.fields, invoiceId: body.invoiceId },
