@@ -1,13 +1,13 @@
 import { type ChainTransfer, type SolidBlock, verifiedBy } from '../domain/chain-block.ts';
-import { uuidV7 } from '../domain/ids.ts';
+import { encodeId, firstIdOf, timeOfId, uuidV7 } from '../domain/ids.ts';
 import { matchTransfer } from '../domain/match.ts';
 import type { MicroUsdt } from '../domain/money.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import { findIncoming, type Incoming } from '../store/chain/incoming.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { ChangeableInvoice } from '../store/ledger/invoice-changes.ts';
 import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
-import { insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
+import { findNewestTransfer, insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
 import { accountToAddress, type TronAddress } from '../tron/address.ts';
 import type { PlannedChange, PlannedNotice } from './record-changes.ts';
 import type { Recording } from './watching.ts';
@@ -44,7 +44,8 @@ export async function recordTransfers(
   // balance it had before the ledger knew it is not negative.
   const arrived = await findIncoming(tx, network, transfers, isAgain);
   const left = await findOutgoing(tx, network, transfers);
-  const incoming = decide(recording, placed, arrived, concerns);
+  const idTime = arrived.length === 0 ? recording.now() : await timeOfNext(recording, tx, arrived);
+  const incoming = decide(placed, arrived, concerns, (place) => uuidV7(idTime, recording.random(10), place));
   if (incoming.length > 0) await insertTransfers(tx, network, incoming);
   const outgoing = await insertOutgoing(tx, network, describeOutgoing(placed, left, concerns), isAgain);
   const counts = { matched: 0, duplicate: 0, unmatched: 0, outgoing };
@@ -52,10 +53,25 @@ export async function recordTransfers(
   return { incoming, counts };
 }
 
+/** So far apart are two clocks at most of which none is told as wrong, each by 30 s. Whoever plants an id beyond it moves no other. */
+const MOST_APART_MS = 60_000;
+
+/** The time for ids above all that the projects have, so that who reads on behind the last one misses none, whosever clock was ahead. */
+async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Promise<UnixMs> {
+  const at = now();
+  const projectIds = [...new Set(arrived.map(({ projectId }) => projectId))];
+  const newest = await findNewestTransfer(tx, projectIds, firstIdOf(at + MOST_APART_MS));
+  return newest === null ? at : unixMs(Math.max(at, timeOfId(encodeId('trf', newest)) + 1));
+}
+
 /** Decides each incoming transfer in chain order; the first exact one of an invoice pays it, the next is a duplicate. */
-function decide(recording: Recording, placed: Placed[], arrived: Incoming[], concerns: Concerns): DecidedTransfer[] {
+function decide(
+  placed: Placed[],
+  arrived: Incoming[],
+  concerns: Concerns,
+  newId: (place: number) => string,
+): DecidedTransfer[] {
   const paidHere = new Set<string>();
-  const now = recording.now();
   return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }, place) => {
     const { block, transfer } = placedAt(placed, index);
     if (!concerns(addressCreatedAt, block.time)) return [];
@@ -69,7 +85,7 @@ function decide(recording: Recording, placed: Placed[], arrived: Incoming[], con
     return [
       {
         // Ids rise in chain order, and events follow it.
-        id: uuidV7(now, recording.random(10), place),
+        id: newId(place),
         projectId,
         addressId,
         ...describe(block, transfer),

@@ -3,6 +3,7 @@ import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
+import { answerOf } from '../db/rows-of.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
@@ -55,4 +56,15 @@ const insert = statement(
      (select count(*) from transfers r join transfer_annulments n on n.transfer_id = r.id
       where r.network = $1 and r.tx_id = t.tx_id and r.log_index = t.log_index), ${rows.columns}
    from ${rows.table('$2')}`,
+);
+
+/** The newest transfer (UUID) to any of the projects, of those below `below`; `null`: there is none. */
+export const findNewestTransfer = answerOf(
+  'transfer-newest',
+  { id: 'uuid' },
+  `select t.id from unnest($1::uuid[]) as p (id)
+   cross join lateral (select id from transfers where project_id = p.id and id < $2 order by id desc limit 1) t
+   order by t.id desc limit 1`,
+  (projectIds: readonly string[], below: string) => [projectIds, below],
+  ([row]) => row?.id ?? null,
 );
