@@ -854,6 +854,7 @@ export interface operations {
             query?: {
                 /** @description Only events after this one. Without it, from the first. */
                 after?: string;
+                /** @example 100 */
                 limit?: number;
             };
             header?: never;
@@ -935,7 +936,10 @@ export interface operations {
                 after?: string;
                 /** @description Only those that were created then or later */
                 createdAfter?: string;
-                /** @description Goes with no other parameter */
+                /**
+                 * @description Goes with no other parameter
+                 * @example order-1001
+                 */
                 externalId?: string;
                 limit?: number;
                 status?: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
@@ -1016,7 +1020,10 @@ export interface operations {
         parameters: {
             query?: never;
             header: {
-                /** @description Chosen and stored by you for this order attempt; a retry with the same key and body answers the same invoice */
+                /**
+                 * @description Chosen and stored by you for this order attempt; a retry with the same key and body answers the same invoice
+                 * @example order-1001
+                 */
                 "Idempotency-Key": string;
             };
             path?: never;
@@ -1139,10 +1146,15 @@ export interface operations {
     readInvoice: {
         parameters: {
             query?: {
+                /**
+                 * @description Adds `payment`
+                 * @example payment
+                 */
                 expand?: "payment";
             };
             header?: never;
             path: {
+                /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
             };
             cookie?: never;
@@ -1329,6 +1341,7 @@ export interface operations {
                 after?: string;
                 /** @description Without it, unmatched and duplicate */
                 kind?: "unmatched" | "duplicate" | "matched";
+                /** @example 100 */
                 limit?: number;
             };
             header?: never;

@@ -79,7 +79,9 @@ const schema = {
         description: 'Only events after this one. Without it, from the first.',
       }),
     ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),
+    ),
   }),
   response: { 200: EventPageSchema, ...problemResponses(400, 401, 429, 500, 503) },
 };

@@ -204,6 +204,7 @@ const createSchema = {
       pattern: '^[!-~]{1,255}$',
       description:
         'Chosen and stored by you for this order attempt; a retry with the same key and body answers the same invoice',
+      examples: ['order-1001'],
     }),
   }),
   body: CreateInvoiceSchema,
@@ -215,8 +216,10 @@ const readSchema = {
   tags: ['invoices'],
   summary: 'Read an invoice',
   security,
-  params: Type.Object({ invoiceId: Type.String() }),
-  querystring: Type.Object({ expand: Type.Optional(Type.Literal('payment')) }),
+  params: Type.Object({ invoiceId: Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] }) }),
+  querystring: Type.Object({
+    expand: Type.Optional(Type.Literal('payment', { description: 'Adds `payment`', examples: ['payment'] })),
+  }),
   response: {
     200: { anyOf: [InvoiceWithPaymentSchema, InvoiceSchema] },
     ...problemResponses(400, 401, 404, 429, 500, 503),

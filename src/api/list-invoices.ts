@@ -99,7 +99,7 @@ const schema = {
     'Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.',
   security: [{ apiKey: [] }],
   querystring: Type.Object({
-    externalId: Type.Optional(Type.String({ description: 'Goes with no other parameter' })),
+    externalId: Type.Optional(Type.String({ description: 'Goes with no other parameter', examples: ['order-1001'] })),
     status: Type.Optional(Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value)))),
     createdAfter: Type.Optional(
       Type.String({ format: 'date-time', description: 'Only those that were created then or later' }),

@@ -91,7 +91,10 @@ function paySchema(scenarios: readonly string[]) {
     summary: 'Pay an invoice as people do, rightly or wrongly',
     security,
     body: Type.Object({
-      invoice: Type.String({ description: 'An invoiceId, a checkoutUrl, or an externalId of the demo project' }),
+      invoice: Type.String({
+        description: 'An invoiceId, a checkoutUrl, or an externalId of the demo project',
+        examples: ['order-1001'],
+      }),
       scenario: Type.Optional(Type.Union(scenarios.map((name) => Type.Literal(name)))),
     }),
     response: {
@@ -113,6 +116,6 @@ const ADVANCE_SCHEMA = {
   tags: ['sandbox'],
   summary: 'Bring the deadlines of all invoices that wait forward',
   security,
-  body: Type.Object({ seconds: Type.Integer({ minimum: 1, maximum: MAX_SECONDS }) }),
+  body: Type.Object({ seconds: Type.Integer({ minimum: 1, maximum: MAX_SECONDS, examples: [1800] }) }),
   response: { 200: Type.Object({ invoices: Type.Integer({ description: 'So many were waiting' }) }), ...refusals },
 };

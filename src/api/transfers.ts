@@ -141,7 +141,9 @@ const schema = {
     after: Type.Optional(
       Type.String({ pattern: '^trf_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the page before' }),
     ),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+    limit: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),
+    ),
   }),
   response: {
     200: Type.Object(
