@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import type { UnixMs } from '../domain/time.ts';
-import { ANSWER_HEADERS } from '../web/answer-headers.ts';
 import { clientOf } from '../web/client-address.ts';
-import { PROBLEMS } from '../web/problem.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import { EVENT_SCHEMAS } from './event-schemas.ts';
 import { publishDocument } from './publish-document.ts';
+import type { ApiDocument } from './reference/api-document.ts';
+import { registerReference } from './reference/register-reference.ts';
 
 /** The limit of one client network. A program reads the document once, and a person with a browser a few times. */
 const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
@@ -16,7 +16,7 @@ const MAX_BUCKETS = 10_000;
 
 export type OpenApiDeps = { publicUrl(): string; now(): UnixMs; isSandbox: boolean };
 
-/** Publishes `/openapi.json` (3.1, with `webhooks`). Register it before the routes that it describes. */
+/** Publishes `/openapi.json` (3.1, with `webhooks`), and the reference of it. Register it before the routes that it describes. */
 export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, isSandbox }: OpenApiDeps): Promise<void> {
   await app.register(swagger, {
     convertConstToEnum: false,
@@ -45,32 +45,26 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, is
   const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
   // Our own URL is known when we listen.
   let built: Built | null = null;
+  const current = () => {
+    if (built?.url !== publicUrl()) built = build(app, publicUrl());
+    return built;
+  };
   app.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
     refuseLimited(buckets.take(clientOf(request).network, now()), LIMIT);
-    if (built?.url !== publicUrl()) built = build(app, publicUrl());
-    const { text, tag } = built;
+    const { text, tag } = current();
     reply.headers({ ETag: tag, 'Cache-Control': 'no-cache' });
     if (isNamed(tag, request.headers['if-none-match'])) return reply.code(304).send();
     return reply.type('application/json; charset=utf-8').send(text);
   });
-  for (const [url, page] of [
-    ['/docs', DOCS_PAGE],
-    ['/docs/errors', ERRORS_PAGE],
-  ] as const) {
-    app.get(url, { schema: { hide: true } }, async (_request, reply) => {
-      reply
-        .type('text/html; charset=utf-8')
-        .header('Content-Security-Policy', `${ANSWER_HEADERS['Content-Security-Policy']}; style-src 'unsafe-inline'`);
-      return page;
-    });
-  }
+  registerReference(app, { read: () => current().document, now });
 }
 
-type Built = { url: string; text: string; tag: string };
+type Built = { url: string; document: ApiDocument; text: string; tag: string };
 
 function build(app: FastifyInstance, url: string): Built {
-  const text = JSON.stringify(publishDocument({ ...app.swagger(), servers: [{ url }] }));
-  return { url, text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
+  const document = publishDocument({ ...app.swagger(), servers: [{ url }] }) as ApiDocument;
+  const text = JSON.stringify(document);
+  return { url, document, text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
 }
 
 /** `If-None-Match: W/"abc", "def"`, or `*` (RFC 9110, 13.1.2). Proxies that compress make a tag weak. */
@@ -117,33 +111,3 @@ const WEBHOOK_HEADERS = [
 function webhookHeader(name: string, description: string, schema: object): object {
   return { name, in: 'header', required: true, description, schema };
 }
-
-/** A page of the documentation. All of it is our own constant text. */
-function pageOf(title: string, content: string): string {
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${title}</title>
-<meta name="viewport" content="width=device-width"><style>body{font:16px/1.5 system-ui;max-width:46rem;margin:2rem auto;padding:0 1rem}code{font-size:.95em}</style></head>
-<body><h1>${title}</h1>
-${content}
-</body></html>`;
-}
-
-const DOCS_PAGE = pageOf(
-  'The Quittance API',
-  `<p>Invoices for USDT on TRON. Fulfil an order only after reading status <code>PAID</code> and your own <code>externalId</code>.</p>
-<ul>
-<li><a href="/openapi.json">/openapi.json</a>: every endpoint, field, error and webhook (OpenAPI 3.1)</li>
-<li><a href="/docs/errors">/docs/errors</a>: what each error means and what to do</li>
-</ul>`,
-);
-
-/** The page that the `type` of every error names. */
-const ERRORS_PAGE = pageOf(
-  'Errors of the Quittance API',
-  `<p>Every error is <code>application/problem+json</code> (RFC 9457) with <code>code</code>, <code>detail</code> and <code>requestId</code>.</p>
-${Object.entries(PROBLEMS)
-  .map(
-    ([code, { status, title, advice }]) =>
-      `<h2 id="${code}"><code>${code}</code> (${status})</h2><p>${title}. ${advice}</p>`,
-  )
-  .join('\n')}`,
-);

@@ -87,6 +87,20 @@ test('the document of the API is limited by client network, and nothing else wit
   expect((await ask(`${service.url}/openapi.json`)).status).toBe(200);
 });
 
+test('so is the reference, its files together', async () => {
+  const paths = ['/docs', '/docs/errors', '/docs/postman.json', '/llms.txt'];
+  const statuses = [];
+  const goOn = service.clock.freeze();
+  for (let i = 0; i < 52; i++) statuses.push((await ask(service.url + paths[i % paths.length])).status);
+  expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  const limited = await ask(`${service.url}/docs`);
+  goOn();
+  expectProblem(limited, 429, 'RATE_LIMITED');
+  expect((await ask(`${service.url}/openapi.json`)).status).toBe(200);
+  service.clock.advance(Number(limited.headers['retry-after']) * 1000);
+  expect((await ask(`${service.url}/docs`)).status).toBe(200);
+});
+
 test('the default is 100 requests/s with a burst of 200', async () => {
   const { readConfig } = await import('../../src/config/config.ts');
   const read = readConfig({});

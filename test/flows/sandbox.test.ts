@@ -105,6 +105,13 @@ test('the document of a sandbox declares the tag of each operation', async () =>
   expect(used.filter((tag) => !tags.some(({ name }: Json) => name === tag))).toEqual([]);
 });
 
+test('the reference of a sandbox fits its bound, with a program that pays', async () => {
+  const page = await (await fetch(`${sandbox.file.baseUrl}/docs`)).text();
+  expect(page).toContain('<h3 id="sandboxPay">');
+  expect(page).toContain(`curl -sS &#39;${sandbox.file.baseUrl}/sandbox/pay&#39;`);
+  expect(Buffer.byteLength(page)).toBeLessThan(60_000);
+});
+
 test('the link that is printed at last signs in to the console', async () => {
   const link = await eventually(
     () => /http:\/\/localhost:\d+\/sandbox\/[\w-]{43}/.exec(sandbox.output())?.[0],

@@ -24,6 +24,8 @@ export const OTHER_ROUTES = {
   readyz: '/readyz',
   docs: '/docs',
   errors: '/docs/errors',
+  postman: '/docs/postman.json',
+  llms: '/llms.txt',
   openapi: '/openapi.json',
 } as const;
 

@@ -66,7 +66,17 @@ describe('a request is found by the X-Request-Id of its answer', () => {
   });
 
   test('and nothing else is kept: no health, no page, no asset, no document', async () => {
-    const paths = ['/healthz', '/readyz', '/openapi.json', '/c/none', '/assets/none', '/v1', '/nothing'];
+    const paths = [
+      '/healthz',
+      '/readyz',
+      '/openapi.json',
+      '/docs',
+      '/llms.txt',
+      '/c/none',
+      '/assets/none',
+      '/v1',
+      '/nothing',
+    ];
     const others = await Promise.all(
       paths.map(async (path) => (await fetch(logged.url + path)).headers.get('x-request-id')),
     );

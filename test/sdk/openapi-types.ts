@@ -1,15 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import Fastify from 'fastify';
 import openapiTypescript, { astToString } from 'openapi-typescript';
-import type { ApiDeps } from '../../src/api/api-deps.ts';
-import { registerEvents } from '../../src/api/events.ts';
-import { registerInvoices } from '../../src/api/invoices.ts';
-import { registerOpenApi } from '../../src/api/openapi.ts';
-import { registerTransfers } from '../../src/api/transfers.ts';
-import { unixMs } from '../../src/domain/time.ts';
-import { readClients } from '../../src/web/client-address.ts';
+import { createDocumentedApi } from '../support/documented-api.ts';
 
 const TYPES_FILE = resolve(import.meta.dirname, '../../sdk/src/openapi.ts');
 
@@ -18,14 +11,7 @@ const HEADING =
 
 /** The SDK's types as the API's own document has them now. Needs neither network nor database. */
 export async function renderTypes(): Promise<string> {
-  const app = Fastify();
-  readClients(app, () => false);
-  await registerOpenApi(app, { publicUrl: () => 'https://pay.example.com', now: () => unixMs(0), isSandbox: false });
-  // Routes are registered to be described; none is called, so nothing of this is used.
-  const unused = {} as ApiDeps;
-  registerInvoices(app, unused);
-  registerEvents(app, unused);
-  registerTransfers(app, unused);
+  const app = await createDocumentedApi({ isSandbox: false });
   const { body } = await app.inject('/openapi.json');
   await app.close();
   return HEADING + astToString(await openapiTypescript(JSON.parse(body), { alphabetize: true }));

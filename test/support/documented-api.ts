@@ -1,0 +1,23 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import type { ApiDeps } from '../../src/api/api-deps.ts';
+import { registerEvents } from '../../src/api/events.ts';
+import { registerInvoices } from '../../src/api/invoices.ts';
+import { registerOpenApi } from '../../src/api/openapi.ts';
+import { registerSandbox, type SandboxControls } from '../../src/api/sandbox.ts';
+import { registerTransfers } from '../../src/api/transfers.ts';
+import { SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { readClients } from '../../src/web/client-address.ts';
+
+/** The document of the API and its reference, without a database: the routes are there to be described, and none may be called. */
+export async function createDocumentedApi({ isSandbox }: { isSandbox: boolean }): Promise<FastifyInstance> {
+  const app = Fastify({ forceCloseConnections: true });
+  readClients(app, () => false);
+  await registerOpenApi(app, { publicUrl: () => 'https://pay.example.com', now: () => unixMs(0), isSandbox });
+  const unused = {} as ApiDeps;
+  registerInvoices(app, unused);
+  registerEvents(app, unused);
+  registerTransfers(app, unused);
+  if (isSandbox) registerSandbox(app, unused, { scenarios: SCENARIO_NAMES } as unknown as SandboxControls);
+  return app;
+}
