@@ -20,7 +20,7 @@ import { creationResponses, problemResponses } from './problem-responses.ts';
 import { type CreateFields, readCreateInput } from './read-create-input.ts';
 import { invalidQuery, readQuery } from './read-query.ts';
 import { readable } from './readable.ts';
-import { CreateInvoiceSchema, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
+import { CreateInvoiceSchema, InvoicePath, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
 import { registerWithdrawal } from './withdraw-invoice.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -216,7 +216,7 @@ const readSchema = {
   tags: ['invoices'],
   summary: 'Read an invoice',
   security,
-  params: Type.Object({ invoiceId: Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] }) }),
+  params: InvoicePath,
   querystring: Type.Object({
     expand: Type.Optional(Type.Literal('payment', { description: 'Adds `payment`', examples: ['payment'] })),
   }),

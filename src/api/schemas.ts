@@ -12,8 +12,13 @@ const status = Type.Union(
   },
 );
 
+const invoiceId = Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
+
+/** Of the paths of one invoice. */
+export const InvoicePath = Type.Object({ invoiceId });
+
 const projectionFields = {
-  invoiceId: Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] }),
+  invoiceId,
   externalId: Type.String({ description: 'Your own id of the order attempt, echoed' }),
   status,
   checkoutUrl: Type.String({ format: 'uri', description: 'The page for the payer' }),

@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { projectInvoice } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
 import { toIso } from '../domain/time.ts';
-import { Type } from '../runtime/type.ts';
 import { findInvoicePayment } from '../store/ledger/payments.ts';
 import { withdrawInvoice } from '../store/ledger/withdraw-invoice.ts';
 import { Problem } from '../web/problem.ts';
@@ -11,7 +10,7 @@ import { callerOf, createGuard } from './guard.ts';
 import type { ReadInvoice } from './invoices.ts';
 import { problemResponses } from './problem-responses.ts';
 import { readQuery } from './read-query.ts';
-import { WithdrawnInvoiceSchema } from './schemas.ts';
+import { InvoicePath, WithdrawnInvoiceSchema } from './schemas.ts';
 
 /** `POST /v1/invoices/:invoiceId/withdraw`. A body is not read: there is nothing to say. */
 export function registerWithdrawal(app: FastifyInstance, deps: ApiDeps, readInvoice: ReadInvoice): void {
@@ -42,6 +41,6 @@ const schema = {
   description:
     'The page shows no way to pay any more, and says so. It is no status: a payment that is under way, or comes all the same, still pays. Doing it again changes nothing.',
   security: [{ apiKey: [] }],
-  params: Type.Object({ invoiceId: Type.String() }),
-  response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 404, 409, 429, 500, 503) },
+  params: InvoicePath,
+  response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 404, 409, 413, 415, 429, 500, 503) },
 };
