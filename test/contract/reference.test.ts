@@ -122,7 +122,7 @@ describe('an example, run as it stands on the page', () => {
     );
     // There is no invoice with the id of the example.
     expect(Object.fromEntries(answers)).toEqual({
-      ...{ createInvoice: '201', findInvoices: '200', readInvoice: '404' },
+      ...{ createInvoice: '201', findInvoices: '200', readInvoice: '404', withdrawInvoice: '404' },
       ...{ listEvents: '200', listTransfers: '200' },
     });
   });

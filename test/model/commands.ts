@@ -13,7 +13,7 @@ const MOST_AT_ONCE = 5;
 type Plan =
   | { kind: 'create'; key: number; idempotency: number; external: number; amount: string; isInvalid: boolean }
   | { kind: 'fresh'; key: number; amount: string }
-  | { kind: 'read' | 'find'; key: number; pick: number }
+  | { kind: 'read' | 'find' | 'withdraw'; key: number; pick: number }
   | { kind: 'feed'; key: number; limit: number }
   | ListPlan
   | { kind: 'revoke'; key: number }
@@ -31,7 +31,10 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
     }),
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('fresh' as const), key, amount }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constantFrom('read' as const, 'find' as const), key, pick }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constantFrom('read' as const, 'find' as const, 'withdraw' as const), key, pick }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('feed' as const), key, limit: pageLimit }) },
   { weight: 3, arbitrary: lists },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), key }) },
@@ -72,7 +75,8 @@ function toOperation(plan: Plan, model: Model): Operation {
       return { kind: 'create', key, amount, isInvalid: false, ...named };
     }
     case 'read':
-      return { kind: 'read', key: plan.key, invoiceId: at([...invoices.keys()], plan.pick) ?? 'inv_none' };
+    case 'withdraw':
+      return { kind: plan.kind, key: plan.key, invoiceId: at([...invoices.keys()], plan.pick) ?? 'inv_none' };
     case 'find': {
       const externalId = at([...invoices.values()], plan.pick)?.externalId ?? `order-${plan.pick % ID_SLOTS}`;
       return { kind: 'find', key: plan.key, externalId };

@@ -31,7 +31,7 @@ const MODEL: Model = {
 
 const NOTHING: Outcome = {
   ...{ status: 201, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  ...{ hasMore: false, page: null },
+  ...{ hasMore: false, page: null, withdrawnAt: null },
 };
 const EXPIRES = '2026-09-01T00:30:00.000Z';
 const CREATE: Extract<Operation, { kind: 'create' }> = {
@@ -191,4 +191,21 @@ test('two that run at once may come in either order, but not both first', () => 
 test('the code words of the model are those that the documentation shows', () => {
   expect([25_000_009n, 25_000_014n, 25_000_023n, 25_009_994n].every(isCodeWord)).toBe(true);
   expect([25_000_000n, 25_000_008n, 25_000_010n].some(isCodeWord)).toBe(false);
+});
+
+test('a withdrawal is taken once, of the own invoice, unless it is paid', () => {
+  const ask = { kind: 'withdraw', key: 0, invoiceId: 'inv_1' } as const;
+  const at = '2026-09-01T00:10:00.000Z';
+  const done = { ...made(), status: 200, withdrawnAt: at };
+  const model = withInvoice();
+  expect(judge(model, ask, { ...done, withdrawnAt: null })).toContain('otherwise');
+  expect(judge(model, { ...ask, key: 1 }, done)).toContain('of nobody');
+  expect(judge(model, ask, done)).toBeNull();
+  expect(judge(model, ask, done)).toBeNull();
+  expect(judge(model, ask, { ...done, withdrawnAt: '2026-09-01T00:10:00.001Z' })).toContain('otherwise');
+  const paid = withInvoice();
+  const invoice = paid.invoices.get('inv_1');
+  if (invoice !== undefined) paid.invoices.set('inv_1', { ...invoice, status: 'PAID' });
+  expect(judge(paid, ask, done)).toContain('a paid invoice');
+  expect(judge(paid, ask, { ...NOTHING, status: 409, code: 'INVOICE_PAID' })).toBeNull();
 });

@@ -61,11 +61,11 @@ function judgeAdmitted(model: Model, operation: Asked, outcome: Outcome): string
       return judgeCreated(model, project, operation, outcome);
     case 'read': {
       const known = model.invoices.get(operation.invoiceId);
-      if (known === undefined || known.project !== project) {
-        return expect(outcome.status === 404 && outcome.code === 'INVOICE_NOT_FOUND', 'an invoice of nobody was found');
-      }
+      if (known?.project !== project) return judgeUnknown(outcome);
       return expect(outcome.status === 200 && isSame(known, outcome), 'the invoice is another, or in another state');
     }
+    case 'withdraw':
+      return judgeWithdrawn(model, project, operation.invoiceId, outcome);
     case 'find': {
       const known = [...model.invoices.values()].find(
         (each) => each.project === project && each.externalId === operation.externalId,
@@ -80,6 +80,22 @@ function judgeAdmitted(model: Model, operation: Asked, outcome: Outcome): string
       if (outcome.page === null) return `a list was answered with ${outcome.status}`;
       return judgePage(model, project, operation, outcome.page);
   }
+}
+
+function judgeUnknown({ status, code }: Outcome): string | null {
+  return expect(status === 404 && code === 'INVOICE_NOT_FOUND', 'an invoice of nobody was found');
+}
+
+function judgeWithdrawn(model: Model, project: number, id: string, outcome: Outcome): string | null {
+  const known = model.invoices.get(id);
+  if (known?.project !== project) return judgeUnknown(outcome);
+  const { status, code, withdrawnAt } = outcome;
+  if (known.status === 'PAID' && known.withdrawnAt === null)
+    return expect(status === 409 && code === 'INVOICE_PAID', 'a paid invoice was withdrawn');
+  const isRight = status === 200 && isSame(known, outcome) && withdrawnAt !== null;
+  if (!isRight || withdrawnAt !== (known.withdrawnAt ?? withdrawnAt)) return 'it was withdrawn otherwise';
+  model.invoices.set(id, { ...known, withdrawnAt });
+  return null;
 }
 
 function judgeCreated(
@@ -121,7 +137,7 @@ function judgeCreated(
   if (wrong !== null) return wrong;
   const added: ModelInvoice = {
     ...{ invoiceId: invoice.invoiceId, project, externalId, idempotencyKey, amountMicro, status: 'PENDING' },
-    ...{ createdMs: Date.parse(invoice.expiresAt) - LIFETIME_MS, ...reserved },
+    ...{ createdMs: Date.parse(invoice.expiresAt) - LIFETIME_MS, withdrawnAt: null, ...reserved },
   };
   model.invoices.set(added.invoiceId, added);
   return null;

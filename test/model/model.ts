@@ -20,6 +20,8 @@ export type ModelInvoice = {
   /** Unix milliseconds, as `expiresAt` has them. */
   createdMs: number;
   status: Status;
+  /** As it was told. */
+  withdrawnAt: string | null;
 };
 
 /** `id`: as it was first told. */
@@ -61,7 +63,7 @@ export const DRIFT_TOKENS = 0.1;
 
 export type Operation =
   | { kind: 'create'; key: number; idempotencyKey: string; externalId: string; amount: string; isInvalid: boolean }
-  | { kind: 'read'; key: number; invoiceId: string }
+  | { kind: 'read' | 'withdraw'; key: number; invoiceId: string }
   | { kind: 'find'; key: number; externalId: string }
   | { kind: 'feed'; key: number; limit: number }
   | ListOperation
@@ -80,6 +82,7 @@ export type Outcome = {
   invoice: { invoiceId: string; externalId: string; status: string; expiresAt: string } | null;
   /** A page of a list as it came, and the cursor of the next one. */
   page: { data: Json[]; next: string | null } | null;
+  withdrawnAt: string | null;
   isReplayed: boolean;
   conflict: { rule: string; fields: string[]; invoiceId: string } | null;
   /** What the new invoice reserves. */

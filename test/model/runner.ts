@@ -54,6 +54,8 @@ export function createRunner({ service, database, client, model, projects, keys 
       }
       case 'read':
         return outcomeOf(await ask(operation.key, `/v1/invoices/${operation.invoiceId}`));
+      case 'withdraw':
+        return outcomeOf(await ask(operation.key, `/v1/invoices/${operation.invoiceId}/withdraw`, { body: {} }));
       case 'find':
         return outcomeOf(await ask(operation.key, `/v1/invoices?externalId=${operation.externalId}`));
       case 'feed':
@@ -95,7 +97,7 @@ async function reservedBy(database: pg.Pool, invoiceId: string): Promise<Outcome
 
 const NOTHING: Outcome = {
   ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  ...{ hasMore: false, page: null },
+  ...{ hasMore: false, page: null, withdrawnAt: null },
 };
 
 function outcomeOf({ status, headers, body }: Answer): Outcome {
@@ -107,6 +109,7 @@ function outcomeOf({ status, headers, body }: Answer): Outcome {
     code: body?.code ?? null,
     invoice: isFeed || isList ? null : found,
     page: isList ? body : null,
+    withdrawnAt: body?.withdrawnAt ?? null,
     isReplayed: headers['idempotent-replayed'] === 'true',
     conflict:
       body?.conflict === undefined ? null : { rule: body.conflict, fields: body.fields, invoiceId: body.invoiceId },
