@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { assertNever } from '../domain/assert-never.ts';
-import { describePayment, type ProjectedInvoice, projectInvoice } from '../domain/event.ts';
-import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
+import { describePayment, projectInvoice } from '../domain/event.ts';
+import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso } from '../domain/time.ts';
@@ -9,7 +9,6 @@ import { createSharing, type Sharing } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { Type } from '../runtime/type.ts';
 import { findInvoicePayment } from '../store/ledger/payments.ts';
-import { createInvoiceReader } from '../store/ledger/read-invoices.ts';
 import { headerValues } from '../web/header-values.ts';
 import { Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
@@ -19,7 +18,7 @@ import { registerInvoiceList } from './list-invoices.ts';
 import { creationResponses, problemResponses } from './problem-responses.ts';
 import { type CreateFields, readCreateInput } from './read-create-input.ts';
 import { invalidQuery, readQuery } from './read-query.ts';
-import { readable } from './readable.ts';
+import { createReader, type ReadInvoice } from './readable.ts';
 import { CreateInvoiceSchema, InvoicePath, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
 import { registerWithdrawal } from './withdraw-invoice.ts';
 
@@ -154,24 +153,6 @@ function unwatched(network: Network): Problem {
     `No invoice was created: the network of this project, ${network}, is not set up on this server, so nobody would see a payment. The operator has to set QUITTANCE_${network.toUpperCase()}_NODES. Then retry with the same Idempotency-Key.`,
     { headers: { 'Retry-After': String(UNWATCHED_RETRY_SECONDS) } },
   );
-}
-
-/** The invoice that the path names, if it is one of the caller's. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
-export type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
-
-function createReader(deps: ApiDeps): ReadInvoice {
-  const findInvoice = createInvoiceReader(deps.db, deps.now);
-  return async (request) => {
-    const { keyId } = callerOf(request);
-    const { invoiceId } = request.params as { invoiceId: string };
-    // A malformed id takes as long as an unknown one.
-    const invoice = readable(await findInvoice({ keyId, id: decodeId('inv', invoiceId) ?? NIL_UUID }), deps, keyId);
-    if (invoice === null) {
-      throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
-    }
-    notesOf(request).externalId = invoice.externalId;
-    return invoice;
-  };
 }
 
 async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {

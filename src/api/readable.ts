@@ -1,7 +1,13 @@
+import type { FastifyRequest } from 'fastify';
 import { assertNever } from '../domain/assert-never.ts';
+import type { ProjectedInvoice } from '../domain/event.ts';
+import { decodeId, NIL_UUID } from '../domain/ids.ts';
 import type { FoundInvoice } from '../store/ledger/invoices.ts';
-import { problemOf } from '../web/problem.ts';
+import { createInvoiceReader } from '../store/ledger/read-invoices.ts';
+import { Problem, problemOf } from '../web/problem.ts';
+import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
+import { callerOf } from './guard.ts';
 
 /** The invoice that was found, or `null`. Throws `UNAUTHENTICATED` where the key is not valid any more. */
 export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
@@ -16,4 +22,22 @@ export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
     default:
       return assertNever(found);
   }
+}
+
+/** The invoice that the path names, if it is one of the caller's. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
+export type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
+
+export function createReader(deps: ApiDeps): ReadInvoice {
+  const findInvoice = createInvoiceReader(deps.db, deps.now);
+  return async (request) => {
+    const { keyId } = callerOf(request);
+    const { invoiceId } = request.params as { invoiceId: string };
+    // A malformed id takes as long as an unknown one.
+    const invoice = readable(await findInvoice({ keyId, id: decodeId('inv', invoiceId) ?? NIL_UUID }), deps, keyId);
+    if (invoice === null) {
+      throw new Problem('INVOICE_NOT_FOUND', 'There is no invoice with this id in the project of this key.');
+    }
+    notesOf(request).externalId = invoice.externalId;
+    return invoice;
+  };
 }

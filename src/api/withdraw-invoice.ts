@@ -7,9 +7,9 @@ import { withdrawInvoice } from '../store/ledger/withdraw-invoice.ts';
 import { Problem } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, createGuard } from './guard.ts';
-import type { ReadInvoice } from './invoices.ts';
 import { problemResponses } from './problem-responses.ts';
 import { readQuery } from './read-query.ts';
+import type { ReadInvoice } from './readable.ts';
 import { InvoicePath, WithdrawnInvoiceSchema } from './schemas.ts';
 
 /** `POST /v1/invoices/:invoiceId/withdraw`. A body is not read: there is nothing to say. */

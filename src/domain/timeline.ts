@@ -6,6 +6,7 @@ export const TIMELINE_KINDS = [
   'requested',
   'allocated',
   'operator',
+  'withdrawn',
   'transferred',
   'sent',
   'sighted',

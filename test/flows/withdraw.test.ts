@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { decodeId } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { explainInvoice } from '../../src/operator/explain/explain-invoice.ts';
 import { ask, created, expectProblem, get } from '../contract/ask.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
@@ -117,6 +120,19 @@ test('it never comes back, and nobody moves its time', async () => {
     await expect(
       runSql(service, `update invoices set withdrawn_at = ${to} where withdrawn_at is not null`),
     ).rejects.toThrow('withdrawn_at of invoices never goes back');
+});
+
+test('whoever explains the invoice says so', async () => {
+  const { invoiceId } = await created(service);
+  const { withdrawnAt } = (await withdraw(invoiceId)).body;
+  const located = { id: decodeId('inv', invoiceId) ?? '', projectId: service.project.id, network: 'devnet' as const };
+  const { verdict, timeline } = await explainInvoice(
+    service.db,
+    { ...located, projectName: '' },
+    unixMs(service.clock.now()),
+  );
+  expect(verdict.join(' ')).toContain(`The shop withdrew its page at ${withdrawnAt}`);
+  expect(timeline.map(({ kind }) => kind)).toContain('withdrawn');
 });
 
 test('a hundred at once set one time', async () => {

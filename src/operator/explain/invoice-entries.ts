@@ -39,7 +39,14 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
       details: [reason, `to be paid until ${toIso(expiresAt)}`],
       data: { payableAmount, address, policy, expiresAt: toIso(expiresAt) },
     },
+    ...describeWithdrawal(invoice),
   ];
+}
+
+function describeWithdrawal({ withdrawnAt: at }: ExplainedInvoice): TimelineEntry[] {
+  if (at === null) return [];
+  const text = 'by the shop: its page shows no way to pay; a payment that comes all the same pays';
+  return [{ at, kind: 'withdrawn', text, details: [], data: {} }];
 }
 
 /** Tells what the chain showed before anything was irreversible, and the deadline. */

@@ -21,10 +21,18 @@ export function judgeInvoice(facts: InvoiceFacts): string[] {
   const isPaid = facts.invoice.status === 'PAID';
   return [
     judgeStatus(facts),
+    ...judgeWithdrawal(facts.invoice),
     ...judgeDuplicates(facts),
     ...judgeNear(facts),
     ...(isPaid || facts.stand.trouble === null ? [] : [`Mind that ${facts.stand.trouble}.`]),
     ...judgeNotification(facts.events.at(-1)),
+  ];
+}
+
+function judgeWithdrawal({ status, withdrawnAt }: InvoiceFacts['invoice']): string[] {
+  if (withdrawnAt === null || status === 'PAID') return [];
+  return [
+    `The shop withdrew its page at ${toIso(withdrawnAt)}: it asks for no payment any more, and one that comes pays.`,
   ];
 }
 
