@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LANGUAGES, type Language } from '../../src/checkout/words/languages.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { checkoutPage, type PageState } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, type PageState } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openTab, START_TIMEOUT_MS, textOf } from './checkout.ts';
 import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
@@ -86,6 +86,16 @@ test.each(['waiting', 'expired'] as const)('%s fits a laptop without scrolling, 
   const { page, close } = await openTab(browser, pages.add(usual(state)), { viewport: LAPTOP });
   expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);
   expect((await boxOf(page, '#address')).left).toBeGreaterThan((await boxOf(page, '#amount')).right);
+  await close();
+});
+
+test.each(LANGUAGES)('in $code a laptop shows all of it, with a logo, a contact and a way back', async ({ code }) => {
+  const full = checkoutPage('waiting', {
+    ...{ language: code, brand: FULL_BRAND, invoice: { payableMicro: microUsdt(25_002_647n) } },
+  });
+  const { page, close } = await openTab(browser, pages.add(full), { viewport: LAPTOP });
+  expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);
+  expect((await boxOf(page, '#check')).top).toBeGreaterThan((await boxOf(page, '.scan')).bottom);
   await close();
 });
 
