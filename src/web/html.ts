@@ -14,6 +14,11 @@ export function rawHtml(text: string): Html {
   return { html: text };
 }
 
+/** A text between tags, where quotes mean nothing: a program is a sixth smaller with them as they are. Not for an attribute. */
+export function content(text: string): Html {
+  return { html: text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? '') };
+}
+
 /** The text that a reader of the page sees, for places without a page. A space separates paragraphs. */
 export function plainText({ html: text }: Html): string {
   const bare = text.replaceAll('</p><p', '</p> <p').replaceAll(/<[^>]*>/g, '');
