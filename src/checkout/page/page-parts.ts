@@ -156,13 +156,14 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
 </section>`;
 }
 
-/** What costs payers their money, in a sentence each. The script compares the price of energy with what a wallet has. */
+/** What costs payers their money, in a sentence each: on a phone also what stands below the code elsewhere, so that help is in the first view. The script compares the price of energy with what a wallet has. */
 export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html {
   const cost =
     fee &&
     html`<li data-energy-sun="${fee.sun}">${say('networkFee', { usual: ltr(fee.usual), first: ltr(fee.first) })}</li>
 `;
   return html`<ul class="hint">
+<li class="narrow">${say('qrHint')}</li>
 <li>${say('oneTransfer')}</li>
 <li>${say('neverHistory')}</li>
 ${cost}</ul>`;
