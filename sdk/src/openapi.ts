@@ -354,10 +354,12 @@ export interface components {
         EventPage: {
             /** @description Oldest first. Types are added in later releases: pass over those that you do not know. */
             data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
-            /** @description There are events after the last of these */
+            /** @description There are events after the last of these; with `types`, after `next` */
             hasMore: boolean;
             /** @description The id of the newest event of the project, null while it has none */
             latest: null | string;
+            /** @description Only with `types`: the `after` of the next page, which passes over what this one left out */
+            next?: null | string;
         };
         /** Invoice */
         Invoice: {
@@ -856,6 +858,10 @@ export interface operations {
                 after?: string;
                 /** @example 100 */
                 limit?: number;
+                /** @description Only events of these types, such as `invoice.paid,transfer.unmatched`. The answer then has `next`: send it as `after`. */
+                types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "endpoint.disabled" | "ping")[];
+                /** @description Seconds for which an empty page is held back, until there is an event. */
+                wait?: number;
             };
             header?: never;
             path?: never;

@@ -6,6 +6,7 @@ import type { Database } from '../store/db/database.ts';
 import type { Authenticator } from '../web/authenticate.ts';
 import type { TokenBuckets } from '../web/token-bucket.ts';
 import type { AmountRefusal } from './amount-refusals.ts';
+import type { EventWaits } from './event-waits.ts';
 import type { UnpaidRefusal } from './unpaid-refusals.ts';
 
 export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched'> & {
@@ -24,5 +25,7 @@ export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched'> & {
   onUnpaidRefused(refusal: UnpaidRefusal): Promise<void>;
   /** Shows that an address is vouched for. */
   proofOf: AddressGuard['proofOf'];
+  /** Requests that wait for events. */
+  waits: EventWaits;
   log: Logger;
 };

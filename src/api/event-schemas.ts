@@ -96,10 +96,15 @@ export const EventPageSchema = Type.Object(
     data: Type.Array(Type.Union(Object.values(EVENT_SCHEMAS)), {
       description: 'Oldest first. Types are added in later releases: pass over those that you do not know.',
     }),
-    hasMore: Type.Boolean({ description: 'There are events after the last of these' }),
+    hasMore: Type.Boolean({ description: 'There are events after the last of these; with `types`, after `next`' }),
     latest: Type.Union([Type.Null(), Type.String()], {
       description: 'The id of the newest event of the project, null while it has none',
     }),
+    next: Type.Optional(
+      Type.Union([Type.Null(), Type.String()], {
+        description: 'Only with `types`: the `after` of the next page, which passes over what this one left out',
+      }),
+    ),
   },
   { title: 'EventPage' },
 );

@@ -1,11 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { assertNever } from '../domain/assert-never.ts';
+import { EVENT_TYPES } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { Type } from '../runtime/type.ts';
-import { type FeedPage, findFeedPage } from '../store/outbox/event-feed.ts';
-import { problemOf } from '../web/problem.ts';
+import { type FeedPage, type FeedQuestion, findFeedPage } from '../store/outbox/event-feed.ts';
+import { type FieldError, problemOf } from '../web/problem.ts';
+import { waitWithoutPlace } from '../web/shed-load.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { EventPageSchema } from './event-schemas.ts';
+import type { EventWait, Waiter } from './event-waits.ts';
 import { callerOf, createGuard } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { inspectQuery, invalidQuery } from './read-query.ts';
@@ -14,6 +17,11 @@ const DEFAULT_LIMIT = 50;
 /** An event has less than 20 KB, so an answer has less than 2 MB. */
 const MAX_LIMIT = 100;
 const LIMIT = /^([1-9][0-9]?|100)$/;
+/** Proxies bear 60 s without a byte as a rule. */
+const MAX_WAIT_S = 30;
+const WAIT = /^([1-9]|[12][0-9]|30)$/;
+/** What the server bears without a byte, from the end of the wait on. */
+const SILENCE_MS = 30_000;
 
 /** `GET /v1/events`: the feed of the key's project. */
 export function registerEvents(app: FastifyInstance, deps: ApiDeps): void {
@@ -21,38 +29,78 @@ export function registerEvents(app: FastifyInstance, deps: ApiDeps): void {
 }
 
 async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): Promise<string> {
-  const { keyId } = callerOf(request);
-  const { query, errors } = inspectQuery(request, ['after', 'limit']);
-  const { after, limit = String(DEFAULT_LIMIT) } = query;
-  const isLimitValid = LIMIT.test(limit);
-  if (!isLimitValid) errors.push(LIMIT_ERROR);
+  const { keyId, projectId } = callerOf(request);
+  const { query, errors } = inspectQuery(request, ['after', 'limit', 'types', 'wait']);
+  const { types, waitMs, ...asked } = readFilter(query, errors);
+  // Before the first read, so that no event falls between the two.
+  const wait = waitMs === 0 ? null : openWait(deps, reply, { keyId, projectId, types }, waitMs);
+  try {
+    let page = await read(deps, { keyId, types, ...asked }, errors);
+    while (wait !== null && page.bodies.length === 0 && !page.hasMore && !wait.isOver()) {
+      await waitWithoutPlace(request, wait.look);
+      // It looks at the key too, which may have been revoked meanwhile.
+      page = await read(deps, { keyId, types, ...asked, after: page.nextId }, errors);
+    }
+    reply.type('application/json; charset=utf-8');
+    return writePage(page, types !== null);
+  } finally {
+    wait?.close();
+  }
+}
+
+/** `null`: the answer comes at once. */
+function openWait({ waits }: ApiDeps, { raw }: FastifyReply, waiter: Waiter, waitMs: number): EventWait | null {
+  // A request that was pipelined behind another has no connection of its own, and so nothing that tells when it ends.
+  if (raw.socket === null || raw.destroyed) return null;
+  const wait = waits.open(waiter, waitMs);
+  if (wait === null) return null;
+  raw.socket.setTimeout(waitMs + SILENCE_MS);
+  raw.once('close', wait.end);
+  return wait;
+}
+
+async function read(deps: ApiDeps, question: FeedQuestion, errors: FieldError[]): Promise<FeedPage> {
   // The feed is read even if the request has errors, so that the answer tells all of them at once, and a malformed cursor takes as long as
   // an unknown one.
-  const found = await findFeedPage(
-    deps.db,
-    {
-      keyId,
-      after: after === undefined ? null : (decodeId('evt', after) ?? NIL_UUID),
-      limit: isLimitValid ? Number(limit) : 1,
-    },
-    deps.now(),
-  );
+  const found = await findFeedPage(deps.db, question, deps.now());
   switch (found.kind) {
     case 'key-not-valid':
-      deps.authenticator.forget(keyId);
+      deps.authenticator.forget(question.keyId);
       throw problemOf('unauthenticated');
     case 'unknown-cursor':
       throw invalidQuery([CURSOR_ERROR, ...errors]);
     case 'page':
       if (errors.length > 0) throw invalidQuery(errors);
-      reply.type('application/json; charset=utf-8');
-      return writePage(found);
+      return found;
     default:
       return assertNever(found);
   }
 }
 
+/** Adds to `errors` what is wrong. With errors, a page is not waited for. */
+function readFilter(query: Record<string, string | undefined>, errors: FieldError[]) {
+  const { after, limit = String(DEFAULT_LIMIT), types, wait = '0' } = query;
+  if (!LIMIT.test(limit)) errors.push(LIMIT_ERROR);
+  const named = types?.split(',') ?? [];
+  const known = EVENT_TYPES.filter((type) => named.includes(type));
+  const unknown = named.find((name) => !known.some((type) => type === name));
+  if (unknown !== undefined) {
+    const message = `names ${JSON.stringify(unknown.slice(0, 40))}; the types are ${EVENT_TYPES.join(', ')}`;
+    errors.push({ field: 'types', code: 'INVALID_VALUE', message });
+  } else if (named.length > known.length) {
+    errors.push({ field: 'types', code: 'INVALID_VALUE', message: 'names a type twice' });
+  }
+  if (query['wait'] !== undefined && !WAIT.test(wait)) errors.push(WAIT_ERROR);
+  return {
+    after: after === undefined ? null : (decodeId('evt', after) ?? NIL_UUID),
+    limit: LIMIT.test(limit) ? Number(limit) : 1,
+    types: types === undefined ? null : known,
+    waitMs: errors.length === 0 ? Number(wait) * 1000 : 0,
+  };
+}
+
 const LIMIT_ERROR = { field: 'limit', code: 'INVALID_VALUE', message: `must be a whole number, 1 to ${MAX_LIMIT}` };
+const WAIT_ERROR = { field: 'wait', code: 'INVALID_VALUE', message: `must be whole seconds, 1 to ${MAX_WAIT_S}` };
 const CURSOR_ERROR = {
   field: 'after',
   code: 'UNKNOWN_EVENT',
@@ -60,9 +108,13 @@ const CURSOR_ERROR = {
 };
 
 /** The bodies stand in the answer exactly as they are stored, and as webhooks carry them. */
-function writePage({ bodies, hasMore, latestId }: FeedPage): string {
-  const latest = JSON.stringify(latestId === null ? null : encodeId('evt', latestId));
-  return `{"data":[${bodies.join(',')}],"hasMore":${hasMore},"latest":${latest}}`;
+function writePage({ bodies, hasMore, latestId, nextId }: FeedPage, isFiltered: boolean): string {
+  const next = isFiltered ? `,"next":${writeId(nextId)}` : '';
+  return `{"data":[${bodies.join(',')}],"hasMore":${hasMore},"latest":${writeId(latestId)}${next}}`;
+}
+
+function writeId(id: string | null): string {
+  return JSON.stringify(id === null ? null : encodeId('evt', id));
 }
 
 const schema = {
@@ -81,6 +133,19 @@ const schema = {
     ),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),
+    ),
+    types: Type.Optional(
+      Type.Array(Type.Union(EVENT_TYPES.map((type) => Type.Literal(type))), {
+        ...{ minItems: 1, uniqueItems: true },
+        description:
+          'Only events of these types, such as `invoice.paid,transfer.unmatched`. The answer then has `next`: send it as `after`.',
+      }),
+    ),
+    wait: Type.Optional(
+      Type.Integer({
+        ...{ minimum: 1, maximum: MAX_WAIT_S },
+        description: 'Seconds for which an empty page is held back, until there is an event.',
+      }),
     ),
   }),
   response: { 200: EventPageSchema, ...problemResponses(400, 401, 429, 500, 503) },

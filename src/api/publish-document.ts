@@ -3,7 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 /** What a published description of an API holds besides what its routes say of themselves. */
 
 type Parts = Record<string, unknown>;
-type Operation = Parts & { operationId?: string; responses: Record<string, Parts> };
+type Parameter = Parts & { schema: { type?: string } };
+type Operation = Parts & { operationId?: string; parameters?: Parameter[]; responses: Record<string, Parts> };
 type Paths = Record<string, Record<string, Operation>>;
 
 /**
@@ -43,7 +44,17 @@ function withHeaders(operation: Operation): Operation {
     status,
     { ...response, headers: headersOf(operation.operationId, status) },
   ]);
-  return { ...operation, responses: Object.fromEntries(responses) };
+  const { parameters } = operation;
+  return {
+    ...operation,
+    ...(parameters && { parameters: parameters.map(withCommas) }),
+    responses: Object.fromEntries(responses),
+  };
+}
+
+/** A list is one parameter, and not one that is repeated. */
+function withCommas(parameter: Parameter): Parameter {
+  return parameter.schema.type === 'array' ? { ...parameter, explode: false } : parameter;
 }
 
 function headersOf(operationId: string | undefined, status: string): Parts {

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { createAmountRefusals } from '../api/amount-refusals.ts';
 import type { ApiDeps } from '../api/api-deps.ts';
+import { createEventWaits } from '../api/event-waits.ts';
 import { registerEvents } from '../api/events.ts';
 import { FAILURE_LIMIT } from '../api/guard.ts';
 import { registerHealth } from '../api/health.ts';
@@ -17,6 +18,7 @@ import { createUnpaidGate } from '../payments/unpaid-gate.ts';
 import { createWatchedNetworks } from '../payments/watched-networks.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { findNewestApiKeys, findValidApiKey, touchApiKeys } from '../store/access/api-keys.ts';
+import { EVENTS_CHANNEL } from '../store/outbox/events.ts';
 import { type Authenticator, createAuthenticator, MAX_REMEMBERED } from '../web/authenticate.ts';
 import { createServer } from '../web/server.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
@@ -66,6 +68,9 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
 function registerApi(app: FastifyInstance, context: Context, authenticator: Authenticator): void {
   const { config, requestDb: db, networks, metrics, log, now, random, publicUrl } = context;
   const { perSecond, burst } = config.rateLimit;
+  const waits = createEventWaits();
+  db.listen(EVENTS_CHANNEL, waits.hear);
+  app.addHook('preClose', async () => waits.stop());
   const deps: ApiDeps = {
     db,
     publicUrl,
@@ -81,6 +86,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
     onAmountRefused: createAmountRefusals({ db, log, metrics, now }),
     onUnpaidRefused: createUnpaidRefusals({ db, log, metrics, now }),
     proofOf: context.addressGuard.proofOf,
+    waits,
     log,
   };
   registerInvoices(app, deps);

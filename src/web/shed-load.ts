@@ -32,7 +32,14 @@ const BEGUN = Symbol('begun');
 const READING = Symbol('reading');
 /** Gives back the place of a request that has begun. */
 const END = Symbol('end');
-type CountedRequest = FastifyRequest & { [BEGUN]?: QueueName; [READING]?: QueueName; [END]?: () => void };
+/** Takes it again. */
+const RESUME = Symbol('resume');
+type CountedRequest = FastifyRequest & {
+  [BEGUN]?: QueueName;
+  [READING]?: QueueName;
+  [END]?: () => void;
+  [RESUME]?: () => void;
+};
 
 /**
  * Answers `503 OVERLOADED` to requests that are too much for the process, before authentication and before a body is read. Register it
@@ -64,6 +71,10 @@ export function shedLoad(
           delete request[BEGUN];
           gate.end(line);
         };
+        request[RESUME] = () => {
+          request[BEGUN] = line;
+          gate.resume(line);
+        };
         done();
       },
       refuse: (why, isHeld) => {
@@ -85,11 +96,7 @@ export function shedLoad(
     done();
   });
   app.addHook('preValidation', (request: CountedRequest, _reply, done) => {
-    const line = request[READING];
-    if (line !== undefined) {
-      request[BEGUN] = line;
-      gate.resume(line);
-    }
+    if (request[READING] !== undefined) request[RESUME]?.();
     done();
   });
   // Runs for every answer, also when the client is gone, but for those that are hijacked.
@@ -112,6 +119,14 @@ export function shedLoad(
 export function hijackForStream(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   endPlace(request);
+}
+
+/** Gives back the place of a request for as long as it waits for what others do. */
+export async function waitWithoutPlace<Result>(request: CountedRequest, wait: () => Promise<Result>): Promise<Result> {
+  endPlace(request);
+  const result = await wait();
+  request[RESUME]?.();
+  return result;
 }
 
 function endPlace(request: CountedRequest): void {

@@ -9,6 +9,7 @@ export type JsonSchema = {
   type?: string;
   const?: string;
   anyOf?: JsonSchema[];
+  items?: JsonSchema;
   format?: string;
   pattern?: string;
   minLength?: number;
@@ -45,6 +46,13 @@ const HELD: Record<string, string[]> = {
 export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string> {
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map((each) => validText(name, each)));
   if (schema.const !== undefined) return fc.constant(schema.const);
+  if (schema.items !== undefined) {
+    return fc
+      .uniqueArray(validText(name, schema.items), { minLength: 1, maxLength: 3 })
+      .map((texts) => texts.join(','));
+  }
+  // A longer one looks like a server that hangs.
+  if (name === 'wait') return fc.constant('1');
   if (schema.type === 'integer') {
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 }).map(String);
   }

@@ -1,14 +1,21 @@
+import type { EventType } from '../../domain/event.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { sealedBefore, statement } from '../db/statement.ts';
 
-/** `after` is the UUID of an event, null for the beginning. `limit` bounds what a page holds. */
-export type FeedQuestion = { keyId: string; after: string | null; limit: number };
+/**
+ * `after` is the UUID of an event, null for the beginning. `limit` bounds what a page holds. With `types` the next 10,000 events are looked
+ * through for those of these types.
+ */
+export type FeedQuestion = { keyId: string; after: string | null; limit: number; types?: readonly EventType[] | null };
 
-/** The stored bodies of some events of one project, oldest first, and the UUID of the project's newest event. */
-export type FeedPage = { bodies: string[]; hasMore: boolean; latestId: string | null };
+/**
+ * The stored bodies of some events of one project, oldest first, and the UUID of the project's newest event. `nextId` is the last event that
+ * was looked at, or `after`: the next page begins behind it. `hasMore`: there are events behind it.
+ */
+export type FeedPage = { bodies: string[]; hasMore: boolean; latestId: string | null; nextId: string | null };
 
 export type FoundFeedPage =
   | ({ kind: 'page' } & FeedPage)
@@ -16,12 +23,21 @@ export type FoundFeedPage =
   | { kind: 'unknown-cursor' }
   | { kind: 'key-not-valid' };
 
+/** No index serves a type, and each would cost every payment. So many are looked through in a few hundredths of a second. */
+const WINDOW = 10_000;
+/** More than any project has events; what is added to a position must be no overflow. */
+const NO_WINDOW = Number.MAX_SAFE_INTEGER;
+
 // The innermost query makes PostgreSQL find the cursor by its primary key, and then look whose it is: so an event of another
 // project takes as long as an unknown one, and a project with many events as long as one with few.
 const select = statement(
   'event-feed',
-  { isCursorKnown: 'bool', latestId: 'uuid?', body: 'text?', seal: sealedBefore(SEALED_EVENT) },
-  `select c.position is not null as is_cursor_known, latest.id as latest_id, page.body, page.seal
+  {
+    ...{ isCursorKnown: 'bool', latestId: 'uuid?', lookedId: 'uuid?', isBeyond: 'bool?' },
+    ...{ id: 'uuid?', body: 'text?', seal: sealedBefore(SEALED_EVENT) },
+  },
+  `select c.position is not null as is_cursor_known, latest.id as latest_id, looked.id as looked_id,
+     latest.position > looked.position as is_beyond, page.id, page.body, page.seal
    from api_keys k
    left join lateral (
      select 0::int8 as position where $2::uuid is null
@@ -29,9 +45,15 @@ const select = statement(
      select found.position from (select project_id, position from events where id = $2 limit 1) found
      where found.project_id = k.project_id) c on true
    left join lateral (
-     select e.id from events e where e.project_id = k.project_id order by e.position desc limit 1) latest on true
+     select e.id, e.position from events e where e.project_id = k.project_id order by e.position desc limit 1) latest on true
    left join lateral (
-     select e.body, e.position, ${sealColumn(SEALED_EVENT, 'e.')} as seal from events e where e.project_id = k.project_id and e.position > c.position
+     select e.id, e.position from events e
+     where e.project_id = k.project_id and e.position > c.position and e.position <= c.position + $6::int8
+     order by e.position desc limit 1) looked on true
+   left join lateral (
+     select e.id, e.body, e.position, ${sealColumn(SEALED_EVENT, 'e.')} as seal from events e
+     where e.project_id = k.project_id and e.position > c.position and e.position <= c.position + $6::int8
+       and ($5::text[] is null or e.type = any($5))
      order by e.position limit $3) page on true
    where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $4)
    order by page.position`,
@@ -43,12 +65,24 @@ const select = statement(
  * page, so it is all of one moment.
  */
 export async function findFeedPage(db: Sql, question: FeedQuestion, now: UnixMs): Promise<FoundFeedPage> {
-  const { keyId, after, limit } = question;
+  const { keyId, after, limit, types = null } = question;
   // An event more than asked for shows whether there is another page.
-  const rows = await db.run(select, [keyId, after, limit + 1, new Date(now)]);
+  const rows = await db.run(select, [
+    ...[keyId, after, limit + 1, new Date(now), types],
+    types === null ? NO_WINDOW : WINDOW,
+  ]);
   const [first] = rows;
   if (first === undefined) return { kind: 'key-not-valid' };
   if (!first.isCursorKnown) return { kind: 'unknown-cursor' };
-  const bodies = rows.flatMap(({ body }) => (body === null ? [] : [body]));
-  return { kind: 'page', bodies: bodies.slice(0, limit), hasMore: bodies.length > limit, latestId: first.latestId };
+  const { latestId, lookedId, isBeyond } = first;
+  const found = rows.flatMap(({ id, body }) => (body === null ? [] : [{ id, body }]));
+  const shown = found.slice(0, limit);
+  const isCut = found.length > limit;
+  return {
+    kind: 'page',
+    bodies: shown.map(({ body }) => body),
+    hasMore: isCut || isBeyond === true,
+    latestId,
+    nextId: (isCut ? shown.at(-1)?.id : lookedId) ?? after,
+  };
 }

@@ -10,6 +10,9 @@ import { hastenChosen, mayBeHastened } from './delivery-hasten.ts';
 /** The dispatcher listens here; a notification says only "look", so a lost one costs at most one poll. */
 export const DELIVERIES_CHANNEL = 'quittance_deliveries';
 
+/** Readers that wait for events listen here. A payload is the UUID of a project, a space, and a type of which it has an event more. */
+export const EVENTS_CHANNEL = 'quittance_events';
+
 export type NewEvent = {
   id: string;
   projectId: string;
@@ -71,7 +74,7 @@ export async function recordEvents(tx: Sql, network: Network, events: NewEvent[]
 
 const insert = statement(
   'event-insert',
-  {},
+  { notified: 'text?' },
   `with input as (
      select e->>'id' as id, (e->>'projectId')::uuid as project_id, e->>'type' as type, e->>'invoiceId' as invoice_id,
        e->>'transferId' as transfer_id, (e->>'sequence')::int4 as sequence, e->>'body' as body,
@@ -81,10 +84,13 @@ const insert = statement(
    taken as (
      insert into event_streams as s (project_id, last_position) select project_id, events from counted order by project_id
      on conflict (project_id) do update set last_position = s.last_position + excluded.last_position
-     returning s.project_id, s.last_position)
-   insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, mac, position)
-   select input.id::uuid, project_id, $1, input.type, input.invoice_id::uuid, input.transfer_id::uuid, input.sequence, input.body, $3, input.mac,
-     taken.last_position - counted.events + row_number() over (partition by project_id order by input.place)
-   from input join counted using (project_id) join taken using (project_id)
-   order by input.place`,
+     returning s.project_id, s.last_position),
+   recorded as (
+     insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, mac, position)
+     select input.id::uuid, project_id, $1, input.type, input.invoice_id::uuid, input.transfer_id::uuid, input.sequence, input.body, $3, input.mac,
+       taken.last_position - counted.events + row_number() over (partition by project_id order by input.place)
+     from input join counted using (project_id) join taken using (project_id)
+     order by input.place)
+   select pg_notify('${EVENTS_CHANNEL}', project_id || ' ' || type)::text as notified
+   from (select distinct project_id, type from input) told`,
 );

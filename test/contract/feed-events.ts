@@ -1,0 +1,17 @@
+import { randomBytes } from 'node:crypto';
+import type { EventType } from '../../src/domain/event.ts';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import type { Database } from '../../src/store/db/database.ts';
+import { recordEvents } from '../../src/store/outbox/events.ts';
+
+/** Events of a project, one of each type that is named, written as the service writes them; returns their ids on the wire, oldest first. */
+export async function addTyped(db: Database, projectId: string, types: readonly EventType[]): Promise<string[]> {
+  const events = types.map((type) => {
+    const id = uuidV7(Date.now(), randomBytes(10));
+    const body = JSON.stringify({ id: encodeId('evt', id), type });
+    return { id, projectId, type, invoiceId: null, transferId: null, sequence: 1, body };
+  });
+  await db.transaction((tx) => recordEvents(tx, 'devnet', events, unixMs(Date.now())));
+  return events.map(({ id }) => encodeId('evt', id));
+}
