@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { at, type Command, key, note, pick, type Tally } from './command.ts';
 import { linearize } from './linearize.ts';
 import { type ListPlan, lists, pageLimit, toListOperation, walk } from './list-commands.ts';
@@ -14,12 +15,13 @@ type Plan =
   | { kind: 'create'; key: number; idempotency: number; external: number; amount: string; isInvalid: boolean }
   | { kind: 'fresh'; key: number; amount: string }
   | { kind: 'read' | 'find' | 'withdraw'; key: number; pick: number }
-  | { kind: 'feed'; key: number; limit: number }
+  | { kind: 'feed'; key: number; limit: number; types: string[] | null }
   | ListPlan
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; pick: number };
 
 const amount = fc.constantFrom(...AMOUNTS);
+const types = fc.option(fc.subarray([...EVENT_TYPES], { minLength: 1 }), { freq: 1 });
 
 const plans: fc.Arbitrary<Plan> = fc.oneof(
   {
@@ -35,7 +37,7 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({ kind: fc.constantFrom('read' as const, 'find' as const, 'withdraw' as const), key, pick }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('feed' as const), key, limit: pageLimit }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('feed' as const), key, limit: pageLimit, types }) },
   { weight: 3, arbitrary: lists },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), key }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('retire' as const, 'activate' as const), pick }) },

@@ -59,6 +59,7 @@ const found = (status: string): Outcome => ({
   status: 200,
   invoice: { invoiceId: 'inv_1', externalId: 'e', status, expiresAt: EXPIRES },
 });
+const FEED: Operation = { kind: 'feed', key: 0, limit: 100, types: null };
 const feed = (...sequences: number[]): Outcome => {
   const event = (sequence: number) => ({
     id: `evt_${sequence}`,
@@ -113,8 +114,9 @@ test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegE
     failed(429, 'RATE_LIMITED'),
     /good key/,
   ],
-  ['a gap in the sequence of an invoice', { kind: 'feed', key: 0, limit: 100 }, feed(1, 3), /gap/],
-  ['an event of what did not happen', { kind: 'feed', key: 0, limit: 100 }, feed(1), /last event/],
+  ['a gap in the sequence of an invoice', FEED, feed(1, 3), /gap/],
+  ['an event of what did not happen', FEED, feed(1), /last event/],
+  ['an event of a type that was left out', { ...FEED, types: ['invoice.paid'] }, feed(1), /another type/],
 ])('the model refuses %s', (_what, operation, outcome, complaint) => {
   expect(judge(withInvoice(), operation, outcome)).toMatch(complaint);
 });

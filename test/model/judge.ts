@@ -74,7 +74,9 @@ function judgeAdmitted(model: Model, operation: Asked, outcome: Outcome): string
       return expect(outcome.status === 200 && isRight, 'the external id led to another invoice, or to none');
     }
     case 'feed':
-      return judgeFeed(model, project, outcome);
+      return operation.types === null
+        ? judgeFeed(model, project, outcome)
+        : judgeTypes(model, project, operation.types, outcome);
     case 'list':
     case 'transfers':
       if (outcome.page === null) return `a list was answered with ${outcome.status}`;
@@ -158,6 +160,28 @@ function judgeReserved(
     expect(owner?.isRetired === false, 'the address is retired') ??
     expect(wordsFor(model, project, amountMicro).includes(payableMicro), `${payableMicro} is no payable amount`) ??
     expect(!isTaken, `${payableMicro} on ${address} is another invoice's`)
+  );
+}
+
+/** Only of these types, in the order of the whole feed; and on a page of all as many as there must be. */
+function judgeTypes(
+  model: Model,
+  project: number,
+  types: readonly string[],
+  { status, events, hasMore }: Outcome,
+): string | null {
+  if (status !== 200 || events === null) return `the feed was answered with ${status}`;
+  if (events.some(({ type }) => !types.includes(type))) return 'an event of another type was told';
+  if (events.some(({ invoiceId }) => invoiceId !== null && model.invoices.get(invoiceId)?.project !== project)) {
+    return 'an event of another project was told';
+  }
+  const places = events.map(({ id }) => model.feeds[project]?.indexOf(id) ?? -1).filter((place) => place >= 0);
+  if (places.some((place, index) => place <= (places[index - 1] ?? -1))) return 'the order of the feed has changed';
+  if (hasMore || !types.includes('invoice.paid')) return null;
+  const paid = [...model.invoices.values()].filter((each) => each.project === project && each.status === 'PAID');
+  return expect(
+    events.filter(({ type }) => type === 'invoice.paid').length === paid.length,
+    'paid invoices and their events differ in number',
   );
 }
 

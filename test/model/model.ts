@@ -65,7 +65,7 @@ export type Operation =
   | { kind: 'create'; key: number; idempotencyKey: string; externalId: string; amount: string; isInvalid: boolean }
   | { kind: 'read' | 'withdraw'; key: number; invoiceId: string }
   | { kind: 'find'; key: number; externalId: string }
-  | { kind: 'feed'; key: number; limit: number }
+  | { kind: 'feed'; key: number; limit: number; types: string[] | null }
   | ListOperation
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; address: string };

@@ -58,8 +58,10 @@ export function createRunner({ service, database, client, model, projects, keys 
         return outcomeOf(await ask(operation.key, `/v1/invoices/${operation.invoiceId}/withdraw`, { body: {} }));
       case 'find':
         return outcomeOf(await ask(operation.key, `/v1/invoices?externalId=${operation.externalId}`));
-      case 'feed':
-        return outcomeOf(await ask(operation.key, `/v1/events?limit=${operation.limit}`));
+      case 'feed': {
+        const { key, limit, types } = operation;
+        return outcomeOf(await ask(key, `/v1/events?limit=${limit}${types === null ? '' : `&types=${types}`}`));
+      }
       case 'list':
       case 'transfers':
         return outcomeOf(await ask(operation.key, pathOf(operation)));
