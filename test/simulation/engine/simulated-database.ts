@@ -1,6 +1,7 @@
 import { AppError } from '../../../src/domain/errors.ts';
 import type { Database, Sql } from '../../../src/store/db/database.ts';
 import type { Shape, Statement } from '../../../src/store/db/statement.ts';
+import { DELIVERIES_CHANNEL } from '../../../src/store/outbox/events.ts';
 import { POOL_SIZE, type Session } from './sessions.ts';
 import type { Settling } from './settling.ts';
 import type { SimulatedProcess } from './simulated-process.ts';
@@ -195,8 +196,9 @@ function readsClock({ text }: Pick<Statement, 'text'>): boolean {
   return text.includes('now()') || !text.startsWith('select');
 }
 
+/** On the channel that somebody of this world listens to. */
 function notifies({ text }: Pick<Statement, 'text'>): boolean {
-  return text.includes('notify');
+  return text.includes(DELIVERIES_CHANNEL);
 }
 
 function never(): Promise<never> {
