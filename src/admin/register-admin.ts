@@ -11,6 +11,7 @@ import { createAddressList } from '../web/address-list.ts';
 import { noteCaller } from '../web/bound-connections.ts';
 import { clientOf } from '../web/client-address.ts';
 import { checkJsonHeaders, singleHeader } from '../web/json-headers.ts';
+import { limitNetworks } from '../web/limit-networks.ts';
 import { Problem } from '../web/problem.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets, type TokenBuckets } from '../web/token-bucket.ts';
@@ -37,8 +38,8 @@ export function registerAdmin(app: FastifyInstance, deps: AdminDeps): void {
   const buckets = {
     keys: bucketsOf(KEY_LIMIT),
     failures: bucketsOf(FAILURE_LIMIT),
-    documents: bucketsOf(DOCUMENT_LIMIT),
   };
+  const limitReaders = limitNetworks(DOCUMENT_LIMIT, deps.now);
   app.register(async (admin) => {
     admin.setErrorHandler(async (error, request, reply) => {
       const refusal = refusalOf(error, request.id);
@@ -56,7 +57,7 @@ export function registerAdmin(app: FastifyInstance, deps: AdminDeps): void {
     }
   });
   app.get('/openapi.json', async (request, reply) => {
-    refuseLimited(buckets.documents.take(clientOf(request).network, deps.now()), DOCUMENT_LIMIT);
+    limitReaders(request);
     reply.header('Cache-Control', 'no-cache').type('application/json; charset=utf-8');
     return JSON.stringify(describeAdminApi(OPERATIONS, deps.consoleUrl()));
   });

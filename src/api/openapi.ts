@@ -2,17 +2,15 @@ import { createHash } from 'node:crypto';
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
 import type { UnixMs } from '../domain/time.ts';
-import { clientOf } from '../web/client-address.ts';
-import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
-import { createTokenBuckets } from '../web/token-bucket.ts';
+import { limitNetworks } from '../web/limit-networks.ts';
+import type { RateLimit } from '../web/refuse-limited.ts';
 import { EVENT_SCHEMAS } from './event-schemas.ts';
 import { publishDocument } from './publish-document.ts';
 import type { ApiDocument } from './reference/api-document.ts';
 import { registerReference } from './reference/register-reference.ts';
 
-/** The limit of one client network. A program reads the document once, and a person with a browser a few times. */
+/** The limits of one client network for the document, and for all of its reference. A program reads them once, and a person a few times. */
 const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
-const MAX_BUCKETS = 10_000;
 
 export type OpenApiDeps = { publicUrl(): string; now(): UnixMs; isSandbox: boolean };
 
@@ -42,7 +40,7 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, is
       webhooks: describeWebhooks(),
     },
   });
-  const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  const limit = limitNetworks(LIMIT, now);
   // Our own URL is known when we listen.
   let built: Built | null = null;
   const current = () => {
@@ -50,13 +48,13 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, is
     return built;
   };
   app.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
-    refuseLimited(buckets.take(clientOf(request).network, now()), LIMIT);
+    limit(request);
     const { text, tag } = current();
     reply.headers({ ETag: tag, 'Cache-Control': 'no-cache' });
     if (isNamed(tag, request.headers['if-none-match'])) return reply.code(304).send();
     return reply.type('application/json; charset=utf-8').send(text);
   });
-  registerReference(app, { read: () => current().document, now });
+  registerReference(app, { read: () => current().document, limit: limitNetworks(LIMIT, now) });
 }
 
 type Built = { url: string; document: ApiDocument; text: string; tag: string };

@@ -15,7 +15,7 @@ export function rawHtml(text: string): Html {
 }
 
 /** A text between tags, where quotes mean nothing: a program is a sixth smaller with them as they are. Not for an attribute. */
-export function content(text: string): Html {
+export function betweenTags(text: string): Html {
   return { html: text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? '') };
 }
 

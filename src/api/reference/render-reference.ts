@@ -1,4 +1,4 @@
-import { content, type Html, html } from '../../web/html.ts';
+import { betweenTags, type Html, html } from '../../web/html.ts';
 import {
   type ApiDocument,
   groupOperations,
@@ -52,7 +52,7 @@ function renderOperation(document: ApiDocument, operation: Operation): Html {
   const { operationId, summary, description, parameters = [], requestBody, responses } = details;
   const request = exampleRequest(document, operation);
   const programs = LANGUAGES.map(({ id, name, write }) => {
-    return html`<figure class="${id}"><figcaption>${name}</figcaption><pre><code>${content(write(request))}</code></pre></figure>`;
+    return html`<figure class="${id}"><figcaption>${name}</figcaption><pre><code>${betweenTags(write(request))}</code></pre></figure>`;
   });
   const body = requestBody && resolveSchema(document, requestBody.content['application/json'].schema);
   const answers = Object.entries(responses).map(([status, { description: codes, content }]) => {
