@@ -9,7 +9,14 @@
   };
   addEventListener('click', (event) => {
     const link = event.target.closest('a[data-quittance]');
-    const isPlain = !(event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey);
+    const isPlain = !(
+      event.defaultPrevented ||
+      event.button ||
+      event.ctrlKey ||
+      event.metaKey ||
+      event.shiftKey ||
+      event.altKey
+    );
     if (!link || link.origin !== origin || !isPlain || !window.HTMLDialogElement) return;
     event.preventDefault();
     const dialog = make(

@@ -22,7 +22,12 @@ export type ShedLoadDeps = {
 /** Load balancers ask these, and need the answer under load. */
 const NEVER_SHED = new Set(['/healthz', '/readyz']);
 /** Paths that count as pages, beside those below `/c/`. */
-const OF_PAGES = new Set(['/assets/checkout.js', '/logos/:id', '/.well-known/quittance-receipt-keys.json']);
+const OF_PAGES = new Set([
+  '/assets/checkout.js',
+  '/assets/embed.js',
+  '/logos/:id',
+  '/.well-known/quittance-receipt-keys.json',
+]);
 /** From 1 to this many seconds, at random, so that those who were refused together do not come back together. */
 const LONGEST_RETRY_S = 4;
 const LOG_MS = 60_000;

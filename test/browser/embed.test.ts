@@ -132,6 +132,10 @@ test('without the script, or with another link or key, a link is a link', async 
     page.context().waitForEvent('page'),
     page.getByRole('link', { name: 'Pay' }).click({ modifiers: ['ControlOrMeta'] }),
   ]);
+  // The shop has another use for this click.
+  await page.evaluate('document.querySelector("a").onclick = (event) => event.preventDefault()');
+  await page.getByRole('link', { name: 'Pay' }).click();
+  await page.evaluate('document.querySelector("a").onclick = null');
   expect(await page.locator('dialog').count()).toBe(0);
   await page.evaluate('document.querySelector("a").href = "/elsewhere"');
   await page.getByRole('link', { name: 'Pay' }).click();
