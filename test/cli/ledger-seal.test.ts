@@ -6,7 +6,7 @@ import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   createInvoice,
-  payableOf,
+  payExactly,
   readInvoice,
   startTestService,
   type TestService,
@@ -52,8 +52,7 @@ async function forgetSeals(): Promise<void> {
 
 async function pay(): Promise<string> {
   const { body } = await createInvoice(service);
-  const { address, amountMicro } = await payableOf(service, body.invoiceId);
-  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  await payExactly(service, body.invoiceId);
   service.devnet.mineUntilSolid();
   await untilStatus(service, body.invoiceId, 'PAID');
   return body.invoiceId;

@@ -183,6 +183,27 @@ test('more requests than there are places wait, and hold up nobody', async () =>
   }
 });
 
+test('requests that hang up while they wait keep no place from others', async () => {
+  const project = await createTestProject(service.db);
+  const keys = await Promise.all(Array.from({ length: 20 }, () => addKey(service.db, project.id)));
+  const gone = new AbortController();
+  const waiting = keys.flatMap(({ apiKey }) =>
+    Array.from({ length: OF_KEY }, () =>
+      request(`${service.url}/v1/events?wait=30`, { headers: { 'x-api-key': apiKey }, signal: gone.signal }).catch(
+        () => 'gone',
+      ),
+    ),
+  );
+  await settled(project);
+  gone.abort();
+  expect(new Set(await Promise.all(waiting))).toEqual(new Set(['gone']));
+  // They wake up, and read once more.
+  await settled(project);
+  const { result, tookMs } = await timed(get(service, '/v1/invoices/none'));
+  expect(result.status).toBe(404);
+  expect(tookMs).toBeLessThan(SOON_MS);
+});
+
 test('HEAD waits too', async () => {
   const project = await createTestProject(service.db);
   const headers = { 'x-api-key': project.apiKey };

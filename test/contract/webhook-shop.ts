@@ -12,7 +12,7 @@ import {
   createTestProject,
   eventually,
   type Json,
-  payableOf,
+  payExactly,
   startTestService,
   type TestProject,
   type TestService,
@@ -153,8 +153,7 @@ export async function feedOf({ world, project }: Shop): Promise<{ text: string; 
 
 /** Pays exactly what an invoice asks for; the transfer waits for a block. */
 export async function pay(service: TestService, project: TestProject, invoiceId: string): Promise<void> {
-  const { address, amountMicro } = await payableOf({ ...service, project }, invoiceId);
-  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  await payExactly({ ...service, project }, invoiceId);
 }
 
 /** Invoices whose exact transfer stands in a block: one event each. */

@@ -10,7 +10,7 @@ import {
   createTestProject,
   eventually,
   type Json,
-  payableOf,
+  payExactly,
   type TestService,
   untilStatus,
 } from '../support/service.ts';
@@ -131,8 +131,7 @@ export function describeReceiver(program: Program, service: () => TestService): 
 
 /** Pays an invoice in an irreversible block. */
 export async function pay(shop: TestService, invoiceId: string): Promise<void> {
-  const { address, amountMicro } = await payableOf(shop, invoiceId);
-  await shop.payer.transfer({ contract: shop.devnet.usdtContract, to: address, amountMicro });
+  await payExactly(shop, invoiceId);
   shop.devnet.mineUntilSolid();
 }
 

@@ -10,6 +10,7 @@ import {
   createTestProject,
   eventually,
   payableOf,
+  payExactly,
   readInvoice,
   startTestService,
   type TestService,
@@ -36,8 +37,7 @@ async function alarms(kind: string): Promise<Record<string, string>> {
 }
 
 async function pay(invoiceId: string): Promise<void> {
-  const { address, amountMicro } = await payableOf(service, invoiceId);
-  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  await payExactly(service, invoiceId);
 }
 
 const PAST_THE_GUARDS = `alter table addresses drop constraint addresses_text;

@@ -4,7 +4,7 @@ import { type EventStream, openEventStream } from '../support/event-stream.ts';
 import {
   createInvoice,
   eventually,
-  payableOf,
+  payExactly,
   startTestService,
   type TestService,
   untilStatus,
@@ -33,8 +33,7 @@ function shows(stream: EventStream, state: string, text = '') {
 }
 
 async function pay(id: string): Promise<void> {
-  const { address, amountMicro } = await payableOf(service, id);
-  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  await payExactly(service, id);
   service.devnet.mine();
 }
 

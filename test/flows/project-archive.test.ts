@@ -15,7 +15,7 @@ import {
   createInvoice,
   createTestProject,
   inboxOf,
-  payableOf,
+  payExactly,
   readInvoice,
   startTestService,
   type TestService,
@@ -36,8 +36,7 @@ const listed = async (isArchived: boolean) =>
   (await listProjects(deps(), actor, { isArchived })).data.map(({ projectId }) => projectId);
 
 async function pay(invoiceId: string): Promise<void> {
-  const { address: to, amountMicro } = await payableOf(service, invoiceId);
-  await service.payer.transfer({ contract: service.devnet.usdtContract, to, amountMicro });
+  await payExactly(service, invoiceId);
   service.devnet.mineUntilSolid();
 }
 

@@ -10,6 +10,7 @@ import {
   eventually,
   type Json,
   payableOf,
+  payExactly,
   startTestService,
   type TestProject,
   type TestService,
@@ -32,8 +33,7 @@ function withdraw(id: string, { project = service.project, query = '', ...rest }
 const pageOf = async ({ checkoutUrl }: Json) => (await fetch(checkoutUrl)).text();
 
 async function pay(id: string): Promise<void> {
-  const { address, amountMicro } = await payableOf(service, id);
-  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+  await payExactly(service, id);
   service.devnet.mine();
 }
 

@@ -338,6 +338,12 @@ export async function payableOf(
   return { address: body.payment.address, amountMicro: amount.amountMicro };
 }
 
+/** Sends exactly what an invoice asks for; the transfer waits for a block. */
+export async function payExactly(service: TestService, invoiceId: string): Promise<void> {
+  const { address, amountMicro } = await payableOf(service, invoiceId);
+  await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
+}
+
 /** What the inbox received, oldest first. */
 export async function inboxOf(service: TestService, invoiceId?: string): Promise<Json[]> {
   const query = invoiceId === undefined ? '' : `?invoiceId=${invoiceId}`;
