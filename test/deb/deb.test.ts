@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { installBareDebian, missingProgram, run } from './bare-debian.ts';
+import { createSteps } from './steps.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const DATA = ['var/lib/quittance/postgres', 'var/lib/quittance/master-key'];
@@ -74,14 +75,4 @@ test('the Debian package is installed by apt in a bare Debian, takes a payment, 
 async function ownerOf(path: string) {
   const { mode, uid, gid } = await stat(path);
   return { mode: (mode & 0o777).toString(8), uid, gid };
-}
-
-/** Says what took how long. */
-function createSteps() {
-  let fromMs = performance.now();
-  return (what: string) => {
-    const nowMs = performance.now();
-    process.stdout.write(`${((nowMs - fromMs) / 1000).toFixed(1).padStart(6)} s  ${what}\n`);
-    fromMs = nowMs;
-  };
 }

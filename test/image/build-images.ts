@@ -1,0 +1,91 @@
+import { cp, mkdir, realpath, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+// @ts-expect-error it has no types
+import { npmCommand } from '../../build/npm.js';
+import { run } from '../deb/bare-debian.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** What the images are made from where no registry of images is: a Debian of its packages, and the Node.js that the Debian package brings. */
+const DEBIAN =
+  'FROM scratch\nADD debian.tar /\nENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n';
+const NODE = `FROM localhost/debian
+COPY node /usr/local/bin/node
+COPY npm /usr/local/lib/node_modules/npm
+COPY trusted.pem /usr/local/share/trusted.pem
+ENV NODE_EXTRA_CA_CERTS=/usr/local/share/trusted.pem
+RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
+`;
+/** In place of the images postgres and caddy, which only a registry has. */
+const OTHERS = 'FROM scratch\nADD others.tar /\n';
+
+export type Images = {
+  /** Mounts an image, writable. */
+  mount(image: string): Promise<string>;
+  sizeMb(image: string): Promise<number>;
+  remove(): Promise<void>;
+};
+
+/** Builds each target of the Dockerfile, and an image `others` with PostgreSQL and Caddy, in a store of its own below `folder`. */
+export async function buildImages(folder: string, step: (what: string) => void): Promise<Images> {
+  const store = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')];
+  const buildah = (...args: string[]) => run('buildah', [...store, ...args]);
+  const build = (name: string, ...args: string[]) =>
+    buildah('bud', '--isolation', 'chroot', '--quiet', '--tag', `localhost/${name}`, ...args);
+  const context = join(folder, 'context');
+  await mkdir(context);
+  const put = async (name: string, dockerfile: string) => {
+    await writeFile(join(context, `${name}.docker`), dockerfile);
+    await build(name, '--file', join(context, `${name}.docker`), context);
+  };
+
+  const debian = (tar: string, packages: string) =>
+    run('mmdebstrap', ['--variant=minbase', `--include=${packages}`, 'bookworm', join(context, tar)]);
+  await debian('debian.tar', 'ca-certificates');
+  await put('debian', DEBIAN);
+  await debian('others.tar', 'ca-certificates,caddy,postgresql-15');
+  await put('others', OTHERS);
+  await addNode(context);
+  await put('node', NODE);
+  step('a Debian of its packages, and Node.js in it, for want of a registry of images');
+
+  const tracked = join(folder, 'clone');
+  await run('git', ['clone', '--quiet', '--depth', '1', `file://${ROOT}`, tracked]);
+  for (const target of ['quittance', 'embedded']) {
+    const images = ['--build-arg', 'NODE_IMAGE=localhost/node', '--build-arg', 'DEBIAN_IMAGE=localhost/debian'];
+    await build(target, ...images, '--target', target, tracked);
+    step(`the image ${target}`);
+  }
+  const containers: string[] = [];
+  return {
+    mount: async (image) => {
+      const container = (await buildah('from', `localhost/${image}`)).trim();
+      containers.push(container);
+      return (await buildah('mount', container)).trim();
+    },
+    sizeMb: async (image) => {
+      const [{ size } = { size: '' }] = JSON.parse(await buildah('images', '--json', `localhost/${image}`)) as {
+        size: string;
+      }[];
+      return Number(/^([\d.]+) MB$/.exec(size)?.[1]);
+    },
+    remove: async () => {
+      for (const container of containers) await buildah('umount', container);
+      await buildah('rm', '--all');
+    },
+  };
+}
+
+async function addNode(context: string): Promise<void> {
+  const folder = join(context, 'node-package');
+  await cp(join(ROOT, 'deploy/debian/node'), folder, { recursive: true });
+  const [file, ...first] = npmCommand();
+  await run(file, [...first, 'ci', '--ignore-scripts', '--no-audit', '--no-fund'], folder);
+  await cp(join(folder, 'node_modules', `node-linux-${process.arch}`, 'bin/node'), join(context, 'node'));
+  const npm = await run('sh', ['-c', 'command -v npm']);
+  await cp(dirname(dirname(await realpath(npm.trim()))), join(context, 'npm'), { recursive: true });
+  // A machine may reach the registry through a proxy of its own; an image made elsewhere has nothing to add here.
+  const trusted = process.env['NODE_EXTRA_CA_CERTS'];
+  if (trusted === undefined) await writeFile(join(context, 'trusted.pem'), '');
+  else await cp(trusted, join(context, 'trusted.pem'), { dereference: true });
+}

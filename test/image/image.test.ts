@@ -1,0 +1,253 @@
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, onTestFinished, test } from 'vitest';
+import { parse } from 'yaml';
+import { run } from '../deb/bare-debian.ts';
+import { createSteps } from '../deb/steps.ts';
+import { addressOf } from '../support/full-ledger.ts';
+import { buildImages, type Images } from './build-images.ts';
+import { type Container, createRuntime, type Network, openNetwork, type Running } from './containers.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const SITE = 'pay.localhost';
+const HOSTS = { chain: '10.213.0.2', postgres: '10.213.0.3', quittance: '10.213.0.4', caddy: '10.213.0.5' };
+const UID = 10001;
+/** As the image says. */
+const HEALTH = ['/usr/local/bin/node', '/app/deploy/docker/health.js'];
+/** Larger than this is no longer "a slim image"; what Debian's packages have more than the published base is in it. */
+const MOST_MB = 180;
+
+type Service = {
+  environment?: Record<string, string>;
+  volumes?: string[];
+  command?: string;
+  read_only?: boolean;
+  cap_drop?: string[];
+  tmpfs?: string[];
+};
+
+test('the images are built by their recipe, and the services of compose.yaml take an order over TLS to PAID and to a verified backup', async (context) => {
+  const missing = await missingProgram();
+  if (missing !== null) return context.skip(missing);
+  const step = createSteps();
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-image-'));
+  // The users of the containers pass through it.
+  await chmod(folder, 0o711);
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const images = await buildImages(folder, step);
+  onTestFinished(images.remove);
+  const sizes = { quittance: await images.sizeMb('quittance'), embedded: await images.sizeMb('embedded') };
+  step(`${sizes.quittance} MB and ${sizes.embedded} MB`);
+  expect(sizes.quittance).toBeLessThanOrEqual(MOST_MB);
+
+  const network = await openNetwork(HOSTS);
+  onTestFinished(network.stop);
+  const world = await openWorld(folder, images, network);
+  const env = await world.setUp();
+  step('quittance setup, in the image');
+  const chain = startPayer(network);
+  const { nodes, usdt } = await chain.next();
+
+  const postgres = await world.start('postgres', env);
+  await world.untilHealthy(postgres, 'pg_isready', '--quiet', '--host=127.0.0.1', '--username=quittance_owner');
+  const migrate = await world.start('migrate', env);
+  expect([await migrate.ended, migrate.output()]).toEqual([0, expect.any(String)]);
+  step('the service postgres is healthy, migrate has ended');
+  const own = { ...env, QUITTANCE_DEVNET_NODES: nodes, QUITTANCE_DEVNET_USDT: usdt };
+  const service = await world.start('quittance', own);
+  await world.untilHealthy(service, ...HEALTH);
+  step('the service quittance is healthy');
+  expect(await readRights(service)).toEqual({ Uid: UID, CapEff: 0, CapBnd: 0, NoNewPrivs: 1 });
+  await expect(service.exec('/bin/touch', '/app/anything')).rejects.toThrow(/Read-only file system/);
+  const caddy = await world.start('caddy', env);
+
+  const quittance = (...args: string[]) =>
+    service.exec('/usr/local/bin/node', '/app/bin/quittance.js', '--json', ...args).then(JSON.parse);
+  await quittance('project', 'create', '--name', 'My shop', '--network', 'devnet');
+  await quittance('address', 'add', addressOf(1));
+  const { apiKey } = await quittance('key', 'create');
+  const authorities = join(folder, 'volume-caddy/caddy/pki/authorities/local');
+  await expect.poll(() => readdir(authorities).catch(() => [])).toContain('root.crt');
+  const ca = join(authorities, 'root.crt');
+  const sell = async (order: string) => {
+    chain.tell({ order, url: `https://${SITE}`, apiKey, ca, at: HOSTS.caddy });
+    expect(await chain.next(), caddy.output()).toEqual({
+      status: 'PAID',
+      isAddressShown: true,
+      checkoutUrl: expect.stringMatching(`^https://${SITE}/`),
+    });
+  };
+  await sell('order-1');
+  step('project, address, key and invoice; paid; PAID over TLS');
+  await expect
+    .poll(() => readdir(join(folder, 'volume-backups')), { timeout: 120_000 })
+    .toContainEqual(expect.stringMatching(/\.backup\.sha256$/));
+  step('the first backup is made and verified');
+  await service.kill('SIGTERM');
+  expect(await service.ended).toBe(0);
+  step('quittance stops');
+
+  const small = await world.start('quittance', own, 'quittance');
+  await world.untilHealthy(small, ...HEALTH);
+  step('the small image in its place is healthy');
+  await sell('order-2');
+  step('another invoice; paid; PAID over TLS');
+  await small.kill('SIGTERM');
+  expect(await small.ended).toBe(0);
+  for (const other of [caddy, postgres]) {
+    await other.kill('SIGTERM');
+    await other.ended;
+  }
+});
+
+async function missingProgram(): Promise<string | null> {
+  if (process.getuid?.() !== 0) return 'needs root, to build images and to run containers';
+  for (const [program, name] of Object.entries({
+    buildah: 'buildah',
+    crun: 'crun',
+    mmdebstrap: 'mmdebstrap',
+    ip: 'iproute2',
+  })) {
+    const isThere = await run('sh', ['-c', `command -v ${program}`]).catch(() => null);
+    if (isThere === null) return `needs ${program}: apt-get install ${name}`;
+  }
+  return null;
+}
+
+/** The services of compose.yaml as Docker would run them, in its folder and with its volumes. */
+async function openWorld(folder: string, images: Images, network: Network) {
+  const text = await readFile(join(ROOT, 'compose.yaml'), 'utf8');
+  const { services } = parse(text, { merge: true }) as { services: Record<string, Service> };
+  const launch = createRuntime(folder, network);
+  const running: Running[] = [];
+  onTestFinished(async () => {
+    for (const each of running) await each.kill('SIGKILL').catch(() => undefined);
+    await Promise.all(running.map(({ ended }) => ended));
+  });
+  const roots = { embedded: await images.mount('embedded'), quittance: await images.mount('quittance') };
+  const others = await images.mount('others');
+  const { uid: postgresUid } = await userOf(others, 'postgres');
+
+  const bind = async (volume: string, owner: number): Promise<Container['binds'][number]> => {
+    const [source = '', inside = '', mode] = volume.split(':');
+    if (source.startsWith('.')) return [join(ROOT, source), inside, mode === 'ro'];
+    const path = join(folder, `volume-${source}`);
+    await mkdir(path, { recursive: true });
+    await chown(path, owner, owner);
+    return [path, inside, false];
+  };
+  const start = async (
+    name: string,
+    env: Record<string, string>,
+    image: keyof typeof roots = 'embedded',
+  ): Promise<Running> => {
+    const { environment = {}, volumes = [], command = 'start', ...service } = services[name] ?? {};
+    const isOurs = service.read_only === true;
+    const uid = isOurs ? UID : name === 'postgres' ? postgresUid : 0;
+    const own = Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, filled(value, env)]));
+    const added = Object.fromEntries(Object.entries(env).filter(([key]) => key.startsWith('QUITTANCE_DEVNET')));
+    const binds = await Promise.all(volumes.map((volume) => bind(volume, uid)));
+    const container = await launch({
+      ...{ name: `${name}-${image}`, root: isOurs ? roots[image] : others, uid },
+      args: isOurs ? ['/usr/local/bin/node', '/app/bin/quittance.js', command] : (OTHERS[name] ?? []),
+      env: { ...IMAGE_ENV[isOurs ? 'quittance' : name], ...own, ...(isOurs ? added : {}) },
+      isReadOnly: isOurs,
+      hasNoRights: service.cap_drop?.includes('ALL') === true,
+      tmpfs: service.tmpfs ?? [],
+      binds:
+        name === 'postgres' ? [...binds, [join(import.meta.dirname, 'start-postgres.sh'), '/start.sh', true]] : binds,
+    });
+    running.push(container);
+    return container;
+  };
+  return {
+    start,
+    /** The first command of the page: it writes what the file asks for. */
+    setUp: async () => {
+      const once = await launch({
+        ...{
+          name: 'setup',
+          root: roots.embedded,
+          uid: UID,
+          isReadOnly: true,
+          hasNoRights: true,
+          tmpfs: ['/tmp'],
+          binds: [],
+        },
+        args: ['/usr/local/bin/node', '/app/bin/quittance.js', 'setup', '--site', SITE, '--output', '-'],
+        env: { ...IMAGE_ENV['quittance'] },
+      });
+      expect([await once.ended, once.output()]).toEqual([0, expect.any(String)]);
+      return Object.fromEntries(
+        [...once.output().matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+      );
+    },
+    untilHealthy: async (container: Running, ...check: string[]) => {
+      let hasEnded = false;
+      void container.ended.then(() => {
+        hasEnded = true;
+      });
+      await expect
+        .poll(
+          () => {
+            if (hasEnded) throw new Error(container.output());
+            return container.exec(...check).then(() => 'healthy', String);
+          },
+          { timeout: 120_000, interval: 200 },
+        )
+        .toBe('healthy');
+    },
+  };
+}
+
+/** What the images of others do by themselves. */
+const OTHERS: Record<string, string[]> = {
+  postgres: ['/bin/sh', '/start.sh'],
+  caddy: ['/usr/bin/caddy', 'run', '--config', '/etc/caddy/Caddyfile', '--adapter', 'caddyfile'],
+};
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/15/bin';
+const IMAGE_ENV: Record<string, Record<string, string>> = {
+  quittance: { PATH, NODE_ENV: 'production', QUITTANCE_DATA_DIR: '/data', QUITTANCE_HOST: '0.0.0.0' },
+  postgres: { PATH },
+  caddy: { PATH, XDG_DATA_HOME: '/data', XDG_CONFIG_HOME: '/tmp' },
+};
+
+/** As compose does it: `${NAME}`, `${NAME:-otherwise}` and `${NAME:?message}`. */
+function filled(value: string, env: Record<string, string>): string {
+  return value.replaceAll(/\$\{([A-Z_]+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind?: string, other = '') => {
+    const found = env[name] ?? '';
+    if (found === '' && kind === '?') throw new Error(`${name} is not set`);
+    return found === '' && kind === '-' ? other : found;
+  });
+}
+
+async function userOf(root: string, name: string): Promise<{ uid: number }> {
+  const users = await readFile(join(root, 'etc/passwd'), 'utf8');
+  return { uid: Number(new RegExp(`^${name}:[^:]*:(\\d+):`, 'm').exec(users)?.[1]) };
+}
+
+async function readRights(container: Running) {
+  const status = await readFile(`/proc/${await container.pid()}/status`, 'utf8');
+  const read = (name: string, base: number) =>
+    Number.parseInt(new RegExp(`^${name}:\\s+(\\w+)`, 'm').exec(status)?.[1] ?? '', base);
+  return {
+    Uid: read('Uid', 10),
+    CapEff: read('CapEff', 16),
+    CapBnd: read('CapBnd', 16),
+    NoNewPrivs: read('NoNewPrivs', 10),
+  };
+}
+
+/** Somebody in the network of the containers. */
+function startPayer(network: Network) {
+  const node = [process.execPath, '--import', 'ts-blank-space/register'];
+  const child = network.inside([...node, join(import.meta.dirname, 'payer.ts'), HOSTS.chain]);
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
+  return {
+    tell: (task: object) => void child.stdin?.write(`${JSON.stringify(task)}\n`),
+    next: async () => JSON.parse((await lines.next()).value as string),
+  };
+}
