@@ -10,7 +10,7 @@ export default defineConfig({
     // Minutes of every combination, database servers that die, a Debian that is installed, and generators of the network: commands of their own run them.
     exclude: [...configDefaults.exclude, 'test/long/**', 'test/ha/**', 'test/deb/**', 'test/clients/**'],
     // An invoice lives for 15 minutes there. `npm run test:long` gives more worlds an hour each.
-    provide: { simulatedMinutes: 20, simulatedWorlds: 5 },
+    provide: { simulatedMinutes: 20, simulatedWorlds: 5, everyLanguage: false },
     globalSetup: ['build/test-packages.js', 'test/support/postgres-global-setup.ts'].map((path) =>
       join(import.meta.dirname, path),
     ),

@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { LANGUAGES } from '../../src/checkout/words/languages.ts';
 import { checkoutPage, FULL_BRAND } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openTab, START_TIMEOUT_MS } from './checkout.ts';
@@ -27,10 +28,15 @@ const LOOKS = [
   { look: 'forced colours', colorScheme: 'dark', forcedColors: 'active' },
 ] as const;
 
-const VIEWS_IN_BOTH_DIRECTIONS = VIEWS.flatMap((view) => [
-  { view, language: 'en' as const },
-  { view, language: 'ar' as const },
-]);
+declare module 'vitest' {
+  interface ProvidedContext {
+    everyLanguage: boolean;
+  }
+}
+const CODES = LANGUAGES.map(({ code }) => code);
+/** One of each direction, and in `npm run test:long` every one. */
+const JUDGED = inject('everyLanguage') ? CODES : (['en', 'ar'] as const);
+const JUDGED_VIEWS = VIEWS.flatMap((view) => JUDGED.map((language) => ({ view, language })));
 
 const open = (url: string, options: Parameters<typeof openTab>[2] = {}) =>
   openTab(browser, url, { viewport: NARROW, ...options });
@@ -39,7 +45,7 @@ const open = (url: string, options: Parameters<typeof openTab>[2] = {}) =>
 const exceptStatus = (problems: string[]) =>
   problems.filter((text) => !/the server responded with a status of (404|503)/.test(text));
 
-test.each(VIEWS_IN_BOTH_DIRECTIONS)(
+test.each(JUDGED_VIEWS)(
   '$view in $language: no violation of axe, and everything fits, in every look, narrow, wide and enlarged',
   async ({ view, language }) => {
     const { page, problems, close } = await open(pages.urlOf(view, language), { reducedMotion: 'reduce' });
@@ -69,13 +75,25 @@ test.each(VIEWS_IN_BOTH_DIRECTIONS)(
   },
 );
 
+test.each(CODES)(
+  'the page that has most on it in %s: no violation of axe, closed and with everything opened',
+  async (code) => {
+    const { page, close } = await open(pages.urlOf('waiting', code));
+    expect(await findViolations(page)).toEqual([]);
+    await openDetails(page);
+    await askEverything(page);
+    expect(await findViolations(page)).toEqual([]);
+    await close();
+  },
+);
+
 const MOVING = `[...document.querySelectorAll('*')].filter((element) => {
   const { transitionDuration, animationName } = getComputedStyle(element);
   return transitionDuration !== '0s' || animationName !== 'none';
 }).map(({ outerHTML }) => outerHTML)`;
 
 /** The apologies have no script. */
-const SCRIPTED = VIEWS_IN_BOTH_DIRECTIONS.filter(({ view }) => view !== 'not found' && view !== 'unavailable');
+const SCRIPTED = JUDGED_VIEWS.filter(({ view }) => view !== 'not found' && view !== 'unavailable');
 
 test.each(SCRIPTED)(
   '$view in $language, without JavaScript: no violation of axe, and everything fits',

@@ -5,9 +5,14 @@ import base from '../../vitest.config.ts';
 export default defineConfig({
   test: {
     ...base.test,
-    include: ['test/long/**/*.test.ts', 'test/ha/**/*.test.ts', 'test/simulation/seeds-*.test.ts'],
+    include: [
+      'test/long/**/*.test.ts',
+      'test/ha/**/*.test.ts',
+      'test/simulation/seeds-*.test.ts',
+      'test/browser/accessibility.test.ts',
+    ],
     exclude: configDefaults.exclude,
-    provide: { simulatedMinutes: 60, simulatedWorlds: 25 },
+    provide: { simulatedMinutes: 60, simulatedWorlds: 25, everyLanguage: true },
     // They wait more than they compute.
     maxConcurrency: 3,
     testTimeout: 180_000,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { formatApiKey } from '../../../src/domain/api-key.ts';
 import { uuidV7 } from '../../../src/domain/ids.ts';
+import type { Policy } from '../../../src/domain/policy.ts';
 import { unixMs } from '../../../src/domain/time.ts';
 import { addWebhookEndpoint } from '../../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../../src/runtime/key-ring.ts';
@@ -289,6 +290,12 @@ async function replaceClock(query: (sql: string) => Promise<unknown>, name: stri
 
 type Furnishing = { db: Database; random: Random; keyRing: KeyRing; receivers: ReturnType<typeof createReceivers> };
 
+/** The bakery's amounts have six decimals; the tailor's six, four or three, by its id. */
+function policyOf({ id, name }: Shop): Policy {
+  const policies = ['tail', 'tail-4', 'tail-3'] as const;
+  return name === 'bakery' ? 'tail' : (policies[Number.parseInt(id.slice(-2), 16) % policies.length] ?? 'tail');
+}
+
 /** Two shops with their keys, addresses and endpoints, and the secrets that nobody may ever see. */
 async function furnish({ db, random, keyRing, receivers }: Furnishing) {
   const shops: Shop[] = [];
@@ -301,7 +308,7 @@ async function furnish({ db, random, keyRing, receivers }: Furnishing) {
       id: shop.id,
       name,
       network: NETWORK,
-      maxSurchargeMicro: 10_000n,
+      policy: policyOf(shop),
       invoiceLifetimeMs: INVOICE_LIFETIME_MS,
       maxUnpaid: null,
       maxUnpaidPerMinute: null,
