@@ -162,15 +162,24 @@ test('on paper without JavaScript the time is what the page says, and a wallet i
   await opened.close();
 });
 
-test.each(LANGUAGES)('in $code the first view of a phone has the way to help', async ({ code }) => {
-  const { page, close } = await openTab(browser, pages.add(usual('waiting', code)), { viewport: PHONE });
-  const [help] = await page.evaluate<Box[]>(`(() => {
-    const range = document.createRange();
-    range.selectNodeContents(document.querySelector('#find summary'));
-    return [...range.getClientRects()].filter(({ height }) => height > 0).map(({ bottom }) => ({ bottom }));
-  })()`);
-  expect(help?.bottom).toBeLessThanOrEqual(PHONE.height);
-  await close();
+test.each(LANGUAGES)('in $code the first view of a phone has the way to help, also with a logo', async ({ code }) => {
+  const usualWithLogo = checkoutPage('waiting', {
+    ...{
+      language: code,
+      brand: { ...FULL_BRAND, name: 'Test shop' },
+      invoice: { payableMicro: microUsdt(25_002_647n) },
+    },
+  });
+  for (const shown of [usual('waiting', code), usualWithLogo]) {
+    const { page, close } = await openTab(browser, pages.add(shown), { viewport: PHONE });
+    const [help] = await page.evaluate<Box[]>(`(() => {
+      const range = document.createRange();
+      range.selectNodeContents(document.querySelector('#find summary'));
+      return [...range.getClientRects()].filter(({ height }) => height > 0).map(({ bottom }) => ({ bottom }));
+    })()`);
+    expect.soft(help?.bottom).toBeLessThanOrEqual(PHONE.height);
+    await close();
+  }
 });
 
 test.each(LANGUAGES)('in $code each copy button stands beside its heading on a phone', async ({ code }) => {
