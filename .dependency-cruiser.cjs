@@ -14,6 +14,8 @@ const mayImport = {
   web: ['domain'],
   api: ['web', 'payments', 'store', 'domain'],
   checkout: ['web', 'payments', 'store', 'domain'],
+  // What other systems call back goes by our webhooks, whose rules for targets and secrets hold here too.
+  adapters: ['web', 'webhooks', 'payments', 'store', 'domain'],
   admin: ['web', 'operator', 'domain'],
   console: ['web', 'operator', 'domain'],
   // It plays the chain for others to judge: of the rules of money only the mistakes of payers that it makes, and what loopback is.

@@ -29,14 +29,14 @@ end $$;
 grant select on schema_migrations, ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts,
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
-  chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts,
-  receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys,
+  chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries,
+  delivery_attempts, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys,
   requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
-  event_streams, events, webhook_endpoints, webhook_secrets, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
+  event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
   invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications
   to quittance_runtime;
 -- Number and hash are given by a trigger.
@@ -60,8 +60,8 @@ grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;
 grant update (detail, seen_at, seen_count, resolved_at, mac) on alarms to quittance_runtime;
 grant update (last_position) on event_streams to quittance_runtime;
-grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason, mac)
-  on webhook_endpoints to quittance_runtime;
+grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason,
+  rate_micro, mac) on webhook_endpoints to quittance_runtime;
 grant update (master_key_id, sealed, ends_at) on webhook_secrets to quittance_runtime;
 grant update (status, attempt_count, max_attempts, next_attempt_at, created_at, finished_at, last_status, last_error)
   on deliveries to quittance_runtime;

@@ -86,6 +86,7 @@ alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id
 -- select create_distributed_table('transfer_annulments', 'project_id');
 -- select create_distributed_table('transfer_resolutions', 'project_id');
 -- select create_distributed_table('transfer_refunds', 'project_id');
+-- select create_distributed_table('adapter_orders', 'project_id');
 -- select create_distributed_table('outgoing_transfers', 'project_id');
 -- select create_distributed_table('outgoing_annulments', 'project_id');
 -- select create_distributed_table('sightings', 'project_id');

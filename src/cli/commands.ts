@@ -1,4 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
+import { addAdapterCommands } from './adapter/commands.ts';
 import { addAddressCommands } from './address/commands.ts';
 import { addAdminKeyCommands } from './admin-key/commands.ts';
 import { addAuditCommands } from './audit/commands.ts';
@@ -48,6 +49,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addAdminKeyCommands(program, terminal, print);
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
+  addAdapterCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
   addNotifyCommands(program, terminal, print);
   addRequestCommands(program, terminal, print);

@@ -50,6 +50,10 @@ export const ACTIONS = {
   rotateMasterKey: { role: 'owner', wide: true, stepUp: true, records: ['master-key.rotated'] },
   rotateReceiptKey: { role: 'owner', wide: true, stepUp: true, records: ['receipt-key.rotated'] },
 
+  listAdapters: { role: 'viewer' },
+  enableAdapter: { role: 'owner', stepUp: true, records: ['key.created', 'webhook.added', 'webhook.changed'] },
+  disableAdapter: { role: 'owner', records: ['key.revoked'] },
+
   listEndpoints: { role: 'viewer' },
   showEndpoint: { role: 'viewer' },
   addEndpoint: { role: 'owner', stepUp: true, records: ['webhook.added'] },

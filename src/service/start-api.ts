@@ -1,5 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { ADAPTER_FAILURES } from '../adapters/adapter-deps.ts';
+import { registerAdapters } from '../adapters/register-adapters.ts';
 import { createAmountRefusals } from '../api/amount-refusals.ts';
 import type { ApiDeps } from '../api/api-deps.ts';
 import { createEventWaits } from '../api/event-waits.ts';
@@ -92,6 +94,12 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   registerInvoices(app, deps);
   registerEvents(app, deps);
   registerTransfers(app, deps);
+  registerAdapters(app, {
+    ...deps,
+    keyRing: context.keyRing,
+    localTargets: config.webhooks.localTargets,
+    failureBuckets: createTokenBuckets(ADAPTER_FAILURES.perSecond, ADAPTER_FAILURES.burst, MAX_BUCKETS),
+  });
   if (context.sandbox !== undefined) registerSandbox(app, deps, context.sandbox);
   registerProbe(app, { db, trustProxy: config.trustProxy });
   registerHealth(app, { db, networks, now, troubles: context.troubles });

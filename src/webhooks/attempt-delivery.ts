@@ -3,15 +3,17 @@ import { askedPauseMs, retryDelayMs, schedulePosition } from '../domain/retry.ts
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { AdapterOrder } from '../store/outbox/adapter-orders.ts';
 import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
 import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
 import { namesOf } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendResult } from './send.ts';
+import { sendCallback } from './send-callback.ts';
 import { type SendDeps, sendSigned } from './send-signed.ts';
 
-/** A delivery whose endpoint's secrets are open: `whsec_…`, newest first. */
-export type SignableDelivery = LeasedDelivery & { secrets: readonly string[] };
+/** A delivery whose endpoint's secrets are open: `whsec_…`, newest first. `order`: of an adapter, which tells it in its own form. */
+export type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: AdapterOrder };
 
 /** `random`: 0 … 1, for the jitter of retries. */
 export type AttemptContext = SendDeps & { clock: Clock; log: Logger; random: () => number };
@@ -47,6 +49,8 @@ export async function attemptDelivery(
 async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: number): Promise<SendResult> {
   const webhook = { ...delivery, id: encodeId('evt', delivery.eventId), body: Buffer.from(delivery.body) };
   try {
+    const { order } = delivery;
+    if (order !== undefined) return await sendCallback(context, { ...delivery, order }, nowMs);
     return await sendSigned(context, webhook, nowMs);
   } catch (error) {
     context.log.error({ error, ...namesOf(delivery) }, 'a webhook could not be signed; give its endpoint a new secret');

@@ -3,6 +3,7 @@ import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
 import type { Database } from '../store/db/database.ts';
+import { findCallbackOrders } from '../store/outbox/adapter-orders.ts';
 import { leaseDueDeliveries } from '../store/outbox/deliveries.ts';
 import { type AttemptContext, attemptDelivery, type SignableDelivery } from './attempt-delivery.ts';
 import { createSecretOpener, UNSIGNABLE_PAUSE_MS } from './decrypt-secrets.ts';
@@ -87,10 +88,11 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       const room = buffer.room();
       const { deliveries, isMore } = await leaseDueDeliveries(db, { now, limit, defaultRoom: DEFAULT_ROOM, room });
       const sound = deliveries.filter(({ isEventSound, isEndpointSound }) => isEventSound && isEndpointSound);
-      const { signable, unsignable } =
-        sound.length === 0 ? { signable: [], unsignable: [] } : await openSecrets(sound, now);
+      const opened = sound.length === 0 ? { signable: [], unsignable: [] } : await openSecrets(sound, now);
+      const { unsignable } = opened;
+      const { signable, orderless } = await addOrders(db, opened.signable);
       const unsound = deliveries.filter((delivery) => !sound.includes(delivery));
-      queue.giveBack([...unsignable, ...unsound], UNSIGNABLE_PAUSE_MS);
+      queue.giveBack([...unsignable, ...orderless, ...unsound], UNSIGNABLE_PAUSE_MS);
       if (deliveries.length > 0) options.requestShare?.onWork(performance.now() - dueAtMs, IN_TIME_MS);
       buffer.add(signable, performance.now());
       attempts.begin();
@@ -105,6 +107,25 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       await queue.flush();
     },
   };
+}
+
+/** Adds what adapters tell their shops. What has no order any more, or one that somebody changed, is told to nobody. */
+async function addOrders(db: Database, deliveries: readonly SignableDelivery[]) {
+  const adapted = deliveries.filter(({ adapter }) => adapter !== null);
+  if (adapted.length === 0) return { signable: [...deliveries], orderless: [] };
+  const orders = await findCallbackOrders(
+    db,
+    adapted.map(({ eventId }) => eventId),
+  );
+  const signable: SignableDelivery[] = [];
+  const orderless: SignableDelivery[] = [];
+  for (const delivery of deliveries) {
+    const order = orders.get(delivery.eventId);
+    if (delivery.adapter === null) signable.push(delivery);
+    else if (order?.endpointId === delivery.endpointId) signable.push({ ...delivery, order });
+    else orderless.push(delivery);
+  }
+  return { signable, orderless };
 }
 
 /** Wakes once, so many milliseconds after it was started first. */

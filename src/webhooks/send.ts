@@ -29,6 +29,10 @@ type Webhook = {
   rule: TargetRule;
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
+  /** `POST` when absent. A `GET` has no body. */
+  method?: 'GET' | 'POST';
+  /** Whether an answer with a 2xx takes the webhook; every one does when absent. */
+  isTaken?(answer: Uint8Array): boolean;
   /** A Retry-After date is measured from this time. */
   nowMs: number;
 };
@@ -80,7 +84,7 @@ export function createWebhookSender(options: {
       if (target.kind === 'refused') return failedAttempt(null, target.error, 0);
       const startedMs = performance.now();
       const ended = await exchange(agents[webhook.rule], target, webhook, { underWay, startedMs, timeoutMs });
-      return judge(ended, { startedMs, timeoutMs, nowMs: webhook.nowMs });
+      return judge(ended, webhook, { startedMs, timeoutMs });
     },
     close: async () => {
       isClosed = true;
@@ -138,7 +142,8 @@ function readTarget(text: string, rule: TargetRule): Target {
 
 function judge(
   ended: Ended,
-  { startedMs, timeoutMs, nowMs }: { startedMs: number; timeoutMs: number; nowMs: number },
+  { nowMs, isTaken }: Webhook,
+  { startedMs, timeoutMs }: { startedMs: number; timeoutMs: number },
 ): SendResult {
   if (ended.kind === 'stopped') return { kind: 'aborted' };
   const latencyMs = Math.round(ended.atMs - startedMs);
@@ -146,12 +151,18 @@ function judge(
     return failedAttempt(null, `timeout: no answer within ${timeoutMs / 1000} s`, latencyMs);
   if (ended.kind === 'broken') return failedAttempt(null, explainError(ended.error), latencyMs);
   const { status, answer, headers } = ended;
-  if (status >= 200 && status < 300) return { kind: 'delivered', status, latencyMs, answer };
+  if (status >= 200 && status < 300) {
+    if (isTaken?.(answer) !== false) return { kind: 'delivered', status, latencyMs, answer };
+    return { ...failedAttempt(status, NOT_TAKEN, latencyMs), answer } as SendResult;
+  }
   const retryAfterMs = readRetryAfter(headers['retry-after'], nowMs);
   const date = typeof headers['date'] === 'string' ? headers['date'].slice(0, MAX_DATE_LENGTH) : null;
   const error = explainStatus(status) + ((retryAfterMs ?? 0) > 0 ? PAUSE_ASKED : '');
   return { kind: 'failed', status, error, retryAfterMs, latencyMs, answer, date };
 }
+
+const NOT_TAKEN =
+  'not_acknowledged: the receiver answered with a 2xx, and not with the word of its system (ok, success)';
 
 /** `atMs`, of performance.now, is when the status came, or when it was clear that none would. */
 type Ended =
@@ -177,7 +188,7 @@ function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
 function exchange(
   agent: Agent,
   { origin, path }: Extract<Target, { kind: 'ok' }>,
-  { headers, body }: Webhook,
+  { headers, body, method = 'POST' }: Webhook,
   { underWay, startedMs, timeoutMs }: { underWay: Set<Exchange>; startedMs: number; timeoutMs: number },
 ): Promise<Ended> {
   return new Promise((resolve) => {
@@ -217,7 +228,7 @@ function exchange(
     };
     try {
       const sent = { ...headers, 'user-agent': USER_AGENT };
-      agent.dispatch({ origin, path, method: 'POST', headers: sent, body }, handler);
+      agent.dispatch({ origin, path, method, headers: sent, body: method === 'GET' ? null : body }, handler);
     } catch (error) {
       fail(error);
     }

@@ -113,7 +113,7 @@ function signature(key: Buffer, id: string, timestamp: string, body: string | Ui
 }
 
 /** In constant time for texts of equal length; the length of a signature is no secret. */
-function isSameText(left: string, right: string): boolean {
+export function isSameText(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);
 }

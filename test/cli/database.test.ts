@@ -66,6 +66,7 @@ describe('with DATABASE_URL', () => {
           '0024_guards_that_cost_less.sql',
           '0025_embedding.sql',
           '0026_withdrawn.sql',
+          '0027_adapters.sql',
         ],
       },
     });
@@ -230,6 +231,7 @@ describe('with the embedded database', () => {
         '0024_guards_that_cost_less.sql',
         '0025_embedding.sql',
         '0026_withdrawn.sql',
+        '0027_adapters.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 /** What the service and its commands change in rows that are there. Everything else of these tables is for ever. */
 const CHANGING: Record<string, string[]> = {
   account_keys: ['first_index', 'auto_derive_limit', 'auto_derived', 'mac'],
+  adapter_orders: ['mac'],
   address_changes: ['state', 'ended_at', 'ended_by', 'reason'],
   addresses: ['retired_at', 'barred_at', 'mac'],
   alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at', 'mac'],
@@ -72,7 +73,7 @@ const CHANGING: Record<string, string[]> = {
   transfers: ['mac'],
   webhook_endpoints: [
     ...['url', 'description', 'event_types', 'failing_since', 'consecutive_failures', 'open_until'],
-    ...['disabled_at', 'disabled_reason', 'mac'],
+    ...['disabled_at', 'disabled_reason', 'rate_micro', 'mac'],
   ],
   webhook_secrets: ['master_key_id', 'sealed', 'ends_at'],
 };

@@ -25,6 +25,7 @@ const OWNERS = [
   ...['account-keys', 'addresses', 'events', 'invoices', 'operator-actions', 'producer-sets', 'receipt-keys'].map(
     (table) => `seals-write-${table}`,
   ),
+  'seals-write-adapter-orders',
   'seals-write-notifications',
   'seals-write-transfers',
   ...['passed-blocks', 'transfer-annulments', 'transfer-refunds', 'transfer-resolutions'].map(

@@ -313,6 +313,13 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       ...{ sealed: bytes(60, 77), created_at: AT },
     });
   }
+  if (version >= 27) {
+    await insert('adapter_orders', {
+      ...{ project_id: PROJECT, invoice_id: uuid(0x5004), endpoint_id: uuid(0x9001), dialect: 'epay' },
+      ...{ notify_url: 'https://shop.example/notify', return_url: 'https://shop.example/', amount: '100.00' },
+      ...{ name: ODD, type: 'usdt', param: ODD, created_at: AT, mac: bytes(24, 1) },
+    });
+  }
   const delivery = (n: number, status: string, extra: object = {}) => ({
     ...{ event_id: uuid(0x8000 + n), endpoint_id: uuid(0x9001), project_id: PROJECT, sequence: 1, status },
     ...{ attempt_count: 1, next_attempt_at: AT, created_at: AT, ...extra },

@@ -3,6 +3,7 @@ import { MAX_ATTEMPTS } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
 import { type Row, text } from '../../store/db/statement.ts';
+import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { isLate } from '../webhooks/waiting-deliveries.ts';
 import type { PositionRange } from './delivery-desk.ts';
 
@@ -76,7 +77,7 @@ export const replayDeliveries = rowsOf(
      select e.id, e.project_id, e.invoice_id, e.sequence,
        $3::timestamptz + row_number() over (order by e.position) * interval '1 microsecond' as planned_at
      from events e join webhook_endpoints w on w.id = $2 and w.project_id = e.project_id
-     where e.id = any($1::uuid[])),
+     where e.id = any($1::uuid[]) and (w.adapter is null or ${WANTS_EVENT})),
    locked as (
      select d.event_id, d.status, case
          when d.status <> all($4::text[]) then 'passed over'

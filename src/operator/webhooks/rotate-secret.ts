@@ -14,7 +14,7 @@ import { FieldError } from '../input/field-error.ts';
 import { type KeyDeps, openEncryptionKeys } from '../keys/encryption-keys.ts';
 import { recordActions } from '../record-actions.ts';
 import { readGivenSecret } from './read-endpoint.ts';
-import { lockWebhookEndpoint, readEndpointId, selectEndpoint } from './select-endpoint.ts';
+import { lockWebhookEndpoint, readEndpointId, refuseAdapter, selectEndpoint } from './select-endpoint.ts';
 import type { RotatedSecretView } from './views.ts';
 
 const MAX_OVERLAP_MS = 30 * 86_400_000;
@@ -63,7 +63,9 @@ export async function rotateEndpointSecret(
 ): Promise<{ formerEndsAt: UnixMs; isFormerLost: boolean }> {
   const endpointId = encodeId('whe', uuid);
   return db.transaction(async (tx) => {
-    const { projectId } = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
+    const endpoint = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
+    refuseAdapter(endpoint);
+    const { projectId } = endpoint;
     const active = await findActiveSecrets(tx, [uuid], now);
     const opened = await openEndpointSecrets(keyRing, active);
     if (opened.some((each) => each.kind === 'ok' && each.secret === secret)) {

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { decodeId } from '../../domain/ids.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { commandOf } from '../../store/db/rows-of.ts';
@@ -24,6 +24,15 @@ export function readEndpointId(endpointId: string): string {
   throw new AppError(
     'INVALID_ARGUMENT',
     say`${clip(endpointId)} is not an endpoint id: it is "whe_" and 26 characters, as "${{ command: 'webhook list' }}" shows it`,
+  );
+}
+
+/** Refuses what makes no sense of an adapter: it has no URL of its own, and a secret of another form. Errors: `CONFLICT`. */
+export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'adapter'>): void {
+  if (adapter === null) return;
+  throw new AppError(
+    'CONFLICT',
+    say`${encodeId('whe', id)} is an adapter for ${adapter}, which tells a shop where each order says so: see "${{ command: 'adapter list' }}"`,
   );
 }
 

@@ -17,7 +17,7 @@ import type { KeyDeps } from '../keys/encryption-keys.ts';
 import { recordActions } from '../record-actions.ts';
 import { diagnoseAttempt } from './diagnose.ts';
 import type { UrlRules } from './read-webhook-url.ts';
-import { selectEndpoint } from './select-endpoint.ts';
+import { refuseAdapter, selectEndpoint } from './select-endpoint.ts';
 import type { TestedEndpointView } from './views.ts';
 
 type Deps = KeyDeps & { db: Database; random: (size: number) => Uint8Array; config: UrlRules };
@@ -33,6 +33,7 @@ export async function testEndpoint(
 ): Promise<{ view: TestedEndpointView; url: string; isDisabled: boolean }> {
   const { db, now, config } = deps;
   const endpoint = await selectEndpoint(db, actor, endpointId);
+  refuseAdapter(endpoint);
   const keyRing = await requireKeyRing(config, deps.note);
   const secrets = await openNewestSecrets({ db, keyRing }, endpoint.id);
   const ping = await recordPing(deps, actor, endpoint);

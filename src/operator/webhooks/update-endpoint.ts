@@ -8,7 +8,7 @@ import { recordActions } from '../record-actions.ts';
 import { describeChange } from './describe-endpoint.ts';
 import { readEventTypes, readLine } from './read-endpoint.ts';
 import { readWebhookUrl, refuseSameUrl, type UrlRules } from './read-webhook-url.ts';
-import { selectEndpoint } from './select-endpoint.ts';
+import { refuseAdapter, selectEndpoint } from './select-endpoint.ts';
 import { viewEndpoint } from './view-endpoint.ts';
 import type { EndpointView } from './views.ts';
 
@@ -36,6 +36,7 @@ export async function updateEndpoint(
   { endpointId, ...change }: ReturnType<typeof readChange> & { endpointId: string },
 ): Promise<{ view: EndpointView; isMoved: boolean }> {
   const before = await selectEndpoint(db, actor, endpointId);
+  refuseAdapter(before);
   const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
   await refuseSameUrl(db, before.projectId, url, before.id);
   const after = { ...before, ...change, url };

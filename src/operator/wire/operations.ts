@@ -1,4 +1,5 @@
 import type { ActionName } from '../actions.ts';
+import * as adapters from '../adapters/operations.ts';
 import * as addressChanges from '../address-changes/operations.ts';
 import * as addresses from '../addresses/operations.ts';
 import * as adminKeys from '../admin-keys/operations.ts';
@@ -22,6 +23,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(addresses),
   ...Object.values(addressChanges),
   ...Object.values(webhooks),
+  ...Object.values(adapters),
   ...Object.values(notify),
   ...Object.values(deliveries),
   ...Object.values(requests),

@@ -99,11 +99,19 @@ export const SEALED_API_KEY = sealedTable(
   { needed: (row) => `${row}revoked_at is null` },
 );
 
-export const SEALED_ENDPOINT = sealedTable('webhook_endpoints', {
-  id: 'uuid',
-  projectId: 'uuid',
-  url: 'text',
-  eventTypes: 'text[]?',
+export const SEALED_ENDPOINT = sealedTable(
+  'webhook_endpoints',
+  {
+    ...{ id: 'uuid', projectId: 'uuid', url: 'text', eventTypes: 'text[]?' },
+    ...{ adapter: 'text?', currency: 'text?', rateMicro: 'int8?' },
+  },
+  { later: ['adapter', 'currency', 'rateMicro'] },
+);
+
+/** What an order that came through an adapter needs beside its invoice. */
+export const SEALED_ADAPTER_ORDER = sealedTable('adapter_orders', {
+  ...{ invoiceId: 'uuid', projectId: 'uuid', endpointId: 'uuid', dialect: 'text', notifyUrl: 'text' },
+  ...{ returnUrl: 'text?', amount: 'text', name: 'text?', type: 'text?', param: 'text?' },
 });
 
 export const SEALED_ACCOUNT_KEY = sealedTable('account_keys', {

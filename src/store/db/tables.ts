@@ -27,6 +27,7 @@ export const BACKED_UP = [
   'events',
   'webhook_endpoints',
   'webhook_secrets',
+  'adapter_orders',
   'deliveries',
   'delivery_attempts',
   'receipt_keys',

@@ -5,6 +5,7 @@ import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import {
+  SEALED_ADAPTER_ORDER,
   SEALED_ANNULMENT,
   SEALED_INVOICE,
   SEALED_PAID,
@@ -67,6 +68,9 @@ const columns = {
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
   address: 'address',
   brand: group(brand),
+  /** Where an order that came through an adapter leads back to, instead of the project's. */
+  orderReturnUrl: 'text?',
+  orderSeal: sealedBefore(SEALED_ADAPTER_ORDER, { isOfOther: true }),
   /** The sites that may show the page in a frame, as a header names them. */
   embedOrigins: 'text?',
   brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
@@ -101,6 +105,8 @@ export type CheckoutInvoice = Omit<
   | 'secondSeal'
   | 'denialSeal'
   | 'brandSeal'
+  | 'orderReturnUrl'
+  | 'orderSeal'
   | 'transfer'
 > & {
   hadPayment: boolean;
@@ -110,6 +116,8 @@ export type CheckoutInvoice = Omit<
 const SELECT = `select ${listColumns(columns, 'i.', {
   address: addressColumn('a'),
   brand: 'p.',
+  orderReturnUrl: 'o.return_url',
+  orderSeal: `case when o.invoice_id is not null then ${sealColumn(SEALED_ADAPTER_ORDER, 'o.')} end`,
   embedOrigins: 'p.embed_origins',
   brandSeal: sealColumn(SEALED_PROJECT, 'p.'),
   secondTxId: `encode(second.tx_id, 'hex')`,
@@ -125,6 +133,7 @@ const SELECT = `select ${listColumns(columns, 'i.', {
    from invoices i
    join addresses a on a.id = i.address_id
    join projects p on p.id = i.project_id
+   left join adapter_orders o on o.project_id = i.project_id and o.invoice_id = i.id
    ${JOIN_HEAD}
    ${JOIN_PAYING_TRANSFER}
    left join transfer_annulments n on n.transfer_id = i.paid_transfer_id
@@ -152,8 +161,9 @@ export const readCheckoutInvoices = answerOf(
   (rows) => rows.map(toInvoice),
 );
 
-function toInvoice({ eventCount, ...invoice }: Row<typeof columns>): CheckoutInvoice {
-  return { ...invoice, hadPayment: invoice.withdrawnAt === null && hadPayment(invoice.status, eventCount) };
+function toInvoice({ eventCount, orderReturnUrl, ...invoice }: Row<typeof columns>): CheckoutInvoice {
+  const brand = { ...invoice.brand, returnUrl: orderReturnUrl ?? invoice.brand.returnUrl };
+  return { ...invoice, brand, hadPayment: invoice.withdrawnAt === null && hadPayment(invoice.status, eventCount) };
 }
 
 const networkHead = { network: text<Network>(), head: group(chainHead) } as const;

@@ -21,6 +21,8 @@ const leased = {
   body: 'text',
   url: 'text',
   network: text<Network>(),
+  /** What the endpoint speaks if it is an adapter's. */
+  adapter: 'text?',
   /** The attempts to this endpoint fail: it gets one at a time. */
   isFailing: 'bool',
   /** The endpoint was left alone for a while, and this attempt finds out whether it is back. */
@@ -62,7 +64,7 @@ const lease = statement(
        where d.status = 'pending' and d.endpoint_id > waiting.endpoint_id
        order by d.endpoint_id, d.next_attempt_at limit 1) following),
    open as (
-     select w.id, w.project_id, w.url, w.network, ${sealColumn(SEALED_ENDPOINT, 'w.')} as seal, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
+     select w.id, w.project_id, w.url, w.network, w.adapter, ${sealColumn(SEALED_ENDPOINT, 'w.')} as seal, w.failing_since is not null as is_failing, w.consecutive_failures >= ${OPEN_AFTER_FAILURES} as is_probe,
        coalesce(known.room, case when w.failing_since is null then $4::int8 else 1 end) as room, waiting.due_at
      from waiting join webhook_endpoints w on w.id = waiting.endpoint_id
      left join unnest($5::uuid[], $6::int8[]) known (endpoint_id, room) on known.endpoint_id = w.id
@@ -116,7 +118,7 @@ const lease = statement(
      where w.id = shared.id and shared.is_probe and exists (select from taken where taken.endpoint_id = w.id))
    select taken.event_id as delivery_event_id, taken.endpoint_id as delivery_endpoint_id, shared.project_id as delivery_project_id,
      taken.attempt_count as delivery_attempt, taken.max_attempts as delivery_max_attempts, e.body as delivery_body, shared.url as delivery_url,
-     shared.network as delivery_network, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe,
+     shared.network as delivery_network, shared.adapter as delivery_adapter, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe,
      ${sealColumn(SEALED_EVENT, 'e.')} as delivery_is_event_sound, shared.seal as delivery_is_endpoint_sound, total.deferred
    from (select count(*) as deferred from deferred) total
    left join (taken join shared on shared.id = taken.endpoint_id join events e on e.id = taken.event_id) on true`,

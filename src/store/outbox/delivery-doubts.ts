@@ -2,6 +2,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { text } from '../db/statement.ts';
+import { WANTS_EVENT } from './adapter-orders.ts';
 
 const doubt = {
   eventId: 'uuid',
@@ -18,13 +19,13 @@ export const findDeliveryDoubts = rowsOf(
   'delivery-doubts',
   doubt,
   `with newest as materialized (
-     select e.id, e.project_id, e.type, e.created_at from events e where e.network = $1 and e.id >= $2 order by e.id desc limit 1000)
+     select e.id, e.project_id, e.invoice_id, e.type, e.created_at from events e where e.network = $1 and e.id >= $2 order by e.id desc limit 1000)
    select e.id as event_id, w.id as endpoint_id, case when d.event_id is null then 'missing' else 'unproven' end as kind, e.created_at
    from newest e join webhook_endpoints w on w.project_id = e.project_id
    left join deliveries d on d.event_id = e.id and d.endpoint_id = w.id
    where case
      when d.event_id is null then w.disabled_at is null and w.created_at < e.created_at and e.type <> 'ping'
-       and (w.event_types is null or e.type = any(w.event_types))
+       and ${WANTS_EVENT}
      else d.status <> 'pending' and not exists (
        select from delivery_attempts a where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id
          and a.attempt = d.attempt_count and (a.error is null) = (d.status = 'delivered')) end

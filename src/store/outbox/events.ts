@@ -5,6 +5,7 @@ import type { Sql } from '../db/database.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { statement } from '../db/statement.ts';
+import { WANTS_EVENT } from './adapter-orders.ts';
 import { hastenChosen, mayBeHastened } from './delivery-hasten.ts';
 
 /** The dispatcher listens here; a notification says only "look", so a lost one costs at most one poll. */
@@ -34,7 +35,7 @@ const insertDeliveries = statement(
      insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, next_attempt_at, created_at)
      select e.id, w.id, e.project_id, e.invoice_id, e.sequence, $2, $2
      from events e join webhook_endpoints w on w.project_id = e.project_id and w.disabled_at is null
-       and (w.event_types is null or e.type = any(w.event_types))
+       and ${WANTS_EVENT}
      where e.id = any($1::uuid[])
      returning endpoint_id, invoice_id, sequence),
    chosen as materialized (

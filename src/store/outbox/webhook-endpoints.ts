@@ -12,6 +12,10 @@ const columns = {
   url: 'text',
   description: 'text',
   eventTypes: 'text[]?',
+  /** What it speaks if it is an adapter's, and its rate. */
+  adapter: 'text?',
+  currency: 'text?',
+  rateMicro: 'int8?',
   createdAt: 'timestamptz',
   failingSince: 'timestamptz?',
   consecutiveFailures: 'int4',
@@ -32,22 +36,28 @@ export type NewEndpoint = {
   url: string;
   description?: string;
   eventTypes?: readonly string[] | null;
+  adapter?: string | null;
+  currency?: string | null;
+  rateMicro?: bigint | null;
 };
 
 /** Adds an endpoint to a project, on the project's network; `false` if one with this id exists. It needs a secret before it is of use. */
 export const insertWebhookEndpoint = answerOf(
   'webhook-endpoint-insert',
   { id: 'uuid' },
-  `insert into webhook_endpoints (id, project_id, network, url, description, event_types, mac)
-   select $1, p.id, p.network, $3, $4, $5, $6 from projects p where p.id = $2
+  `insert into webhook_endpoints (id, project_id, network, url, description, event_types, adapter, currency, rate_micro, mac)
+   select $1, p.id, p.network, $3, $4, $5, $6, $7, $8, $9 from projects p where p.id = $2
    on conflict (id) do nothing returning id`,
-  ({ id, projectId, url, description = '', eventTypes = null }: NewEndpoint) => [
-    id,
-    projectId,
-    url,
-    description,
-    eventTypes,
-    sealOf(SEALED_ENDPOINT, { id, projectId, url, eventTypes }),
+  ({
+    description = '',
+    eventTypes = null,
+    adapter = null,
+    currency = null,
+    rateMicro = null,
+    ...rest
+  }: NewEndpoint) => [
+    ...[rest.id, rest.projectId, rest.url, description, eventTypes, adapter, currency, rateMicro],
+    sealOf(SEALED_ENDPOINT, { ...rest, eventTypes, adapter, currency, rateMicro }),
   ],
   ({ length }) => length === 1,
 );
@@ -67,6 +77,8 @@ export const findWebhookEndpoint = rowOf(
   (id: string) => [id],
 );
 
+type ChangedEndpoint = Pick<WebhookEndpoint, 'id' | 'projectId'> &
+  Partial<Pick<WebhookEndpoint, 'adapter' | 'currency' | 'rateMicro'>>;
 type EndpointSettings = { url: string; description: string; eventTypes: readonly string[] | null };
 
 /**
@@ -82,9 +94,12 @@ export const changeWebhookEndpoint = answerOf(
      open_until = case when url = $2 then open_until end
    where id = $1 returning id`,
   (
-    { id, projectId }: Pick<WebhookEndpoint, 'id' | 'projectId'>,
+    { adapter = null, currency = null, rateMicro = null, ...before }: ChangedEndpoint,
     { url, description, eventTypes }: EndpointSettings,
-  ) => [id, url, description, eventTypes, sealOf(SEALED_ENDPOINT, { id, projectId, url, eventTypes })],
+  ) => [
+    ...[before.id, url, description, eventTypes],
+    sealOf(SEALED_ENDPOINT, { ...before, url, eventTypes, adapter, currency, rateMicro }),
+  ],
   ({ length }) => length === 1,
 );
 

@@ -1,0 +1,70 @@
+import type { FastifyRequest } from 'fastify';
+import { decodeId } from '../domain/ids.ts';
+import { findValidApiKey } from '../store/access/api-keys.ts';
+import { type Adapter, type AdapterKind, findAdapter } from '../store/outbox/adapter-orders.ts';
+import { findActiveSecrets } from '../store/outbox/webhook-secrets.ts';
+import { noteCaller } from '../web/bound-connections.ts';
+import { clientOf } from '../web/client-address.ts';
+import { Problem } from '../web/problem.ts';
+import { refuseLimited } from '../web/refuse-limited.ts';
+import { adapterSecret } from '../webhooks/adapter-signature.ts';
+import { openEndpointSecrets } from '../webhooks/endpoint-secrets.ts';
+import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
+import { notHere } from './refusal.ts';
+
+/** An adapter that a request may use, with the rule of its project and its secret. */
+export type Admitted = {
+  adapter: Adapter;
+  rule: NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
+  secret: string;
+};
+
+/**
+ * Finds the adapter that a request names in its path, if the request is genuine for its secret. What is wrong takes a token of the client
+ * network, as wrong keys do, and what is right one of the adapter.
+ */
+export async function admit(
+  deps: AdapterDeps,
+  request: FastifyRequest,
+  kind: AdapterKind,
+  isGenuine: (secret: string) => boolean,
+): Promise<Admitted> {
+  const { failureBuckets, keyBuckets, now } = deps;
+  const { network } = clientOf(request);
+  refuseLimited(failureBuckets.take(network, now()), ADAPTER_FAILURES);
+  const found = await findOpened(deps, request, kind).catch((error: unknown) => {
+    // That the database does not answer is nobody's mistake.
+    failureBuckets.giveBack(network);
+    throw error;
+  });
+  if (found === null || !isGenuine(found.secret)) throw notHere();
+  failureBuckets.giveBack(network);
+  noteCaller(request.raw.socket);
+  refuseLimited(keyBuckets.take(found.adapter.id, now()), deps.rateLimit);
+  return found;
+}
+
+/** The adapter with the id of the path, of this kind, as long as it is enabled. */
+export async function findEnabled({ db, now }: AdapterDeps, request: FastifyRequest, kind: AdapterKind) {
+  const { adapterId = '' } = request.params as { adapterId?: string };
+  const id = decodeId('whe', adapterId);
+  const rule = id === null ? null : await findValidApiKey(db, id, now());
+  const adapter = rule === null ? null : await findAdapter(db, rule.id);
+  if (rule === null || adapter?.adapter !== kind || adapter.projectId !== rule.projectId) return null;
+  return { adapter, rule };
+}
+
+async function findOpened(deps: AdapterDeps, request: FastifyRequest, kind: AdapterKind): Promise<Admitted | null> {
+  const { db, keyRing, now } = deps;
+  const found = await findEnabled(deps, request, kind);
+  if (found === null) return null;
+  if (keyRing === null) throw unopened('this process has no master key: set QUITTANCE_MASTER_KEY for it');
+  const rows = await findActiveSecrets(db, [found.adapter.id], now());
+  const [opened] = await openEndpointSecrets(keyRing, rows.slice(0, 1));
+  if (opened?.kind !== 'ok') throw unopened('its secret does not open with the master keys that are set here');
+  return { ...found, secret: adapterSecret(opened.secret) };
+}
+
+function unopened(reason: string): Problem {
+  return new Problem('UNAVAILABLE', `The adapter takes no orders: ${reason}.`, { headers: { 'Retry-After': '60' } });
+}

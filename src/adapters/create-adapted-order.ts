@@ -1,0 +1,140 @@
+import { createHmac } from 'node:crypto';
+import { assertNever } from '../domain/assert-never.ts';
+import { readLink } from '../domain/brand/brand.ts';
+import { exchange } from '../domain/exchange.ts';
+import { type MicroUsdt, parseAmount } from '../domain/money.ts';
+import { keyMode, type Network } from '../domain/network.ts';
+import { createOrder, type Ordered } from '../payments/create-order.ts';
+import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
+import { type Dialect, insertAdapterOrder } from '../store/outbox/adapter-orders.ts';
+import { asNumber } from '../webhooks/adapter-signature.ts';
+import { checkTarget } from '../webhooks/target.ts';
+import type { AdapterDeps } from './adapter-deps.ts';
+import type { Admitted } from './admit.ts';
+import { CODES, notHere, Refusal } from './refusal.ts';
+
+/** An order as a shop asks for it, in the words of any dialect. Texts are empty where they are left out. */
+export type Asked = {
+  dialect: Dialect;
+  orderId: string;
+  amount: string;
+  currency: string;
+  notifyUrl: string;
+  returnUrl: string;
+  name: string;
+  type: string;
+  param: string;
+};
+
+/**
+ * Makes the invoice of an order, or finds the one that the same order made before: nothing of it may differ. Whatever the rate is now, the
+ * amount in USDT stays that of the first time. Throws a `Refusal`.
+ */
+export async function createAdaptedOrder(
+  deps: AdapterDeps,
+  { adapter, rule, secret }: Admitted,
+  asked: Asked,
+): Promise<InvoicePayment> {
+  const requestedMicro = readAmount(asked, adapter);
+  const order = readOrder(asked, adapter.network, deps.localTargets);
+  // Nobody else can make a key of this adapter, so what holds it is this very order.
+  const digest = createHmac('sha256', secret)
+    .update(JSON.stringify([asked.orderId, order]))
+    .digest('hex');
+  const idempotencyKey = `adapter:${adapter.id}:${digest}`;
+  const { projectId } = adapter;
+  const input = { ...rule, keyId: rule.id, idempotencyKey, externalId: asked.orderId, requestedMicro };
+  const created = await createOrder(deps, input);
+  const invoiceId = await invoiceOf(created, deps, { projectId, network: adapter.network, requestedMicro });
+  // Before anybody hears of the invoice. If the process dies here, the shop asks again, and gets it.
+  await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
+  const payment = await findInvoicePayment(deps.db, projectId, invoiceId);
+  if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
+  return payment;
+}
+
+/** PHP writes no more of a number, and shops sign what it writes. */
+const MAX_DIGITS = 14;
+
+function readAmount({ amount, currency }: Asked, adapter: Admitted['adapter']): MicroUsdt {
+  if (currency !== '' && currency.toUpperCase() !== adapter.currency) {
+    throw new Refusal(CODES.rate, `rate calculation failed: the adapter has a rate for ${adapter.currency} only`);
+  }
+  const parsed = parseAmount(amount);
+  if (parsed.kind === 'invalid') throw new Refusal(CODES.amount, `invalid payment amount: it ${parsed.reason}`);
+  if (asNumber(amount).replace('.', '').length > MAX_DIGITS) {
+    throw new Refusal(CODES.amount, `invalid payment amount: it must have at most ${MAX_DIGITS} digits`);
+  }
+  const requestedMicro = exchange(parsed.amountMicro, adapter.rateMicro);
+  if (requestedMicro !== null) return requestedMicro;
+  throw new Refusal(
+    CODES.amount,
+    'invalid payment amount: it must be worth at least 0.01 and less than 100000000 USDT',
+  );
+}
+
+function readOrder(asked: Asked, network: Network, localTargets: boolean) {
+  const { dialect, orderId, amount, name, type, param } = asked;
+  const length = [...orderId].length;
+  if (length < 1 || length > 200) throw new Refusal(CODES.fields, 'the order id must have 1 to 200 characters');
+  for (const [field, value, most] of [
+    ['name', name, 500],
+    ['type', type, 50],
+    ['param', param, 500],
+  ] as const) {
+    if ([...value].length > most) throw new Refusal(CODES.fields, `${field} must have at most ${most} characters`);
+  }
+  const urls = {
+    notifyUrl: readNotifyUrl(asked.notifyUrl, network, localTargets),
+    returnUrl: readReturn(asked.returnUrl),
+  };
+  return { dialect, amount, ...urls, name: name || null, type: type || null, param: param || null };
+}
+
+/** Where the shop is told. The rules of webhooks hold, here and again at each connection. */
+function readNotifyUrl(text: string, network: Network, localTargets: boolean): string {
+  const refuse = (reason: string) => new Refusal(CODES.notifyUrl, `invalid notify url: ${reason}`);
+  const url = /^https?:\/\/[^/\\\s]/i.test(text) && URL.canParse(text) ? new URL(text) : null;
+  if (url === null) throw refuse('it is not an https:// URL');
+  if (url.hash !== '') throw refuse('it has a fragment, which is never sent');
+  if (url.href.length > 2048) throw refuse('it has more than 2048 characters');
+  const check = checkTarget(url, localTargets && keyMode(network) === 'test' ? 'local' : 'public');
+  if (check.kind === 'refused') throw refuse(check.reason);
+  return url.href;
+}
+
+/** A link back to the shop. Braces are encoded, for the page would put the id of the invoice in their place. */
+function readReturn(text: string): string | null {
+  if (text === '') return null;
+  const link = readLink(text);
+  if (link.kind === 'ok') return link.url.replaceAll('{', '%7B').replaceAll('}', '%7D');
+  throw new Refusal(CODES.returnUrl, `invalid order redirect url: it ${link.reason}`);
+}
+
+type Concerned = { projectId: string; network: Network; requestedMicro: MicroUsdt };
+
+async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concerned): Promise<string> {
+  switch (created.kind) {
+    case 'created':
+    case 'replayed':
+      return created.invoice.id;
+    case 'conflict':
+      // The same order at another rate.
+      if (created.rule === 'idempotencyKey') return created.existing.id;
+      throw new Refusal(CODES.orderExists, 'order already exists, with other fields: use a new order id');
+    case 'amount-unavailable':
+      await deps.onAmountRefused(concerned);
+      throw new Refusal(CODES.noFreeAmount, 'no available amount channel: the operator must add an address');
+    case 'limited':
+      await deps.onUnpaidRefused({ ...concerned, ...created });
+      throw new Refusal(CODES.noFreeAmount, `too many unpaid orders: retry in ${created.retryAfterSeconds} s`);
+    case 'unwatched':
+      throw new Refusal(CODES.network, 'chain is not enabled: the operator must set its nodes');
+    case 'project-archived':
+      throw new Refusal(CODES.system, 'the project is archived: it takes no new orders');
+    case 'key-not-valid':
+      throw notHere();
+    default:
+      return assertNever(created);
+  }
+}

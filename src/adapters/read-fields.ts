@@ -1,0 +1,90 @@
+import type { FastifyRequest } from 'fastify';
+import { asNumber, type Fields } from '../webhooks/adapter-signature.ts';
+import { CODES, Refusal } from './refusal.ts';
+
+/** More than any shop sends. */
+const MAX_FIELDS = 50;
+const MAX_NAME = 64;
+const MAX_VALUE = 2048;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The fields of a form: those of the query and those of the body, of which each comes once. */
+export function readForm(request: FastifyRequest): Fields {
+  const at = request.url.indexOf('?');
+  const query = at === -1 ? '' : request.url.slice(at + 1);
+  return collect([...new URLSearchParams(query), ...new URLSearchParams(bodyText(request))]);
+}
+
+/**
+ * The fields of a flat JSON object, `{"order_id":"A-1","amount":42.10,"notify_url":"https://…"}`. A number is its text, never a float: `42.10`
+ * is `42.1`, as shops sign it. Fields that are null count as left out.
+ */
+export function readFlatJson(request: FastifyRequest): Fields {
+  const text = bodyText(request).trim();
+  if (!text.startsWith('{') || !text.endsWith('}')) throw malformed('the body is not one JSON object');
+  const fields: [string, string][] = [];
+  const member = /\s*("(?:[^"\\]|\\.)*")\s*:\s*(?:("(?:[^"\\]|\\.)*")|(-?[0-9.eE+-]+)|(null))\s*([,}])/suy;
+  for (member.lastIndex = 1; ; ) {
+    const found = member.exec(text);
+    if (found === null) throw malformed('the body is not a JSON object of texts and numbers');
+    const [, name = '', value, number, nothing, end] = found;
+    if (nothing === undefined)
+      fields.push([parseText(name), value === undefined ? readNumber(number) : parseText(value)]);
+    if (fields.length > MAX_FIELDS) break;
+    if (end === '}') {
+      if (member.lastIndex !== text.length) throw malformed('something follows the JSON object');
+      break;
+    }
+  }
+  return collect(fields);
+}
+
+/** The fields of a body, in the form that its content type names. */
+export function readBody(request: FastifyRequest): Fields {
+  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  if (type === 'application/json') return readFlatJson(request);
+  if (type === 'application/x-www-form-urlencoded') return collect([...new URLSearchParams(bodyText(request))]);
+  throw malformed('send the content type application/json or application/x-www-form-urlencoded');
+}
+
+function bodyText({ body }: FastifyRequest): string {
+  if (!(body instanceof Uint8Array)) return '';
+  try {
+    return utf8.decode(body);
+  } catch {
+    throw malformed('the body is not UTF-8');
+  }
+}
+
+function parseText(quoted: string): string {
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    throw malformed('a text of the JSON object is malformed');
+  }
+}
+
+function readNumber(text = ''): string {
+  if (!/^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/.test(text)) {
+    throw malformed(`${text.slice(0, 30)} is no plain decimal number: write it without an exponent`);
+  }
+  return asNumber(text);
+}
+
+function collect(pairs: readonly [string, string][]): Fields {
+  const fields = new Map<string, string>();
+  if (pairs.length > MAX_FIELDS) throw malformed(`there are more than ${MAX_FIELDS} fields`);
+  for (const [name, value] of pairs) {
+    const shown = JSON.stringify(name.slice(0, MAX_NAME));
+    if (name.length > MAX_NAME || value.length > MAX_VALUE) throw malformed(`the field ${shown} is too long`);
+    if (fields.has(name)) throw malformed(`the field ${shown} comes twice: send it once`);
+    if (value.includes('\0') || !value.isWellFormed()) throw malformed(`the field ${shown} holds no valid text`);
+    fields.set(name, value);
+  }
+  return fields;
+}
+
+function malformed(reason: string): Refusal {
+  return new Refusal(CODES.fields, `failed to parse request params: ${reason}`);
+}

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { insertApiKey } from '../../store/access/api-keys.ts';
+import type { Database } from '../../store/db/database.ts';
+import { changeAdapterRate, listAdapters } from '../../store/outbox/adapter-orders.ts';
+import { findWebhookEndpoint, insertWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
+import { asNumber, PID } from '../../webhooks/adapter-signature.ts';
+import { addEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
+import { formatSecret } from '../../webhooks/sign.ts';
+import type { Actor } from '../actor.ts';
+import { type KeyDeps, openEncryptionKeys } from '../keys/encryption-keys.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
+import type { readAdapter } from './read-adapter.ts';
+import type { EnabledAdapterView } from './views.ts';
+
+type Random = (size: number) => Uint8Array;
+type Deps = KeyDeps & { db: Database; random: Random };
+type Input = ReturnType<typeof readAdapter> & { projectId: string | undefined };
+
+/**
+ * Lets shops order from a project by another system's API, of each kind once; again, it gives the adapter that is there another rate. A secret that
+ * was made for it is shown this one time. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`.
+ */
+export async function enableAdapter(deps: Deps, actor: Actor, input: Input): Promise<EnabledAdapterView> {
+  const { db } = deps;
+  const project = await selectProject(db, actor, input.projectId);
+  const enabled = (await listAdapters(db, project.id)).find(
+    ({ adapter, revokedAt }) => adapter === input.kind && revokedAt === null,
+  );
+  const id = enabled?.id ?? uuidV7(deps.now(), deps.random(10));
+  const made = input.secret === null ? createShopSecret(deps.random) : null;
+  if (enabled === undefined)
+    await addAdapter(deps, actor, { ...input, id, secret: input.secret ?? made ?? '' }, project);
+  else await changeRate(deps, actor, input, enabled);
+  return {
+    ...{ adapterId: encodeId('whe', id), projectId: encodeId('prj', project.id), network: project.network },
+    ...{ kind: input.kind, currency: input.currency, rate: formatRate(input.rateMicro), path: pathOf(id), pid: PID },
+    secret: enabled === undefined ? made : null,
+  };
+}
+
+/** `7.2` */
+export function formatRate(rateMicro: bigint): string {
+  return asNumber(formatAmount(microUsdt(rateMicro)));
+}
+
+export function pathOf(id: string): string {
+  return `/adapters/${encodeId('whe', id)}`;
+}
+
+/** 32 letters and digits, as such systems have theirs: 128 random bits. */
+function createShopSecret(random: Random): string {
+  return Buffer.from(random(16)).toString('hex');
+}
+
+/** What an adapter is told of. */
+const TOLD = ['invoice.paid'];
+
+async function addAdapter(
+  deps: Deps,
+  actor: Actor,
+  { id, kind, currency, rateMicro, secret }: Omit<Input, 'secret'> & { id: string; secret: string },
+  project: { id: string },
+): Promise<void> {
+  const { db, now, random } = deps;
+  const keyRing = await openEncryptionKeys(deps);
+  const projectId = project.id;
+  // Nobody has the key: it says only that invoices may be created through this adapter, for as long as it is not revoked.
+  const secretSha256 = createHash('sha256').update(random(32)).digest();
+  const name = `adapter ${kind}`;
+  const url = `adapter:${kind}`;
+  const stored = formatSecret(Buffer.from(secret, 'latin1'));
+  await db.transaction(async (tx) => {
+    await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
+    const endpoint = { id, projectId, url, description: name, eventTypes: TOLD, adapter: kind, currency, rateMicro };
+    await insertWebhookEndpoint(tx, endpoint);
+    await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now: now(), random });
+    const detail = { adapter: kind, currency, rate: formatRate(rateMicro) };
+    await recordActions(tx, actor, now(), [
+      { projectId, action: 'key.created', subject: encodeId('key', id), detail: { name } },
+      { projectId, action: 'webhook.added', subject: encodeId('whe', id), detail },
+    ]);
+  });
+}
+
+async function changeRate(
+  { db, now }: Deps,
+  actor: Actor,
+  input: Input,
+  { id, currency, rateMicro }: { id: string; currency: string; rateMicro: bigint },
+): Promise<void> {
+  const adapterId = encodeId('whe', id);
+  if (input.secret !== null || input.currency !== currency) {
+    throw new AppError(
+      'CONFLICT',
+      say`the project has ${adapterId} for ${input.kind} already, in ${currency}, and only its rate can be changed; for another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}": the shop then needs the new URL`,
+    );
+  }
+  if (rateMicro === input.rateMicro) return;
+  await db.transaction(async (tx) => {
+    const endpoint = await findWebhookEndpoint(tx, id);
+    if (endpoint === null) throw new Error(`adapter ${id} vanished; endpoints are never deleted`);
+    await changeAdapterRate(tx, endpoint, input.rateMicro);
+    const detail = { rate: { from: formatRate(rateMicro), to: formatRate(input.rateMicro) } };
+    await recordActions(tx, actor, now(), [
+      { projectId: endpoint.projectId, action: 'webhook.changed', subject: adapterId, detail },
+    ]);
+  });
+}

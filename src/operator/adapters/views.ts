@@ -1,0 +1,22 @@
+import { type Static, Type } from '../../runtime/type.ts';
+import { nullable, Time } from '../view.ts';
+
+const text = Type.String();
+const adapter = {
+  ...{ adapterId: text, projectId: text, network: text, kind: Type.Enum(['epusdt', 'epay']) },
+  ...{ currency: text, rate: text, path: text },
+};
+
+/** An adapter. `rate`: the price of one USDT in `currency`. `path`: of its URL, behind that of the service. */
+export const AdapterView = Type.Object({ ...adapter, createdAt: Time, disabledAt: nullable(Time) });
+export type AdapterView = Static<typeof AdapterView>;
+
+/** `secret`: one that was made for it, which is shown this one time. */
+export const EnabledAdapterView = Type.Object({ ...adapter, pid: text, secret: nullable(text) });
+export type EnabledAdapterView = Static<typeof EnabledAdapterView>;
+
+export const AdapterListView = Type.Object({ data: Type.Array(AdapterView) });
+export type AdapterListView = Static<typeof AdapterListView>;
+
+export const DisabledAdapterView = Type.Object({ adapterId: text });
+export type DisabledAdapterView = Static<typeof DisabledAdapterView>;

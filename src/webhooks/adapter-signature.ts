@@ -1,0 +1,38 @@
+import { hash } from 'node:crypto';
+import { isSameText, parseSecret } from './sign.ts';
+
+/** Fields of a request by their names, as texts. */
+export type Fields = ReadonlyMap<string, string>;
+
+/** The signature itself, and what says how it was made. */
+const UNSIGNED = new Set(['signature', 'sign', 'sign_type']);
+
+/**
+ * The signature of epusdt and EPay: MD5 of `a=1&b=2` and the secret, with the fields in the order of their names, without empty ones, and as
+ * they are rather than percent-encoded. It is all that these protocols have; docs/adapters.md says what it is worth.
+ */
+export function signFields(fields: Fields, secret: string): string {
+  const parts = [...fields]
+    .filter(([name, value]) => !UNSIGNED.has(name) && value !== '')
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([name, value]) => `${name}=${value}`);
+  return hash('md5', parts.join('&') + secret, 'hex');
+}
+
+/** Whether fields carry this signature. Shops write it in either case. */
+export function isSigned(fields: Fields, signature: string, secret: string): boolean {
+  return isSameText(signature.toLowerCase(), signFields(fields, secret));
+}
+
+/** The secret of an adapter as shops have it, out of how endpoints keep theirs (`whsec_…`). */
+export function adapterSecret(stored: string): string {
+  return parseSecret(stored).toString('latin1');
+}
+
+/** The number of the shop that these systems ask for. The URL of an adapter says which one it is, so it is the same for all. */
+export const PID = '1000';
+
+/** A decimal as programs write a number: `100.50` is `100.5`. */
+export function asNumber(decimal: string): string {
+  return decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal;
+}
