@@ -3,6 +3,8 @@ import { AppError } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database } from '../../store/db/database.ts';
 import { changeAdapterRate, listAdapters } from '../../store/outbox/adapter-orders.ts';
@@ -33,9 +35,12 @@ export async function enableAdapter(deps: Deps, actor: Actor, input: Input): Pro
   );
   const id = enabled?.id ?? uuidV7(deps.now(), deps.random(10));
   const made = input.secret === null ? createShopSecret(deps.random) : null;
-  if (enabled === undefined)
-    await addAdapter(deps, actor, { ...input, id, secret: input.secret ?? made ?? '' }, project);
-  else await changeRate(deps, actor, input, enabled);
+  if (enabled !== undefined) await changeRate(deps, actor, input, enabled);
+  else {
+    const keyRing = await openEncryptionKeys(deps);
+    const secret = input.secret ?? made ?? '';
+    await addAdapter({ ...deps, keyRing }, actor, { ...input, id, projectId: project.id, secret });
+  }
   return {
     ...{ adapterId: encodeId('whe', id), projectId: encodeId('prj', project.id), network: project.network },
     ...{ kind: input.kind, currency: input.currency, rate: formatRate(input.rateMicro), path: pathOf(id), pid: PID },
@@ -60,24 +65,23 @@ function createShopSecret(random: Random): string {
 /** What an adapter is told of. */
 const TOLD = ['invoice.paid'];
 
-async function addAdapter(
-  deps: Deps,
+type StoreDeps = { db: Database; keyRing: KeyRing; now(): UnixMs; random: Random };
+type NewAdapter = Omit<Input, 'secret' | 'projectId'> & { id: string; projectId: string; secret: string };
+
+/** Adds an adapter (UUIDs) with its secret, sealed. */
+export async function addAdapter(
+  { db, keyRing, now, random }: StoreDeps,
   actor: Actor,
-  { id, kind, currency, rateMicro, secret }: Omit<Input, 'secret'> & { id: string; secret: string },
-  project: { id: string },
+  { id, projectId, kind, currency, rateMicro, secret }: NewAdapter,
 ): Promise<void> {
-  const { db, now, random } = deps;
-  const keyRing = await openEncryptionKeys(deps);
-  const projectId = project.id;
   // Nobody has the key: it says only that invoices may be created through this adapter, for as long as it is not revoked.
   const secretSha256 = createHash('sha256').update(random(32)).digest();
   const name = `adapter ${kind}`;
-  const url = `adapter:${kind}`;
   const stored = formatSecret(Buffer.from(secret, 'latin1'));
   await db.transaction(async (tx) => {
     await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
-    const endpoint = { id, projectId, url, description: name, eventTypes: TOLD, adapter: kind, currency, rateMicro };
-    await insertWebhookEndpoint(tx, endpoint);
+    const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD };
+    await insertWebhookEndpoint(tx, { id, projectId, ...told, adapter: kind, currency, rateMicro });
     await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now: now(), random });
     const detail = { adapter: kind, currency, rate: formatRate(rateMicro) };
     await recordActions(tx, actor, now(), [

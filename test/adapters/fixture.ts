@@ -1,0 +1,110 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { addAdapter } from '../../src/operator/adapters/enable-adapter.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
+import type { Json, TestProject, TestService } from '../support/service.ts';
+
+export const SECRET = 'an-old-secret-of-the-shop-1234';
+
+export type ShopAdapter = { id: string; url: string; secret: string };
+
+/** An adapter of a project, as the command adds it; a USDT costs 7.2 CNY. */
+export async function addTestAdapter(
+  service: TestService,
+  kind: 'epusdt' | 'epay',
+  project: Pick<TestProject, 'id'> = service.project,
+): Promise<ShopAdapter> {
+  const id = uuidV7(Date.now(), randomBytes(10));
+  const deps = { db: service.db, keyRing: TEST_KEY_RING, now: () => unixMs(Date.now()), random: randomBytes };
+  const adapter = { kind, currency: 'CNY', rateMicro: 7_200_000n, secret: SECRET };
+  await addAdapter(deps, commandActor('test'), { ...adapter, id, projectId: project.id });
+  return { id, url: `${service.url}/adapters/${encodeId('whe', id)}`, secret: SECRET };
+}
+
+/** The signature as a shop makes it, written anew from the documents of these systems: it shares no code with the service. */
+export function signAsShop(fields: Record<string, unknown>, secret: string): string {
+  let text = '';
+  for (const name of Object.keys(fields).sort()) {
+    const value = fields[name];
+    if (value === '' || value === null || value === undefined || /^(signature|sign|sign_type)$/.test(name)) continue;
+    text += `${text === '' ? '' : '&'}${name}=${value}`;
+  }
+  return createHash('md5').update(`${text}${secret}`, 'utf8').digest('hex');
+}
+
+export type Told = { method: string; query: URLSearchParams; text: string; body: Json };
+
+/** A shop that is told of payments. It answers what `answers` hold, the last of them for ever. */
+export async function startShop(...answers: (string | number)[]) {
+  const told: Told[] = [];
+  const server = createServer(async (asked, answer) => {
+    let text = '';
+    for await (const chunk of asked) text += chunk;
+    const query = new URL(asked.url ?? '/', 'http://shop').searchParams;
+    told.push({ method: asked.method ?? '', query, text, body: text === '' ? null : JSON.parse(text) });
+    const said = answers[Math.min(told.length, answers.length) - 1] ?? 'ok';
+    answer.statusCode = typeof said === 'number' ? said : 200;
+    answer.end(typeof said === 'number' ? '' : said);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    told,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+export type Asked = { status: number; location: string | undefined; text: string; body: Json };
+
+export async function send(
+  url: string,
+  options: { method?: string; type?: string; body?: string } = {},
+): Promise<Asked> {
+  const { method = options.body === undefined ? 'GET' : 'POST', type = 'application/json', body } = options;
+  const headers = body === undefined ? {} : { 'content-type': type };
+  const reply = await request(url, { method: method as 'GET', headers, body: body ?? null });
+  const text = await reply.body.text();
+  const isJson = String(reply.headers['content-type']).includes('json');
+  const location = reply.headers['location'];
+  return {
+    ...{ status: reply.statusCode, location: typeof location === 'string' ? location : undefined, text },
+    body: isJson ? JSON.parse(text) : null,
+  };
+}
+
+/** An order at epusdt, signed after all that is overridden. */
+export function orderAtEpusdt(shop: { url: string }, fields: Record<string, unknown> = {}, secret = SECRET) {
+  const order = {
+    order_id: `A-${randomBytes(6).toString('hex')}`,
+    amount: 100,
+    notify_url: `${shop.url}/notify`,
+    ...fields,
+  };
+  return { ...order, signature: fields['signature'] ?? signAsShop(order, secret) };
+}
+
+/** An order at EPay, signed after all that is overridden. */
+export function orderAtEpay(shop: { url: string }, fields: Record<string, string> = {}, secret = SECRET) {
+  const out = `E-${randomBytes(6).toString('hex')}`;
+  const order = {
+    pid: '1000',
+    type: 'usdt',
+    out_trade_no: out,
+    notify_url: `${shop.url}/notify?gate=1`,
+    money: '72.00',
+    name: 'VIP 月卡',
+  };
+  const all: Record<string, string> = { ...order, ...fields };
+  return { ...all, sign: fields['sign'] ?? signAsShop(all, secret), sign_type: 'MD5' };
+}
