@@ -20,7 +20,7 @@ export function readForm(request: FastifyRequest): Fields {
  * The fields of a flat JSON object, `{"order_id":"A-1","amount":42.10,"notify_url":"https://…"}`. A number is its text, never a float: `42.10`
  * is `42.1`, as shops sign it. Fields that are null count as left out.
  */
-export function readFlatJson(request: FastifyRequest): Fields {
+function readFlatJson(request: FastifyRequest): Fields {
   const text = bodyText(request).trim();
   if (!text.startsWith('{') || !text.endsWith('}')) throw malformed('the body is not one JSON object');
   const fields: [string, string][] = [];

@@ -36,7 +36,7 @@ function isTaken(answer: Uint8Array): boolean {
 }
 
 /** The request that tells of a payment. `body`: of the event. */
-export function describeCallback(order: AdapterOrder, body: string, secret: string) {
+function describeCallback(order: AdapterOrder, body: string, secret: string) {
   const { data } = JSON.parse(body) as Paid;
   if (data.status !== 'PAID') throw new Error(`a callback is only for what is paid, not for ${data.status}`);
   const { dialect } = order;

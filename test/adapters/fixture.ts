@@ -5,8 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { commandActor } from '../../src/operator/actor.ts';
-import { addAdapter } from '../../src/operator/adapters/enable-adapter.ts';
+import { storeAdapter } from '../../src/operator/adapters/enable-adapter.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import type { Json, TestProject, TestService } from '../support/service.ts';
 
@@ -21,9 +20,9 @@ export async function addTestAdapter(
   project: Pick<TestProject, 'id'> = service.project,
 ): Promise<ShopAdapter> {
   const id = uuidV7(Date.now(), randomBytes(10));
-  const deps = { db: service.db, keyRing: TEST_KEY_RING, now: () => unixMs(Date.now()), random: randomBytes };
+  const deps = { keyRing: TEST_KEY_RING, now: unixMs(Date.now()), random: randomBytes };
   const adapter = { kind, currency: 'CNY', rateMicro: 7_200_000n, secret: SECRET };
-  await addAdapter(deps, commandActor('test'), { ...adapter, id, projectId: project.id });
+  await service.db.transaction((tx) => storeAdapter(tx, deps, { ...adapter, id, projectId: project.id }));
   return { id, url: `${service.url}/adapters/${encodeId('whe', id)}`, secret: SECRET };
 }
 
@@ -38,7 +37,7 @@ export function signAsShop(fields: Record<string, unknown>, secret: string): str
   return createHash('md5').update(`${text}${secret}`, 'utf8').digest('hex');
 }
 
-export type Told = { method: string; query: URLSearchParams; text: string; body: Json };
+type Told = { method: string; query: URLSearchParams; text: string; body: Json };
 
 /** A shop that is told of payments. It answers what `answers` hold, the last of them for ever. */
 export async function startShop(...answers: (string | number)[]) {
@@ -95,7 +94,11 @@ export function orderAtEpusdt(shop: { url: string }, fields: Record<string, unkn
 }
 
 /** An order at EPay, signed after all that is overridden. */
-export function orderAtEpay(shop: { url: string }, fields: Record<string, string> = {}, secret = SECRET) {
+export function orderAtEpay(
+  shop: { url: string },
+  fields: Record<string, string> = {},
+  secret = SECRET,
+): Record<string, string> {
   const out = `E-${randomBytes(6).toString('hex')}`;
   const order = {
     pid: '1000',

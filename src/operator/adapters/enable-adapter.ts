@@ -6,7 +6,7 @@ import { formatAmount, microUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
-import type { Database } from '../../store/db/database.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
 import { changeAdapterRate, listAdapters } from '../../store/outbox/adapter-orders.ts';
 import { findWebhookEndpoint, insertWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { asNumber, PID } from '../../webhooks/adapter-signature.ts';
@@ -28,18 +28,26 @@ type Input = ReturnType<typeof readAdapter> & { projectId: string | undefined };
  * was made for it is shown this one time. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`.
  */
 export async function enableAdapter(deps: Deps, actor: Actor, input: Input): Promise<EnabledAdapterView> {
-  const { db } = deps;
+  const { db, now, random } = deps;
   const project = await selectProject(db, actor, input.projectId);
   const enabled = (await listAdapters(db, project.id)).find(
     ({ adapter, revokedAt }) => adapter === input.kind && revokedAt === null,
   );
-  const id = enabled?.id ?? uuidV7(deps.now(), deps.random(10));
-  const made = input.secret === null ? createShopSecret(deps.random) : null;
+  const id = enabled?.id ?? uuidV7(now(), random(10));
+  const made = input.secret === null ? createShopSecret(random) : null;
   if (enabled !== undefined) await changeRate(deps, actor, input, enabled);
   else {
     const keyRing = await openEncryptionKeys(deps);
     const secret = input.secret ?? made ?? '';
-    await addAdapter({ ...deps, keyRing }, actor, { ...input, id, projectId: project.id, secret });
+    const [projectId, at] = [project.id, now()];
+    await db.transaction(async (tx) => {
+      await storeAdapter(tx, { keyRing, now: at, random }, { ...input, id, projectId, secret });
+      const detail = { adapter: input.kind, currency: input.currency, rate: formatRate(input.rateMicro) };
+      await recordActions(tx, actor, at, [
+        { projectId, action: 'key.created', subject: encodeId('key', id), detail: { name: nameOf(input.kind) } },
+        { projectId, action: 'webhook.added', subject: encodeId('whe', id), detail },
+      ]);
+    });
   }
   return {
     ...{ adapterId: encodeId('whe', id), projectId: encodeId('prj', project.id), network: project.network },
@@ -65,30 +73,25 @@ function createShopSecret(random: Random): string {
 /** What an adapter is told of. */
 const TOLD = ['invoice.paid'];
 
-type StoreDeps = { db: Database; keyRing: KeyRing; now(): UnixMs; random: Random };
+type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
 type NewAdapter = Omit<Input, 'secret' | 'projectId'> & { id: string; projectId: string; secret: string };
 
-/** Adds an adapter (UUIDs) with its secret, sealed. */
-export async function addAdapter(
-  { db, keyRing, now, random }: StoreDeps,
-  actor: Actor,
+const nameOf = (kind: string) => `adapter ${kind}`;
+
+/** Stores an adapter (UUIDs) with its secret, sealed, in the caller's transaction. Nobody is recorded for it. */
+export async function storeAdapter(
+  tx: Sql,
+  { keyRing, now, random }: StoreDeps,
   { id, projectId, kind, currency, rateMicro, secret }: NewAdapter,
 ): Promise<void> {
   // Nobody has the key: it says only that invoices may be created through this adapter, for as long as it is not revoked.
   const secretSha256 = createHash('sha256').update(random(32)).digest();
-  const name = `adapter ${kind}`;
+  const name = nameOf(kind);
+  await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
+  const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD };
+  await insertWebhookEndpoint(tx, { id, projectId, ...told, adapter: kind, currency, rateMicro });
   const stored = formatSecret(Buffer.from(secret, 'latin1'));
-  await db.transaction(async (tx) => {
-    await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
-    const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD };
-    await insertWebhookEndpoint(tx, { id, projectId, ...told, adapter: kind, currency, rateMicro });
-    await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now: now(), random });
-    const detail = { adapter: kind, currency, rate: formatRate(rateMicro) };
-    await recordActions(tx, actor, now(), [
-      { projectId, action: 'key.created', subject: encodeId('key', id), detail: { name } },
-      { projectId, action: 'webhook.added', subject: encodeId('whe', id), detail },
-    ]);
-  });
+  await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now, random });
 }
 
 async function changeRate(

@@ -2,8 +2,7 @@ import { parseAmount } from '../../domain/money.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 
-export const KINDS = ['epusdt', 'epay'] as const;
-export type Kind = (typeof KINDS)[number];
+const KINDS = ['epusdt', 'epay'] as const;
 
 /** Reads what an adapter is to be. `rate`: the price of one USDT in `currency`. Errors: `INVALID_ARGUMENT`. */
 export function readAdapter(input: {
