@@ -19,7 +19,7 @@ const PLANTED: Record<string, { file: string; imports: string }> = {
   'web-imports': { file: 'src/web/bad.ts', imports: '../store/clean.ts' },
   'api-imports': { file: 'src/api/bad.ts', imports: '../chain/clean.ts' },
   'checkout-imports': { file: 'src/checkout/bad.ts', imports: '../api/clean.ts' },
-  'adapters-imports': { file: 'src/adapters/bad.ts', imports: '../operator/clean.ts' },
+  'adapters-imports': { file: 'src/adapters/bad.ts', imports: '../chain/clean.ts' },
   'admin-imports': { file: 'src/admin/bad.ts', imports: '../store/clean.ts' },
   'console-imports': { file: 'src/console/bad.ts', imports: '../cli/clean.ts' },
   'developer-imports': { file: 'src/developer/bad.ts', imports: '../cli/clean.ts' },
