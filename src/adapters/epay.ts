@@ -13,6 +13,7 @@ import { createAdaptedOrder } from './create-adapted-order.ts';
 import { readForm } from './read-fields.ts';
 import { CODES, Refusal } from './refusal.ts';
 import { refuseOtherCoins } from './refuse-other-coins.ts';
+import { routeOptions } from './route-options.ts';
 
 const BASE = '/adapters/:adapterId';
 const METHODS = ['GET', 'POST'] as const;
@@ -33,25 +34,17 @@ export function registerEpay(app: FastifyInstance, deps: AdapterDeps): void {
   });
 }
 
-const inJson = {
-  schema: { hide: true },
-  errorHandler: async (error: unknown, _request: FastifyRequest, reply: FastifyReply) => {
-    if (!(error instanceof Refusal)) throw error;
-    return reply.code(error.isUnknown ? 404 : 200).send({ code: -1, msg: error.message });
-  },
-};
+const inJson = routeOptions(({ isUnknown, message }, _request, reply) =>
+  reply.code(isUnknown ? 404 : 200).send({ code: -1, msg: message }),
+);
 
 /** A browser shows it to the payer. */
-const inWords = {
-  schema: { hide: true },
-  errorHandler: async (error: unknown, _request: FastifyRequest, reply: FastifyReply) => {
-    if (!(error instanceof Refusal)) throw error;
-    return reply
-      .code(error.isUnknown ? 404 : 400)
-      .type('text/plain; charset=utf-8')
-      .send(`${error.message}\n`);
-  },
-};
+const inWords = routeOptions(({ isUnknown, message }, _request, reply) =>
+  reply
+    .code(isUnknown ? 404 : 400)
+    .type('text/plain; charset=utf-8')
+    .send(`${message}\n`),
+);
 
 async function makeOrder(deps: AdapterDeps, request: FastifyRequest) {
   const fields = readForm(request);
@@ -70,7 +63,7 @@ async function makeOrder(deps: AdapterDeps, request: FastifyRequest) {
 
 async function redirect(deps: AdapterDeps, request: FastifyRequest, reply: FastifyReply) {
   const { checkoutUrl } = projectInvoice(await makeOrder(deps, request), deps.publicUrl());
-  return reply.header('Cache-Control', 'no-store').redirect(checkoutUrl, 302);
+  return reply.redirect(checkoutUrl, 302);
 }
 
 async function create(deps: AdapterDeps, request: FastifyRequest) {

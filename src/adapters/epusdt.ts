@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { projectInvoice } from '../domain/event.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
 import type { InvoiceStatus } from '../domain/invoice.ts';
@@ -14,6 +14,7 @@ import { createAdaptedOrder } from './create-adapted-order.ts';
 import { readBody } from './read-fields.ts';
 import { CODES, notHere, Refusal } from './refusal.ts';
 import { refuseOtherCoins } from './refuse-other-coins.ts';
+import { routeOptions } from './route-options.ts';
 
 const BASE = '/adapters/:adapterId';
 
@@ -32,15 +33,10 @@ export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
 
 /** Both answer a refusal as they answer all else; the successor with a status of HTTP too. */
 function optionsOf(dialect: Dialect) {
-  return {
-    schema: { hide: true },
-    errorHandler: async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-      if (!(error instanceof Refusal)) throw error;
-      const failed = dialect === 'gmpay' ? 400 : 200;
-      reply.code(error.isUnknown ? 404 : failed);
-      return reply.send({ status_code: error.code, message: error.message, data: null, request_id: request.id });
-    },
-  };
+  const failed = dialect === 'gmpay' ? 400 : 200;
+  return routeOptions(({ code, message, isUnknown }, { id }, reply) =>
+    reply.code(isUnknown ? 404 : failed).send({ status_code: code, message, data: null, request_id: id }),
+  );
 }
 
 function answer(request: FastifyRequest, data: object) {

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import type { Sandbox } from '../../src/developer/sandbox/with-sandbox.ts';
+import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { addTestAdapter } from '../adapters/fixture.ts';
 import { addKey } from '../contract/keys.ts';
 import { expandReferences } from '../support/expand-references.ts';
 import {
@@ -80,11 +82,16 @@ async function fillService(service: TestService, canary: string): Promise<Names>
     ...{ key: project.apiKey, revokedKey: revoked.apiKey, event, foreignEvent: `evt_${theirs.invoiceId.slice(4)}` },
     ...{ pending: pending.invoiceId, paid: paid.invoiceId, expired: expired.invoiceId, foreign: theirs.invoiceId },
     ...{ pendingToken: pending.token, paidToken: paid.token, expiredToken: expired.token, foreignToken: theirs.token },
+    ...{ epusdt: await adapterOf(service, 'epusdt'), epay: await adapterOf(service, 'epay') },
     transfer: await duplicateOf(service, project.apiKey),
     foreignTransfer: await duplicateOf(service, foreign.apiKey),
     [PAID_TX]: paidTx,
     [OPEN_INVOICE]: open.invoiceId,
   };
+}
+
+async function adapterOf(service: TestService, kind: 'epusdt' | 'epay'): Promise<string> {
+  return encodeId('whe', (await addTestAdapter(service, kind)).id);
 }
 
 /** Pays an invoice, and again by a duplicate. Returns the transaction that pays. */

@@ -27,12 +27,16 @@ export const OTHER_ROUTES = {
   postman: '/docs/postman.json',
   llms: '/llms.txt',
   openapi: '/openapi.json',
+  adapterOrder: '/adapters/{{epusdt}}/api/v1/order/create-transaction',
+  adapterForm: '/adapters/{{epay}}/mapi.php',
+  adapterStatus: '/adapters/{{epusdt}}/pay/check-status/{token}',
 } as const;
 
 type RouteName = keyof typeof OTHER_ROUTES;
 
 /** What is only posted to. */
-const POSTED = new Set<RouteName>(['ask', 'lookup']);
+const POSTED = new Set<RouteName>(['ask', 'lookup', 'adapterOrder', 'adapterForm']);
+const IN_JSON = new Set<RouteName>(['lookup', 'adapterOrder']);
 
 const tokens = fc.oneof(
   {
@@ -62,7 +66,7 @@ export const otherRequests: fc.Arbitrary<Shot> = fc
     const method = POSTED.has(name)
       ? often('POST', 8, 'GET', 'HEAD', 'PUT')
       : often('GET', 8, 'HEAD', 'POST', 'OPTIONS', 'TRACE');
-    const body = name === 'lookup' ? lookupBody : name === 'ask' ? formBody : fc.constant(null);
+    const body = IN_JSON.has(name) ? lookupBody : POSTED.has(name) ? formBody : fc.constant(null);
     return fc.tuple(method, body, writing).map(([sent, content, how]) => {
       // A stream has no end, so it is asked for in `wild.ts`; here its headers are enough.
       const isStream = name === 'live' && sent === 'GET';
