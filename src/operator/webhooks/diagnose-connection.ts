@@ -1,7 +1,7 @@
 import { say, type Text } from '../../domain/message.ts';
 import type { Diagnosis } from '../../webhooks/diagnosis.ts';
 
-/** Diagnoses an attempt that got no status. `error` is as attempts record it: `tls: no secure connection (CERT_HAS_EXPIRED)`. */
+/** Diagnoses an attempt that got no status, or a status that was not what counts. `error` is as attempts record it: `tls: no secure connection (CERT_HAS_EXPIRED)`. */
 export function diagnoseConnection(error: string): Diagnosis {
   const kind = error.split(':', 1)[0] ?? '';
   const code = /\(([A-Za-z0-9_]{1,60})\)$/.exec(error)?.[1] ?? '';
@@ -98,6 +98,11 @@ const CONNECTIONS: readonly KnownConnection[] = [
     ...{ code: 'answer-timeout', kinds: ['timeout'] },
     problem: 'the endpoint took the connection but gave no answer in time',
     fix: 'let the application store the event, answer 200 at once, and work on it afterwards',
+  },
+  {
+    ...{ code: 'not-acknowledged', kinds: ['not_acknowledged'], isProven: true },
+    problem: 'the shop answered, and not with ok or success, which is how it says that it has taken a payment',
+    fix: 'look at the first bytes of the answer: often its plugin has another secret than the adapter, does not know the order, or prints something before the word',
   },
   {
     ...{ code: 'connection-lost', kinds: ['connection_lost'] },

@@ -34,6 +34,10 @@ test('a delivered attempt has no diagnosis', () => {
   expect(codesOf({ status: 204 })).toEqual([]);
 });
 
+test('a shop that answers 200 without the word of its system has not taken a callback', () => {
+  expect(codesOf({ status: 200, error: 'not_acknowledged: no word' })).toEqual(['not-acknowledged']);
+});
+
 test.each([
   ['tls: no secure connection; check the certificate and its chain (CERT_HAS_EXPIRED)', 'certificate-expired'],
   ['tls: no secure connection (DEPTH_ZERO_SELF_SIGNED_CERT)', 'certificate-self-signed'],

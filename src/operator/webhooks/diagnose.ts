@@ -7,7 +7,8 @@ import { clockDiagnosis, diagnoseVerification, readDiagnosticAnswer } from './di
 export function diagnoseAttempt(attempt: DiagnosedAttempt): Diagnosis[] {
   const { status, error } = attempt;
   if (status === null) return error === null ? [] : [diagnoseConnection(error)];
-  if (status >= 200 && status < 300) return [];
+  // The shop of an adapter has to say the word.
+  if (status >= 200 && status < 300) return error === null ? [] : [diagnoseConnection(error)];
   const diagnostic = readDiagnosticAnswer(attempt.answer);
   if (diagnostic !== null) return diagnoseVerification(attempt, diagnostic);
   const clock = clockFromHeader(attempt);
