@@ -500,10 +500,12 @@ final class Webhook
     }
 
     /**
+     * The keys that the secrets hold. Throws an \InvalidArgumentException for a text that is no secret.
+     *
      * @param mixed $secrets
      * @return array<string>
      */
-    private static function readSecrets($secrets): array
+    public static function readSecrets($secrets): array
     {
         $list = is_string($secrets) ? [$secrets] : $secrets;
         if (!is_array($list) || $list === [] || count($list) > 8) {

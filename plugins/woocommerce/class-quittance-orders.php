@@ -1,0 +1,487 @@
+<?php
+
+declare(strict_types=1);
+
+defined('ABSPATH') || exit;
+
+/**
+ * What becomes of orders. A webhook, and an event of the feed, are only the occasion: what counts is the invoice as it is read then, while the
+ * order is locked, so that two requests never decide at once.
+ */
+final class Quittance_Orders
+{
+    public const EVENTS_AFTER = 'quittance_events_after';
+    public const TRANSFERS_AFTER = 'quittance_transfers_after';
+    /** Every invoice that was asked for: list of {externalId, amount, currency, invoiceId or ''}. */
+    private const ATTEMPTS = '_quittance_attempts';
+    /** What an order has a note about already. */
+    private const NOTED = '_quittance_noted';
+    /** The transfers that were noted, a row each, by which a refund finds the order. */
+    private const TRANSFER = '_quittance_transfer';
+    /** Totals that change, and invoices that expire, more often than this are no purchase. */
+    private const MAX_ATTEMPTS = 50;
+    private const PAGES_A_SWEEP = 10;
+    private const LOCK_SECONDS = 8;
+    private const EVENTS = 'invoice.confirming,invoice.paid,invoice.pending,invoice.expired,transfer.refunded';
+
+    /** @var \Quittance\Client */
+    private $client;
+
+    private function __construct(\Quittance\Client $client)
+    {
+        $this->client = $client;
+    }
+
+    /** Null where the settings are not complete. */
+    public static function of_settings(): ?self
+    {
+        try {
+            return new self(self::client());
+        } catch (\InvalidArgumentException $error) {
+            return null;
+        }
+    }
+
+    public static function client(): \Quittance\Client
+    {
+        $settings = self::settings();
+        // A payer waits for the answer, and a webhook has 15 s.
+        $patience = ['timeoutSeconds' => 4, 'maxRetries' => 1, 'maxWaitSeconds' => 2];
+        return new \Quittance\Client($settings['url'], $settings['api_key'], $patience);
+    }
+
+    /** @return array<string> */
+    public static function webhook_secrets(): array
+    {
+        return preg_split('/\s+/', trim(self::settings()['webhook_secret']), 9) ?: [];
+    }
+
+    /** @return array<string, string> */
+    public static function settings(): array
+    {
+        $defaults = array_fill_keys(['enabled', 'url', 'api_key', 'webhook_secret', 'usd_is_usdt'], '');
+        $stored = get_option('woocommerce_quittance_settings');
+        return array_map('strval', array_merge($defaults, array_intersect_key(is_array($stored) ? $stored : [], $defaults)));
+    }
+
+    public static function takes_currency(string $currency): bool
+    {
+        return $currency === 'USDT' || ($currency === 'USD' && self::settings()['usd_is_usdt'] === 'yes');
+    }
+
+    public static function log(string $message): void
+    {
+        wc_get_logger()->error($message, ['source' => 'quittance']);
+    }
+
+    /**
+     * Where the payer goes. The same order at the same amount has one invoice that can be paid, however often this is called: the id and
+     * key of an attempt follow from the order, are stored before the first request, and are used again until the total changes or the
+     * invoice has expired.
+     */
+    public function start(int $order_id): string
+    {
+        return self::locked("order-$order_id", function () use ($order_id): string {
+            $order = self::load($order_id);
+            $amount = $order === null ? null : self::amount($order->get_total('edit'));
+            if ($order === null || $amount === null || !self::takes_currency($order->get_currency())) {
+                throw new \RuntimeException("order $order_id has no total in a currency that can be paid");
+            }
+            $this->begin_feed();
+            $attempts = self::attempts($order);
+            $last = $attempts === [] ? null : $attempts[count($attempts) - 1];
+            if ($last !== null) {
+                $invoice = $this->ask($order, $attempts, count($attempts) - 1);
+                $isSame = $last['amount'] === $amount && $last['currency'] === $order->get_currency();
+                if ($invoice['status'] === 'PAID') {
+                    $this->apply($order, $this->client->getInvoice($invoice['invoiceId'], true));
+                }
+                if ($invoice['status'] === 'PAID' || $order->is_paid()) {
+                    return $order->get_checkout_order_received_url();
+                }
+                // What is being paid at this moment is waited for, also where the total is another one by now.
+                if ($invoice['status'] === 'CONFIRMING' || ($isSame && $invoice['status'] === 'PENDING')) {
+                    return $invoice['checkoutUrl'];
+                }
+                $this->client->withdrawInvoice($invoice['invoiceId']);
+            }
+            if ($order->is_paid()) {
+                return $order->get_checkout_order_received_url();
+            }
+            $attempts[] = self::next_attempt($order, $amount, count($attempts) + 1);
+            return $this->ask($order, $attempts, count($attempts) - 1)['checkoutUrl'];
+        });
+    }
+
+    /** What an event is the occasion for; unknown types are none. Throws where it shall be tried again. @param array<string, mixed> $event */
+    public function handle(array $event): void
+    {
+        $type = (string) $event['type'];
+        $data = (array) $event['data'];
+        if (strncmp($type, 'invoice.', 8) === 0) {
+            $this->refresh(self::text($data, 'externalId'), self::text($data, 'invoiceId'));
+        } elseif ($type === 'transfer.refunded') {
+            $this->note_refund($data);
+        } elseif ($type === 'transfer.unmatched' || $type === 'transfer.duplicate') {
+            $this->sweep_transfers();
+        }
+    }
+
+    /** Reads what webhooks may not have told, for a bounded time: the rest is read the next time. One at a time. */
+    public function sweep(): void
+    {
+        try {
+            $this->sweep_events();
+            $this->sweep_transfers();
+        } catch (\Throwable $error) {
+            self::log('the feed was not read to its end: ' . $error->getMessage());
+        }
+    }
+
+    /** The page of a cancelled order asks for nothing any more. A payment that comes all the same is still heard of. */
+    public function withdraw(int $order_id): void
+    {
+        $order = self::load($order_id);
+        foreach ($order === null ? [] : self::attempts($order) as $attempt) {
+            try {
+                if ($attempt['invoiceId'] !== '') {
+                    $this->client->withdrawInvoice($attempt['invoiceId']);
+                }
+            } catch (\Quittance\ApiException $error) {
+                self::log("order $order_id: its page was not withdrawn: " . $error->getMessage());
+            }
+        }
+    }
+
+    private function sweep_events(): void
+    {
+        self::locked('events', function (): void {
+            $after = get_option(self::EVENTS_AFTER, null);
+            for ($page_number = 0; $after !== null && $page_number < self::PAGES_A_SWEEP; $page_number++) {
+                $place = $after === '' ? [] : ['after' => $after];
+                $page = $this->client->listEvents(['limit' => 100, 'types' => self::EVENTS] + $place);
+                foreach ($page['data'] as $event) {
+                    $this->handle_one(is_string($event['type'] ?? null) && is_array($event['data'] ?? null) ? $event : null);
+                }
+                $after = is_string($page['next'] ?? null) ? $page['next'] : $after;
+                update_option(self::EVENTS_AFTER, $after, false); // after the work: a crash costs a repeat and no event
+                if (!$page['hasMore']) {
+                    return;
+                }
+            }
+        }, 0);
+    }
+
+    /** An event that another plugin fails at must not hold up all later ones; a server that cannot be asked must. */
+    private function handle_one(?array $event): void
+    {
+        try {
+            if ($event !== null) {
+                $this->handle($event);
+            }
+        } catch (\Quittance\ApiException $error) {
+            if ($error->errorCode !== 'INVOICE_NOT_FOUND') {
+                throw $error;
+            }
+        } catch (\Throwable $error) {
+            self::log("event {$event['id']} was passed over, look at its order by hand: " . $error->getMessage());
+        }
+    }
+
+    private function sweep_transfers(): void
+    {
+        self::locked('transfers', function (): void {
+            for ($page_number = 0; $page_number < self::PAGES_A_SWEEP; $page_number++) {
+                $after = (string) get_option(self::TRANSFERS_AFTER, '');
+                $page = $this->client->listTransfers(['limit' => 100] + ($after === '' ? [] : ['after' => $after]));
+                foreach ($page['data'] as $transfer) {
+                    $this->note_transfer($transfer);
+                }
+                $last = end($page['data']);
+                if ($last !== false) {
+                    update_option(self::TRANSFERS_AFTER, self::text($last, 'transferId'), false);
+                }
+                if (!is_string($page['next'] ?? null)) {
+                    return;
+                }
+            }
+        });
+    }
+
+    /** Reads the invoice under the lock of its order, and does what follows from it. */
+    private function refresh(string $external_id, string $invoice_id): void
+    {
+        $order_id = self::order_id($external_id);
+        if ($order_id === 0) {
+            return;
+        }
+        self::locked("order-$order_id", function () use ($order_id, $external_id, $invoice_id): void {
+            $order = self::load($order_id);
+            $invoice = $this->client->getInvoice($invoice_id, true);
+            if ($invoice['externalId'] !== $external_id) {
+                self::log("$invoice_id is not the invoice of $external_id: nothing was done");
+            } elseif ($order !== null) {
+                $this->apply($order, $invoice);
+            } elseif ($invoice['status'] === 'PAID') {
+                self::log("$invoice_id is paid, and its order $order_id is not there any more");
+            }
+        });
+    }
+
+    /** What an order becomes by its invoice. Doing it again changes nothing. @param array<string, mixed> $invoice */
+    private function apply(WC_Order $order, array $invoice): void
+    {
+        $attempt = self::attempt_of($order, $invoice);
+        if ($attempt === null) {
+            return; // of another shop that shares the project
+        }
+        $id = $invoice['invoiceId'];
+        if ($invoice['status'] === 'PAID') {
+            $this->apply_paid($order, $invoice, $attempt);
+        } elseif ($invoice['status'] === 'CONFIRMING') {
+            if ($order->has_status(['pending', 'failed'])) {
+                self::note($order, "confirming $id", 'The payment was seen and is not irreversible yet: do not deliver.', 'on-hold');
+            }
+        } elseif (self::is_noted($order, "confirming $id") && !self::is_noted($order, "paid $id")) {
+            $text = 'A block with the payment may have left the chain again: the invoice waits for a payment as before. Do not deliver.';
+            self::note($order, "orphaned $id", $text, $order->is_paid() ? null : 'on-hold');
+        }
+        if ($invoice['status'] === 'EXPIRED') {
+            self::note($order, "expired $id", 'The invoice has expired without a payment. A late payment is still heard of.');
+        }
+    }
+
+    /**
+     * @param array<string, mixed> $invoice
+     * @param array<string, string> $attempt
+     */
+    private function apply_paid(WC_Order $order, array $invoice, array $attempt): void
+    {
+        $id = $invoice['invoiceId'];
+        if (self::is_noted($order, "paid $id")) {
+            return;
+        }
+        $payment = (array) ($invoice['payment'] ?? []);
+        $transaction = (array) ($payment['transaction'] ?? []);
+        $tx_id = self::text($transaction, 'txId');
+        $told = "Invoice $id is paid with " . self::text($payment, 'payableAmount') . " USDT (transaction $tx_id)";
+        if ($order->is_paid() || $order->has_status('refunded')) {
+            self::note($order, "paid $id", "$told, but the order was paid or refunded before: see to it by hand. Nothing was refunded.");
+            return;
+        }
+        $reasons = array_keys(array_filter([
+            'the order was ' . $order->get_status() . ' before' => !$order->has_status(['pending', 'on-hold', 'failed']),
+            'the invoice was made for ' . $attempt['amount'] => self::amount(self::text($payment, 'requestedAmount')) !== $attempt['amount'],
+            'the total of the order is another one now' => self::amount($order->get_total('edit')) !== $attempt['amount'],
+            'the currency of the order is another one now' => $order->get_currency() !== $attempt['currency'],
+            'another way to pay was chosen' => $order->get_payment_method() !== 'quittance',
+        ]));
+        if ($reasons !== []) {
+            self::note($order, "paid $id", "$told, but " . implode('; ', $reasons) . '. Deliver or send it back by hand.', 'on-hold');
+            return;
+        }
+        $late = ($transaction['late'] ?? false) === true ? ', late' : '';
+        // The mark is stored together with the status that payment_complete() sets.
+        self::mark($order, "paid $id");
+        if (!$order->payment_complete($tx_id)) {
+            self::unmark($order, "paid $id");
+            throw new \RuntimeException('order ' . $order->get_id() . ' could not be completed');
+        }
+        $order->add_order_note(esc_html("$told$late."));
+    }
+
+    /** @param array<string, mixed> $transfer */
+    private function note_transfer(array $transfer): void
+    {
+        $of = (array) ($transfer['invoice'] ?? $transfer['nearestInvoice'] ?? []);
+        $order_id = self::order_id(self::text($of, 'externalId'));
+        if ($order_id === 0) {
+            return;
+        }
+        self::locked("order-$order_id", function () use ($order_id, $transfer, $of): void {
+            $order = self::load($order_id);
+            if ($order === null || self::attempt_of($order, $of) === null) {
+                return;
+            }
+            $id = self::text($transfer, 'transferId');
+            $came = self::text($transfer, 'amount') . ' USDT came in transaction ' . self::text($transfer, 'txId');
+            $reason = self::text((array) ($transfer['reason'] ?? []), 'code');
+            $text = ($transfer['kind'] ?? '') === 'duplicate'
+                ? "$came for the invoice of this order, which was paid before. Send it back by hand, or settle it with the customer."
+                : "$came, probably for this order ($reason). It pays nothing; the order is not credited.";
+            if (!self::is_noted($order, "transfer $id")) {
+                $order->add_meta_data(self::TRANSFER, $id);
+                self::note($order, "transfer $id", $text);
+            }
+        });
+    }
+
+    /** @param array<string, mixed> $data */
+    private function note_refund(array $data): void
+    {
+        $id = self::text($data, 'transferId');
+        $invoice_id = self::text($data, 'invoiceId');
+        $order_id = $invoice_id === '' ? 0 : self::order_id($this->client->getInvoice($invoice_id)['externalId']);
+        if ($order_id === 0 && $id !== '') {
+            $this->sweep_transfers();
+            $found = wc_get_orders(['limit' => 1, 'return' => 'ids', 'meta_key' => self::TRANSFER, 'meta_value' => $id]);
+            $order_id = (int) (((array) $found)[0] ?? 0);
+        }
+        if ($order_id === 0) {
+            return;
+        }
+        self::locked("order-$order_id", function () use ($order_id, $data, $id): void {
+            $order = self::load($order_id);
+            if ($order !== null && self::attempts($order) !== []) {
+                $tx_id = self::text((array) ($data['refund'] ?? []), 'txId');
+                self::note($order, "refund $id", self::text($data, 'amount') . " USDT were sent back to their sender in transaction $tx_id.");
+            }
+        });
+    }
+
+    /** Asks for the invoice of an attempt. It is stored before, and again with the invoice's id. @param array<int, array<string, string>> $attempts */
+    private function ask(WC_Order $order, array $attempts, int $at): array
+    {
+        self::store($order, self::ATTEMPTS, $attempts);
+        $id = $attempts[$at]['externalId'];
+        $invoice = $this->client->createInvoice($attempts[$at]['amount'], $id, $id);
+        $attempts[$at]['invoiceId'] = $invoice['invoiceId'];
+        self::store($order, self::ATTEMPTS, $attempts);
+        return $invoice;
+    }
+
+    /** The feed is read from where it stood before the first invoice of this shop. */
+    private function begin_feed(): void
+    {
+        if (get_option(self::EVENTS_AFTER, null) === null) {
+            add_option(self::EVENTS_AFTER, (string) $this->client->listEvents(['limit' => 1])['latest'], '', false);
+        }
+    }
+
+    /** @return array<string, string> */
+    private static function next_attempt(WC_Order $order, string $amount, int $number): array
+    {
+        if ($number > self::MAX_ATTEMPTS) {
+            throw new \RuntimeException('order ' . $order->get_id() . ' has had too many invoices');
+        }
+        // The order's key is random, so that two shops with one project never meet in an id.
+        $seed = implode("\n", [$order->get_order_key(), $number, $amount, $order->get_currency()]);
+        $external_id = 'wc-' . $order->get_id() . "-$number-" . substr(hash('sha256', $seed), 0, 24);
+        return ['externalId' => $external_id, 'amount' => $amount, 'currency' => $order->get_currency(), 'invoiceId' => ''];
+    }
+
+    /** @return array<int, array<string, string>> */
+    private static function attempts(WC_Order $order): array
+    {
+        $stored = $order->get_meta(self::ATTEMPTS);
+        return is_array($stored) ? array_values($stored) : [];
+    }
+
+    /**
+     * @param array<string, mixed> $invoice
+     * @return array<string, string>|null
+     */
+    private static function attempt_of(WC_Order $order, array $invoice): ?array
+    {
+        foreach (self::attempts($order) as $attempt) {
+            $isSame = $attempt['invoiceId'] === '' || $attempt['invoiceId'] === ($invoice['invoiceId'] ?? null);
+            if ($attempt['externalId'] === ($invoice['externalId'] ?? null) && $isSame) {
+                return $attempt;
+            }
+        }
+        return null;
+    }
+
+    /** The order that an external id names, which proves nothing yet; 0 for another's id. */
+    private static function order_id(string $external_id): int
+    {
+        return preg_match('/\Awc-([1-9][0-9]{0,17})-[0-9]{1,3}-[0-9a-f]{24}\z/', $external_id, $found) === 1 ? (int) $found[1] : 0;
+    }
+
+    /** A total as the API takes it, in the shortest form, without ever being a float; null if it cannot be asked for. @param mixed $total */
+    private static function amount($total): ?string
+    {
+        if (!is_string($total) || preg_match('/\A0*([0-9]{1,12})(?:\.([0-9]*))?\z/', $total, $parts) !== 1) {
+            return null;
+        }
+        $fraction = rtrim($parts[2] ?? '', '0');
+        if (strlen($fraction) > 6 || ($parts[1] === '0' && $fraction === '')) {
+            return null;
+        }
+        return $parts[1] . ($fraction === '' ? '' : ".$fraction");
+    }
+
+    /** The order as the database has it now. */
+    private static function load(int $order_id): ?WC_Order
+    {
+        clean_post_cache($order_id);
+        $order = wc_get_order($order_id);
+        if (!$order instanceof WC_Order) {
+            return null;
+        }
+        $order->read_meta_data(true);
+        return $order;
+    }
+
+    /** Says something once, and sets a status with it. */
+    private static function note(WC_Order $order, string $mark, string $text, ?string $status = null): void
+    {
+        if (self::is_noted($order, $mark)) {
+            return;
+        }
+        self::mark($order, $mark);
+        if ($status === null || $order->has_status($status)) {
+            $order->add_order_note(esc_html($text));
+        } else {
+            $order->set_status($status, esc_html($text));
+        }
+        $order->save();
+    }
+
+    private static function is_noted(WC_Order $order, string $mark): bool
+    {
+        return in_array($mark, (array) $order->get_meta(self::NOTED), true);
+    }
+
+    private static function mark(WC_Order $order, string $mark): void
+    {
+        $order->update_meta_data(self::NOTED, array_merge(array_filter((array) $order->get_meta(self::NOTED)), [$mark]));
+    }
+
+    private static function unmark(WC_Order $order, string $mark): void
+    {
+        self::store($order, self::NOTED, array_values(array_diff((array) $order->get_meta(self::NOTED), [$mark])));
+    }
+
+    /** @param array<mixed> $value */
+    private static function store(WC_Order $order, string $key, array $value): void
+    {
+        $order->update_meta_data($key, $value);
+        $order->save();
+    }
+
+    /** @param array<mixed> $of */
+    private static function text(array $of, string $member): string
+    {
+        return is_string($of[$member] ?? null) ? substr($of[$member], 0, 255) : '';
+    }
+
+    /**
+     * One request at a time, of all processes; the database forgets it with the connection. It waits, or throws where it may not.
+     *
+     * @return mixed
+     */
+    private static function locked(string $name, callable $work, int $seconds = self::LOCK_SECONDS)
+    {
+        global $wpdb;
+        $key = 'quittance-' . md5(DB_NAME . " $wpdb->prefix $name");
+        if ((string) $wpdb->get_var($wpdb->prepare('SELECT GET_LOCK(%s, %d)', $key, $seconds)) !== '1') {
+            throw new \RuntimeException("$name is being worked on");
+        }
+        try {
+            return $work();
+        } finally {
+            $wpdb->query($wpdb->prepare('SELECT RELEASE_LOCK(%s)', $key));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+<?php
+/**
+ * Plugin Name: Quittance for WooCommerce
+ * Description: USDT on TRON, straight to your own addresses, by your own Quittance server.
+ * Version: 0.1.0
+ * Requires at least: 6.1
+ * Requires PHP: 7.4
+ * WC requires at least: 7.9
+ * License: Apache-2.0
+ */
+
+declare(strict_types=1);
+
+defined('ABSPATH') || exit;
+
+const QUITTANCE_SWEEP = 'quittance_sweep';
+
+add_action('before_woocommerce_init', static function (): void {
+    if (class_exists(\Automattic\WooCommerce\Utilities\FeaturesUtil::class)) {
+        \Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility('custom_order_tables', __FILE__, true);
+        // The checkout of blocks shows only gateways that bring a script of their own.
+        \Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility('cart_checkout_blocks', __FILE__, false);
+    }
+});
+
+add_action('plugins_loaded', static function (): void {
+    if (!class_exists('WC_Payment_Gateway')) {
+        return;
+    }
+    if (!class_exists(\Quittance\Client::class)) {
+        require __DIR__ . '/Quittance.php';
+    }
+    require __DIR__ . '/class-quittance-orders.php';
+    require __DIR__ . '/class-quittance-gateway.php';
+    add_filter('woocommerce_payment_gateways', static function (array $gateways): array {
+        return array_merge($gateways, [Quittance_Gateway::class]);
+    });
+    add_filter('woocommerce_currencies', static function (array $currencies): array {
+        return $currencies + ['USDT' => 'Tether USD'];
+    });
+    add_filter('woocommerce_currency_symbol', static function (string $symbol, string $currency): string {
+        return $currency === 'USDT' ? 'USDT' : $symbol;
+    }, 10, 2);
+    add_action('woocommerce_api_quittance', 'quittance_receive_webhook');
+    add_action(QUITTANCE_SWEEP, static function (): void {
+        $orders = Quittance_Orders::of_settings();
+        if ($orders !== null) {
+            $orders->sweep();
+        }
+    });
+    add_action('woocommerce_order_status_cancelled', static function ($order_id): void {
+        $orders = Quittance_Orders::of_settings();
+        if ($orders !== null) {
+            $orders->withdraw((int) $order_id);
+        }
+    });
+    add_action('admin_notices', static function (): void {
+        $reason = current_user_can('manage_woocommerce') ? Quittance_Gateway::why_unavailable() : null;
+        if ($reason !== null) {
+            echo '<div class="notice notice-error"><p>' . esc_html("Quittance takes no payments: $reason") . '</p></div>';
+        }
+    });
+});
+
+add_filter('cron_schedules', static function (array $schedules): array {
+    return $schedules + ['quittance_5_minutes' => ['interval' => 300, 'display' => 'Every 5 minutes']];
+});
+add_action('init', static function (): void {
+    if (wp_next_scheduled(QUITTANCE_SWEEP) === false) {
+        wp_schedule_event(time() + 60, 'quittance_5_minutes', QUITTANCE_SWEEP);
+    }
+});
+register_deactivation_hook(__FILE__, static function (): void {
+    wp_clear_scheduled_hook(QUITTANCE_SWEEP);
+});
+
+/** `/?wc-api=quittance`: 401 for what is not genuine, 204 when it is done, 503 when it shall come again. */
+function quittance_receive_webhook(): void
+{
+    $orders = Quittance_Orders::of_settings();
+    $status = 503;
+    try {
+        if ($orders !== null) {
+            // The bytes as they came; one more than is taken shows that there were too many.
+            $body = (string) file_get_contents('php://input', false, null, 0, \Quittance\Webhook::MAX_BODY_BYTES + 1);
+            $event = \Quittance\Webhook::verify($body, wp_unslash($_SERVER), Quittance_Orders::webhook_secrets());
+            $orders->handle($event);
+            $status = 204;
+        }
+    } catch (\Quittance\WebhookException $refusal) {
+        $status = 401;
+    } catch (\Throwable $error) {
+        Quittance_Orders::log($error->getMessage());
+    }
+    status_header($status);
+    exit;
+}

@@ -1,0 +1,91 @@
+<?php
+
+/** A must-use plugin of the tests' shop: what a customer or a shopkeeper does, as JSON over HTTP. It sends no mail. */
+
+declare(strict_types=1);
+
+function wp_mail(): bool
+{
+    return true;
+}
+
+add_action('wp_loaded', static function (): void {
+    $action = (string) ($_GET['quittance-test'] ?? '');
+    if ($action === '') {
+        return;
+    }
+    $id = (int) ($_GET['order'] ?? 0);
+    $value = (string) ($_GET['value'] ?? '');
+    $done = ['create' => 'test_create', 'pay' => 'test_pay', 'order' => 'test_order', 'sweep' => 'test_sweep', 'set' => 'test_set'];
+    wp_send_json($done[$action]($id, $value));
+});
+
+function test_create(int $id, string $total): array
+{
+    $order = wc_create_order();
+    $fee = new WC_Order_Item_Fee();
+    $fee->set_name('Goods');
+    $fee->set_total($total);
+    $fee->set_tax_status('none');
+    $order->add_item($fee);
+    $order->set_payment_method('quittance');
+    $order->calculate_totals(false);
+    $order->save();
+    return ['id' => $order->get_id()];
+}
+
+function test_pay(int $id): array
+{
+    WC()->initialize_session();
+    return WC()->payment_gateways()->payment_gateways()['quittance']->process_payment($id);
+}
+
+function test_order(int $id): array
+{
+    $order = wc_get_order($id);
+    $notes = array_map(static function ($note) {
+        return $note->content;
+    }, wc_get_order_notes(['order_id' => $id]));
+    return [
+        'status' => $order->get_status(),
+        'notes' => $notes,
+        'transactionId' => $order->get_transaction_id(),
+        'attempts' => $order->get_meta('_quittance_attempts') ?: [],
+        'isAvailable' => WC()->payment_gateways()->payment_gateways()['quittance']->is_available(),
+        'isScheduled' => wp_next_scheduled('quittance_sweep') !== false,
+        'hpos' => \Automattic\WooCommerce\Utilities\OrderUtil::custom_orders_table_usage_is_enabled(),
+        'completions' => (int) get_option("test_completions_$id"),
+    ];
+}
+
+/** So often an order became paid. */
+add_action('woocommerce_payment_complete', static function ($id): void {
+    update_option("test_completions_$id", (int) get_option("test_completions_$id") + 1);
+});
+
+function test_sweep(): array
+{
+    do_action('quittance_sweep');
+    return [];
+}
+
+function test_set(int $id, string $value): array
+{
+    [$what, $to] = explode(':', $value, 2);
+    if ($what === 'option') {
+        [$name, $text] = explode('=', $to, 2);
+        $settings = get_option('woocommerce_quittance_settings');
+        $name === 'currency' ? update_option('woocommerce_currency', $text) : update_option('woocommerce_quittance_settings', [$name => $text] + $settings);
+        return [];
+    }
+    $order = wc_get_order($id);
+    if ($what === 'status') {
+        $order->update_status($to);
+    } else {
+        $fee = array_values($order->get_items('fee'))[0];
+        $fee->set_total($to);
+        $fee->save();
+        $order->calculate_totals(false);
+    }
+    return [];
+}

@@ -1,0 +1,199 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { deliver, forge } from '../examples/forged-webhooks.ts';
+import { eventually, type Json } from '../support/service.ts';
+import { type PluginSandbox, startPluginSandbox } from './plugin-sandbox.ts';
+import { hasPhp, type Shop, startShop, whyNoShop } from './shop/wordpress.ts';
+
+const reason = (await hasPhp('curl', 'mysqli')) ? whyNoShop() : 'php with curl and mysqli is not installed';
+
+describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null ? '' : `: skipped, ${reason}`}`, () => {
+  let folder: string;
+  let sandbox: PluginSandbox;
+  let shop: Shop;
+  let secret: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'wc-'));
+    // PostgreSQL runs as another user where this is root.
+    await chmod(folder, 0o711);
+    sandbox = await startPluginSandbox(join(folder, 'quittance'));
+    secret = '';
+    shop = await startShop(folder, (url) => settings(url));
+    secret = await sandbox.listenAt(`${shop.url}/?wc-api=quittance`);
+    await shop.ask('set', 0, `option:webhook_secret=${secret}`);
+    console.log(`WooCommerce and WordPress: ${shop.versions}`);
+  });
+  afterAll(async () => {
+    await shop?.stop();
+    await sandbox?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const settings = (_url: string) => ({
+    hpos: process.env['QUITTANCE_TEST_HPOS'] === '1',
+    gateway: {
+      enabled: 'yes',
+      title: 'USDT',
+      description: '',
+      url: sandbox.file.baseUrl,
+      api_key: sandbox.file.apiKey,
+      webhook_secret: '',
+      usd_is_usdt: 'yes',
+    },
+  });
+
+  /** An order whose customer was sent to the payer's page. */
+  async function order(total: string) {
+    const { id } = await shop.ask('create', 0, total);
+    const paying = await shop.ask('pay', id);
+    expect(paying.result).toBe('success');
+    const { attempts } = await shop.ask('order', id);
+    return { id, ...attempts[0], checkoutUrl: paying.redirect };
+  }
+  const look = (id: number) => shop.ask('order', id);
+  const until = (id: number, isSo: (seen: Json) => boolean) => eventually(() => look(id), isSo);
+  const hasNote = (text: string) => (seen: Json) => seen.notes.some((note: string) => note.includes(text));
+  const noted = (seen: Json, text: string) => seen.notes.filter((note: string) => note.includes(text)).length;
+
+  test('paid: the order is completed once, with its transaction', async () => {
+    const { id, externalId } = await order('25.00');
+    const { sent } = await sandbox.pay(externalId, 'exact');
+    const seen = await until(id, ({ status }) => status === 'processing' || status === 'completed');
+    expect(seen).toMatchObject({ transactionId: sent[0].txId, completions: 1, isScheduled: true });
+    // The same event again changes nothing.
+    await replay('invoice.paid', externalId);
+    expect(await look(id)).toEqual(seen);
+    expect(seen.hpos).toBe(settings('').hpos);
+  });
+
+  test('late: the order is completed; one that the shop cancelled meanwhile is held for a person', async () => {
+    const [open, cancelled] = [await order('26.00'), await order('27.00')];
+    await sandbox.pay(open.externalId, 'late');
+    const seen = await until(open.id, ({ completions }) => completions === 1);
+    expect(noted(seen, ', late.')).toBe(1);
+    await shop.ask('set', cancelled.id, 'status:cancelled');
+    expect(await sandbox.get(`/v1/invoices/${cancelled.invoiceId}?expand=payment`)).toHaveProperty('withdrawnAt');
+    await sandbox.pay(cancelled.externalId, 'late');
+    const held = await until(cancelled.id, ({ status }) => status === 'on-hold');
+    expect(held.completions).toBe(0);
+    expect(noted(held, 'the order was cancelled before')).toBe(1);
+  });
+
+  test('twice: the order is completed once, and a note tells of the second payment', async () => {
+    const { id, externalId } = await order('28.00');
+    await sandbox.pay(externalId, 'twice');
+    const seen = await until(id, hasNote('which was paid before'));
+    await until(id, ({ completions }) => completions === 1);
+    expect(noted(seen, 'which was paid before')).toBe(1);
+  });
+
+  test('short: the order stays open, and a note tells what came', async () => {
+    const { id, externalId } = await order('29.00');
+    await sandbox.pay(externalId, 'short');
+    const seen = await until(id, hasNote('It pays nothing'));
+    expect(seen).toMatchObject({ status: 'pending', completions: 0 });
+  });
+
+  test('expired: the order stays open; who tries again gets a new invoice, and may pay either', async () => {
+    const { id, externalId, checkoutUrl } = await order('30.00');
+    await sandbox.advance(86_400);
+    await until(id, hasNote('has expired'));
+    const again = await shop.ask('pay', id);
+    expect(again.redirect).not.toBe(checkoutUrl);
+    const { attempts, status } = await look(id);
+    expect({ status, attempts: attempts.length }).toEqual({ status: 'pending', attempts: 2 });
+    await sandbox.pay(externalId, 'exact');
+    await until(id, ({ completions }) => completions === 1);
+    await sandbox.pay(attempts[1].externalId, 'exact');
+    const seen = await until(id, hasNote('was paid or refunded before'));
+    expect(seen.completions).toBe(1);
+  });
+
+  test('orphaned: the order is held with a note, and completed by a payment that stays', async () => {
+    const { id, externalId } = await order('31.00');
+    await sandbox.pay(externalId, 'orphaned');
+    const seen = await until(id, hasNote('left the chain again'));
+    expect(seen).toMatchObject({ status: 'on-hold', completions: 0 });
+    await sandbox.pay(externalId, 'exact');
+    await until(id, ({ completions }) => completions === 1);
+  });
+
+  test('webhook lost: the sweep finds what no webhook told', async () => {
+    await shop.ask('set', 0, `option:webhook_secret=whsec_${Buffer.alloc(32, 9).toString('base64')}`);
+    const { id, externalId } = await order('32.00');
+    await sandbox.pay(externalId, 'exact');
+    await sandbox.until(externalId, 'PAID');
+    expect((await look(id)).completions).toBe(0);
+    await Promise.all([shop.ask('sweep'), shop.ask('sweep'), shop.ask('sweep')]);
+    await until(id, ({ completions }) => completions === 1);
+    await shop.ask('set', 0, `option:webhook_secret=${secret}`);
+  });
+
+  test('webhook forged: 401, and nothing changes; a genuine one that lies completes nothing either', async () => {
+    const { id, externalId, invoiceId } = await order('33.00');
+    const paid = (await sandbox.get('/v1/events?limit=100&types=invoice.paid')).data[0];
+    const event = { ...paid, id: 'evt_lie', data: { ...paid.data, externalId, invoiceId, status: 'PAID' } };
+    const before = await look(id);
+    for (const [name, { headers, body }] of Object.entries(forge(event, secret))) {
+      if (Object.values(headers).some(Array.isArray)) continue;
+      expect({ name, status: await send(headers, body) }).toEqual({ name, status: 401 });
+    }
+    const signed = deliver(event, secret);
+    expect(await send(signed.headers, signed.body)).toBe(204);
+    const mixed = deliver({ ...event, data: { ...event.data, invoiceId: paid.data.invoiceId } }, secret);
+    expect(await send(mixed.headers, mixed.body)).toBe(204);
+    expect(await look(id)).toEqual(before);
+  });
+
+  test('double click: six at once get one invoice; another total gets another, and the first is withdrawn', async () => {
+    const { id } = await shop.ask('create', 0, '34.00');
+    const answers = await Promise.all(Array.from({ length: 6 }, () => shop.ask('pay', id)));
+    expect(new Set(answers.map(({ redirect }) => redirect)).size).toBe(1);
+    await shop.ask('set', id, 'total:35.00');
+    const changed = await shop.ask('pay', id);
+    expect(changed.redirect).not.toBe(answers[0].redirect);
+    const { attempts } = await look(id);
+    expect(attempts.map(({ amount }: Json) => amount)).toEqual(['34', '35']);
+    expect(await sandbox.get(`/v1/invoices/${attempts[0].invoiceId}?expand=payment`)).toHaveProperty('withdrawnAt');
+    // Whoever pays the first all the same has not paid this order.
+    await sandbox.pay(attempts[0].externalId, 'exact');
+    const seen = await until(id, ({ status }) => status === 'on-hold');
+    expect(seen.completions).toBe(0);
+    expect(noted(seen, 'the total of the order is another one now')).toBe(1);
+  });
+
+  test('refund: what the operator sent back stands in a note, and the order stays as it is', async () => {
+    const { id, externalId } = await order('36.00');
+    const { sent } = await sandbox.pay(externalId, 'twice');
+    const [stray] = await sandbox.strays(sent.map(({ txId }: Json) => txId));
+    const { status } = await until(id, ({ completions }) => completions === 1);
+    const txId = await sandbox.refund(stray);
+    const seen = await until(id, hasNote(`sent back to their sender in transaction ${txId}`));
+    expect(seen.status).toBe(status);
+  });
+
+  test('a shop with another currency takes nothing', async () => {
+    const { id } = await shop.ask('create', 0, '37.00');
+    await shop.ask('set', 0, 'option:currency=EUR');
+    expect((await look(id)).isAvailable).toBe(false);
+    await shop.ask('set', 0, 'option:currency=USD');
+    await shop.ask('set', 0, 'option:usd_is_usdt=no');
+    expect(await shop.ask('pay', id)).toEqual({ result: 'failure' });
+    await shop.ask('set', 0, 'option:usd_is_usdt=yes');
+    expect((await look(id)).isAvailable).toBe(true);
+  });
+
+  const send = async (headers: Record<string, string | string[]>, body: string) => {
+    const texts = Object.entries(headers).map(([name, value]) => [name, String(value)]);
+    const options = { method: 'POST', headers: { ...Object.fromEntries(texts), 'content-type': 'application/json' }, body };
+    return (await fetch(`${shop.url}/?wc-api=quittance`, options)).status;
+  };
+
+  async function replay(type: string, externalId: string): Promise<void> {
+    const { data } = await sandbox.get(`/v1/events?limit=100&types=${type}`);
+    const signed = deliver(data.find((event: Json) => event.data.externalId === externalId), secret);
+    expect(await send(signed.headers, signed.body)).toBe(204);
+  }
+});
