@@ -11,10 +11,7 @@ final class Quittance_Gateway extends WC_Payment_Gateway
     {
         $this->id = 'quittance';
         $this->method_title = 'Quittance (USDT on TRON)';
-        $this->method_description = sprintf(
-            'Register this URL at your server, for all events: %s',
-            WC()->api_request_url('quittance')
-        );
+        $this->method_description = 'Register this URL at your server, for all events: ' . WC()->api_request_url('quittance');
         $this->has_fields = false;
         $this->supports = ['products'];
         $this->init_form_fields();
@@ -73,7 +70,7 @@ final class Quittance_Gateway extends WC_Payment_Gateway
                 : "the currency of the shop is $currency; only USDT and, if its settings allow it, USD can be paid.";
         }
         try {
-            Quittance_Orders::client();
+            Quittance_Orders::of_settings();
             \Quittance\Webhook::readSecrets(Quittance_Orders::webhook_secrets());
         } catch (\InvalidArgumentException $error) {
             return $error->getMessage();
@@ -85,11 +82,7 @@ final class Quittance_Gateway extends WC_Payment_Gateway
     public function process_payment($order_id): array
     {
         try {
-            $orders = Quittance_Orders::of_settings();
-            if ($orders === null) {
-                throw new \RuntimeException('the settings of Quittance are not complete');
-            }
-            return ['result' => 'success', 'redirect' => $orders->start((int) $order_id)];
+            return ['result' => 'success', 'redirect' => Quittance_Orders::of_settings()->start((int) $order_id)];
         } catch (\Throwable $error) {
             Quittance_Orders::log("order $order_id: " . $error->getMessage());
             wc_add_notice('The payment could not be started. Nothing was charged; please try again in a minute.', 'error');

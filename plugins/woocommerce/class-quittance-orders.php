@@ -32,31 +32,20 @@ final class Quittance_Orders
         $this->client = $client;
     }
 
-    /** Null where the settings are not complete. */
-    public static function of_settings(): ?self
-    {
-        try {
-            return new self(self::client());
-        } catch (\InvalidArgumentException $error) {
-            return null;
-        }
-    }
-
-    public static function client(): \Quittance\Client
+    /** Throws an \InvalidArgumentException where the settings are not complete. */
+    public static function of_settings(): self
     {
         $settings = self::settings();
         // A payer waits for the answer, and a webhook has 15 s.
         $patience = ['timeoutSeconds' => 4, 'maxRetries' => 1, 'maxWaitSeconds' => 2];
-        return new \Quittance\Client($settings['url'], $settings['api_key'], $patience);
+        return new self(new \Quittance\Client($settings['url'], $settings['api_key'], $patience));
     }
 
-    /** @return array<string> */
     public static function webhook_secrets(): array
     {
         return preg_split('/\s+/', trim(self::settings()['webhook_secret']), 9) ?: [];
     }
 
-    /** @return array<string, string> */
     public static function settings(): array
     {
         $defaults = array_fill_keys(['enabled', 'url', 'api_key', 'webhook_secret', 'usd_is_usdt'], '');
@@ -92,7 +81,7 @@ final class Quittance_Orders
             $last = $attempts === [] ? null : $attempts[count($attempts) - 1];
             if ($last !== null) {
                 $invoice = $this->ask($order, $attempts, count($attempts) - 1);
-                $isSame = $last['amount'] === $amount && $last['currency'] === $order->get_currency();
+                $isSame = $last['amount'] === $amount && $last['currency'] === $order->get_currency() && !isset($last['isWithdrawn']);
                 if ($invoice['status'] === 'PAID') {
                     $this->apply($order, $this->client->getInvoice($invoice['invoiceId'], true));
                 }
@@ -113,7 +102,7 @@ final class Quittance_Orders
         });
     }
 
-    /** What an event is the occasion for; unknown types are none. Throws where it shall be tried again. @param array<string, mixed> $event */
+    /** What an event is the occasion for; unknown types are none. Throws where it shall be tried again. */
     public function handle(array $event): void
     {
         $type = (string) $event['type'];
@@ -130,27 +119,23 @@ final class Quittance_Orders
     /** Reads what webhooks may not have told, for a bounded time: the rest is read the next time. One at a time. */
     public function sweep(): void
     {
-        try {
-            $this->sweep_events();
-            $this->sweep_transfers();
-        } catch (\Throwable $error) {
-            self::log('the feed was not read to its end: ' . $error->getMessage());
-        }
+        $this->sweep_events();
+        $this->sweep_transfers();
     }
 
     /** The page of a cancelled order asks for nothing any more. A payment that comes all the same is still heard of. */
     public function withdraw(int $order_id): void
     {
-        $order = self::load($order_id);
-        foreach ($order === null ? [] : self::attempts($order) as $attempt) {
-            try {
-                if ($attempt['invoiceId'] !== '') {
-                    $this->client->withdrawInvoice($attempt['invoiceId']);
-                }
-            } catch (\Quittance\ApiException $error) {
-                self::log("order $order_id: its page was not withdrawn: " . $error->getMessage());
+        self::on_order($order_id, function (?WC_Order $order): void {
+            $attempts = $order === null ? [] : self::attempts($order);
+            foreach ($attempts as $at => $attempt) {
+                $attempts[$at]['isWithdrawn'] = 'yes'; // so that an order that is opened again gets another page
             }
-        }
+            $attempts === [] || self::store($order, self::ATTEMPTS, $attempts);
+            foreach (array_filter(array_column($attempts, 'invoiceId')) as $invoice_id) {
+                $this->client->withdrawInvoice($invoice_id);
+            }
+        });
     }
 
     private function sweep_events(): void
@@ -211,24 +196,17 @@ final class Quittance_Orders
     /** Reads the invoice under the lock of its order, and does what follows from it. */
     private function refresh(string $external_id, string $invoice_id): void
     {
-        $order_id = self::order_id($external_id);
-        if ($order_id === 0) {
-            return;
-        }
-        self::locked("order-$order_id", function () use ($order_id, $external_id, $invoice_id): void {
-            $order = self::load($order_id);
+        self::on_order(self::order_id($external_id), function (?WC_Order $order) use ($external_id, $invoice_id): void {
             $invoice = $this->client->getInvoice($invoice_id, true);
-            if ($invoice['externalId'] !== $external_id) {
-                self::log("$invoice_id is not the invoice of $external_id: nothing was done");
-            } elseif ($order !== null) {
+            if ($order !== null && $invoice['externalId'] === $external_id) {
                 $this->apply($order, $invoice);
             } elseif ($invoice['status'] === 'PAID') {
-                self::log("$invoice_id is paid, and its order $order_id is not there any more");
+                self::log("$invoice_id of {$invoice['externalId']} is paid, and no order of this shop is ($external_id)");
             }
         });
     }
 
-    /** What an order becomes by its invoice. Doing it again changes nothing. @param array<string, mixed> $invoice */
+    /** What an order becomes by its invoice. Doing it again changes nothing. */
     private function apply(WC_Order $order, array $invoice): void
     {
         $attempt = self::attempt_of($order, $invoice);
@@ -238,23 +216,20 @@ final class Quittance_Orders
         $id = $invoice['invoiceId'];
         if ($invoice['status'] === 'PAID') {
             $this->apply_paid($order, $invoice, $attempt);
-        } elseif ($invoice['status'] === 'CONFIRMING') {
-            if ($order->has_status(['pending', 'failed'])) {
-                self::note($order, "confirming $id", 'The payment was seen and is not irreversible yet: do not deliver.', 'on-hold');
-            }
-        } elseif (self::is_noted($order, "confirming $id") && !self::is_noted($order, "paid $id")) {
-            $text = 'A block with the payment may have left the chain again: the invoice waits for a payment as before. Do not deliver.';
-            self::note($order, "orphaned $id", $text, $order->is_paid() ? null : 'on-hold');
+            return;
+        }
+        $status = $order->has_status(['pending', 'failed']) ? 'on-hold' : null;
+        if ($invoice['status'] === 'CONFIRMING') {
+            self::note($order, "confirming $id", 'The payment was seen and is not irreversible yet: do not deliver.', $status);
+        } elseif (self::is_noted($order, "confirming $id")) {
+            $text = 'The block with the payment left the chain again: the invoice waits for a payment as before. Do not deliver.';
+            self::note($order, "orphaned $id", $text, $status);
         }
         if ($invoice['status'] === 'EXPIRED') {
             self::note($order, "expired $id", 'The invoice has expired without a payment. A late payment is still heard of.');
         }
     }
 
-    /**
-     * @param array<string, mixed> $invoice
-     * @param array<string, string> $attempt
-     */
     private function apply_paid(WC_Order $order, array $invoice, array $attempt): void
     {
         $id = $invoice['invoiceId'];
@@ -265,81 +240,62 @@ final class Quittance_Orders
         $transaction = (array) ($payment['transaction'] ?? []);
         $tx_id = self::text($transaction, 'txId');
         $told = "Invoice $id is paid with " . self::text($payment, 'payableAmount') . " USDT (transaction $tx_id)";
-        if ($order->is_paid() || $order->has_status('refunded')) {
+        if ($order->is_paid() && $tx_id !== '' && $order->get_transaction_id() === $tx_id) {
+            self::note($order, "paid $id", "$told."); // completed by this payment, and then interrupted
+        } elseif ($order->is_paid() || $order->has_status('refunded')) {
             self::note($order, "paid $id", "$told, but the order was paid or refunded before: see to it by hand. Nothing was refunded.");
-            return;
+        } elseif (($reasons = self::objections($order, $payment, $attempt)) !== []) {
+            self::note($order, "paid $id", "$told, but " . implode('; ', $reasons) . '. Deliver or send it back by hand.', 'on-hold');
+        } elseif ($order->payment_complete($tx_id)) {
+            self::note($order, "paid $id", $told . (($transaction['late'] ?? false) === true ? ', late.' : '.'));
+        } else {
+            throw new \RuntimeException('order ' . $order->get_id() . ' could not be completed');
         }
-        $reasons = array_keys(array_filter([
+    }
+
+    /** Why an invoice that is paid must not complete its order. */
+    private static function objections(WC_Order $order, array $payment, array $attempt): array
+    {
+        return array_keys(array_filter([
             'the order was ' . $order->get_status() . ' before' => !$order->has_status(['pending', 'on-hold', 'failed']),
             'the invoice was made for ' . $attempt['amount'] => self::amount(self::text($payment, 'requestedAmount')) !== $attempt['amount'],
             'the total of the order is another one now' => self::amount($order->get_total('edit')) !== $attempt['amount'],
             'the currency of the order is another one now' => $order->get_currency() !== $attempt['currency'],
             'another way to pay was chosen' => $order->get_payment_method() !== 'quittance',
         ]));
-        if ($reasons !== []) {
-            self::note($order, "paid $id", "$told, but " . implode('; ', $reasons) . '. Deliver or send it back by hand.', 'on-hold');
-            return;
-        }
-        $late = ($transaction['late'] ?? false) === true ? ', late' : '';
-        // The mark is stored together with the status that payment_complete() sets.
-        self::mark($order, "paid $id");
-        if (!$order->payment_complete($tx_id)) {
-            self::unmark($order, "paid $id");
-            throw new \RuntimeException('order ' . $order->get_id() . ' could not be completed');
-        }
-        $order->add_order_note(esc_html("$told$late."));
     }
 
-    /** @param array<string, mixed> $transfer */
     private function note_transfer(array $transfer): void
     {
         $of = (array) ($transfer['invoice'] ?? $transfer['nearestInvoice'] ?? []);
-        $order_id = self::order_id(self::text($of, 'externalId'));
-        if ($order_id === 0) {
-            return;
-        }
-        self::locked("order-$order_id", function () use ($order_id, $transfer, $of): void {
-            $order = self::load($order_id);
-            if ($order === null || self::attempt_of($order, $of) === null) {
+        self::on_order(self::order_id(self::text($of, 'externalId')), static function (?WC_Order $order) use ($transfer, $of): void {
+            $id = self::text($transfer, 'transferId');
+            if ($order === null || self::attempt_of($order, $of) === null || self::is_noted($order, "transfer $id")) {
                 return;
             }
-            $id = self::text($transfer, 'transferId');
             $came = self::text($transfer, 'amount') . ' USDT came in transaction ' . self::text($transfer, 'txId');
             $reason = self::text((array) ($transfer['reason'] ?? []), 'code');
-            $text = ($transfer['kind'] ?? '') === 'duplicate'
+            $order->add_meta_data(self::TRANSFER, $id);
+            self::note($order, "transfer $id", ($transfer['kind'] ?? '') === 'duplicate'
                 ? "$came for the invoice of this order, which was paid before. Send it back by hand, or settle it with the customer."
-                : "$came, probably for this order ($reason). It pays nothing; the order is not credited.";
-            if (!self::is_noted($order, "transfer $id")) {
-                $order->add_meta_data(self::TRANSFER, $id);
-                self::note($order, "transfer $id", $text);
-            }
+                : "$came, probably for this order ($reason). It pays nothing; the order is not credited.");
         });
     }
 
-    /** @param array<string, mixed> $data */
     private function note_refund(array $data): void
     {
+        $this->sweep_transfers(); // so that the order has its note of what came
         $id = self::text($data, 'transferId');
-        $invoice_id = self::text($data, 'invoiceId');
-        $order_id = $invoice_id === '' ? 0 : self::order_id($this->client->getInvoice($invoice_id)['externalId']);
-        if ($order_id === 0 && $id !== '') {
-            $this->sweep_transfers();
-            $found = wc_get_orders(['limit' => 1, 'return' => 'ids', 'meta_key' => self::TRANSFER, 'meta_value' => $id]);
-            $order_id = (int) (((array) $found)[0] ?? 0);
-        }
-        if ($order_id === 0) {
-            return;
-        }
-        self::locked("order-$order_id", function () use ($order_id, $data, $id): void {
-            $order = self::load($order_id);
-            if ($order !== null && self::attempts($order) !== []) {
+        $found = wc_get_orders(['limit' => 1, 'return' => 'ids', 'meta_key' => self::TRANSFER, 'meta_value' => $id]);
+        self::on_order($id === '' ? 0 : (int) (((array) $found)[0] ?? 0), static function (?WC_Order $order) use ($data, $id): void {
+            if ($order !== null && self::is_noted($order, "transfer $id")) {
                 $tx_id = self::text((array) ($data['refund'] ?? []), 'txId');
                 self::note($order, "refund $id", self::text($data, 'amount') . " USDT were sent back to their sender in transaction $tx_id.");
             }
         });
     }
 
-    /** Asks for the invoice of an attempt. It is stored before, and again with the invoice's id. @param array<int, array<string, string>> $attempts */
+    /** Asks for the invoice of an attempt. It is stored before, and again with the invoice's id. */
     private function ask(WC_Order $order, array $attempts, int $at): array
     {
         self::store($order, self::ATTEMPTS, $attempts);
@@ -358,7 +314,6 @@ final class Quittance_Orders
         }
     }
 
-    /** @return array<string, string> */
     private static function next_attempt(WC_Order $order, string $amount, int $number): array
     {
         if ($number > self::MAX_ATTEMPTS) {
@@ -370,17 +325,12 @@ final class Quittance_Orders
         return ['externalId' => $external_id, 'amount' => $amount, 'currency' => $order->get_currency(), 'invoiceId' => ''];
     }
 
-    /** @return array<int, array<string, string>> */
     private static function attempts(WC_Order $order): array
     {
         $stored = $order->get_meta(self::ATTEMPTS);
         return is_array($stored) ? array_values($stored) : [];
     }
 
-    /**
-     * @param array<string, mixed> $invoice
-     * @return array<string, string>|null
-     */
     private static function attempt_of(WC_Order $order, array $invoice): ?array
     {
         foreach (self::attempts($order) as $attempt) {
@@ -398,7 +348,7 @@ final class Quittance_Orders
         return preg_match('/\Awc-([1-9][0-9]{0,17})-[0-9]{1,3}-[0-9a-f]{24}\z/', $external_id, $found) === 1 ? (int) $found[1] : 0;
     }
 
-    /** A total as the API takes it, in the shortest form, without ever being a float; null if it cannot be asked for. @param mixed $total */
+    /** A total as the API takes it, in the shortest form, without ever being a float; null if it cannot be asked for. */
     private static function amount($total): ?string
     {
         if (!is_string($total) || preg_match('/\A0*([0-9]{1,12})(?:\.([0-9]*))?\z/', $total, $parts) !== 1) {
@@ -429,7 +379,7 @@ final class Quittance_Orders
         if (self::is_noted($order, $mark)) {
             return;
         }
-        self::mark($order, $mark);
+        $order->update_meta_data(self::NOTED, array_merge(array_filter((array) $order->get_meta(self::NOTED)), [$mark]));
         if ($status === null || $order->has_status($status)) {
             $order->add_order_note(esc_html($text));
         } else {
@@ -443,27 +393,23 @@ final class Quittance_Orders
         return in_array($mark, (array) $order->get_meta(self::NOTED), true);
     }
 
-    private static function mark(WC_Order $order, string $mark): void
-    {
-        $order->update_meta_data(self::NOTED, array_merge(array_filter((array) $order->get_meta(self::NOTED)), [$mark]));
-    }
-
-    private static function unmark(WC_Order $order, string $mark): void
-    {
-        self::store($order, self::NOTED, array_values(array_diff((array) $order->get_meta(self::NOTED), [$mark])));
-    }
-
-    /** @param array<mixed> $value */
     private static function store(WC_Order $order, string $key, array $value): void
     {
         $order->update_meta_data($key, $value);
         $order->save();
     }
 
-    /** @param array<mixed> $of */
     private static function text(array $of, string $member): string
     {
         return is_string($of[$member] ?? null) ? substr($of[$member], 0, 255) : '';
+    }
+
+    /** Does something with an order, or null if it is not there, while nobody else does; nothing for the id 0. */
+    private static function on_order(int $order_id, callable $work): void
+    {
+        $order_id === 0 || self::locked("order-$order_id", static function () use ($order_id, $work): void {
+            $work(self::load($order_id));
+        });
     }
 
     /**

@@ -43,16 +43,14 @@ add_action('plugins_loaded', static function (): void {
     }, 10, 2);
     add_action('woocommerce_api_quittance', 'quittance_receive_webhook');
     add_action(QUITTANCE_SWEEP, static function (): void {
-        $orders = Quittance_Orders::of_settings();
-        if ($orders !== null) {
+        quittance_try(static function (Quittance_Orders $orders): void {
             $orders->sweep();
-        }
+        });
     });
     add_action('woocommerce_order_status_cancelled', static function ($order_id): void {
-        $orders = Quittance_Orders::of_settings();
-        if ($orders !== null) {
+        quittance_try(static function (Quittance_Orders $orders) use ($order_id): void {
             $orders->withdraw((int) $order_id);
-        }
+        });
     });
     add_action('admin_notices', static function (): void {
         $reason = current_user_can('manage_woocommerce') ? Quittance_Gateway::why_unavailable() : null;
@@ -74,22 +72,31 @@ register_deactivation_hook(__FILE__, static function (): void {
     wp_clear_scheduled_hook(QUITTANCE_SWEEP);
 });
 
+/** What fails here is logged, and tried again by the next sweep. */
+function quittance_try(callable $work): void
+{
+    try {
+        $work(Quittance_Orders::of_settings());
+    } catch (\InvalidArgumentException $incomplete) {
+        return; // the notice for the shopkeeper says what is missing
+    } catch (\Throwable $error) {
+        Quittance_Orders::log($error->getMessage());
+    }
+}
+
 /** `/?wc-api=quittance`: 401 for what is not genuine, 204 when it is done, 503 when it shall come again. */
 function quittance_receive_webhook(): void
 {
-    $orders = Quittance_Orders::of_settings();
-    $status = 503;
     try {
-        if ($orders !== null) {
-            // The bytes as they came; one more than is taken shows that there were too many.
-            $body = (string) file_get_contents('php://input', false, null, 0, \Quittance\Webhook::MAX_BODY_BYTES + 1);
-            $event = \Quittance\Webhook::verify($body, wp_unslash($_SERVER), Quittance_Orders::webhook_secrets());
-            $orders->handle($event);
-            $status = 204;
-        }
+        // The bytes as they came; one more than is taken shows that there were too many.
+        $body = (string) file_get_contents('php://input', false, null, 0, \Quittance\Webhook::MAX_BODY_BYTES + 1);
+        $event = \Quittance\Webhook::verify($body, wp_unslash($_SERVER), Quittance_Orders::webhook_secrets());
+        Quittance_Orders::of_settings()->handle($event);
+        $status = 204;
     } catch (\Quittance\WebhookException $refusal) {
         $status = 401;
     } catch (\Throwable $error) {
+        $status = 503;
         Quittance_Orders::log($error->getMessage());
     }
     status_header($status);

@@ -76,9 +76,8 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await shop.ask('set', cancelled.id, 'status:cancelled');
     expect(await sandbox.get(`/v1/invoices/${cancelled.invoiceId}?expand=payment`)).toHaveProperty('withdrawnAt');
     await sandbox.pay(cancelled.externalId, 'late');
-    const held = await until(cancelled.id, ({ status }) => status === 'on-hold');
-    expect(held.completions).toBe(0);
-    expect(noted(held, 'the order was cancelled before')).toBe(1);
+    const held = await until(cancelled.id, hasNote('the order was cancelled before'));
+    expect(held).toMatchObject({ status: 'on-hold', completions: 0 });
   });
 
   test('twice: the order is completed once, and a note tells of the second payment', async () => {
@@ -159,9 +158,18 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     expect(await sandbox.get(`/v1/invoices/${attempts[0].invoiceId}?expand=payment`)).toHaveProperty('withdrawnAt');
     // Whoever pays the first all the same has not paid this order.
     await sandbox.pay(attempts[0].externalId, 'exact');
-    const seen = await until(id, ({ status }) => status === 'on-hold');
-    expect(seen.completions).toBe(0);
-    expect(noted(seen, 'the total of the order is another one now')).toBe(1);
+    const seen = await until(id, hasNote('the total of the order is another one now'));
+    expect(seen).toMatchObject({ status: 'on-hold', completions: 0 });
+  });
+
+  test('an order that was cancelled and opened again gets a page that asks for the payment', async () => {
+    const { id, checkoutUrl } = await order('35.50');
+    await shop.ask('set', id, 'status:cancelled');
+    await shop.ask('set', id, 'status:pending');
+    const again = await shop.ask('pay', id);
+    expect(again.redirect).not.toBe(checkoutUrl);
+    const { attempts } = await look(id);
+    expect(await sandbox.get(`/v1/invoices/${attempts[1].invoiceId}?expand=payment`)).not.toHaveProperty('withdrawnAt');
   });
 
   test('refund: what the operator sent back stands in a note, and the order stays as it is', async () => {
