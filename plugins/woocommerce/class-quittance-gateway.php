@@ -29,14 +29,8 @@ final class Quittance_Gateway extends WC_Payment_Gateway
             'description' => ['title' => 'Description', 'type' => 'textarea', 'default' => 'You will see the exact amount and the address.'],
             'url' => ['title' => 'Server', 'type' => 'text', 'placeholder' => 'https://pay.example.com'],
             'api_key' => ['title' => 'API key', 'type' => 'password', 'description' => 'qt_live_… or, for a test network, qt_test_…'],
-            'webhook_secret' => [
-                'title' => 'Webhook secret', 'type' => 'password',
-                'description' => 'whsec_…; while it is rotated, both with a space between.',
-            ],
-            'usd_is_usdt' => [
-                'title' => 'US dollars', 'type' => 'checkbox', 'default' => 'no',
-                'label' => 'Ask for 1 USDT for 1 USD. Without it, only a shop whose currency is USDT can use Quittance.',
-            ],
+            'webhook_secret' => ['title' => 'Webhook secret', 'type' => 'password', 'description' => 'whsec_…; while it is rotated, both with a space between.'],
+            'usd_is_usdt' => ['title' => 'US dollars', 'type' => 'checkbox', 'default' => 'no', 'label' => 'Ask for 1 USDT for 1 USD. Without it, the currency of the shop must be USDT.'],
         ];
     }
 

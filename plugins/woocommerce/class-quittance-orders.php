@@ -64,9 +64,8 @@ final class Quittance_Orders
     }
 
     /**
-     * Where the payer goes. The same order at the same amount has one invoice that can be paid, however often this is called: the id and
-     * key of an attempt follow from the order, are stored before the first request, and are used again until the total changes or the
-     * invoice has expired.
+     * Where the payer goes. However often this is called, an order at an amount has one page that can be paid: id and key of an attempt follow
+     * from the order, are stored before the first request, and are used again until the total changes, or the invoice expires or is withdrawn.
      */
     public function start(int $order_id): string
     {
@@ -76,39 +75,38 @@ final class Quittance_Orders
             if ($order === null || $amount === null || !self::takes_currency($order->get_currency())) {
                 throw new \RuntimeException("order $order_id has no total in a currency that can be paid");
             }
+            if ($order->is_paid()) {
+                return $order->get_checkout_order_received_url();
+            }
             $this->begin_feed();
             $attempts = self::attempts($order);
-            $last = $attempts === [] ? null : $attempts[count($attempts) - 1];
-            if ($last !== null) {
-                $invoice = $this->ask($order, $attempts, count($attempts) - 1);
-                $isSame = $last['amount'] === $amount && $last['currency'] === $order->get_currency() && !isset($last['isWithdrawn']);
+            $count = count($attempts);
+            if ($count > 0) {
+                $last = $attempts[$count - 1];
+                $invoice = $this->ask($order, $attempts, $count - 1);
                 if ($invoice['status'] === 'PAID') {
                     $this->apply($order, $this->client->getInvoice($invoice['invoiceId'], true));
-                }
-                if ($invoice['status'] === 'PAID' || $order->is_paid()) {
                     return $order->get_checkout_order_received_url();
                 }
+                $isSame = $last['amount'] === $amount && $last['currency'] === $order->get_currency() && !isset($last['isWithdrawn']);
                 // What is being paid at this moment is waited for, also where the total is another one by now.
                 if ($invoice['status'] === 'CONFIRMING' || ($isSame && $invoice['status'] === 'PENDING')) {
                     return $invoice['checkoutUrl'];
                 }
                 $this->client->withdrawInvoice($invoice['invoiceId']);
             }
-            if ($order->is_paid()) {
-                return $order->get_checkout_order_received_url();
-            }
-            $attempts[] = self::next_attempt($order, $amount, count($attempts) + 1);
-            return $this->ask($order, $attempts, count($attempts) - 1)['checkoutUrl'];
+            $attempts[] = self::next_attempt($order, $amount, $count + 1);
+            return $this->ask($order, $attempts, $count)['checkoutUrl'];
         });
     }
 
     /** What an event is the occasion for; unknown types are none. Throws where it shall be tried again. */
     public function handle(array $event): void
     {
-        $type = (string) $event['type'];
-        $data = (array) $event['data'];
+        $type = self::text($event, 'type');
+        $data = (array) ($event['data'] ?? []);
         if (strncmp($type, 'invoice.', 8) === 0) {
-            $this->refresh(self::text($data, 'externalId'), self::text($data, 'invoiceId'));
+            $this->refresh(self::text($data, 'externalId'), self::text($data, 'invoiceId'), $type === 'invoice.pending');
         } elseif ($type === 'transfer.refunded') {
             $this->note_refund($data);
         } elseif ($type === 'transfer.unmatched' || $type === 'transfer.duplicate') {
@@ -127,10 +125,9 @@ final class Quittance_Orders
     public function withdraw(int $order_id): void
     {
         self::on_order($order_id, function (?WC_Order $order): void {
-            $attempts = $order === null ? [] : self::attempts($order);
-            foreach ($attempts as $at => $attempt) {
-                $attempts[$at]['isWithdrawn'] = 'yes'; // so that an order that is opened again gets another page
-            }
+            // Marked, so that an order that is opened again gets another page.
+            $mark = static fn(array $attempt): array => ['isWithdrawn' => 'yes'] + $attempt;
+            $attempts = $order === null ? [] : array_map($mark, self::attempts($order));
             $attempts === [] || self::store($order, self::ATTEMPTS, $attempts);
             foreach (array_filter(array_column($attempts, 'invoiceId')) as $invoice_id) {
                 $this->client->withdrawInvoice($invoice_id);
@@ -146,7 +143,7 @@ final class Quittance_Orders
                 $place = $after === '' ? [] : ['after' => $after];
                 $page = $this->client->listEvents(['limit' => 100, 'types' => self::EVENTS] + $place);
                 foreach ($page['data'] as $event) {
-                    $this->handle_one(is_string($event['type'] ?? null) && is_array($event['data'] ?? null) ? $event : null);
+                    self::carry_on('event ' . self::text($event, 'id'), fn() => $this->handle($event));
                 }
                 $after = is_string($page['next'] ?? null) ? $page['next'] : $after;
                 update_option(self::EVENTS_AFTER, $after, false); // after the work: a crash costs a repeat and no event
@@ -157,22 +154,6 @@ final class Quittance_Orders
         }, 0);
     }
 
-    /** An event that another plugin fails at must not hold up all later ones; a server that cannot be asked must. */
-    private function handle_one(?array $event): void
-    {
-        try {
-            if ($event !== null) {
-                $this->handle($event);
-            }
-        } catch (\Quittance\ApiException $error) {
-            if ($error->errorCode !== 'INVOICE_NOT_FOUND') {
-                throw $error;
-            }
-        } catch (\Throwable $error) {
-            self::log("event {$event['id']} was passed over, look at its order by hand: " . $error->getMessage());
-        }
-    }
-
     private function sweep_transfers(): void
     {
         self::locked('transfers', function (): void {
@@ -180,11 +161,9 @@ final class Quittance_Orders
                 $after = (string) get_option(self::TRANSFERS_AFTER, '');
                 $page = $this->client->listTransfers(['limit' => 100] + ($after === '' ? [] : ['after' => $after]));
                 foreach ($page['data'] as $transfer) {
-                    $this->note_transfer($transfer);
-                }
-                $last = end($page['data']);
-                if ($last !== false) {
-                    update_option(self::TRANSFERS_AFTER, self::text($last, 'transferId'), false);
+                    $id = self::text($transfer, 'transferId');
+                    self::carry_on($id, static fn() => self::note_transfer($transfer, $id));
+                    update_option(self::TRANSFERS_AFTER, $id, false);
                 }
                 if (!is_string($page['next'] ?? null)) {
                     return;
@@ -193,13 +172,27 @@ final class Quittance_Orders
         });
     }
 
-    /** Reads the invoice under the lock of its order, and does what follows from it. */
-    private function refresh(string $external_id, string $invoice_id): void
+    /** What another plugin fails at must not hold up all that comes after it; a server that cannot be asked must. */
+    private static function carry_on(string $what, callable $work): void
     {
-        self::on_order(self::order_id($external_id), function (?WC_Order $order) use ($external_id, $invoice_id): void {
+        try {
+            $work();
+        } catch (\Quittance\ApiException $error) {
+            if ($error->errorCode !== 'INVOICE_NOT_FOUND') {
+                throw $error;
+            }
+        } catch (\Throwable $error) {
+            self::log("$what was passed over, look at its order by hand: " . $error->getMessage());
+        }
+    }
+
+    /** Reads the invoice under the lock of its order, and does what follows from it. */
+    private function refresh(string $external_id, string $invoice_id, bool $isOrphaned): void
+    {
+        self::on_order(self::order_id($external_id), function (?WC_Order $order) use ($external_id, $invoice_id, $isOrphaned): void {
             $invoice = $this->client->getInvoice($invoice_id, true);
             if ($order !== null && $invoice['externalId'] === $external_id) {
-                $this->apply($order, $invoice);
+                $this->apply($order, $invoice, $isOrphaned);
             } elseif ($invoice['status'] === 'PAID') {
                 self::log("$invoice_id of {$invoice['externalId']} is paid, and no order of this shop is ($external_id)");
             }
@@ -207,7 +200,7 @@ final class Quittance_Orders
     }
 
     /** What an order becomes by its invoice. Doing it again changes nothing. */
-    private function apply(WC_Order $order, array $invoice): void
+    private function apply(WC_Order $order, array $invoice, bool $isOrphaned = false): void
     {
         $attempt = self::attempt_of($order, $invoice);
         if ($attempt === null) {
@@ -221,7 +214,7 @@ final class Quittance_Orders
         $status = $order->has_status(['pending', 'failed']) ? 'on-hold' : null;
         if ($invoice['status'] === 'CONFIRMING') {
             self::note($order, "confirming $id", 'The payment was seen and is not irreversible yet: do not deliver.', $status);
-        } elseif (self::is_noted($order, "confirming $id")) {
+        } elseif ($isOrphaned || self::is_noted($order, "confirming $id")) {
             $text = 'The block with the payment left the chain again: the invoice waits for a payment as before. Do not deliver.';
             self::note($order, "orphaned $id", $text, $status);
         }
@@ -265,11 +258,10 @@ final class Quittance_Orders
         ]));
     }
 
-    private function note_transfer(array $transfer): void
+    private static function note_transfer(array $transfer, string $id): void
     {
         $of = (array) ($transfer['invoice'] ?? $transfer['nearestInvoice'] ?? []);
-        self::on_order(self::order_id(self::text($of, 'externalId')), static function (?WC_Order $order) use ($transfer, $of): void {
-            $id = self::text($transfer, 'transferId');
+        self::on_order(self::order_id(self::text($of, 'externalId')), static function (?WC_Order $order) use ($transfer, $of, $id): void {
             if ($order === null || self::attempt_of($order, $of) === null || self::is_noted($order, "transfer $id")) {
                 return;
             }
@@ -366,11 +358,8 @@ final class Quittance_Orders
     {
         clean_post_cache($order_id);
         $order = wc_get_order($order_id);
-        if (!$order instanceof WC_Order) {
-            return null;
-        }
-        $order->read_meta_data(true);
-        return $order;
+        $order instanceof WC_Order && $order->read_meta_data(true);
+        return $order instanceof WC_Order ? $order : null;
     }
 
     /** Says something once, and sets a status with it. */
@@ -407,22 +396,16 @@ final class Quittance_Orders
     /** Does something with an order, or null if it is not there, while nobody else does; nothing for the id 0. */
     private static function on_order(int $order_id, callable $work): void
     {
-        $order_id === 0 || self::locked("order-$order_id", static function () use ($order_id, $work): void {
-            $work(self::load($order_id));
-        });
+        $order_id === 0 || self::locked("order-$order_id", static fn() => $work(self::load($order_id)));
     }
 
-    /**
-     * One request at a time, of all processes; the database forgets it with the connection. It waits, or throws where it may not.
-     *
-     * @return mixed
-     */
+    /** One request at a time, of all processes; the database forgets it with the connection. */
     private static function locked(string $name, callable $work, int $seconds = self::LOCK_SECONDS)
     {
         global $wpdb;
         $key = 'quittance-' . md5(DB_NAME . " $wpdb->prefix $name");
         if ((string) $wpdb->get_var($wpdb->prepare('SELECT GET_LOCK(%s, %d)', $key, $seconds)) !== '1') {
-            throw new \RuntimeException("$name is being worked on");
+            throw new \Quittance\ApiException('BUSY', "$name is being worked on: as if the server could not be asked");
         }
         try {
             return $work();

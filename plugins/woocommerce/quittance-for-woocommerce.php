@@ -32,29 +32,20 @@ add_action('plugins_loaded', static function (): void {
     }
     require __DIR__ . '/class-quittance-orders.php';
     require __DIR__ . '/class-quittance-gateway.php';
-    add_filter('woocommerce_payment_gateways', static function (array $gateways): array {
-        return array_merge($gateways, [Quittance_Gateway::class]);
-    });
-    add_filter('woocommerce_currencies', static function (array $currencies): array {
-        return $currencies + ['USDT' => 'Tether USD'];
-    });
+    add_filter('woocommerce_payment_gateways', static fn(array $gateways): array => array_merge($gateways, [Quittance_Gateway::class]));
+    add_filter('woocommerce_currencies', static fn(array $currencies): array => $currencies + ['USDT' => 'Tether USD']);
     add_filter('woocommerce_currency_symbol', static function (string $symbol, string $currency): string {
         return $currency === 'USDT' ? 'USDT' : $symbol;
     }, 10, 2);
     add_action('woocommerce_api_quittance', 'quittance_receive_webhook');
     add_action(QUITTANCE_SWEEP, static function (): void {
-        quittance_try(static function (Quittance_Orders $orders): void {
-            $orders->sweep();
-        });
+        quittance_try(static fn(Quittance_Orders $orders) => $orders->sweep());
     });
     add_action('woocommerce_order_status_cancelled', static function ($order_id): void {
-        quittance_try(static function (Quittance_Orders $orders) use ($order_id): void {
-            $orders->withdraw((int) $order_id);
-        });
+        quittance_try(static fn(Quittance_Orders $orders) => $orders->withdraw((int) $order_id));
     });
     add_action('admin_notices', static function (): void {
-        $reason = current_user_can('manage_woocommerce') ? Quittance_Gateway::why_unavailable() : null;
-        if ($reason !== null) {
+        if (current_user_can('manage_woocommerce') && ($reason = Quittance_Gateway::why_unavailable()) !== null) {
             echo '<div class="notice notice-error"><p>' . esc_html("Quittance takes no payments: $reason") . '</p></div>';
         }
     });
