@@ -156,8 +156,19 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
 
   test('wrong arguments are refused before anything is sent', async () => {
     for (const [amount, externalId, key] of [
-      ...[['25.0000001', 'a', 'a'], ['-1', 'a', 'a'], ['0.00', 'a', 'a'], ['1e3', 'a', 'a'], ['25\n', 'a', 'a']],
-      ...[['25', '', 'a'], ['25', 'x'.repeat(201), 'a'], ['25', 'a', 'two words'], ['25', 'a', 'a\r\nX-Evil: 1']],
+      ...[
+        ['25.0000001', 'a', 'a'],
+        ['-1', 'a', 'a'],
+        ['0.00', 'a', 'a'],
+        ['1e3', 'a', 'a'],
+        ['25\n', 'a', 'a'],
+      ],
+      ...[
+        ['25', '', 'a'],
+        ['25', 'x'.repeat(201), 'a'],
+        ['25', 'a', 'two words'],
+        ['25', 'a', 'a\r\nX-Evil: 1'],
+      ],
     ]) {
       expect(await shop.ask('createInvoice', amount, externalId, key)).toHaveProperty('refused');
     }
@@ -199,7 +210,9 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
     expect((await at()).error).toMatchObject({ errorCode: 'TOO_MANY_UNPAID', retryAfter: 3600 });
     expect(asked.splice(0)).toHaveLength(1);
 
-    answers.push((end) => end.writeHead(201).end(JSON.stringify({ ...invoice, externalId: 'other', checkoutUrl: url })));
+    answers.push((end) =>
+      end.writeHead(201).end(JSON.stringify({ ...invoice, externalId: 'other', checkoutUrl: url })),
+    );
     expect((await at()).error.errorCode).toBe('UNEXPECTED_ANSWER');
     answers.push((end) => end.writeHead(201).end('x'.repeat(5 * 1024 * 1024)));
     expect((await at()).error.errorCode).toBe('ANSWER_TOO_LARGE');

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createPayer } from '../../src/devnet/payer/payer.ts';
 import type { SandboxFile } from '../../src/developer/sandbox/sandbox-file.ts';
+import { createPayer } from '../../src/devnet/payer/payer.ts';
 import { runInSandbox, startSandboxProcess } from '../support/sandbox.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 

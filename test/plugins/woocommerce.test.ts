@@ -196,13 +196,20 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
 
   const send = async (headers: Record<string, string | string[]>, body: string) => {
     const texts = Object.entries(headers).map(([name, value]) => [name, String(value)]);
-    const options = { method: 'POST', headers: { ...Object.fromEntries(texts), 'content-type': 'application/json' }, body };
+    const options = {
+      method: 'POST',
+      headers: { ...Object.fromEntries(texts), 'content-type': 'application/json' },
+      body,
+    };
     return (await fetch(`${shop.url}/?wc-api=quittance`, options)).status;
   };
 
   async function replay(type: string, externalId: string): Promise<void> {
     const { data } = await sandbox.get(`/v1/events?limit=100&types=${type}`);
-    const signed = deliver(data.find((event: Json) => event.data.externalId === externalId), secret);
+    const signed = deliver(
+      data.find((event: Json) => event.data.externalId === externalId),
+      secret,
+    );
     expect(await send(signed.headers, signed.body)).toBe(204);
   }
 });

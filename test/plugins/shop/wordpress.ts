@@ -140,6 +140,7 @@ async function makeSite(folder: string, site: string, url: string): Promise<void
     WP_DEBUG: false,
   };
   const lines = Object.entries(constants).map(([name, value]) => `define('${name}', ${JSON.stringify(value)});`);
-  const end = "$table_prefix = 'wp_';\nif (!defined('ABSPATH')) define('ABSPATH', __DIR__ . '/');\nrequire ABSPATH . 'wp-settings.php';";
+  const end =
+    "$table_prefix = 'wp_';\nif (!defined('ABSPATH')) define('ABSPATH', __DIR__ . '/');\nrequire ABSPATH . 'wp-settings.php';";
   await writeFile(join(site, 'wp-config.php'), `<?php\n${lines.join('\n')}\n${end}\n`);
 }
