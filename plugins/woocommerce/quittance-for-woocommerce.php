@@ -63,7 +63,7 @@ register_deactivation_hook(__FILE__, static function (): void {
     wp_clear_scheduled_hook(QUITTANCE_SWEEP);
 });
 
-/** What fails here is logged, and tried again by the next sweep. */
+/** What fails here is logged: neither the job nor the shopkeeper's click must break. */
 function quittance_try(callable $work): void
 {
     try {
@@ -86,6 +86,8 @@ function quittance_receive_webhook(): void
         $status = 204;
     } catch (\Quittance\WebhookException $refusal) {
         $status = 401;
+    } catch (\InvalidArgumentException $incomplete) {
+        $status = 503; // not logged, for strangers could fill the log of a shop without a secret
     } catch (\Throwable $error) {
         $status = 503;
         Quittance_Orders::log($error->getMessage());

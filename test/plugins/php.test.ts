@@ -27,7 +27,7 @@ describe.skipIf(!isThere)(`the client for PHP${isThere ? '' : ': skipped, php wi
     // PostgreSQL runs as another user where this is root.
     await chmod(folder, 0o711);
     sandbox = await startPluginSandbox(join(folder, 'quittance'));
-    shop = await startPhpShop(folder, { url: sandbox.file.baseUrl, apiKey: sandbox.file.apiKey, secret: '' });
+    shop = await startPhpShop(folder, { url: sandbox.file.baseUrl, apiKey: sandbox.file.apiKey });
     secret = await sandbox.listenAt(`${shop.url}/hook`);
     // As during a rotation: the other one is tried too.
     await shop.ask('set', { secrets: [`whsec_${Buffer.alloc(32, 3).toString('base64')}`, secret] });

@@ -14,10 +14,7 @@ export type PhpShop = {
 };
 
 /** A shop of a few lines in PHP upon the client. Its state is in `folder`. */
-export async function startPhpShop(
-  folder: string,
-  settings: { url: string; apiKey: string; secret: string },
-): Promise<PhpShop> {
+export async function startPhpShop(folder: string, settings: { url: string; apiKey: string }): Promise<PhpShop> {
   const port = await findSteadyPort();
   const url = `http://127.0.0.1:${port}`;
   const server = spawn('php', ['-S', `127.0.0.1:${port}`, PROGRAM], {

@@ -19,8 +19,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     // PostgreSQL runs as another user where this is root.
     await chmod(folder, 0o711);
     sandbox = await startPluginSandbox(join(folder, 'quittance'));
-    secret = '';
-    shop = await startShop(folder, (url) => settings(url));
+    shop = await startShop(folder, settings());
     secret = await sandbox.listenAt(`${shop.url}/?wc-api=quittance`);
     await shop.ask('set', 0, `option:webhook_secret=${secret}`);
     console.log(`WooCommerce and WordPress: ${shop.versions}`);
@@ -31,7 +30,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await rm(folder, { recursive: true, force: true });
   });
 
-  const settings = (_url: string) => ({
+  const settings = () => ({
     hpos: process.env['QUITTANCE_TEST_HPOS'] === '1',
     gateway: {
       enabled: 'yes',
@@ -66,7 +65,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     // The same event again changes nothing.
     await replay('invoice.paid', externalId);
     expect(await look(id)).toEqual(seen);
-    expect(seen.hpos).toBe(settings('').hpos);
+    expect(seen.hpos).toBe(settings().hpos);
   });
 
   test('late: the order is completed; one that the shop cancelled meanwhile is held for a person', async () => {

@@ -39,14 +39,14 @@ export function hasPhp(...extensions: string[]): Promise<boolean> {
 }
 
 /** A shop in `folder`, with a database of its own that only a socket leads to. */
-export async function startShop(folder: string, settings: (url: string) => object): Promise<Shop> {
+export async function startShop(folder: string, settings: object): Promise<Shop> {
   const stopDatabase = await startDatabase(folder);
   const port = await findSteadyPort();
   const url = `http://127.0.0.1:${port}`;
   const site = join(folder, 'site');
   await makeSite(folder, site, url);
   const install = (step: string) =>
-    run('php', [join(import.meta.dirname, 'install.php'), site, step, JSON.stringify(settings(url))]);
+    run('php', [join(import.meta.dirname, 'install.php'), site, step, JSON.stringify(settings)]);
   await install('wordpress');
   const versions = await install('woocommerce');
   const server = spawn('php', ['-S', `127.0.0.1:${port}`, '-t', site, join(site, 'index.php')], {
