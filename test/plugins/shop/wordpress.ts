@@ -41,6 +41,15 @@ export function hasPhp(...extensions: string[]): Promise<boolean> {
 /** A shop in `folder`, with a database of its own that only a socket leads to. */
 export async function startShop(folder: string, settings: object): Promise<Shop> {
   const stopDatabase = await startDatabase(folder);
+  try {
+    return await startSite(folder, settings, stopDatabase);
+  } catch (error) {
+    await stopDatabase();
+    throw error;
+  }
+}
+
+async function startSite(folder: string, settings: object, stopDatabase: () => Promise<void>): Promise<Shop> {
   const port = await findSteadyPort();
   const url = `http://127.0.0.1:${port}`;
   const site = join(folder, 'site');
