@@ -8,7 +8,14 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     // Minutes of every combination, database servers that die, a Debian that is installed, generators of the network, and shops: commands of their own run them.
-    exclude: [...configDefaults.exclude, 'test/long/**', 'test/ha/**', 'test/deb/**', 'test/clients/**', 'test/plugins/**'],
+    exclude: [
+      ...configDefaults.exclude,
+      'test/long/**',
+      'test/ha/**',
+      'test/deb/**',
+      'test/clients/**',
+      'test/plugins/**',
+    ],
     // An invoice lives for 15 minutes there. `npm run test:long` gives more worlds an hour each.
     provide: { simulatedMinutes: 20, simulatedWorlds: 5 },
     globalSetup: ['build/test-packages.js', 'test/support/postgres-global-setup.ts'].map((path) =>

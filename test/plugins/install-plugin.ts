@@ -10,7 +10,9 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Hundreds of packages of a shop, and what npm prints of them. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
-export type Installed = { kind: 'installed'; folder: string; remove(): Promise<void> } | { kind: 'missing'; reason: string };
+export type Installed =
+  | { kind: 'installed'; folder: string; remove(): Promise<void> }
+  | { kind: 'missing'; reason: string };
 
 /** Installs a plugin and its shop, as its lock says, beside the SDK as it would be published, in a folder for temporary files. */
 export async function installPlugin(name: string): Promise<Installed> {
@@ -22,13 +24,25 @@ export async function installPlugin(name: string): Promise<Installed> {
     promisify(execFile)(command, args, { cwd, maxBuffer: MAX_OUTPUT_BYTES });
   try {
     await run(parent, process.execPath, [join(ROOT, 'build/sdk.js')]);
-    const { stdout } = await run(parent, program, [...first, 'pack', join(ROOT, 'sdk'), '--silent', '--ignore-scripts']);
+    const { stdout } = await run(parent, program, [
+      ...first,
+      'pack',
+      join(ROOT, 'sdk'),
+      '--silent',
+      '--ignore-scripts',
+    ]);
     await run(parent, 'tar', ['xzf', stdout.trim()]);
     await cp(join(parent, 'package'), join(parent, 'sdk'), { recursive: true });
     await mkdir(folder, { recursive: true });
     for (const file of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'src'])
       await cp(join(ROOT, 'plugins', name, file), join(folder, file), { recursive: true });
-    const failed = await run(folder, program, [...first, 'ci', '--ignore-scripts', '--prefer-offline', '--silent']).then(
+    const failed = await run(folder, program, [
+      ...first,
+      'ci',
+      '--ignore-scripts',
+      '--prefer-offline',
+      '--silent',
+    ]).then(
       () => null,
       (error: Error) => error.message,
     );

@@ -7,7 +7,7 @@ import { runInSandbox, type SandboxProcess, startSandboxProcess } from '../suppo
 import { call, eventually, type Json } from '../support/service.ts';
 import { findSteadyPort } from '../support/steady-port.ts';
 
-/** A sandbox with a project of the shop, whose address has a key that the test knows, so that it can send money back. */
+/** A sandbox, and in its project an address whose key the test knows, so that it can send money back. */
 export type QuittanceWorld = {
   url: string;
   apiKey: string;
@@ -26,7 +26,9 @@ export type QuittanceWorld = {
   stop(): Promise<void>;
 };
 
+/** Enough for the energy of a transfer, and for what is sent back. */
 const FEE_SUN = 100_000_000n;
+const PURSE_MICRO = 1_000_000_000n;
 
 /** Starts it, with a webhook endpoint at `hookPath` of a port that the shop is to take. */
 export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWorld> {
@@ -37,32 +39,38 @@ export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWo
   const run = (...args: string[]) => runInSandbox(dataDir, ...args);
   const payer = createPayer({ nodeUrl: sandbox.file.nodeUrl, privateKey: sandbox.file.payer.privateKey });
   const merchant = payer.withKey(randomBytes(32).toString('hex'));
-  const { projectId } = await run('project', 'create', '--name', 'Shop', '--network', 'devnet');
-  const { apiKey } = await run('key', 'create', '--project', projectId);
+  const { projectId, apiKey, usdtContract: contract } = sandbox.file;
   await run('address', 'add', '--project', projectId, merchant.address);
   const shopPort = await findSteadyPort();
   const url = `http://127.0.0.1:${shopPort}${hookPath}`;
   const { endpointId, secret } = await run('webhook', 'add', '--project', projectId, '--url', url);
-  const ask = async (path: string, body?: object, key = apiKey) => {
+  const ask = async (path: string, body?: object) => {
     const answer = await call(sandbox.file.baseUrl + path, {
       method: body === undefined ? 'GET' : 'POST',
-      headers: { 'x-api-key': key, 'content-type': 'application/json' },
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
     return answer.body;
   };
+  // What it sends back later.
+  await payer.sendTrx({ to: merchant.address, amountSun: FEE_SUN });
+  const filled = await payer.transfer({ contract, to: merchant.address, amountMicro: PURSE_MICRO });
+  await eventually(
+    () => readFeed(ask),
+    (events) => events.some(({ data }) => data.txId === filled),
+  );
   return {
     ...{ url: sandbox.file.baseUrl, apiKey, projectId, secret, shopPort, run },
     pay: (invoice, scenario) =>
       // Only the command says whether the payment had been seen before its block went.
       scenario === 'orphaned'
         ? run('sandbox', 'pay', invoice, '--scenario', scenario)
-        : ask('/sandbox/pay', { invoice, scenario }, sandbox.file.apiKey),
-    expireAll: () => ask('/sandbox/advance', { seconds: 86_400 }, sandbox.file.apiKey),
+        : ask('/sandbox/pay', { invoice, scenario }),
+    expireAll: () => ask('/sandbox/advance', { seconds: 86_400 }),
     read: (id) => ask(`/v1/invoices/${id}?expand=payment`),
     events: () => readFeed(ask),
-    refund: (transfer) => refund({ run, payer, merchant, contract: sandbox.file.usdtContract }, transfer),
+    refund: (transfer) => refund({ run, payer, merchant, contract }, transfer),
     stopWebhooks: () => run('webhook', 'disable', endpointId),
     stop: () => stop(sandbox, dataDir),
   };
@@ -78,15 +86,9 @@ async function readFeed(ask: (path: string) => Promise<Json>): Promise<Json[]> {
 }
 
 async function refund(
-  {
-    run,
-    payer,
-    merchant,
-    contract,
-  }: { run: QuittanceWorld['run']; payer: Payer; merchant: Payer; contract: string },
+  { run, payer, merchant, contract }: { run: QuittanceWorld['run']; payer: Payer; merchant: Payer; contract: string },
   { transferId, amount }: { transferId: string; amount: string },
 ): Promise<void> {
-  await payer.sendTrx({ to: merchant.address, amountSun: FEE_SUN });
   const amountMicro = BigInt(amount.replace('.', ''));
   const tx = await merchant.transfer({ contract, to: payer.address, amountMicro });
   // It is on the chain before it is in the ledger.

@@ -9,7 +9,12 @@ const END_LIMIT_MS = 15_000;
 export type ShopProcess = { output(): string; stop(): Promise<void> };
 
 /** Runs a shop, and waits until it says that it is ready. */
-export async function startShop(folder: string, args: string[], env: NodeJS.ProcessEnv, ready: string): Promise<ShopProcess> {
+export async function startShop(
+  folder: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  ready: string,
+): Promise<ShopProcess> {
   const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr])

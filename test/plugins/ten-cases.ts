@@ -25,7 +25,8 @@ export type Shop = {
 
 type Worlds = () => { shop: Shop; quittance: QuittanceWorld };
 
-const until = (shop: Shop, order: ShopOrder, isDone: (seen: Seen) => boolean) => eventually(() => shop.read(order), isDone);
+const until = (shop: Shop, order: ShopOrder, isDone: (seen: Seen) => boolean) =>
+  eventually(() => shop.read(order), isDone);
 const hasNote = (text: string) => (seen: Seen) => seen.notes.some((note) => note.includes(text));
 const countNotes = (seen: Seen, text: string) => seen.notes.filter((note) => note.includes(text)).length;
 
@@ -76,7 +77,9 @@ function testPayments(worlds: Worlds): void {
     await quittance.pay(order.checkoutUrl, 'twice');
     await until(shop, order, (each) => each.isPaid && hasNote('PAID TWICE')(each));
     const events = await quittance.events();
-    const duplicate = events.find(({ type, data }) => type === 'transfer.duplicate' && data.invoiceId === order.invoiceId);
+    const duplicate = events.find(
+      ({ type, data }) => type === 'transfer.duplicate' && data.invoiceId === order.invoiceId,
+    );
     await quittance.refund(duplicate.data);
     await until(shop, order, hasNote('Sent back'));
     expect(await shop.refund(order)).not.toMatch(/settled|succe/i);
@@ -150,7 +153,11 @@ function testHostility(worlds: Worlds): void {
     };
     const send = async (secret: string) => {
       const { body, headers } = await sign(event, secret);
-      const response = await fetch(shop.hookUrl, { method: 'POST', body, headers: { ...headers, 'content-type': 'application/json' } });
+      const response = await fetch(shop.hookUrl, {
+        method: 'POST',
+        body,
+        headers: { ...headers, 'content-type': 'application/json' },
+      });
       await response.body?.cancel();
       return response.status;
     };

@@ -38,7 +38,9 @@ export const quittanceHandler = new PaymentMethodHandler({
   // The shop cannot send USDT: a person sends it and settles the refund with the id of the transaction.
   createRefund: () => ({
     state: 'Pending',
-    metadata: { sendByHand: 'Quittance holds no money. Send the USDT, then settle this refund with the transaction id.' },
+    metadata: {
+      sendByHand: 'Quittance holds no money. Send the USDT, then settle this refund with the transaction id.',
+    },
   }),
 });
 

@@ -1,4 +1,11 @@
-import { PluginCommonModule, type RuntimeVendureConfig, ScheduledTask, SettingsStoreScopes, type Type, VendurePlugin } from '@vendure/core';
+import {
+  PluginCommonModule,
+  type RuntimeVendureConfig,
+  ScheduledTask,
+  SettingsStoreScopes,
+  type Type,
+  VendurePlugin,
+} from '@vendure/core';
 import { quittanceHandler } from './handler';
 import { QUITTANCE_OPTIONS, type QuittanceOptions } from './options';
 import { orderProcess, paymentProcess } from './process';
@@ -37,6 +44,7 @@ function configure(config: RuntimeVendureConfig): RuntimeVendureConfig {
   controllers: [WebhookController],
   configuration: configure,
 })
+// biome-ignore lint/complexity/noStaticOnlyClass: what Vendure takes for a plugin is a class.
 export class QuittancePlugin {
   static options: QuittanceOptions;
 

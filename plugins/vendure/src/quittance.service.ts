@@ -1,3 +1,4 @@
+import { Inject, Injectable } from '@nestjs/common';
 import { type InvoiceWithPayment, isFulfillable, type Quittance, type WebhookEvent } from '@quittance/sdk';
 import { HistoryEntryType } from '@vendure/common/lib/generated-types';
 import {
@@ -8,12 +9,11 @@ import {
   Order,
   OrderService,
   Payment,
-  RequestContextService,
   type RequestContext,
+  RequestContextService,
   SettingsStoreService,
   TransactionalConnection,
 } from '@vendure/core';
-import { Inject, Injectable } from '@nestjs/common';
 import { isSameAmount } from './amount';
 import { createClient, loggerCtx, QUITTANCE_OPTIONS, type QuittanceOptions } from './options';
 import { readStored, type Stored, toMetadata } from './stored';
@@ -89,7 +89,12 @@ export class QuittanceService {
       const stored = readStored(payment);
       if (stored === null) return;
       if (invoice === null) {
-        await this.note(tx, { payment, stored }, 'mismatch', 'DO NOT DELIVER: the invoice is not that of this payment.');
+        await this.note(
+          tx,
+          { payment, stored },
+          'mismatch',
+          'DO NOT DELIVER: the invoice is not that of this payment.',
+        );
         return;
       }
       await this.noteEvent(tx, { payment, stored }, event.type, data);
@@ -162,7 +167,12 @@ export class QuittanceService {
     if (stored.noted.includes(key)) return;
     stored.noted.push(key);
     await this.save(tx, { payment, stored });
-    const entry = { ctx: tx, orderId: payment.order.id, type: HistoryEntryType.ORDER_NOTE, data: { note: text } } as const;
+    const entry = {
+      ctx: tx,
+      orderId: payment.order.id,
+      type: HistoryEntryType.ORDER_NOTE,
+      data: { note: text },
+    } as const;
     await this.history.createHistoryEntryForOrder(entry, false);
     Logger.warn(`order ${payment.order.code}: ${text}`, loggerCtx);
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import { quittanceWebhook } from '@quittance/sdk/express';
 import { Logger } from '@vendure/core';
-import { Controller, Inject, Post, Req, Res } from '@nestjs/common';
 import { loggerCtx, QUITTANCE_OPTIONS, type QuittanceOptions } from './options';
 import { QuittanceService } from './quittance.service';
 
