@@ -8,7 +8,7 @@ import type { QuittanceWorld } from './quittance-world.ts';
 export type ShopOrder = { id: string; invoiceId: string; externalId: string; checkoutUrl: string };
 
 /** What the shop has of an order: `settled` counts settled payments; `notes` is what its merchant reads. */
-export type Seen = { isPaid: boolean; settled: number; notes: string[] };
+type Seen = { isPaid: boolean; settled: number; notes: string[] };
 
 /** A real shop, as its customer and its merchant use it. */
 export type Shop = {

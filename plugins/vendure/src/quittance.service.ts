@@ -1,5 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type InvoiceWithPayment, isFulfillable, type Quittance, type WebhookEvent } from '@quittance/sdk';
+import {
+  type InvoiceWithPayment,
+  isFulfillable,
+  type Quittance,
+  QuittanceError,
+  type WebhookEvent,
+} from '@quittance/sdk';
 import { HistoryEntryType } from '@vendure/common/lib/generated-types';
 import {
   HistoryService,
@@ -112,7 +118,7 @@ export class QuittanceService {
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const { data, hasMore } = await this.client.events.page({ after, limit: 100 });
       for (const event of data) {
-        await this.handle(event);
+        await this.handle(event).catch((error: unknown) => this.passOver(event, error));
         after = event.id;
       }
       events += data.length;
@@ -120,6 +126,12 @@ export class QuittanceService {
       if (!hasMore) break;
     }
     return { events };
+  }
+
+  /** One order that cannot be settled must not keep the others waiting; while Quittance does not answer, none is passed over. */
+  private passOver(event: WebhookEvent, error: unknown): void {
+    if (error instanceof QuittanceError) throw error;
+    Logger.error(`${event.type} ${event.id} was passed over, look at its order: ${error}`, loggerCtx);
   }
 
   private async storeCursor(ctx: RequestContext, after: unknown): Promise<void> {
@@ -143,7 +155,8 @@ export class QuittanceService {
     }
     if (late) await this.note(tx, { payment, stored }, 'late', `Paid late: ${paid}.`);
     const result = await this.orders.settlePayment(tx, payment.id);
-    if (isGraphQlErrorResult(result)) throw new Error(`payment ${payment.id} was not settled: ${result.message}`);
+    if (!isGraphQlErrorResult(result)) return;
+    await this.note(tx, { payment, stored }, 'refused', `PAID AND NOT SETTLED: ${paid} came, but ${result.message}`);
   }
 
   private async noteEvent(
