@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, inject, test } from 'vitest';
+import { afterAll, expect, inject, test } from 'vitest';
 import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { installPlugin } from './install-plugin.ts';
@@ -67,6 +67,7 @@ async function startVendure(folder: string, database: object, quittance: Quittan
       };
     },
     sweep: () => sweep(admin),
+    untilForgeryIsRefused: async (status) => expect(status).toBe(400),
     refund: async (paid) => refund(admin, paid),
   };
 }
