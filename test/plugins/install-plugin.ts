@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,8 +50,7 @@ export async function installPlugin(name: string): Promise<Installed> {
       await remove();
       return { kind: 'missing', reason: `npm could not install the shop: ${failed.slice(0, 300)}` };
     }
-    const { scripts } = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
-    await run(folder, program, [...first, 'run', '--silent', Object.keys(scripts)[0] ?? 'build']);
+    await run(folder, program, [...first, 'run', '--silent', 'build']);
     return { kind: 'installed', folder, remove };
   } catch (error) {
     await remove();

@@ -83,6 +83,7 @@ async function startMedusa(plugin: string, databaseUrl: string, quittance: Quitt
       await store(`/store/payment-collections/${placed.id}/payment-sessions`, { provider_id: 'pp_system_default' });
     },
     read: (placed) => read(admin, placed),
+    isNotedBySweep: true,
     sweep: () => admin('/test-sweep', {}),
     untilForgeryIsRefused: async () => {
       await eventually(

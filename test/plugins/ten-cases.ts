@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 // The SDK signs as Quittance does.
 import { sign } from '../../sdk/src/webhooks/sign.ts';
-import { call, eventually } from '../support/service.ts';
+import { call, eventually, type Json } from '../support/service.ts';
 import type { QuittanceWorld } from './quittance-world.ts';
 
 /** An order that waits for its payment. */
@@ -19,6 +19,8 @@ export type Shop = {
   read(order: ShopOrder): Promise<Seen>;
   /** Waits until it refused a webhook that was forged; `status` is what it answered. */
   untilForgeryIsRefused(status: number): Promise<void>;
+  /** Whether what the merchant reads comes with the job for lost webhooks, and not with the webhook. */
+  isNotedBySweep: boolean;
   /** Runs the plugin's own job for webhooks that were lost. */
   sweep(): Promise<void>;
   /** Asks the shop to refund a paid order, and answers the state of that refund. */
@@ -29,6 +31,11 @@ type Worlds = () => { shop: Shop; quittance: QuittanceWorld };
 
 const until = (shop: Shop, order: ShopOrder, isDone: (seen: Seen) => boolean) =>
   eventually(() => shop.read(order), isDone);
+const untilNoted = (shop: Shop, order: ShopOrder, text: string) =>
+  eventually(async () => {
+    if (shop.isNotedBySweep) await shop.sweep();
+    return shop.read(order);
+  }, hasNote(text));
 const hasNote = (text: string) => (seen: Seen) => seen.notes.some((note) => note.includes(text));
 const countNotes = (seen: Seen, text: string) => seen.notes.filter((note) => note.includes(text)).length;
 
@@ -55,11 +62,12 @@ function testPayments(worlds: Worlds): void {
     const { shop, quittance } = worlds();
     const order = await shop.order(2);
     await quittance.pay(order.checkoutUrl, 'late');
-    expect(countNotes(await until(shop, order, ({ isPaid }) => isPaid), 'late')).toBe(1);
+    await until(shop, order, ({ isPaid }) => isPaid);
+    expect(countNotes(await untilNoted(shop, order, 'late'), 'late')).toBe(1);
     const cancelled = await shop.order(3);
     await shop.cancel(cancelled);
     await quittance.pay(cancelled.checkoutUrl, 'exact');
-    const seen = await until(shop, cancelled, hasNote('PAID AND NOT SETTLED'));
+    const seen = await untilNoted(shop, cancelled, 'PAID AND NOT SETTLED');
     expect(seen).toMatchObject({ isPaid: false, settled: 0 });
     await shop.sweep();
     expect(countNotes(await shop.read(cancelled), 'PAID AND NOT SETTLED')).toBe(1);
@@ -69,21 +77,22 @@ function testPayments(worlds: Worlds): void {
     const { shop, quittance } = worlds();
     const order = await shop.order(4);
     await quittance.pay(order.checkoutUrl, 'twice');
-    const seen = await until(shop, order, (each) => each.isPaid && hasNote('PAID TWICE')(each));
-    expect(seen.settled).toBe(1);
+    await until(shop, order, ({ isPaid }) => isPaid);
+    expect(await untilNoted(shop, order, 'PAID TWICE')).toMatchObject({ isPaid: true, settled: 1 });
   });
 
   test('refund: the shop never says that it sent money, and a transfer that was sent back is recorded', async () => {
     const { shop, quittance } = worlds();
     const order = await shop.order(5);
     await quittance.pay(order.checkoutUrl, 'twice');
-    await until(shop, order, (each) => each.isPaid && hasNote('PAID TWICE')(each));
+    await until(shop, order, ({ isPaid }) => isPaid);
+    await untilNoted(shop, order, 'PAID TWICE');
     const events = await quittance.events();
     const duplicate = events.find(
       ({ type, data }) => type === 'transfer.duplicate' && data.invoiceId === order.invoiceId,
     );
     await quittance.refund(duplicate.data);
-    await until(shop, order, hasNote('Sent back'));
+    await untilNoted(shop, order, 'Sent back');
     expect(await shop.refund(order)).not.toMatch(/settled|succe/i);
   });
 }
@@ -121,25 +130,26 @@ function testMistakes(worlds: Worlds): void {
     const { orphaned } = await quittance.pay(order.checkoutUrl, 'orphaned');
     // On a very busy machine the block may be gone before it was seen.
     expect(orphaned.wasConfirming).toBe(true);
-    expect(await until(shop, order, hasNote('orphaned'))).toMatchObject({ isPaid: false, settled: 0 });
+    expect(await untilNoted(shop, order, 'orphaned')).toMatchObject({ isPaid: false, settled: 0 });
     await quittance.pay(order.checkoutUrl, 'exact');
     await until(shop, order, ({ isPaid }) => isPaid);
   });
 
-  test('double click: two requests at once and one more make one invoice', async () => {
+  test('double click: three requests at once leave one invoice that can be paid', async () => {
     const { shop, quittance } = worlds();
     const order = await shop.order(9, 3);
-    const { data } = await readInvoices(quittance);
-    const ofOrder = data.filter(({ externalId }: { externalId: string }) => externalId.startsWith(order.id));
-    expect(ofOrder.map(({ invoiceId }: { invoiceId: string }) => invoiceId)).toEqual([order.invoiceId]);
+    expect(await findPayable(quittance, '225.000000')).toEqual([order.invoiceId]);
     await quittance.pay(order.checkoutUrl, 'exact');
     expect(await until(shop, order, ({ isPaid }) => isPaid)).toMatchObject({ settled: 1 });
   });
 }
 
-async function readInvoices({ url, apiKey }: QuittanceWorld) {
-  const headers = { 'x-api-key': apiKey };
-  return (await call(`${url}/v1/invoices?limit=100`, { headers })).body;
+/** The invoices of an amount, which one case alone asks for, whose page shows how to pay. */
+async function findPayable({ url, apiKey, read }: QuittanceWorld, amount: string): Promise<string[]> {
+  const { body } = await call(`${url}/v1/invoices?limit=100`, { headers: { 'x-api-key': apiKey } });
+  const all: Json[] = await Promise.all(body.data.map(({ invoiceId }: Json) => read(invoiceId)));
+  const payable = all.filter(({ payment, withdrawnAt }) => payment.requestedAmount === amount && !withdrawnAt);
+  return payable.map(({ invoiceId }) => invoiceId);
 }
 
 function testHostility(worlds: Worlds): void {

@@ -66,6 +66,7 @@ async function startVendure(folder: string, database: object, quittance: Quittan
         notes: history.items.flatMap(({ data }: Json) => (data.note === undefined ? [] : [data.note])),
       };
     },
+    isNotedBySweep: false,
     sweep: () => sweep(admin),
     untilForgeryIsRefused: async (status) => expect(status).toBe(400),
     refund: async (paid) => refund(admin, paid),
