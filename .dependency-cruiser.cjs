@@ -135,7 +135,8 @@ module.exports = {
     {
       name: 'not-to-unresolvable',
       severity: 'error',
-      from: {},
+      // A shop is installed where its test runs.
+      from: { pathNot: '^test/plugins/(vendure-shop\\.cjs|medusa-shop/)' },
       to: { couldNotResolve: true },
     },
     {

@@ -1,7 +1,14 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
 
-/** `npm run test:plugins`: plugins for shop systems, each in its own system, against a real sandbox. Takes minutes. */
+/** `npm run test:plugins`: the plugins in the shops that they are for, each installed from the network. Takes minutes. */
 export default defineConfig({
-  test: { ...base.test, include: ['test/plugins/**/*.test.ts'], exclude: configDefaults.exclude },
+  test: {
+    ...base.test,
+    include: ['test/plugins/**/*.test.ts'],
+    exclude: configDefaults.exclude,
+    fileParallelism: false,
+    testTimeout: 600_000,
+    hookTimeout: 900_000,
+  },
 });

@@ -1,0 +1,179 @@
+import type {
+  AuthorizePaymentInput,
+  AuthorizePaymentOutput,
+  CancelPaymentInput,
+  CancelPaymentOutput,
+  CapturePaymentInput,
+  CapturePaymentOutput,
+  GetPaymentStatusOutput,
+  InitiatePaymentInput,
+  InitiatePaymentOutput,
+  Logger,
+  PaymentProviderInput,
+  ProviderWebhookPayload,
+  RefundPaymentInput,
+  RefundPaymentOutput,
+  RetrievePaymentOutput,
+  UpdatePaymentInput,
+  UpdatePaymentOutput,
+  WebhookActionResult,
+} from '@medusajs/framework/types';
+import {
+  AbstractPaymentProvider,
+  BigNumber,
+  MedusaError,
+  ModuleProvider,
+  Modules,
+  PaymentActions,
+  PaymentSessionStatus,
+} from '@medusajs/framework/utils';
+import { type Quittance, QuittanceError, WebhookVerificationError, webhooks } from '@quittance/sdk';
+import { createClient, externalIdOf, isAsked, type QuittanceOptions, readAmount, readExternalId } from './invoice';
+
+const { INVALID_DATA, NOT_ALLOWED, UNEXPECTED_STATE } = MedusaError.Types;
+const NOT_SUPPORTED: WebhookActionResult = { action: PaymentActions.NOT_SUPPORTED };
+
+/** USDT on TRON, by a Quittance. A session has one invoice; it is captured when that is `PAID`, and never before. */
+export class QuittanceProvider extends AbstractPaymentProvider<QuittanceOptions> {
+  static override identifier = 'quittance';
+  private readonly logger: Logger;
+  private readonly client: Quittance;
+
+  static override validateOptions(options: Partial<QuittanceOptions>): void {
+    const { url, apiKey, webhookSecrets } = options;
+    if (url && apiKey && Array.isArray(webhookSecrets) && webhookSecrets.length > 0) return;
+    throw new MedusaError(INVALID_DATA, 'quittance-medusa needs the options url, apiKey and webhookSecrets');
+  }
+
+  constructor(cradle: { logger: Logger }, options: QuittanceOptions) {
+    super(cradle, options);
+    this.logger = cradle.logger;
+    this.client = createClient(options);
+  }
+
+  async initiatePayment({
+    amount,
+    currency_code,
+    data,
+    context,
+  }: InitiatePaymentInput): Promise<InitiatePaymentOutput> {
+    // Of `data` the rest is the customer's; Medusa sets this one itself, and the key too.
+    const sessionId = data?.['session_id'];
+    if (typeof sessionId !== 'string' || context?.idempotency_key !== sessionId) {
+      throw new MedusaError(UNEXPECTED_STATE, 'quittance: the payment session has no id');
+    }
+    const made = await this.makeInvoice(sessionId, amount, currency_code);
+    return { id: made.invoiceId, status: PaymentSessionStatus.PENDING, data: made };
+  }
+
+  /** The same amount keeps its invoice. */
+  async updatePayment({ amount, currency_code, data = {} }: UpdatePaymentInput): Promise<UpdatePaymentOutput> {
+    const { sessionId, externalId, invoiceId } = this.readData(data);
+    if (externalId === externalIdOf(sessionId, this.readAmount(amount, currency_code))) return { data };
+    await this.withdraw(invoiceId);
+    return { data: await this.makeInvoice(sessionId, amount, currency_code) };
+  }
+
+  async authorizePayment({ data = {} }: AuthorizePaymentInput): Promise<AuthorizePaymentOutput> {
+    return { data, status: await this.readStatus(data) };
+  }
+
+  async getPaymentStatus({ data = {} }: PaymentProviderInput): Promise<GetPaymentStatusOutput> {
+    return { data, status: await this.readStatus(data) };
+  }
+
+  /** The money is on the merchant's address: there is nothing to do but to look whether that is so. */
+  async capturePayment({ data = {} }: CapturePaymentInput): Promise<CapturePaymentOutput> {
+    if ((await this.readStatus(data)) === PaymentSessionStatus.CAPTURED) return { data };
+    throw new MedusaError(NOT_ALLOWED, 'quittance: the invoice is not PAID, so nothing was captured');
+  }
+
+  async cancelPayment({ data = {} }: CancelPaymentInput): Promise<CancelPaymentOutput> {
+    await this.withdraw(this.readData(data).invoiceId);
+    return { data };
+  }
+
+  async deletePayment({ data = {} }: PaymentProviderInput): Promise<CancelPaymentOutput> {
+    // Medusa deletes a session whose start failed without what was not stored yet.
+    if (typeof data['invoiceId'] === 'string') await this.withdraw(data['invoiceId']);
+    return { data };
+  }
+
+  async refundPayment(_input: RefundPaymentInput): Promise<RefundPaymentOutput> {
+    throw new MedusaError(
+      NOT_ALLOWED,
+      'Quittance holds no money and cannot refund. Send the USDT by your own wallet, and note its transaction at the order.',
+    );
+  }
+
+  async retrievePayment({ data = {} }: PaymentProviderInput): Promise<RetrievePaymentOutput> {
+    const { invoiceId } = this.readData(data);
+    return { data: { ...data, ...(await this.client.invoices.get(invoiceId, { expand: 'payment' })) } };
+  }
+
+  /** What is refused here changes nothing: Medusa has answered 200 before. */
+  async getWebhookActionAndData(payload: ProviderWebhookPayload['payload']): Promise<WebhookActionResult> {
+    const { webhookSecrets, projectId } = this.config;
+    const headers = payload.headers as Record<string, string | string[] | undefined>;
+    const event = await webhooks
+      .verify(payload.rawData as Buffer, headers, [...webhookSecrets], { projectId })
+      .catch((error: unknown) => {
+        if (!(error instanceof WebhookVerificationError)) throw error;
+        this.logger.warn(`quittance: a webhook was refused: ${error.code}`);
+        return null;
+      });
+    if (event === null || !event.type.startsWith('invoice.')) return NOT_SUPPORTED;
+    const { invoiceId } = event.data as { invoiceId: string };
+    const invoice = await this.client.invoices.get(invoiceId, { expand: 'payment' });
+    const asked = readExternalId(invoice.externalId);
+    if (asked === null || !isAsked(invoice, invoice.externalId)) return NOT_SUPPORTED;
+    const data = { session_id: asked.sessionId, amount: new BigNumber(asked.amount) };
+    return { action: invoice.status === 'PAID' ? PaymentActions.SUCCESSFUL : PaymentActions.PENDING, data };
+  }
+
+  private async makeInvoice(sessionId: string, amount: unknown, currency: string) {
+    const decimal = this.readAmount(amount, currency);
+    const externalId = externalIdOf(sessionId, decimal);
+    const input = { amount: decimal, asset: 'USDT', network: 'TRON', externalId } as const;
+    const invoice = await this.client.invoices.create(input, { idempotencyKey: externalId }).catch(this.refuse);
+    const { invoiceId, checkoutUrl, expiresAt } = invoice;
+    return { session_id: sessionId, externalId, invoiceId, amount: decimal, checkoutUrl, expiresAt };
+  }
+
+  private readAmount(amount: unknown, currency: string): string {
+    try {
+      // Medusa gives a number, a string or a BigNumber.
+      return readAmount(new BigNumber(amount as never).bigNumber?.toFixed() ?? '', currency);
+    } catch (error) {
+      throw new MedusaError(INVALID_DATA, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  private readData({ session_id, externalId, invoiceId }: Record<string, unknown>) {
+    if (typeof session_id !== 'string' || typeof externalId !== 'string' || typeof invoiceId !== 'string') {
+      throw new MedusaError(UNEXPECTED_STATE, 'quittance: the payment session has no invoice');
+    }
+    return { sessionId: session_id, externalId, invoiceId };
+  }
+
+  private async readStatus(data: Record<string, unknown>): Promise<PaymentSessionStatus> {
+    const { sessionId, externalId, invoiceId } = this.readData(data);
+    const invoice = await this.client.invoices.get(invoiceId, { expand: 'payment' });
+    const isOurs = readExternalId(externalId)?.sessionId === sessionId && isAsked(invoice, externalId);
+    if (!isOurs) throw new MedusaError(UNEXPECTED_STATE, `quittance: ${invoiceId} is not the invoice of ${sessionId}`);
+    return invoice.status === 'PAID' ? PaymentSessionStatus.CAPTURED : PaymentSessionStatus.PENDING;
+  }
+
+  /** A session whose invoice is paid is kept. */
+  private async withdraw(invoiceId: string): Promise<void> {
+    await this.client.invoices.withdraw(invoiceId).catch(this.refuse);
+  }
+
+  private readonly refuse = (error: unknown): never => {
+    if (!(error instanceof QuittanceError)) throw error;
+    this.logger.error(`quittance: ${error.code} ${error.message} ${error.requestId}`);
+    throw new MedusaError(NOT_ALLOWED, `quittance: ${error.code}. Please try again.`);
+  };
+}
+
+export default ModuleProvider(Modules.PAYMENT, { services: [QuittanceProvider] });

@@ -1,0 +1,129 @@
+import type { MedusaContainer } from '@medusajs/framework/types';
+import { BigNumber, ContainerRegistrationKeys, Modules } from '@medusajs/framework/utils';
+import { processPaymentWorkflow } from '@medusajs/medusa/core-flows';
+import { type Quittance, QuittanceError, type WebhookEvent } from '@quittance/sdk';
+import { createClient, isAsked, type QuittanceOptions, readExternalId } from './invoice';
+
+/** Of 100 events each; the next sweep goes on where this one ended. */
+const MAX_PAGES = 20;
+/** What the shop keeps for a person, newest last. */
+const MAX_NOTES = 100;
+
+type Data = { invoiceId?: string | null; transferId?: string; txId?: string; amount?: string };
+
+/**
+ * Reads the event feed from where the last sweep ended: settles what lost its webhook, and notes for a person, at the order
+ * (`metadata.quittance`) or where there is none at the store, what came and settles nothing. For a scheduled job of the shop.
+ */
+export async function sweep(container: MedusaContainer, options: QuittanceOptions): Promise<void> {
+  const client = createClient(options);
+  const stores = container.resolve(Modules.STORE);
+  const [store] = await stores.listStores();
+  if (store === undefined) throw new Error('quittance: the shop has no store');
+  let after = store.metadata?.['quittance_last_event'] as string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const { data, hasMore } = await client.events.page({ after, limit: 100 });
+    for (const event of data) {
+      await handle(container, client, event).catch((error: unknown) => {
+        if (error instanceof QuittanceError) throw error;
+        const logger = container.resolve(ContainerRegistrationKeys.LOGGER);
+        logger.error(`quittance: ${event.type} ${event.id} was passed over: ${error}`);
+      });
+      after = event.id;
+    }
+    if (after !== undefined) await mergeStore(container, { quittance_last_event: after });
+    if (!hasMore) break;
+  }
+}
+
+async function handle(container: MedusaContainer, client: Quittance, event: WebhookEvent): Promise<void> {
+  const { invoiceId, transferId, txId, amount } = event.data as Data;
+  if (typeof invoiceId !== 'string') return;
+  const invoice = await client.invoices.get(invoiceId, { expand: 'payment' });
+  const asked = readExternalId(invoice.externalId);
+  if (asked === null) return;
+  const place = await findPlace(container, asked.sessionId);
+  const transfer = `${amount} USDT by transaction ${txId}`;
+  const paid = invoice.payment.transaction;
+  if (event.type === 'transfer.duplicate') {
+    await note(
+      container,
+      place,
+      `duplicate ${transferId}`,
+      `PAID TWICE: another ${transfer} for ${invoiceId}. Send it back.`,
+    );
+  } else if (event.type === 'transfer.refunded') {
+    await note(container, place, `refunded ${transferId}`, `Sent back: ${transfer}.`);
+  } else if (event.type === 'invoice.pending') {
+    await note(
+      container,
+      place,
+      `orphaned ${invoiceId}`,
+      'The block of the payment was orphaned: it waits for a payment again.',
+    );
+  } else if (event.type === 'invoice.paid' && isAsked(invoice, invoice.externalId) && invoice.status === 'PAID') {
+    if (place.sessionId !== null) await settle(container, { ...asked, sessionId: place.sessionId });
+    if (place.sessionId === null) {
+      const text = `PAID AND NOT SETTLED: ${paid?.amount} USDT by transaction ${paid?.txId} for a session that is gone. Deliver, or send it back.`;
+      await note(container, place, `unwanted ${invoiceId}`, text);
+    } else if (paid?.late === true) {
+      await note(
+        container,
+        await findPlace(container, asked.sessionId),
+        `late ${invoiceId}`,
+        `Paid late by transaction ${paid.txId}.`,
+      );
+    }
+  }
+}
+
+/** As the webhook does it; settled before is settled. */
+async function settle(container: MedusaContainer, { sessionId, amount }: { sessionId: string; amount: string }) {
+  const payments = container.resolve(Modules.PAYMENT);
+  const session = await payments.retrievePaymentSession(sessionId, { relations: ['payment'] });
+  if (session.payment?.captured_at) return;
+  const input = { action: 'captured' as const, data: { session_id: sessionId, amount: new BigNumber(amount) } };
+  await processPaymentWorkflow(container).run({ input });
+}
+
+type Place = { sessionId: string | null; orderId: string | null };
+
+async function findPlace(container: MedusaContainer, sessionId: string): Promise<Place> {
+  const query = container.resolve(ContainerRegistrationKeys.QUERY);
+  const found = await query.graph({
+    entity: 'payment_session',
+    fields: ['id', 'payment_collection_id'],
+    filters: { id: sessionId },
+  });
+  const [session] = found.data as { id: string; payment_collection_id: string }[];
+  if (session === undefined) return { sessionId: null, orderId: null };
+  const links = await query.graph({
+    entity: 'order_payment_collection',
+    fields: ['order_id'],
+    filters: { payment_collection_id: session.payment_collection_id },
+  });
+  const [link] = links.data as { order_id: string }[];
+  return { sessionId: session.id, orderId: link?.order_id ?? null };
+}
+
+type Note = { key: string; text: string };
+
+/** Once for each key. */
+async function note(container: MedusaContainer, { orderId }: Place, key: string, text: string): Promise<void> {
+  container.resolve(ContainerRegistrationKeys.LOGGER).warn(`quittance: ${text}`);
+  const orders = container.resolve(Modules.ORDER);
+  const order = orderId === null ? null : await orders.retrieveOrder(orderId);
+  const [store] = await container.resolve(Modules.STORE).listStores();
+  const metadata = (order ?? store)?.metadata ?? {};
+  const notes = (metadata['quittance'] ?? []) as Note[];
+  if (notes.some((each) => each.key === key)) return;
+  const quittance = [...notes, { key, text }].slice(-MAX_NOTES);
+  if (orderId !== null) await orders.updateOrders(orderId, { metadata: { ...metadata, quittance } });
+  else await mergeStore(container, { quittance });
+}
+
+async function mergeStore(container: MedusaContainer, added: Record<string, unknown>): Promise<void> {
+  const stores = container.resolve(Modules.STORE);
+  const [store] = await stores.listStores();
+  if (store !== undefined) await stores.updateStores(store.id, { metadata: { ...store.metadata, ...added } });
+}

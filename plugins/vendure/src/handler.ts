@@ -1,0 +1,100 @@
+import { isFulfillable, QuittanceError } from '@quittance/sdk';
+import {
+  ConfigService,
+  type CreatePaymentErrorResult,
+  type CreatePaymentResult,
+  type Injector,
+  LanguageCode,
+  Logger,
+  type Order,
+  type Payment,
+  PaymentMethodHandler,
+  type RequestContext,
+} from '@vendure/core';
+import { formatMinor } from './amount';
+import { loggerCtx } from './options';
+import { QuittanceService } from './quittance.service';
+import { readStored, toMetadata } from './stored';
+
+let service: QuittanceService;
+let config: ConfigService;
+
+export const quittanceHandler = new PaymentMethodHandler({
+  code: 'quittance',
+  description: [{ languageCode: LanguageCode.en, value: 'USDT on TRON, by Quittance' }],
+  args: {},
+  init(injector: Injector) {
+    service = injector.get(QuittanceService);
+    config = injector.get(ConfigService);
+  },
+  createPayment: (ctx, order, amount) => createPayment(ctx, order, amount),
+  // Whoever asks for it, a person included: what the API says decides.
+  async settlePayment(_ctx, _order, payment) {
+    const problem = await findProblem(payment);
+    if (problem === null) return { success: true };
+    return { success: false, state: payment.state as 'AwaitingTransfer', errorMessage: problem };
+  },
+  cancelPayment: (_ctx, _order, payment) => cancelPayment(payment),
+  // The shop cannot send USDT: a person sends it and settles the refund with the id of the transaction.
+  createRefund: () => ({
+    state: 'Pending',
+    metadata: {
+      sendByHand: 'Quittance holds no money. Send the USDT, then settle this refund with the transaction id.',
+    },
+  }),
+});
+
+/** Vendure calls it inside of the transaction of the storefront's request. */
+async function createPayment(
+  ctx: RequestContext,
+  order: Order,
+  amount: number,
+): Promise<CreatePaymentResult | CreatePaymentErrorResult> {
+  await service.lockOrder(ctx, order.id);
+  const earlier = await service.paymentsOf(ctx, order.id);
+  const open = earlier.find(({ state }) => state === 'AwaitingTransfer');
+  const stored = open === undefined ? null : readStored(open);
+  // The second of two clicks, or of two tabs: it gets the invoice of the first.
+  if (stored !== null) return { amount: 0, state: 'Cancelled', metadata: { repeats: true, public: stored.public } };
+  try {
+    const precision = config.entityOptions.moneyStrategy.precision ?? 2;
+    const decimal = formatMinor(amount, order.currencyCode, precision);
+    // The same for every retry of this attempt, also if this transaction is lost; another amount is another attempt.
+    const externalId = `${order.code}.${earlier.length + 1}.${amount}`;
+    const invoice = await service.client.invoices.create(
+      { amount: decimal, asset: 'USDT', network: 'TRON', externalId },
+      { idempotencyKey: externalId },
+    );
+    const { invoiceId, checkoutUrl, expiresAt, status } = invoice;
+    const shown = { checkoutUrl, amount: decimal, expiresAt, status };
+    const metadata = toMetadata({
+      ...{ externalId, amount: decimal, asset: 'USDT', network: 'TRON', noted: [], public: shown },
+    });
+    return { amount, state: 'AwaitingTransfer', transactionId: invoiceId, metadata };
+  } catch (error) {
+    if (error instanceof RangeError) return { amount, state: 'Error', errorMessage: error.message };
+    if (!(error instanceof QuittanceError)) throw error;
+    Logger.error(`no invoice for order ${order.code}: ${error.code} ${error.message} ${error.requestId}`, loggerCtx);
+    return { amount, state: 'Error', errorMessage: 'USDT cannot be taken at the moment. Please try again.' };
+  }
+}
+
+async function findProblem(payment: Payment): Promise<string | null> {
+  const stored = readStored(payment);
+  if (stored === null) return 'This payment has no invoice.';
+  const invoice = await service.readInvoice(payment);
+  if (invoice === null) return 'The invoice is not the one of this payment: its id, external id or amount differ.';
+  return isFulfillable(invoice, stored.externalId) ? null : `The invoice is ${invoice.status}, not PAID.`;
+}
+
+async function cancelPayment(payment: Payment) {
+  if (payment.state !== 'AwaitingTransfer' || readStored(payment) === null) return { success: true as const };
+  try {
+    await service.client.invoices.withdraw(payment.transactionId);
+    return { success: true as const };
+  } catch (error) {
+    if (!(error instanceof QuittanceError)) throw error;
+    const errorMessage = error.code === 'INVOICE_PAID' ? 'The invoice is paid.' : `Quittance said ${error.code}.`;
+    return { success: false as const, state: 'AwaitingTransfer' as const, errorMessage };
+  }
+}

@@ -1,0 +1,197 @@
+import { Inject, Injectable } from '@nestjs/common';
+import {
+  type InvoiceWithPayment,
+  isFulfillable,
+  type Quittance,
+  QuittanceError,
+  type WebhookEvent,
+} from '@quittance/sdk';
+import { HistoryEntryType } from '@vendure/common/lib/generated-types';
+import {
+  HistoryService,
+  type ID,
+  isGraphQlErrorResult,
+  Logger,
+  Order,
+  OrderService,
+  Payment,
+  type RequestContext,
+  RequestContextService,
+  SettingsStoreService,
+  TransactionalConnection,
+} from '@vendure/core';
+import { isSameAmount } from './amount';
+import { createClient, loggerCtx, QUITTANCE_OPTIONS, type QuittanceOptions } from './options';
+import { readStored, type Stored, toMetadata } from './stored';
+
+export const CURSOR = { namespace: 'quittance', name: 'lastEvent' };
+const CURSOR_KEY = `${CURSOR.namespace}.${CURSOR.name}`;
+/** Of 100 events each: a sweep ends within minutes, and the next one goes on where it ended. */
+const MAX_PAGES = 20;
+/** States of an order in which a payment may settle it. */
+const PAYABLE = ['ArrangingPayment', 'ArrangingAdditionalPayment', 'PaymentAuthorized'];
+
+type Found = { payment: Payment; stored: Stored };
+
+@Injectable()
+export class QuittanceService {
+  @Inject(QUITTANCE_OPTIONS) private readonly options!: QuittanceOptions;
+  @Inject(TransactionalConnection) private readonly connection!: TransactionalConnection;
+  @Inject(RequestContextService) private readonly contexts!: RequestContextService;
+  @Inject(OrderService) private readonly orders!: OrderService;
+  @Inject(HistoryService) private readonly history!: HistoryService;
+  @Inject(SettingsStoreService) private readonly settings!: SettingsStoreService;
+  private made: Quittance | undefined;
+
+  get client(): Quittance {
+    this.made ??= createClient(this.options);
+    return this.made;
+  }
+
+  /** Lets requests for one order wait for each other. SQLite has no such lock, and lets all writers wait. */
+  async lockOrder(ctx: RequestContext, orderId: ID): Promise<void> {
+    const { type } = this.connection.rawConnection.options;
+    if (['sqljs', 'better-sqlite3', 'sqlite'].includes(type)) return;
+    const query = this.connection.getRepository(ctx, Order).createQueryBuilder('o').select('o.id');
+    await query.setLock('pessimistic_write').where('o.id = :id', { id: orderId }).getOne();
+  }
+
+  /** Those of Quittance that have an invoice, oldest first. */
+  async paymentsOf(ctx: RequestContext, orderId: ID): Promise<Payment[]> {
+    const all = await this.orders.getOrderPayments(ctx, orderId);
+    return all.filter((payment) => readStored(payment) !== null);
+  }
+
+  /** The payment's invoice as the API has it now; null if it is not the one that was asked for. */
+  async readInvoice(payment: Payment): Promise<InvoiceWithPayment | null> {
+    const stored = readStored(payment);
+    if (stored === null) return null;
+    const invoice = await this.client.invoices.get(payment.transactionId, { expand: 'payment' });
+    const isOurs = invoice.externalId === stored.externalId;
+    return isOurs && isSameAmount(invoice.payment.requestedAmount, stored.amount) ? invoice : null;
+  }
+
+  /** Takes an event as the occasion to read the invoice. May be called any number of times, also at once. */
+  async handle(event: WebhookEvent): Promise<void> {
+    const data = event.data as { invoiceId?: string | null; txId?: string; amount?: string; transferId?: string };
+    if (typeof data.invoiceId !== 'string') {
+      if (event.type.startsWith('transfer.')) {
+        Logger.warn(`${event.type} of ${data.amount} USDT fits no invoice: transaction ${data.txId}`, loggerCtx);
+      }
+      return;
+    }
+    const ctx = await this.contexts.create({ apiType: 'admin' });
+    const repository = this.connection.getRepository(ctx, Payment);
+    const found = await repository.findOne({ where: { transactionId: data.invoiceId }, relations: ['order'] });
+    if (found === null || readStored(found) === null) {
+      Logger.warn(`${event.type} of ${data.invoiceId}, which no payment of this shop has`, loggerCtx);
+      return;
+    }
+    const invoice = await this.readInvoice(found);
+    await this.connection.withTransaction(ctx, async (tx) => {
+      await this.lockOrder(tx, found.order.id);
+      const where = { where: { id: found.id }, relations: ['order'] };
+      const payment = await this.connection.getRepository(tx, Payment).findOneOrFail(where);
+      const stored = readStored(payment);
+      if (stored === null) return;
+      if (invoice === null) {
+        await this.note(
+          tx,
+          { payment, stored },
+          'mismatch',
+          'DO NOT DELIVER: the invoice is not that of this payment.',
+        );
+        return;
+      }
+      await this.noteEvent(tx, { payment, stored }, event.type, data);
+      stored.public.status = invoice.status;
+      await this.save(tx, { payment, stored });
+      await this.settle(tx, { payment, stored }, invoice);
+    });
+  }
+
+  /** Reads the feed from where the last sweep ended, for webhooks that were lost. */
+  async sweep(): Promise<{ events: number }> {
+    const ctx = await this.contexts.create({ apiType: 'admin' });
+    let after = await this.settings.get<string>(ctx, CURSOR_KEY);
+    let events = 0;
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const { data, hasMore } = await this.client.events.page({ after, limit: 100 });
+      for (const event of data) {
+        await this.handle(event).catch((error: unknown) => this.passOver(event, error));
+        after = event.id;
+      }
+      events += data.length;
+      if (data.length > 0) await this.storeCursor(ctx, after);
+      if (!hasMore) break;
+    }
+    return { events };
+  }
+
+  /** One order that cannot be settled must not keep the others waiting; while Quittance does not answer, none is passed over. */
+  private passOver(event: WebhookEvent, error: unknown): void {
+    if (error instanceof QuittanceError) throw error;
+    Logger.error(`${event.type} ${event.id} was passed over, look at its order: ${error}`, loggerCtx);
+  }
+
+  private async storeCursor(ctx: RequestContext, after: unknown): Promise<void> {
+    const { result, error } = await this.settings.set(ctx, CURSOR_KEY, after as never);
+    if (!result) throw new Error(`where the sweep ended was not stored: ${error}`);
+  }
+
+  private async settle(tx: RequestContext, { payment, stored }: Found, invoice: InvoiceWithPayment): Promise<void> {
+    if (!isFulfillable(invoice, stored.externalId) || payment.state === 'Settled') return;
+    const { txId = '', late = false } = invoice.payment.transaction ?? {};
+    const paid = `${invoice.payment.payableAmount} USDT by transaction ${txId}`;
+    if (payment.state !== 'AwaitingTransfer' || !PAYABLE.includes(payment.order.state)) {
+      const states = `the order is ${payment.order.state}, the payment ${payment.state}`;
+      await this.note(
+        tx,
+        { payment, stored },
+        'unwanted',
+        `PAID AND NOT SETTLED: ${paid} came, but ${states}. Deliver, or send it back.`,
+      );
+      return;
+    }
+    if (late) await this.note(tx, { payment, stored }, 'late', `Paid late: ${paid}.`);
+    const result = await this.orders.settlePayment(tx, payment.id);
+    if (!isGraphQlErrorResult(result)) return;
+    await this.note(tx, { payment, stored }, 'refused', `PAID AND NOT SETTLED: ${paid} came, but ${result.message}`);
+  }
+
+  private async noteEvent(
+    tx: RequestContext,
+    found: Found,
+    type: string,
+    { txId, amount, transferId }: { txId?: string; amount?: string; transferId?: string },
+  ): Promise<void> {
+    const transfer = `${amount} USDT by transaction ${txId}`;
+    if (type === 'transfer.duplicate') {
+      await this.note(tx, found, `duplicate ${transferId}`, `PAID TWICE: another ${transfer}. Send it back.`);
+    } else if (type === 'transfer.refunded') {
+      await this.note(tx, found, `refunded ${transferId}`, `Sent back: ${transfer}.`);
+    } else if (type === 'invoice.pending') {
+      await this.note(tx, found, 'orphaned', 'The block of the payment was orphaned: it waits for a payment again.');
+    }
+  }
+
+  /** Tells the merchant in the order's history, once. */
+  private async note(tx: RequestContext, { payment, stored }: Found, key: string, text: string): Promise<void> {
+    if (stored.noted.includes(key)) return;
+    stored.noted.push(key);
+    await this.save(tx, { payment, stored });
+    const entry = {
+      ctx: tx,
+      orderId: payment.order.id,
+      type: HistoryEntryType.ORDER_NOTE,
+      data: { note: text },
+    } as const;
+    await this.history.createHistoryEntryForOrder(entry, false);
+    Logger.warn(`order ${payment.order.code}: ${text}`, loggerCtx);
+  }
+
+  private async save(tx: RequestContext, { payment, stored }: Found): Promise<void> {
+    payment.metadata = toMetadata(stored);
+    await this.connection.getRepository(tx, Payment).update(payment.id, { metadata: payment.metadata });
+  }
+}

@@ -1,0 +1,23 @@
+import type { Payment } from '@vendure/core';
+
+/** What a payment of ours holds in its metadata. `public` is all that the storefront is shown. */
+export type Stored = {
+  externalId: string;
+  amount: string;
+  asset: 'USDT';
+  network: 'TRON';
+  /** What was told to the merchant, so that it is told once. */
+  noted: string[];
+  public: { checkoutUrl: string; amount: string; expiresAt: string; status: string };
+};
+
+/** Answers null for a payment of another method, and for an answer to a repeated click, which has no invoice of its own. */
+export function readStored(payment: Pick<Payment, 'metadata' | 'transactionId'>): Stored | null {
+  const found = (payment.metadata as { quittance?: Stored }).quittance;
+  return found === undefined || !payment.transactionId ? null : { ...found, public: payment.metadata.public };
+}
+
+/** The metadata of a payment that stores it. */
+export function toMetadata({ public: shown, ...quittance }: Stored) {
+  return { quittance, public: shown };
+}

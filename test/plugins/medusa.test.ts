@@ -1,0 +1,166 @@
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { cp, mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, inject, test } from 'vitest';
+import { withClient } from '../support/postgres-template.ts';
+import { call, eventually, type Json } from '../support/service.ts';
+import { installPlugin } from './install-plugin.ts';
+import { type QuittanceWorld, startQuittanceWorld } from './quittance-world.ts';
+import { startShop } from './shop-process.ts';
+import { openTcpDoor } from './tcp-door.ts';
+import { type Shop, type ShopOrder, testTenCases } from './ten-cases.ts';
+
+type Ask = (path: string, body?: object) => Promise<Json>;
+
+const HOOK = '/hooks/payment/quittance_quittance';
+const PROVIDER = 'pp_quittance_quittance';
+const LOGIN = { email: 'admin@example.com', password: 'admin-of-test' };
+
+const cleanups: (() => Promise<unknown>)[] = [];
+afterAll(async () => {
+  for (const cleanup of cleanups.reverse()) await cleanup();
+});
+
+const installed = await installPlugin('medusa');
+if (installed.kind === 'missing') {
+  test.skip(`Medusa: ${installed.reason}`, () => undefined);
+} else {
+  cleanups.push(installed.remove);
+  const quittance = await startQuittanceWorld(HOOK);
+  cleanups.push(quittance.stop);
+  const databaseUrl = await createDatabase();
+  const shop = await startMedusa(installed.folder, databaseUrl, quittance);
+  testTenCases(() => ({ shop, quittance }));
+}
+
+async function createDatabase(): Promise<string> {
+  const { host, port, user, password } = inject('postgres');
+  const name = `medusa_${randomUUID().replaceAll('-', '')}`;
+  await withClient(inject('postgres'), (client) => client.query(`create database ${name}`));
+  cleanups.push(() =>
+    withClient(inject('postgres'), (client) => client.query(`drop database if exists ${name} with (force)`)),
+  );
+  const door = await openTcpDoor(join(host, `.s.PGSQL.${port}`));
+  cleanups.push(door.close);
+  return `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${door.port}/${name}`;
+}
+
+async function startMedusa(plugin: string, databaseUrl: string, quittance: QuittanceWorld): Promise<Shop> {
+  const { url, apiKey, secret, projectId, shopPort } = quittance;
+  const folder = join(plugin, 'shop');
+  await mkdir(join(folder, 'src/api/test-sweep'), { recursive: true });
+  const from = join(import.meta.dirname, 'medusa-shop');
+  await cp(join(from, 'medusa-config.js'), join(folder, 'medusa-config.js'));
+  await cp(join(from, 'route.js'), join(folder, 'src/api/test-sweep/route.js'));
+  // By this the command knows a shop.
+  const dependencies = { '@medusajs/medusa': '2.21.2' };
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'shop', private: true, dependencies }));
+  const options = { url, apiKey, webhookSecrets: [secret], projectId };
+  const settings = { databaseUrl, plugin: join(plugin, 'dist/provider.js'), quittance: options };
+  await writeFile(join(folder, 'settings.json'), JSON.stringify(settings), { mode: 0o600 });
+  const { PATH, TMPDIR } = process.env;
+  const env = { PATH, TMPDIR, HOME: plugin, NODE_ENV: 'production', MEDUSA_DISABLE_TELEMETRY: 'true' };
+  const medusa = join(plugin, 'node_modules/@medusajs/cli/cli.js');
+  const run = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [medusa, ...args], { cwd: folder, env, maxBuffer: 16 * 1024 * 1024 });
+  await run('db:migrate', '--execute-safe-links');
+  await run('user', '-e', LOGIN.email, '-p', LOGIN.password);
+  const args = [medusa, 'start', '-H', '127.0.0.1', '-p', String(shopPort)];
+  const program = await startShop(folder, args, env, 'Server is ready');
+  cleanups.push(program.stop);
+  const base = `http://127.0.0.1:${shopPort}`;
+  const { token } = await connect(base, {})('/auth/user/emailpass', LOGIN);
+  const admin = connect(base, { authorization: `Bearer ${token}` });
+  const goods = await stockShop(admin);
+  const store = connect(base, { 'x-publishable-api-key': goods.publishableKey });
+  return {
+    hookUrl: base + HOOK,
+    order: (quantity, clicks = 1) => order(store, goods, quantity, clicks),
+    cancel: async (placed) => {
+      // Another session takes its place, as when the customer changes the way to pay.
+      await store(`/store/payment-collections/${placed.id}/payment-sessions`, { provider_id: 'pp_system_default' });
+    },
+    read: (placed) => read(admin, placed),
+    isNotedBySweep: true,
+    sweep: () => admin('/test-sweep', {}),
+    untilForgeryIsRefused: async () => {
+      await eventually(
+        () => program.output(),
+        (output) => output.includes('a webhook was refused: SIGNATURE_MISMATCH'),
+      );
+    },
+    refund: async (placed) => {
+      const { payments } = await find(admin, placed);
+      return admin(`/admin/payments/${payments[0].id}/refund`, {}).then(
+        () => 'settled',
+        (error: Error) => error.message,
+      );
+    },
+  };
+}
+
+function connect(base: string, more: Record<string, string>): Ask {
+  return async (path, body) => {
+    const answer = await call(base + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { 'content-type': 'application/json', ...more },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+}
+
+type Goods = { publishableKey: string; regionId: string; channelId: string; variantId: string };
+
+async function stockShop(admin: Ask): Promise<Goods> {
+  const providers = [PROVIDER, 'pp_system_default'];
+  const { region } = await admin('/admin/regions', {
+    ...{ name: 'Europe', currency_code: 'usd', countries: ['at'], payment_providers: providers },
+  });
+  const { sales_channel: channel } = await admin('/admin/sales-channels', { name: 'Web' });
+  const { api_key: key } = await admin('/admin/api-keys', { title: 'web', type: 'publishable' });
+  await admin(`/admin/api-keys/${key.id}/sales-channels`, { add: [channel.id] });
+  const prices = [{ currency_code: 'usd', amount: 25 }];
+  const variants = [{ title: 'Lamp', prices, options: { Size: 'M' }, manage_inventory: false }];
+  const { product } = await admin('/admin/products', {
+    ...{ title: 'Lamp', status: 'published', options: [{ title: 'Size', values: ['M'] }] },
+    ...{ variants, sales_channels: [{ id: channel.id }] },
+  });
+  return { publishableKey: key.token, regionId: region.id, channelId: channel.id, variantId: product.variants[0].id };
+}
+
+async function order(store: Ask, goods: Goods, quantity: number, clicks: number): Promise<ShopOrder> {
+  const { regionId: region_id, channelId: sales_channel_id, variantId: variant_id } = goods;
+  const { cart } = await store('/store/carts', { region_id, sales_channel_id, email: `${randomUUID()}@example.com` });
+  await store(`/store/carts/${cart.id}/line-items`, { variant_id, quantity });
+  const { payment_collection: collection } = await store('/store/payment-collections', { cart_id: cart.id });
+  const path = `/store/payment-collections/${collection.id}/payment-sessions`;
+  const click = () => store(path, { provider_id: PROVIDER });
+  await Promise.allSettled(Array.from({ length: clicks }, click));
+  const { payment_collection: started } = await click();
+  expect(started.payment_sessions).toHaveLength(1);
+  const [{ data }] = started.payment_sessions;
+  return { id: collection.id, ...data };
+}
+
+async function find(admin: Ask, { invoiceId }: ShopOrder): Promise<{ metadata: Json; payments: Json[] }> {
+  const fields = 'id,metadata,*payment_collections,*payment_collections.payments';
+  const { orders } = await admin(`/admin/orders?limit=100&fields=${encodeURIComponent(fields)}`);
+  for (const { metadata, payment_collections } of orders) {
+    const payments = payment_collections.flatMap((each: Json) => each.payments ?? []);
+    if (payments.some(({ data }: Json) => data?.invoiceId === invoiceId)) return { metadata, payments };
+  }
+  return { metadata: null, payments: [] };
+}
+
+async function read(admin: Ask, placed: ShopOrder) {
+  const { metadata, payments } = await find(admin, placed);
+  const settled = payments.filter(({ captured_at }) => captured_at !== null).length;
+  const { stores } = await admin('/admin/stores');
+  const ofOrder = metadata?.quittance ?? [];
+  const ofStore = (stores[0].metadata?.quittance ?? []).filter(({ key }: Json) => key.includes(placed.invoiceId));
+  return { isPaid: settled > 0, settled, notes: [...ofOrder, ...ofStore].map(({ text }: Json) => text) };
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createPayer, type Payer } from '../../src/devnet/payer/payer.ts';
+import { runInSandbox, type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';
+import { call, eventually, type Json } from '../support/service.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
+
+/** A sandbox, and in its project an address whose key the test knows, so that it can send money back. */
+export type QuittanceWorld = {
+  url: string;
+  apiKey: string;
+  projectId: string;
+  secret: string;
+  shopPort: number;
+  /** Pays as `POST /sandbox/pay` does. */
+  pay(checkoutUrl: string, scenario: string): Promise<Json>;
+  expireAll(): Promise<void>;
+  read(invoiceId: string): Promise<Json>;
+  events(): Promise<Json[]>;
+  run(...args: string[]): Promise<Json>;
+  /** Sends a transfer back to the payer and ties the two. */
+  refund(transfer: { transferId: string; amount: string }): Promise<void>;
+  stopWebhooks(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** Enough for the energy of a transfer, and for what is sent back. */
+const FEE_SUN = 100_000_000n;
+const PURSE_MICRO = 1_000_000_000n;
+
+/** Starts it, with a webhook endpoint at `hookPath` of a port that the shop is to take. */
+export async function startQuittanceWorld(hookPath: string): Promise<QuittanceWorld> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'quittance-plugin-'));
+  await chmod(dataDir, 0o711);
+  // With so many producers a block can be orphaned for a second, also on a busy machine.
+  const sandbox = await startSandboxProcess(dataDir, { QUITTANCE_DEVNET_PRODUCERS: '9' });
+  const run = (...args: string[]) => runInSandbox(dataDir, ...args);
+  const payer = createPayer({ nodeUrl: sandbox.file.nodeUrl, privateKey: sandbox.file.payer.privateKey });
+  const merchant = payer.withKey(randomBytes(32).toString('hex'));
+  const { projectId, apiKey, usdtContract: contract } = sandbox.file;
+  await run('address', 'add', '--project', projectId, merchant.address);
+  const shopPort = await findSteadyPort();
+  const url = `http://127.0.0.1:${shopPort}${hookPath}`;
+  const { endpointId, secret } = await run('webhook', 'add', '--project', projectId, '--url', url);
+  const ask = async (path: string, body?: object) => {
+    const answer = await call(sandbox.file.baseUrl + path, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (answer.status !== 200) throw new Error(`${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+    return answer.body;
+  };
+  // What it sends back later.
+  await payer.sendTrx({ to: merchant.address, amountSun: FEE_SUN });
+  const filled = await payer.transfer({ contract, to: merchant.address, amountMicro: PURSE_MICRO });
+  await eventually(
+    () => readFeed(ask),
+    (events) => events.some(({ data }) => data.txId === filled),
+  );
+  return {
+    ...{ url: sandbox.file.baseUrl, apiKey, projectId, secret, shopPort, run },
+    pay: (invoice, scenario) =>
+      // Only the command says whether the payment had been seen before its block went.
+      scenario === 'orphaned'
+        ? run('sandbox', 'pay', invoice, '--scenario', scenario)
+        : ask('/sandbox/pay', { invoice, scenario }),
+    expireAll: () => ask('/sandbox/advance', { seconds: 86_400 }),
+    read: (id) => ask(`/v1/invoices/${id}?expand=payment`),
+    events: () => readFeed(ask),
+    refund: (transfer) => refund({ run, payer, merchant, contract }, transfer),
+    stopWebhooks: () => run('webhook', 'disable', endpointId),
+    stop: () => stop(sandbox, dataDir),
+  };
+}
+
+async function readFeed(ask: (path: string) => Promise<Json>): Promise<Json[]> {
+  const all: Json[] = [];
+  for (let query = ''; ; query = `&after=${all.at(-1).id}`) {
+    const { data, hasMore } = await ask(`/v1/events?limit=100${query}`);
+    all.push(...data);
+    if (!hasMore) return all;
+  }
+}
+
+async function refund(
+  { run, payer, merchant, contract }: { run: QuittanceWorld['run']; payer: Payer; merchant: Payer; contract: string },
+  { transferId, amount }: { transferId: string; amount: string },
+): Promise<void> {
+  const amountMicro = BigInt(amount.replace('.', ''));
+  const tx = await merchant.transfer({ contract, to: payer.address, amountMicro });
+  // It is on the chain before it is in the ledger.
+  await eventually(
+    () =>
+      run('transfers', 'refund', transferId, '--tx', tx).then(
+        () => 'tied',
+        ({ stdout }) => String(stdout),
+      ),
+    (said) => said === 'tied',
+  );
+}
+
+async function stop(sandbox: SandboxProcess, dataDir: string): Promise<void> {
+  await sandbox.end('SIGINT');
+  await rm(dataDir, { recursive: true, force: true });
+}

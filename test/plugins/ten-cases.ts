@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest';
+// The SDK signs as Quittance does.
+import { sign } from '../../sdk/src/webhooks/sign.ts';
+import { call, eventually, type Json } from '../support/service.ts';
+import type { QuittanceWorld } from './quittance-world.ts';
+
+/** An order that waits for its payment. */
+export type ShopOrder = { id: string; invoiceId: string; externalId: string; checkoutUrl: string };
+
+/** What the shop has of an order: `settled` counts settled payments; `notes` is what its merchant reads. */
+type Seen = { isPaid: boolean; settled: number; notes: string[] };
+
+/** A real shop, as its customer and its merchant use it. */
+export type Shop = {
+  hookUrl: string;
+  /** Orders so many of a product and goes to the payment, by as many clicks at once. */
+  order(quantity: number, clicks?: number): Promise<ShopOrder>;
+  cancel(order: ShopOrder): Promise<void>;
+  read(order: ShopOrder): Promise<Seen>;
+  /** Waits until it refused a webhook that was forged; `status` is what it answered. */
+  untilForgeryIsRefused(status: number): Promise<void>;
+  /** Whether what the merchant reads comes with the job for lost webhooks, and not with the webhook. */
+  isNotedBySweep: boolean;
+  /** Runs the plugin's own job for webhooks that were lost. */
+  sweep(): Promise<void>;
+  /** Asks the shop to refund a paid order, and answers the state of that refund. */
+  refund(order: ShopOrder): Promise<string>;
+};
+
+type Worlds = () => { shop: Shop; quittance: QuittanceWorld };
+
+const until = (shop: Shop, order: ShopOrder, isDone: (seen: Seen) => boolean) =>
+  eventually(() => shop.read(order), isDone);
+const untilNoted = (shop: Shop, order: ShopOrder, text: string) =>
+  eventually(async () => {
+    if (shop.isNotedBySweep) await shop.sweep();
+    return shop.read(order);
+  }, hasNote(text));
+const hasNote = (text: string) => (seen: Seen) => seen.notes.some((note) => note.includes(text));
+const countNotes = (seen: Seen, text: string) => seen.notes.filter((note) => note.includes(text)).length;
+
+/** The ten cases that every plugin is tested by. The one that turns webhooks off comes last. */
+export function testTenCases(worlds: Worlds): void {
+  testPayments(worlds);
+  testMistakes(worlds);
+  testHostility(worlds);
+}
+
+function testPayments(worlds: Worlds): void {
+  test('paid: the exact transfer settles the order, once', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(1);
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, settled: 0 });
+    await quittance.pay(order.checkoutUrl, 'exact');
+    expect(await until(shop, order, ({ isPaid }) => isPaid)).toMatchObject({ settled: 1 });
+    await shop.sweep();
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: true, settled: 1 });
+  });
+
+  test('late: a payment after the expiry settles the order, and one after its cancellation is told to the merchant', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(2);
+    await quittance.pay(order.checkoutUrl, 'late');
+    await until(shop, order, ({ isPaid }) => isPaid);
+    expect(countNotes(await untilNoted(shop, order, 'late'), 'late')).toBe(1);
+    const cancelled = await shop.order(3);
+    await shop.cancel(cancelled);
+    await quittance.pay(cancelled.checkoutUrl, 'exact');
+    const seen = await untilNoted(shop, cancelled, 'PAID AND NOT SETTLED');
+    expect(seen).toMatchObject({ isPaid: false, settled: 0 });
+    await shop.sweep();
+    expect(countNotes(await shop.read(cancelled), 'PAID AND NOT SETTLED')).toBe(1);
+  });
+
+  test('twice: the order is settled once, and the second transfer is told to the merchant', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(4);
+    await quittance.pay(order.checkoutUrl, 'twice');
+    await until(shop, order, ({ isPaid }) => isPaid);
+    expect(await untilNoted(shop, order, 'PAID TWICE')).toMatchObject({ isPaid: true, settled: 1 });
+  });
+
+  test('refund: the shop never says that it sent money, and a transfer that was sent back is recorded', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(5);
+    await quittance.pay(order.checkoutUrl, 'twice');
+    await until(shop, order, ({ isPaid }) => isPaid);
+    await untilNoted(shop, order, 'PAID TWICE');
+    const events = await quittance.events();
+    const duplicate = events.find(
+      ({ type, data }) => type === 'transfer.duplicate' && data.invoiceId === order.invoiceId,
+    );
+    await quittance.refund(duplicate.data);
+    await untilNoted(shop, order, 'Sent back');
+    expect(await shop.refund(order)).not.toMatch(/settled|succe/i);
+  });
+}
+
+function testMistakes(worlds: Worlds): void {
+  test('short: less than the amount settles nothing, and the right one after it does', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(6);
+    const { sent } = await quittance.pay(order.checkoutUrl, 'short');
+    await eventually(
+      () => quittance.events(),
+      (events) => events.some(({ type, data }) => type === 'transfer.unmatched' && data.txId === sent[0].txId),
+    );
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, settled: 0 });
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await until(shop, order, ({ isPaid }) => isPaid);
+  });
+
+  test('expired: the order stays unpaid', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(7);
+    await quittance.expireAll();
+    await eventually(
+      () => quittance.read(order.invoiceId),
+      ({ status }) => status === 'EXPIRED',
+    );
+    await shop.sweep();
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, settled: 0 });
+  });
+
+  test('orphaned: a payment whose block is gone settles nothing, and is told', { retry: 2 }, async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(8);
+    const { orphaned } = await quittance.pay(order.checkoutUrl, 'orphaned');
+    // On a very busy machine the block may be gone before it was seen.
+    expect(orphaned.wasConfirming).toBe(true);
+    expect(await untilNoted(shop, order, 'orphaned')).toMatchObject({ isPaid: false, settled: 0 });
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await until(shop, order, ({ isPaid }) => isPaid);
+  });
+
+  test('double click: three requests at once leave one invoice that can be paid', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(9, 3);
+    expect(await findPayable(quittance, '225.000000')).toEqual([order.invoiceId]);
+    await quittance.pay(order.checkoutUrl, 'exact');
+    expect(await until(shop, order, ({ isPaid }) => isPaid)).toMatchObject({ settled: 1 });
+  });
+}
+
+/** The invoices of an amount, which one case alone asks for, whose page shows how to pay. */
+async function findPayable({ url, apiKey, read }: QuittanceWorld, amount: string): Promise<string[]> {
+  const { body } = await call(`${url}/v1/invoices?limit=100`, { headers: { 'x-api-key': apiKey } });
+  const all: Json[] = await Promise.all(body.data.map(({ invoiceId }: Json) => read(invoiceId)));
+  const payable = all.filter(({ payment, withdrawnAt }) => payment.requestedAmount === amount && !withdrawnAt);
+  return payable.map(({ invoiceId }) => invoiceId);
+}
+
+function testHostility(worlds: Worlds): void {
+  test('webhook forged: it is refused, and a rightly signed lie changes nothing', async () => {
+    const { shop, quittance } = worlds();
+    const order = await shop.order(10);
+    const { invoiceId, externalId, checkoutUrl } = order;
+    const invoice = await quittance.read(invoiceId);
+    const event = {
+      ...{ id: 'evt_01h455vb4pex5vsknk084sn02q', type: 'invoice.paid', timestamp: new Date().toISOString() },
+      ...{ projectId: quittance.projectId, network: 'TRON', sequence: 1 },
+      data: { ...invoice, status: 'PAID', externalId, checkoutUrl },
+    };
+    const send = async (secret: string) => {
+      const { body, headers } = await sign(event, secret);
+      const response = await fetch(shop.hookUrl, {
+        method: 'POST',
+        body,
+        headers: { ...headers, 'content-type': 'application/json' },
+      });
+      await response.body?.cancel();
+      return response.status;
+    };
+    const before = await shop.read(order);
+    await shop.untilForgeryIsRefused(await send(`whsec_${Buffer.alloc(32, 7).toString('base64')}`));
+    expect(await shop.read(order)).toEqual(before);
+    expect(await send(quittance.secret)).toBeLessThan(300);
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, settled: 0 });
+  });
+
+  test('webhook lost: the sweep settles the order', async () => {
+    const { shop, quittance } = worlds();
+    await quittance.stopWebhooks();
+    const order = await shop.order(11);
+    await quittance.pay(order.checkoutUrl, 'exact');
+    await eventually(
+      () => quittance.read(order.invoiceId),
+      ({ status }) => status === 'PAID',
+    );
+    expect(await shop.read(order)).toMatchObject({ isPaid: false, settled: 0 });
+    await shop.sweep();
+    expect(await until(shop, order, ({ isPaid }) => isPaid)).toMatchObject({ settled: 1 });
+  });
+}

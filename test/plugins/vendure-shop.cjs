@@ -1,0 +1,40 @@
+/** A Vendure shop with the plugin: `node vendure-shop.cjs SETTINGS`, where the plugin and Vendure are installed. Prints `ready` when it serves. */
+const { readFileSync } = require('node:fs');
+const { bootstrap, DefaultSchedulerPlugin, LanguageCode, mergeConfig, defaultConfig } = require('@vendure/core');
+const { populate } = require('@vendure/core/cli');
+const { QuittancePlugin } = require('quittance-vendure');
+
+const { port, database, quittance } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+
+const config = mergeConfig(defaultConfig, {
+  apiOptions: { port, hostname: '127.0.0.1' },
+  authOptions: { tokenMethod: 'bearer', superadminCredentials: { identifier: 'admin', password: 'admin-of-test' } },
+  dbConnectionOptions: { type: 'postgres', ...database, synchronize: true },
+  plugins: [
+    DefaultSchedulerPlugin.init({ manualTriggerCheckInterval: '1s', runTasksInWorkerOnly: false }),
+    // The test runs the sweep by the API of the shop; by itself it would hide a webhook that went wrong.
+    QuittancePlugin.init({ ...quittance, sweepSchedule: '0 0 1 1 *' }),
+  ],
+  schedulerOptions: { runTasksInWorkerOnly: false },
+});
+
+const INITIAL = {
+  defaultLanguage: LanguageCode.en,
+  defaultZone: 'Europe',
+  countries: [{ name: 'Austria', code: 'AT', zone: 'Europe' }],
+  taxRates: [{ name: 'None', percentage: 0 }],
+  shippingMethods: [{ name: 'Post', price: 0 }],
+  paymentMethods: [{ name: 'quittance', handler: { code: 'quittance', arguments: [] } }],
+  collections: [],
+};
+
+async function start() {
+  const app = await populate(() => bootstrap(config), INITIAL);
+  process.on('SIGTERM', () => app.close().then(() => process.exit(0)));
+  console.log('ready');
+}
+
+start().catch((error) => {
+  console.error(error);
+  process.exit(1);
+});
