@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, onTestFinished, test } from 'vitest';
+// @ts-expect-error it has no types
+import { npmCommand } from '../../build/npm.js';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+/** What a page fetches by itself; links may lead anywhere. */
+const FETCHED = /<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)="([^"]+)"/g;
+
+test('the pages under docs/ become a site with a search, which fetches nothing from elsewhere', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'quittance-website-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  for (const name of ['docs', 'website']) {
+    const isOurs = (path: string) => !/website\/(node_modules|pages|dist)/.test(path);
+    await cp(join(ROOT, name), join(folder, name), { recursive: true, filter: isOurs });
+  }
+  const [file, ...first] = npmCommand();
+  const npm = (...args: string[]) => run(file, [...first, ...args], { cwd: join(folder, 'website') });
+  await npm('ci', '--ignore-scripts', '--no-audit', '--no-fund');
+  // It fails by itself at a link that leads to no page.
+  await npm('run', 'build');
+
+  const site = join(folder, 'website/dist');
+  const names = await readdir(join(folder, 'docs'), { recursive: true });
+  const pages = names.filter((name) => name.endsWith('.md')).map((name) => name.replace(/README\.md$/, 'index.md'));
+  expect(pages.length).toBeGreaterThan(100);
+  for (const page of pages) {
+    const html = await readFile(join(site, page.replace(/\.md$/, '.html')), 'utf8');
+    const fetched = [...html.matchAll(FETCHED)].map(([, url = '']) => url);
+    expect(fetched.filter((url) => !url.startsWith('/') || url.startsWith('//'))).toEqual([]);
+  }
+  const chunks = await readdir(join(site, 'assets/chunks'));
+  const index = chunks.find((name) => name.startsWith('@localSearchIndex')) ?? '';
+  expect(await readFile(join(site, 'assets/chunks', index), 'utf8')).toContain('allocation');
+});
