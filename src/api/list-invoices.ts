@@ -84,8 +84,9 @@ function readFilter({ status, createdAfter, after, limit = String(DEFAULT_LIMIT)
   return { status: known, after: cursor !== null && cursor > begin ? cursor : begin, limit: Number(limit) };
 }
 
+/** Of RFC 3339, with up to the nanoseconds that Go writes; what is below a millisecond is cut off. */
 const DATE_TIME =
-  /^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,3})?(Z|[+-][01][0-9]:[0-5][0-9])$/;
+  /^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-][0-2][0-9]:[0-5][0-9])$/;
 
 function wrong(field: string, message: string): FieldError {
   return { field, code: 'INVALID_VALUE', message };
