@@ -153,7 +153,7 @@ function judge(
   const { status, answer, headers } = ended;
   if (status >= 200 && status < 300) {
     if (isTaken?.(answer) !== false) return { kind: 'delivered', status, latencyMs, answer };
-    return { ...failedAttempt(status, NOT_TAKEN, latencyMs), answer } as SendResult;
+    return { kind: 'failed', status, error: NOT_TAKEN, retryAfterMs: null, latencyMs, answer, date: null };
   }
   const retryAfterMs = readRetryAfter(headers['retry-after'], nowMs);
   const date = typeof headers['date'] === 'string' ? headers['date'].slice(0, MAX_DATE_LENGTH) : null;

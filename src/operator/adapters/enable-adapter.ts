@@ -7,6 +7,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
+import { lockProject } from '../../store/ledger/projects.ts';
 import { changeAdapterRate, listAdapters } from '../../store/outbox/adapter-orders.ts';
 import { findWebhookEndpoint, insertWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { asNumber, PID } from '../../webhooks/adapter-signature.ts';
@@ -30,29 +31,32 @@ type Input = ReturnType<typeof readAdapter> & { projectId: string | undefined };
 export async function enableAdapter(deps: Deps, actor: Actor, input: Input): Promise<EnabledAdapterView> {
   const { db, now, random } = deps;
   const project = await selectProject(db, actor, input.projectId);
-  const enabled = (await listAdapters(db, project.id)).find(
-    ({ adapter, revokedAt }) => adapter === input.kind && revokedAt === null,
-  );
-  const id = enabled?.id ?? uuidV7(now(), random(10));
   const made = input.secret === null ? createShopSecret(random) : null;
-  if (enabled !== undefined) await changeRate(deps, actor, input, enabled);
-  else {
-    const keyRing = await openEncryptionKeys(deps);
+  const { id, isNew } = await db.transaction(async (tx) => {
+    // Whoever enables one at the same time waits, and then finds this one.
+    await lockProject(tx, project.id);
+    const enabled = (await listAdapters(tx, project.id)).find(
+      ({ adapter, revokedAt }) => adapter === input.kind && revokedAt === null,
+    );
+    if (enabled !== undefined) {
+      await changeRate(tx, { actor, now: now() }, input, enabled);
+      return { id: enabled.id, isNew: false };
+    }
+    const [at, uuid, projectId] = [now(), uuidV7(now(), random(10)), project.id];
     const secret = input.secret ?? made ?? '';
-    const [projectId, at] = [project.id, now()];
-    await db.transaction(async (tx) => {
-      await storeAdapter(tx, { keyRing, now: at, random }, { ...input, id, projectId, secret });
-      const detail = { adapter: input.kind, currency: input.currency, rate: formatRate(input.rateMicro) };
-      await recordActions(tx, actor, at, [
-        { projectId, action: 'key.created', subject: encodeId('key', id), detail: { name: nameOf(input.kind) } },
-        { projectId, action: 'webhook.added', subject: encodeId('whe', id), detail },
-      ]);
-    });
-  }
+    const keyRing = await openEncryptionKeys({ ...deps, db: tx });
+    await storeAdapter(tx, { keyRing, now: at, random }, { ...input, id: uuid, projectId, secret });
+    const detail = { adapter: input.kind, currency: input.currency, rate: formatRate(input.rateMicro) };
+    await recordActions(tx, actor, at, [
+      { projectId, action: 'key.created', subject: encodeId('key', uuid), detail: { name: nameOf(input.kind) } },
+      { projectId, action: 'webhook.added', subject: encodeId('whe', uuid), detail },
+    ]);
+    return { id: uuid, isNew: true };
+  });
   return {
     ...{ adapterId: encodeId('whe', id), projectId: encodeId('prj', project.id), network: project.network },
     ...{ kind: input.kind, currency: input.currency, rate: formatRate(input.rateMicro), path: pathOf(id), pid: PID },
-    secret: enabled === undefined ? made : null,
+    secret: isNew ? made : null,
   };
 }
 
@@ -95,8 +99,8 @@ export async function storeAdapter(
 }
 
 async function changeRate(
-  { db, now }: Deps,
-  actor: Actor,
+  tx: Sql,
+  { actor, now }: { actor: Actor; now: UnixMs },
   input: Input,
   { id, currency, rateMicro }: { id: string; currency: string; rateMicro: bigint },
 ): Promise<void> {
@@ -108,13 +112,11 @@ async function changeRate(
     );
   }
   if (rateMicro === input.rateMicro) return;
-  await db.transaction(async (tx) => {
-    const endpoint = await findWebhookEndpoint(tx, id);
-    if (endpoint === null) throw new Error(`adapter ${id} vanished; endpoints are never deleted`);
-    await changeAdapterRate(tx, endpoint, input.rateMicro);
-    const detail = { rate: { from: formatRate(rateMicro), to: formatRate(input.rateMicro) } };
-    await recordActions(tx, actor, now(), [
-      { projectId: endpoint.projectId, action: 'webhook.changed', subject: adapterId, detail },
-    ]);
-  });
+  const endpoint = await findWebhookEndpoint(tx, id);
+  if (endpoint === null) throw new Error(`adapter ${id} vanished; endpoints are never deleted`);
+  await changeAdapterRate(tx, endpoint, input.rateMicro);
+  const detail = { rate: { from: formatRate(rateMicro), to: formatRate(input.rateMicro) } };
+  await recordActions(tx, actor, now, [
+    { projectId: endpoint.projectId, action: 'webhook.changed', subject: adapterId, detail },
+  ]);
 }

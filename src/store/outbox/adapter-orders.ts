@@ -3,6 +3,7 @@ import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_ADAPTER_ORDER, SEALED_ENDPOINT } from '../db/sealed-tables.ts';
 import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
+import type { WebhookEndpoint } from './webhook-endpoints.ts';
 
 /** Which system an adapter speaks for, and the forms that its orders come in. */
 export type AdapterKind = 'epusdt' | 'epay';
@@ -34,7 +35,7 @@ export const findAdapter = answerOf(
   adapter,
   `select ${ADAPTER} from webhook_endpoints w where w.id = $1 and w.adapter is not null`,
   (id: string) => [id],
-  (rows) => rows.filter(({ isSound }) => isSound)[0] ?? null,
+  (rows) => rows.find(({ isSound }) => isSound) ?? null,
 );
 
 const order = {
@@ -75,7 +76,7 @@ export const findAdapterOrder = answerOf(
   order,
   `select ${ORDER} from adapter_orders o where o.project_id = $1 and o.invoice_id = $2 and o.endpoint_id = $3`,
   (projectId: string, invoiceId: string, endpointId: string) => [projectId, invoiceId, endpointId],
-  (rows) => rows.filter(({ isSound }) => isSound)[0] ?? null,
+  (rows) => rows.find(({ isSound }) => isSound) ?? null,
 );
 
 /** The orders that these events (UUIDs) are of, if they are as they were written. An event has one at most, for its invoice has. */
@@ -103,17 +104,8 @@ export const listAdapters = rowsOf(
 export const changeAdapterRate = commandOf(
   'adapter-rate-change',
   'update webhook_endpoints set rate_micro = $2, mac = $3 where id = $1',
-  (endpoint: RatedEndpoint, rateMicro: bigint) => [
+  (endpoint: WebhookEndpoint, rateMicro: bigint) => [
     ...[endpoint.id, rateMicro],
     sealOf(SEALED_ENDPOINT, { ...endpoint, rateMicro }),
   ],
 );
-
-type RatedEndpoint = {
-  id: string;
-  projectId: string;
-  url: string;
-  eventTypes: readonly string[] | null;
-  adapter: string | null;
-  currency: string | null;
-};
