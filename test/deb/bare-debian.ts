@@ -13,12 +13,12 @@ export async function run(file: string, args: readonly string[], cwd?: string): 
   return stdout + stderr;
 }
 
-/** What this machine lacks for a bare Debian, as a sentence; `null` if nothing. */
-export async function missingProgram(): Promise<string | null> {
+/** What this machine lacks of root and of programs, which are given with the packages that have them, as a sentence; `null` if nothing. */
+export async function missingProgram(programs: Readonly<Record<string, string>>): Promise<string | null> {
   if (process.getuid?.() !== 0) return 'needs root, to install a Debian in a folder';
-  for (const program of ['mmdebstrap', 'dpkg-deb', 'unshare']) {
+  for (const [program, name] of Object.entries(programs)) {
     const isThere = await run('sh', ['-c', `command -v ${program}`]).catch(() => null);
-    if (isThere === null) return `needs ${program}: apt-get install mmdebstrap dpkg util-linux`;
+    if (isThere === null) return `needs ${program}: apt-get install ${name}`;
   }
   return null;
 }

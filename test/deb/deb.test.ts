@@ -11,7 +11,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const DATA = ['var/lib/quittance/postgres', 'var/lib/quittance/master-key'];
 
 test('the Debian package is installed by apt in a bare Debian, takes a payment, and leaves the data when it is purged', async (context) => {
-  const missing = await missingProgram();
+  const missing = await missingProgram({ mmdebstrap: 'mmdebstrap', 'dpkg-deb': 'dpkg', unshare: 'util-linux' });
   if (missing !== null) return context.skip(missing);
   const step = createSteps();
   const folder = await mkdtemp(join(tmpdir(), 'quittance-package-'));

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 // @ts-expect-error it has no types
 import { npmCommand } from '../../build/npm.js';
 import { run } from '../deb/bare-debian.ts';
+import { readEnvFile } from '../support/compose.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -19,10 +20,20 @@ RUN ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm
 /** In place of the images postgres and caddy, which only a registry has. */
 const OTHERS = 'FROM scratch\nADD others.tar /\n';
 
+type ImageConfig = {
+  entrypoint: string[];
+  cmd: string[];
+  healthcheck: string[];
+  env: Record<string, string>;
+  uid: number;
+};
+
 export type Images = {
   /** Mounts an image, writable. */
   mount(image: string): Promise<string>;
   sizeMb(image: string): Promise<number>;
+  /** What the image says of how it is run. */
+  read(image: string): Promise<ImageConfig>;
   remove(): Promise<void>;
 };
 
@@ -31,7 +42,7 @@ export async function buildImages(folder: string, step: (what: string) => void):
   const store = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')];
   const buildah = (...args: string[]) => run('buildah', [...store, ...args]);
   const build = (name: string, ...args: string[]) =>
-    buildah('bud', '--isolation', 'chroot', '--quiet', '--tag', `localhost/${name}`, ...args);
+    buildah('bud', '--isolation', 'chroot', '--format', 'docker', '--quiet', '--tag', `localhost/${name}`, ...args);
   const context = join(folder, 'context');
   await mkdir(context);
   const put = async (name: string, dockerfile: string) => {
@@ -68,6 +79,15 @@ export async function buildImages(folder: string, step: (what: string) => void):
         size: string;
       }[];
       return Number(/^([\d.]+) MB$/.exec(size)?.[1]);
+    },
+    read: async (image) => {
+      const inspected = await buildah('inspect', '--type', 'image', `localhost/${image}`);
+      const { Entrypoint, Cmd, Healthcheck, Env, User } = JSON.parse(inspected).Docker.config;
+      return {
+        ...{ entrypoint: Entrypoint, cmd: Cmd, healthcheck: Healthcheck.Test.slice(1) },
+        env: readEnvFile((Env as string[]).join('\n')),
+        uid: Number.parseInt(User, 10),
+      };
     },
     remove: async () => {
       for (const container of containers) await buildah('umount', container);

@@ -4,8 +4,9 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { run } from '../deb/bare-debian.ts';
+import { missingProgram } from '../deb/bare-debian.ts';
 import { createSteps } from '../deb/steps.ts';
+import { fillVariables, readEnvFile } from '../support/compose.ts';
 import { addressOf } from '../support/full-ledger.ts';
 import { buildImages, type Images } from './build-images.ts';
 import { type Container, createRuntime, type Network, openNetwork, type Running } from './containers.ts';
@@ -14,8 +15,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const SITE = 'pay.localhost';
 const HOSTS = { chain: '10.213.0.2', postgres: '10.213.0.3', quittance: '10.213.0.4', caddy: '10.213.0.5' };
 const UID = 10001;
-/** As the image says. */
-const HEALTH = ['/usr/local/bin/node', '/app/deploy/docker/health.js'];
+const PROGRAMS = { buildah: 'buildah', crun: 'crun', mmdebstrap: 'mmdebstrap', ip: 'iproute2' };
 /** Larger than this is no longer "a slim image"; what Debian's packages have more than the published base is in it. */
 const MOST_MB = 180;
 
@@ -23,13 +23,14 @@ type Service = {
   environment?: Record<string, string>;
   volumes?: string[];
   command?: string;
+  healthcheck?: { test: string[] };
   read_only?: boolean;
   cap_drop?: string[];
   tmpfs?: string[];
 };
 
 test('the images are built by their recipe, and the services of compose.yaml take an order over TLS to PAID and to a verified backup', async (context) => {
-  const missing = await missingProgram();
+  const missing = await missingProgram(PROGRAMS);
   if (missing !== null) return context.skip(missing);
   const step = createSteps();
   const folder = await mkdtemp(join(tmpdir(), 'quittance-image-'));
@@ -51,13 +52,13 @@ test('the images are built by their recipe, and the services of compose.yaml tak
   const { nodes, usdt } = await chain.next();
 
   const postgres = await world.start('postgres', env);
-  await world.untilHealthy(postgres, 'pg_isready', '--quiet', '--host=127.0.0.1', '--username=quittance_owner');
+  await world.untilHealthy(postgres);
   const migrate = await world.start('migrate', env);
   expect([await migrate.ended, migrate.output()]).toEqual([0, expect.any(String)]);
   step('the service postgres is healthy, migrate has ended');
   const own = { ...env, QUITTANCE_DEVNET_NODES: nodes, QUITTANCE_DEVNET_USDT: usdt };
   const service = await world.start('quittance', own);
-  await world.untilHealthy(service, ...HEALTH);
+  await world.untilHealthy(service);
   step('the service quittance is healthy');
   expect(await readRights(service)).toEqual({ Uid: UID, CapEff: 0, CapBnd: 0, NoNewPrivs: 1 });
   await expect(service.exec('/bin/touch', '/app/anything')).rejects.toThrow(/Read-only file system/);
@@ -90,7 +91,7 @@ test('the images are built by their recipe, and the services of compose.yaml tak
   step('quittance stops');
 
   const small = await world.start('quittance', own, 'quittance');
-  await world.untilHealthy(small, ...HEALTH);
+  await world.untilHealthy(small);
   step('the small image in its place is healthy');
   await sell('order-2');
   step('another invoice; paid; PAID over TLS');
@@ -101,20 +102,6 @@ test('the images are built by their recipe, and the services of compose.yaml tak
     await other.ended;
   }
 });
-
-async function missingProgram(): Promise<string | null> {
-  if (process.getuid?.() !== 0) return 'needs root, to build images and to run containers';
-  for (const [program, name] of Object.entries({
-    buildah: 'buildah',
-    crun: 'crun',
-    mmdebstrap: 'mmdebstrap',
-    ip: 'iproute2',
-  })) {
-    const isThere = await run('sh', ['-c', `command -v ${program}`]).catch(() => null);
-    if (isThere === null) return `needs ${program}: apt-get install ${name}`;
-  }
-  return null;
-}
 
 /** The services of compose.yaml as Docker would run them, in its folder and with its volumes. */
 async function openWorld(folder: string, images: Images, network: Network) {
@@ -127,6 +114,8 @@ async function openWorld(folder: string, images: Images, network: Network) {
     await Promise.all(running.map(({ ended }) => ended));
   });
   const roots = { embedded: await images.mount('embedded'), quittance: await images.mount('quittance') };
+  const says = { embedded: await images.read('embedded'), quittance: await images.read('quittance') };
+  const checks = new Map<Running, readonly string[]>();
   const others = await images.mount('others');
   const { uid: postgresUid } = await userOf(others, 'postgres');
 
@@ -143,16 +132,17 @@ async function openWorld(folder: string, images: Images, network: Network) {
     env: Record<string, string>,
     image: keyof typeof roots = 'embedded',
   ): Promise<Running> => {
-    const { environment = {}, volumes = [], command = 'start', ...service } = services[name] ?? {};
+    const { environment = {}, volumes = [], command, ...service } = services[name] ?? {};
     const isOurs = service.read_only === true;
-    const uid = isOurs ? UID : name === 'postgres' ? postgresUid : 0;
-    const own = Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, filled(value, env)]));
+    const { entrypoint, cmd, env: ownEnv, uid: ownUid, healthcheck } = says[image];
+    const uid = isOurs ? ownUid : name === 'postgres' ? postgresUid : 0;
+    const own = Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, fillVariables(value, env)]));
     const added = Object.fromEntries(Object.entries(env).filter(([key]) => key.startsWith('QUITTANCE_DEVNET')));
     const binds = await Promise.all(volumes.map((volume) => bind(volume, uid)));
     const container = await launch({
       ...{ name: `${name}-${image}`, root: isOurs ? roots[image] : others, uid },
-      args: isOurs ? ['/usr/local/bin/node', '/app/bin/quittance.js', command] : (OTHERS[name] ?? []),
-      env: { ...IMAGE_ENV[isOurs ? 'quittance' : name], ...own, ...(isOurs ? added : {}) },
+      args: isOurs ? [...entrypoint, ...(command === undefined ? cmd : [command])] : (OTHERS[name] ?? []),
+      env: { ...(isOurs ? ownEnv : OTHERS_ENV[name]), ...own, ...(isOurs ? added : {}) },
       isReadOnly: isOurs,
       hasNoRights: service.cap_drop?.includes('ALL') === true,
       tmpfs: service.tmpfs ?? [],
@@ -160,6 +150,7 @@ async function openWorld(folder: string, images: Images, network: Network) {
         name === 'postgres' ? [...binds, [join(import.meta.dirname, 'start-postgres.sh'), '/start.sh', true]] : binds,
     });
     running.push(container);
+    checks.set(container, isOurs ? healthcheck : (service.healthcheck?.test.slice(1) ?? []));
     return container;
   };
   return {
@@ -176,15 +167,14 @@ async function openWorld(folder: string, images: Images, network: Network) {
           tmpfs: ['/tmp'],
           binds: [],
         },
-        args: ['/usr/local/bin/node', '/app/bin/quittance.js', 'setup', '--site', SITE, '--output', '-'],
-        env: { ...IMAGE_ENV['quittance'] },
+        args: [...says.embedded.entrypoint, 'setup', '--site', SITE, '--output', '-'],
+        env: says.embedded.env,
       });
       expect([await once.ended, once.output()]).toEqual([0, expect.any(String)]);
-      return Object.fromEntries(
-        [...once.output().matchAll(/^([A-Z_]+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
-      );
+      return readEnvFile(once.output());
     },
-    untilHealthy: async (container: Running, ...check: string[]) => {
+    untilHealthy: async (container: Running) => {
+      const check = checks.get(container) ?? [];
       let hasEnded = false;
       void container.ended.then(() => {
         hasEnded = true;
@@ -208,20 +198,10 @@ const OTHERS: Record<string, string[]> = {
   caddy: ['/usr/bin/caddy', 'run', '--config', '/etc/caddy/Caddyfile', '--adapter', 'caddyfile'],
 };
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/15/bin';
-const IMAGE_ENV: Record<string, Record<string, string>> = {
-  quittance: { PATH, NODE_ENV: 'production', QUITTANCE_DATA_DIR: '/data', QUITTANCE_HOST: '0.0.0.0' },
+const OTHERS_ENV: Record<string, Record<string, string>> = {
   postgres: { PATH },
   caddy: { PATH, XDG_DATA_HOME: '/data', XDG_CONFIG_HOME: '/tmp' },
 };
-
-/** As compose does it: `${NAME}`, `${NAME:-otherwise}` and `${NAME:?message}`. */
-function filled(value: string, env: Record<string, string>): string {
-  return value.replaceAll(/\$\{([A-Z_]+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind?: string, other = '') => {
-    const found = env[name] ?? '';
-    if (found === '' && kind === '?') throw new Error(`${name} is not set`);
-    return found === '' && kind === '-' ? other : found;
-  });
-}
 
 async function userOf(root: string, name: string): Promise<{ uid: number }> {
   const users = await readFile(join(root, 'etc/passwd'), 'utf8');

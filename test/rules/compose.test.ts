@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig } from '../../src/config/config.ts';
 import { runCli } from '../cli/run-cli.ts';
+import { fillVariables, readEnvFile } from '../support/compose.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const text = read('compose.yaml');
@@ -12,22 +13,8 @@ const { services } = parse(text, { merge: true }) as { services: Record<string, 
 const written = async () => {
   const { code, stdout } = await runCli(['setup', '--site', 'Pay.Example.com', '--output', '-']);
   expect(code).toBe(0);
-  return Object.fromEntries(
-    stdout.split('\n').flatMap((line) => {
-      const [, name, value] = /^([A-Z_]+)=(.*)$/.exec(line) ?? [];
-      return name === undefined ? [] : [[name, value ?? '']];
-    }),
-  );
+  return readEnvFile(stdout);
 };
-
-/** As compose does it: `${NAME}`, `${NAME:-otherwise}` and `${NAME:?message}`. */
-const filled = (value: string, env: Record<string, string>) =>
-  value.replaceAll(/\$\{([A-Z_]+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind?: string, other = '') => {
-    const found = env[name] ?? '';
-    if (found !== '') return found;
-    if (kind === '-') return other;
-    throw new Error(`${name} is not set`);
-  });
 
 test('what "setup" writes is all that compose.yaml asks for, and what the service takes', async () => {
   const env = await written();
@@ -38,11 +25,11 @@ test('what "setup" writes is all that compose.yaml asks for, and what the servic
   for (const name of ['migrate', 'quittance']) {
     const own = Object.entries(services[name]?.environment ?? {});
     const config = readConfig(
-      Object.fromEntries(own.map(([key, value]) => [key, filled(String(value), { ...env, ...nodes })])),
+      Object.fromEntries(own.map(([key, value]) => [key, fillVariables(String(value), { ...env, ...nodes })])),
     );
     expect(config).toMatchObject({ kind: 'ok' });
   }
-  expect(filled(services['quittance']?.environment?.['QUITTANCE_PUBLIC_URL'] ?? '', env)).toBe(
+  expect(fillVariables(services['quittance']?.environment?.['QUITTANCE_PUBLIC_URL'] ?? '', env)).toBe(
     'https://pay.example.com',
   );
 });
