@@ -2,6 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { hasAlarm } from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
+import { coveredValues } from '../../store/db/seal.ts';
 import { SEALED_ROWS, type SealedRows } from '../../store/db/sealed-rows.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
@@ -44,7 +45,7 @@ export async function selectChangedRow({ db, kind }: Deps, name: string): Promis
   const seals = found?.seals.map((seal, at) => (at === place ? seal : null)) ?? [];
   const row = found === null || seals[place] == null ? null : judge(sealer, source, { key: found.key, seals });
   const opened = row?.seals[place]?.opened;
-  const values = opened?.values ?? [];
+  const values = opened === undefined ? [] : coveredValues(sealed, opened);
   const fields = Object.keys(sealed.fields).map((field, at) => [field, values[at] ?? null] as const);
   if (row !== null && opened !== undefined && opened.problem !== null) {
     return { table, id: idOfKey(row.key), was: opened.problem, fields, source, judged: row };

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Sql } from '../../store/db/database.ts';
-import type { OpenedSeal, Sealer } from '../../store/db/seal.ts';
+import { coveredValues, type OpenedSeal, type Sealer } from '../../store/db/seal.ts';
 import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../../store/db/sealed-rows.ts';
 
 /** `onProgress` hears now and then how far it is. `maxRows`: no more of each table are looked at; all when absent. */
@@ -140,7 +140,8 @@ export function resealedRow(sealer: Sealer, { tables }: SealedRows, { row, due }
   const seals = tables.map((table, place) => {
     const one = row.seals[place] ?? null;
     if (one === null || !due(one.opened)) return null;
-    const fields = Object.keys(table.fields).map((name, at) => [name, one.opened.values[at] ?? null] as const);
+    const values = coveredValues(table, one.opened);
+    const fields = Object.keys(table.fields).map((name, at) => [name, values[at] ?? null] as const);
     return { seal: one.seal, mac: sealer.seal(table, Object.fromEntries(fields)).toString('hex') };
   });
   return { key: row.key, seals };

@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
-import { describeSealProblem, type Sealer, type SealJudge } from './seal.ts';
+import { describeSealProblem, type Sealer, type SealJudge, sealText } from './seal.ts';
 import { SEALED_ADDRESS } from './sealed-tables.ts';
 import type { Statement } from './statement.ts';
 
@@ -125,7 +125,7 @@ function examineSeal(
   { sealer, judge }: { sealer: Sealer; judge: SealJudge },
   name: string,
 ): void {
-  const { problem: kind } = sealer.open(SEALED_ADDRESS, JSON.stringify([mac, id, projectId, account]));
+  const { problem: kind } = sealer.open(SEALED_ADDRESS, sealText(mac, [id, projectId, account]));
   if (kind === null) return;
   const problem = { table: SEALED_ADDRESS.name, id, network, kind };
   judge.onProblem(problem);

@@ -48,9 +48,9 @@ export type Sealer = {
   reload(): Promise<void>;
 };
 type SealedRow = { readonly [name: string]: unknown };
-/** `keyId`: of the master key that it names. */
+/** `parts`: of the text (see `coveredValues`). `keyId`: of the master key that it names. */
 export type OpenedSeal = {
-  values: readonly (string | null)[];
+  parts: readonly string[];
   keyId: string | null;
   problem: Exclude<SealProblem['kind'], 'moved'> | null;
 };
@@ -86,10 +86,65 @@ export function isSealParameter(value: unknown): value is SealParameter {
   return typeof value === 'object' && value !== null && 'table' in value && 'row' in value;
 }
 
-/** The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. */
+/** Between the parts of the text of a seal, and what stands for a part that is null. In a text they become `ESCAPE` with `2` or `1`. */
+const [SEPARATOR, ESCAPE] = ['\x1f', '\x1e'];
+const SQL_SEPARATOR = `E'\\x1f'`;
+const SQL_ESCAPE = `E'\\x1e'`;
+
+/**
+ * The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. Joined here,
+ * for `json_build_array` takes twice the time, which was most of what a read paid for its seal.
+ */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
-  const text = `json_build_array(encode(${row}${mac}, 'hex'), ${coveredColumns(fields, row)})::text`;
+  const covered = Object.entries(fields).map(([name, type]) => {
+    const sql = partSql(textOf(row, snakeCase(name), type), type);
+    return ` || coalesce(${SQL_SEPARATOR} || ${sql}, ${SQL_SEPARATOR} || ${SQL_ESCAPE})`;
+  });
+  const text = `(coalesce(encode(${row}${mac}, 'hex'), ${SQL_ESCAPE})${covered.join('')})`;
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
+}
+
+function isJson(type: SealedFields[string]): boolean {
+  return type.startsWith('text[]') || type.startsWith('json');
+}
+
+/** Texts alone can hold these characters: in JSON they are escaped. */
+function partSql(sql: string, type: SealedFields[string]): string {
+  if (isJson(type)) return `to_json(${sql})::text`;
+  if (!type.startsWith('text')) return sql;
+  return `replace(replace(${sql}, ${SQL_ESCAPE}, ${SQL_ESCAPE} || '1'), ${SQL_SEPARATOR}, ${SQL_ESCAPE} || '2')`;
+}
+
+/** The text that `sealColumn` gives for a row whose MAC (hex) and values are these. */
+export function sealText(mac: string | null, values: readonly (string | null)[]): string {
+  const escaped = values.map((value) =>
+    value === null ? ESCAPE : value.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll(SEPARATOR, `${ESCAPE}2`),
+  );
+  return [mac ?? ESCAPE, ...escaped].join(SEPARATOR);
+}
+
+/** The parts of such a text: the MAC first. `String.split` takes longer. */
+export function splitSeal(text: string): string[] {
+  const parts: string[] = [];
+  let from = 0;
+  for (let to = text.indexOf(SEPARATOR); to >= 0; to = text.indexOf(SEPARATOR, from)) {
+    parts.push(text.slice(from, to));
+    from = to + 1;
+  }
+  parts.push(text.slice(from));
+  return parts;
+}
+
+/** What a part says: as `canonical` has it. */
+export function readPart(part: string | undefined, type: SealedFields[string]): string | null {
+  if (part === undefined || part === ESCAPE) return null;
+  if (isJson(type)) return canonical(JSON.parse(part));
+  return part.includes(ESCAPE) ? part.replaceAll(`${ESCAPE}2`, SEPARATOR).replaceAll(`${ESCAPE}1`, ESCAPE) : part;
+}
+
+/** What the MAC of a row covers, in the order of the table's fields. */
+export function coveredValues({ fields }: SealedTable, { parts }: Pick<OpenedSeal, 'parts'>): (string | null)[] {
+  return Object.values(fields).map((type, place) => readPart(parts[place + 1], type));
 }
 
 /** The SQL of what the MAC of a row covers, and of `beside`, as one text, in which a later field stands once it has a value. */
@@ -98,13 +153,8 @@ export function contentColumn({ fields, later }: SealedTable, row: string, besid
   const added = later.map(
     (name) => ` || coalesce('${name}=' || ${textOf(row, snakeCase(name), fields[name] ?? 'text')}, '')`,
   );
-  return `json_build_array(${beside}, ${coveredColumns(first, row)})::text${added.join('')}`;
-}
-
-function coveredColumns(fields: SealedFields, row: string): string {
-  return Object.entries(fields)
-    .map(([name, type]) => textOf(row, snakeCase(name), type))
-    .join(', ');
+  const covered = Object.entries(first).map(([name, type]) => textOf(row, snakeCase(name), type));
+  return `json_build_array(${beside}, ${covered.join(', ')})::text${added.join('')}`;
 }
 
 function textOf(row: string, name: string, type: SealedFields[string]): string {
@@ -170,12 +220,12 @@ export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** A column that holds a seal, and the columns beside it that its MAC covers too: `[column, place]`. `isTold`: it becomes a boolean. */
+/** A column that holds a seal, and the columns beside it that its MAC covers too: `[column, place, type]`. `isTold`: it becomes a boolean. */
 export type SealColumn = {
   column: string;
   table: SealedTable;
   isTold: boolean;
-  beside: readonly (readonly [string, number])[];
+  beside: readonly (readonly [string, number, SealedFields[string]])[];
 };
 
 /** How the seals of what is read are judged. `require`: a row that is not as it was sealed is read by nobody. */
@@ -222,23 +272,24 @@ function examine(
     for (const { column, table, isTold, beside } of sealColumns) {
       const text = row[column];
       if (typeof text !== 'string') continue;
-      const { values, problem } = sealer.open(table, text);
+      const { parts, problem } = sealer.open(table, text);
       // A row that a left join did not find.
-      if (values[0] === null) continue;
+      if (parts[1] === ESCAPE) continue;
       const isOther =
-        problem === null && beside.some(([name, place]) => canonical(row[name]) !== (values[place] ?? null));
+        problem === null &&
+        beside.some(([name, place, type]) => canonical(row[name]) !== readPart(parts[place + 1], type));
       const kind = isOther ? 'moved' : problem;
       if (isTold || kind !== null) {
-        examined.push({ row, column, isTold, problem: kind && describe(table, values, kind) });
+        examined.push({ row, column, isTold, problem: kind && describe(table, parts, kind) });
       }
     }
   }
   return examined;
 }
 
-function describe(table: SealedTable, values: OpenedSeal['values'], kind: SealProblem['kind']): SealProblem {
-  const names = Object.keys(table.fields);
-  const of = (name: string) => values[names.indexOf(name)] ?? null;
+function describe(table: SealedTable, parts: OpenedSeal['parts'], kind: SealProblem['kind']): SealProblem {
+  const values = coveredValues(table, { parts });
+  const of = (name: string) => values[Object.keys(table.fields).indexOf(name)] ?? null;
   return { table: table.name, id: of('id') ?? values[0] ?? '', network: of('network'), kind };
 }
 

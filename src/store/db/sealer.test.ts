@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createKeyRing, createMasterKey } from '../../runtime/key-ring.ts';
-import { sealedDeadline, sealedTable } from './seal.ts';
+import { sealedDeadline, sealedTable, sealText } from './seal.ts';
 import { SEALED_INVOICE } from './sealed-tables.ts';
 import { createSealer } from './sealer.ts';
 
@@ -24,7 +24,7 @@ const INVOICE = {
 /** The column that the database would give for a row. */
 function columnOf(mac: string | null, row: Record<string, unknown>): string {
   const values = Object.keys(SEALED_INVOICE.fields).map((name) => (row[name] === null ? null : String(row[name])));
-  return JSON.stringify([mac, ...values]);
+  return sealText(mac, values);
 }
 
 const seal = (ring = createKeyRing([first]), ledger = LEDGER) =>
@@ -80,8 +80,7 @@ test('a field that came later changes no seal of before, and is sealed once it h
   const after = sealedTable('shops', { id: 'uuid', name: 'text', closedAt: 'timestamptz?' }, { later: ['closedAt'] });
   const sealer = createSealer(createKeyRing([first]), LEDGER);
   const old = sealer.seal(before, { id: '1', name: 'a' }).toString('hex');
-  const opened = (mac: string, ...values: (string | null)[]) =>
-    sealer.open(after, JSON.stringify([mac, ...values])).problem;
+  const opened = (mac: string, ...values: (string | null)[]) => sealer.open(after, sealText(mac, values)).problem;
   expect(opened(old, '1', 'a', null)).toBeNull();
   expect(opened(old, '1', 'a', '1800000000000')).toBe('changed');
   const closed = sealer.seal(after, { id: '1', name: 'a', closedAt: 1_800_000_000_000 }).toString('hex');

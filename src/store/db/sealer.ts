@@ -1,16 +1,22 @@
 import { timingSafeEqual } from 'node:crypto';
 import { createHmacSha256 } from '../../runtime/hmac.ts';
 import { deriveKey, type KeyRing } from '../../runtime/key-ring.ts';
-import { canonical, type OpenedSeal, type SealedTable, type Sealer, TOO_DEEP } from './seal.ts';
+import {
+  canonical,
+  coveredValues,
+  type OpenedSeal,
+  type SealedTable,
+  type Sealer,
+  splitSeal,
+  TOO_DEEP,
+} from './seal.ts';
 
 type Mac = (text: string) => Buffer;
 
 /** A MAC in a row: the id of the master key (8 bytes), and the first half of an HMAC-SHA-256. */
 const [KEY_ID_BYTES, TAG_BYTES] = [8, 16];
-/** Rows that were examined, by the MAC that their text begins with: some megabytes. */
+/** Rows that were examined, and were as they were sealed: some megabytes. */
 const MAX_KNOWN = 10_000;
-/** `["` and the MAC in hex. */
-const NAME_CHARS = 2 + 2 * (KEY_ID_BYTES + TAG_BYTES);
 
 /**
  * Seals rows of the ledger `ledgerId` with keys that are derived from the first key of the ring, one for each table; opens what any key of
@@ -18,7 +24,8 @@ const NAME_CHARS = 2 + 2 * (KEY_ID_BYTES + TAG_BYTES);
  */
 export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
   const keys = new Map<string, Mac>();
-  const known = new Map<SealedTable, Map<string, { column: string; opened: OpenedSeal }>>();
+  /** The texts of those rows, by what names them. */
+  const known = new Map<SealedTable, Map<string, string>>();
   const keyOf = (id: string, table: SealedTable): Mac | null => {
     const name = `${id} ${table.name}`;
     const before = keys.get(name);
@@ -31,17 +38,16 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
     keys.set(name, key);
     return key;
   };
-  const examine = (table: SealedTable, column: string): OpenedSeal => {
-    const [mac, ...fields] = JSON.parse(column) as [string | null, ...unknown[]];
-    const values = fields.map(canonical);
-    if (mac === null) return { values, keyId: null, problem: 'unsealed' };
-    const keyId = mac.slice(0, KEY_ID_BYTES * 2);
-    const given = Buffer.from(mac, 'hex');
+  const examine = (table: SealedTable, parts: readonly string[]): OpenedSeal => {
+    const given = Buffer.from(parts[0] ?? '', 'hex');
+    if (given.length === 0) return { parts, keyId: null, problem: 'unsealed' };
+    const keyId = given.toString('hex', 0, KEY_ID_BYTES);
     const key = keyOf(keyId, table);
-    if (key === null) return { values, keyId, problem: 'unknown-key' };
+    if (key === null) return { parts, keyId, problem: 'unknown-key' };
+    const values = coveredValues(table, { parts });
     const [tag, expected] = [given.subarray(KEY_ID_BYTES), tagOf(key, table, values)];
     const isRight = !values.includes(TOO_DEEP) && tag.length === TAG_BYTES && timingSafeEqual(tag, expected);
-    return { values, keyId, problem: isRight ? null : 'changed' };
+    return { parts, keyId, problem: isRight ? null : 'changed' };
   };
   return {
     lacksKeyOf: (mac) => ring.find(mac.slice(0, KEY_ID_BYTES * 2)) === undefined,
@@ -56,16 +62,15 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
       return Buffer.concat([Buffer.from(id, 'hex'), tagOf(key, table, values)]);
     },
     open: (table, column) => {
-      const ofTable = known.get(table) ?? new Map<string, { column: string; opened: OpenedSeal }>();
-      // The whole text would take longer to look up than all the rest.
-      const name = column.slice(0, NAME_CHARS);
-      const before = ofTable.get(name);
-      if (before?.column === column) return before.opened;
-      const opened = examine(table, column);
-      // A key may come to the ring, so only what is certain is remembered.
-      if (opened.problem === 'unknown-key' || table.isReadOnce) return opened;
+      // Split each time, for its text is at hand: what was kept of a row lies elsewhere in memory, and to fetch it takes longer.
+      const parts = splitSeal(column);
+      const [mac = '', name = ''] = parts;
+      const ofTable = known.get(table) ?? new Map<string, string>();
+      if (ofTable.get(name) === column) return { parts, keyId: mac.slice(0, KEY_ID_BYTES * 2), problem: null };
+      const opened = examine(table, parts);
+      if (opened.problem !== null || table.isReadOnce) return opened;
       if (ofTable.size >= MAX_KNOWN) ofTable.clear();
-      known.set(table, ofTable.set(name, { column, opened }));
+      known.set(table, ofTable.set(name, column));
       return opened;
     },
   };

@@ -213,8 +213,7 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
     // PostgreSQL writes JSON in its own way, and not every deadline is sealed.
     const covered = Object.entries(field.sealed.fields)
       .map(([each, type], place) => [prefix + snakeCase(each), place, type] as const)
-      .filter(([each, , type]) => each in columns && type !== 'json' && type !== 'deadline')
-      .map(([each, place]) => [each, place] as const);
+      .filter(([each, , type]) => each in columns && type !== 'json' && type !== 'deadline');
     return [
       {
         column,
