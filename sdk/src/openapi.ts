@@ -311,10 +311,35 @@ export interface components {
             amount: string;
             /** @constant */
             asset: "USDT";
+            /**
+             * @description What it is for, in one line, as the payer reads it on the page
+             * @example Two concert tickets
+             */
+            description?: string;
+            /**
+             * @description How long it waits; at most, and if you say nothing, as long as the project's invoices do
+             * @example 900
+             */
+            expiresInSeconds?: number;
             /** @example order-1001 */
             externalId: string;
+            /**
+             * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+             * @example {
+             *       "cart": "c-17"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
             /** @constant */
             network: "TRON";
+            /**
+             * Format: uri-template
+             * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+             * @example https://shop.example.com/orders/1001
+             */
+            returnUrl?: string;
         };
         /**
          * EndpointDisabledEvent
@@ -388,13 +413,33 @@ export interface components {
                  * @description The page for the payer
                  */
                 checkoutUrl: string;
+                /**
+                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @example Two concert tickets
+                 */
+                description?: string;
                 /** Format: date-time */
                 expiresAt: string;
                 /** @description Your own id of the order attempt, echoed */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
+                /**
+                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @example {
+                 *       "cart": "c-17"
+                 *     }
+                 */
+                metadata?: {
+                    [key: string]: string;
+                };
                 payment: components["schemas"]["Payment"];
+                /**
+                 * Format: uri-template
+                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @example https://shop.example.com/orders/1001
+                 */
+                returnUrl?: string;
                 /** @constant */
                 status: "CONFIRMING";
                 /**
@@ -429,13 +474,33 @@ export interface components {
                  * @description The page for the payer
                  */
                 checkoutUrl: string;
+                /**
+                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @example Two concert tickets
+                 */
+                description?: string;
                 /** Format: date-time */
                 expiresAt: string;
                 /** @description Your own id of the order attempt, echoed */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
+                /**
+                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @example {
+                 *       "cart": "c-17"
+                 *     }
+                 */
+                metadata?: {
+                    [key: string]: string;
+                };
                 payment: components["schemas"]["Payment"];
+                /**
+                 * Format: uri-template
+                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @example https://shop.example.com/orders/1001
+                 */
+                returnUrl?: string;
                 /** @constant */
                 status: "EXPIRED";
                 /**
@@ -476,13 +541,33 @@ export interface components {
                  * @description The page for the payer
                  */
                 checkoutUrl: string;
+                /**
+                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @example Two concert tickets
+                 */
+                description?: string;
                 /** Format: date-time */
                 expiresAt: string;
                 /** @description Your own id of the order attempt, echoed */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
+                /**
+                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @example {
+                 *       "cart": "c-17"
+                 *     }
+                 */
+                metadata?: {
+                    [key: string]: string;
+                };
                 payment: components["schemas"]["PaidPayment"];
+                /**
+                 * Format: uri-template
+                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @example https://shop.example.com/orders/1001
+                 */
+                returnUrl?: string;
                 /** @constant */
                 status: "PAID";
                 /**
@@ -517,13 +602,33 @@ export interface components {
                  * @description The page for the payer
                  */
                 checkoutUrl: string;
+                /**
+                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @example Two concert tickets
+                 */
+                description?: string;
                 /** Format: date-time */
                 expiresAt: string;
                 /** @description Your own id of the order attempt, echoed */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
+                /**
+                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @example {
+                 *       "cart": "c-17"
+                 *     }
+                 */
+                metadata?: {
+                    [key: string]: string;
+                };
                 payment: components["schemas"]["Payment"];
+                /**
+                 * Format: uri-template
+                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @example https://shop.example.com/orders/1001
+                 */
+                returnUrl?: string;
                 /** @constant */
                 status: "PENDING";
                 /**
@@ -547,6 +652,42 @@ export interface components {
             /** @constant */
             type: "invoice.pending";
         };
+        /** InvoiceWithMetadata */
+        InvoiceWithMetadata: {
+            /**
+             * Format: uri
+             * @description The page for the payer
+             */
+            checkoutUrl: string;
+            /**
+             * @description What it is for, in one line, as the payer reads it on the page
+             * @example Two concert tickets
+             */
+            description?: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description Your own id of the order attempt, echoed */
+            externalId: string;
+            /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+            invoiceId: string;
+            /**
+             * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+             * @example {
+             *       "cart": "c-17"
+             *     }
+             */
+            metadata: {
+                [key: string]: string;
+            };
+            /**
+             * Format: uri-template
+             * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+             * @example https://shop.example.com/orders/1001
+             */
+            returnUrl?: string;
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+        };
         /** InvoiceWithPayment */
         InvoiceWithPayment: {
             /**
@@ -554,13 +695,33 @@ export interface components {
              * @description The page for the payer
              */
             checkoutUrl: string;
+            /**
+             * @description What it is for, in one line, as the payer reads it on the page
+             * @example Two concert tickets
+             */
+            description?: string;
             /** Format: date-time */
             expiresAt: string;
             /** @description Your own id of the order attempt, echoed */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
+            /**
+             * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+             * @example {
+             *       "cart": "c-17"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
             payment: components["schemas"]["Payment"];
+            /**
+             * Format: uri-template
+             * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+             * @example https://shop.example.com/orders/1001
+             */
+            returnUrl?: string;
             /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             /**
@@ -1153,10 +1314,10 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adds `payment`
+                 * @description `payment` adds `payment`, and `withdrawnAt` if you withdrew it; `metadata` adds what you said of it: `metadata`, `description`, `returnUrl`
                  * @example payment
                  */
-                expand?: "payment";
+                expand?: string;
             };
             header?: never;
             path: {
@@ -1174,7 +1335,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvoiceWithPayment"] | components["schemas"]["Invoice"];
+                    "application/json": components["schemas"]["InvoiceWithPayment"] | components["schemas"]["InvoiceWithMetadata"] | components["schemas"]["Invoice"];
                 };
             };
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */

@@ -2,13 +2,15 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { assertNever } from '../domain/assert-never.ts';
 import { describePayment, projectInvoice } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
+import { formatOptions, readOptions } from '../domain/invoice-options.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { toIso } from '../domain/time.ts';
-import { createSharing, type Sharing } from '../payments/create-invoice.ts';
+import { createSharing, findEarlier, type Sharing } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { Type } from '../runtime/type.ts';
-import { findInvoicePayment } from '../store/ledger/payments.ts';
+import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
+import type { Caller } from '../web/authenticate.ts';
 import { headerValues } from '../web/header-values.ts';
 import { Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
@@ -16,10 +18,17 @@ import type { ApiDeps } from './api-deps.ts';
 import { callerOf, createGuard } from './guard.ts';
 import { registerInvoiceList } from './list-invoices.ts';
 import { creationResponses, problemResponses } from './problem-responses.ts';
-import { type CreateFields, readCreateInput } from './read-create-input.ts';
+import { type CreateFields, invalid, readCreateInput } from './read-create-input.ts';
+import { optionErrors } from './read-invoice-options.ts';
 import { invalidQuery, readQuery } from './read-query.ts';
 import { createReader, type ReadInvoice } from './readable.ts';
-import { CreateInvoiceSchema, InvoicePath, InvoiceSchema, InvoiceWithPaymentSchema } from './schemas.ts';
+import {
+  CreateInvoiceSchema,
+  InvoicePath,
+  InvoiceSchema,
+  InvoiceWithMetadataSchema,
+  InvoiceWithPaymentSchema,
+} from './schemas.ts';
 import { registerWithdrawal } from './withdraw-invoice.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -42,7 +51,10 @@ async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequ
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
   notesOf(request).externalId = fields.externalId;
-  const created = await createOrder(deps, { ...caller, ...fields, idempotencyKey });
+  const input = { ...caller, ...fields, options: formatOptions(fields.options), idempotencyKey };
+  const errors = optionErrors(fields.options, caller);
+  const created = errors.length === 0 ? await createOrder(deps, input) : await findEarlier(deps, input);
+  if (created === null) throw invalid(errors);
   if (created.kind === 'amount-unavailable') await deps.onAmountRefused({ ...caller, ...fields });
   if (created.kind === 'limited') await deps.onUnpaidRefused({ ...caller, ...created });
   if (created.kind !== 'created' && created.kind !== 'replayed') {
@@ -158,19 +170,34 @@ function unwatched(network: Network): Problem {
 async function read(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {
   const caller = callerOf(request);
   const { expand } = readQuery(request, ['expand']);
-  if (expand !== undefined && expand !== 'payment') {
-    throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_VALUE', message: 'must be "payment"' }]);
+  const wanted = expand?.split(',') ?? [];
+  if (wanted.some((part) => part !== 'payment' && part !== 'metadata')) {
+    const message = 'must be "payment", "metadata", or "payment,metadata"';
+    throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_VALUE', message }]);
   }
   const invoice = await readInvoice(request);
   if (expand === undefined) return projectInvoice(invoice, deps.publicUrl());
   const payment = await findInvoicePayment(deps.db, caller.projectId, invoice.id);
   if (payment === null) throw new Error(`invoice ${invoice.id} vanished; rows of invoices are never deleted`);
-  const addressProof = deps.proofOf(caller.network, payment.address);
   return {
     ...projectInvoice(payment, deps.publicUrl()),
+    ...(wanted.includes('metadata') && describeOptions(payment.options)),
+    ...(wanted.includes('payment') && describeExpanded(deps, caller, payment)),
+  };
+}
+
+function describeExpanded(deps: ApiDeps, { network }: Caller, payment: InvoicePayment): object {
+  const addressProof = deps.proofOf(network, payment.address);
+  return {
     payment: { ...describePayment(payment, payment.transaction), ...(addressProof && { addressProof }) },
     ...(payment.withdrawnAt !== null && { withdrawnAt: toIso(payment.withdrawnAt) }),
   };
+}
+
+/** What the shop said at creation. How long it waits stands in `expiresAt`. */
+function describeOptions(text: string | null): object {
+  const { metadata = {}, description, returnUrl } = readOptions(text);
+  return { metadata, ...(description !== undefined && { description }), ...(returnUrl !== undefined && { returnUrl }) };
 }
 
 const security = [{ apiKey: [] }];
@@ -199,10 +226,17 @@ const readSchema = {
   security,
   params: InvoicePath,
   querystring: Type.Object({
-    expand: Type.Optional(Type.Literal('payment', { description: 'Adds `payment`', examples: ['payment'] })),
+    expand: Type.Optional(
+      Type.String({
+        pattern: '^(payment|metadata)(,(payment|metadata))*$',
+        description:
+          '`payment` adds `payment`, and `withdrawnAt` if you withdrew it; `metadata` adds what you said of it: `metadata`, `description`, `returnUrl`',
+        examples: ['payment'],
+      }),
+    ),
   }),
   response: {
-    200: { anyOf: [InvoiceWithPaymentSchema, InvoiceSchema] },
+    200: { anyOf: [InvoiceWithPaymentSchema, InvoiceWithMetadataSchema, InvoiceSchema] },
     ...problemResponses(400, 401, 404, 429, 500, 503),
   },
 };

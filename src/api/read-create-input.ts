@@ -1,15 +1,18 @@
+import { type InvoiceOptions, OPTION_NAMES } from '../domain/invoice-options.ts';
 import { type MicroUsdt, parseAmount } from '../domain/money.ts';
 import { WIRE_ASSET, WIRE_NETWORK } from '../domain/network.ts';
 import { readJsonObject } from '../web/json-body.ts';
 import { type FieldError, Problem } from '../web/problem.ts';
+import { fieldError, show, typeOf } from './field-errors.ts';
+import { readInvoiceOptions } from './read-invoice-options.ts';
 
-export type CreateFields = { requestedMicro: MicroUsdt; externalId: string };
+export type CreateFields = { requestedMicro: MicroUsdt; externalId: string; options: InvoiceOptions };
 
 const FIELDS = ['amount', 'asset', 'network', 'externalId'] as const;
+const KNOWN: readonly string[] = [...FIELDS, ...OPTION_NAMES];
 const MAX_EXTERNAL_ID = 200;
 /** A 16 KiB body could hold thousands of wrong fields; this many teach as much. */
 const MAX_ERRORS = 50;
-const SHOWN_CHARACTERS = 60;
 
 /**
  * Reads the body of `POST /v1/invoices`: `{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1"}`.
@@ -26,18 +29,19 @@ export function readCreateInput(body: Uint8Array): CreateFields {
   const errors: FieldError[] = [
     ...duplicateKeys.map((key) => fieldError(key, 'DUPLICATE_FIELD', 'occurs more than once; send it once')),
     ...Object.keys(value)
-      .filter((key) => !(FIELDS as readonly string[]).includes(key))
-      .map((key) => fieldError(key, 'UNKNOWN_FIELD', `is not known; the fields are ${FIELDS.join(', ')}`)),
+      .filter((key) => !KNOWN.includes(key))
+      .map((key) => fieldError(key, 'UNKNOWN_FIELD', `is not known; the fields are ${KNOWN.join(', ')}`)),
   ];
   const texts = Object.fromEntries(FIELDS.map((field) => [field, readText(value, field, errors)]));
   const requestedMicro = readAmount(texts['amount'], errors);
   const externalId = readExternalId(texts['externalId'], errors);
+  const options = readInvoiceOptions(value, errors);
   const unsupported = findUnsupported(texts);
   if (errors.length > 0 || requestedMicro === null || externalId === null) {
     throw invalid([...errors, ...unsupported.map(({ error }) => error)]);
   }
   refuseUnsupported(unsupported);
-  return { requestedMicro, externalId };
+  return { requestedMicro, externalId, options };
 }
 
 function readText(value: Record<string, unknown>, field: string, errors: FieldError[]): string | undefined {
@@ -47,8 +51,7 @@ function readText(value: Record<string, unknown>, field: string, errors: FieldEr
   }
   const seen = value[field];
   if (typeof seen === 'string') return seen;
-  const type = seen === null ? 'null' : Array.isArray(seen) ? 'an array' : typeof seen;
-  errors.push(fieldError(field, 'WRONG_TYPE', `must be a string, not ${type}`));
+  errors.push(fieldError(field, 'WRONG_TYPE', `must be a string, not ${typeOf(seen)}`));
   return undefined;
 }
 
@@ -107,23 +110,12 @@ function refuseUnsupported(unsupported: Unsupported[]): void {
   throw new Problem(first.code, detail, { extensions: { supported: [first.supported], errors } });
 }
 
-function invalid(errors: FieldError[]): Problem {
+/** The problem of wrong fields, with some of their errors. */
+export function invalid(errors: FieldError[]): Problem {
   const shown = errors.slice(0, MAX_ERRORS);
   const detail = `${errors.length === 1 ? 'One field is' : `${errors.length} fields are`} not valid: ${shown
     .slice(0, 5)
     .map(({ field, message }) => `${field} ${message}`)
     .join('; ')}.`;
   return new Problem('INVALID_REQUEST', detail, { extensions: { errors: shown } });
-}
-
-function fieldError(field: string, code: string, message: string): FieldError {
-  return { field: clip(field), code, message };
-}
-
-function show(text: string): string {
-  return JSON.stringify(clip(text));
-}
-
-function clip(text: string): string {
-  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
 }

@@ -81,9 +81,47 @@ const withdrawnAt = Type.String({
 
 export const WithdrawnInvoiceSchema = Type.Object({ ...projectionFields, withdrawnAt }, { title: 'WithdrawnInvoice' });
 
+/** Your own words about an invoice. */
+const metadata = Type.Unsafe<Record<string, string>>({
+  type: 'object',
+  maxProperties: 20,
+  propertyNames: { pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$' },
+  additionalProperties: { type: 'string' },
+  description: 'Your own words about it, which no payer sees: at most 2,048 bytes as JSON',
+  examples: [{ cart: 'c-17' }],
+});
+
+const description = Type.String({
+  minLength: 1,
+  maxLength: 140,
+  description: 'What it is for, in one line, as the payer reads it on the page',
+  examples: ['Two concert tickets'],
+});
+
+const returnUrl = Type.String({
+  format: 'uri-template',
+  maxLength: 2048,
+  description:
+    "Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in",
+  examples: ['https://shop.example.com/orders/1001'],
+});
+
+const said = { description: Type.Optional(description), returnUrl: Type.Optional(returnUrl) };
+
 export const InvoiceWithPaymentSchema = Type.Object(
-  { ...projectionFields, payment: PaymentSchema, withdrawnAt: Type.Optional(withdrawnAt) },
+  {
+    ...projectionFields,
+    metadata: Type.Optional(metadata),
+    ...said,
+    payment: PaymentSchema,
+    withdrawnAt: Type.Optional(withdrawnAt),
+  },
   { title: 'InvoiceWithPayment' },
+);
+
+export const InvoiceWithMetadataSchema = Type.Object(
+  { ...projectionFields, metadata, ...said },
+  { title: 'InvoiceWithMetadata' },
 );
 
 export const InvoiceListSchema = Type.Object(
@@ -108,6 +146,16 @@ export const CreateInvoiceSchema = Type.Object(
     asset: Type.Literal('USDT'),
     network: Type.Literal('TRON'),
     externalId: Type.String({ minLength: 1, maxLength: 200, examples: ['order-1001'] }),
+    returnUrl: Type.Optional(returnUrl),
+    expiresInSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 300,
+        description: "How long it waits; at most, and if you say nothing, as long as the project's invoices do",
+        examples: [900],
+      }),
+    ),
+    description: Type.Optional(description),
+    metadata: Type.Optional(metadata),
   },
   { additionalProperties: false, title: 'CreateInvoice' },
 );

@@ -1,7 +1,8 @@
+import { differingOptions } from './invoice-options.ts';
 import type { MicroUsdt } from './money.ts';
 
-/** The content of a request to create an invoice. Asset and network are no part of it: there is one of each in a project. */
-export type Asked = { requestedMicro: MicroUsdt; externalId: string };
+/** The content of a request to create an invoice (`options`: see `formatOptions`). Asset and network are no part of it: there is one of each in a project. */
+export type Asked = { requestedMicro: MicroUsdt; externalId: string; options: string | null };
 
 /** An invoice that holds the idempotency key of a request, its external id, or both. */
 export type Holder = Asked & { hasKey: boolean };
@@ -31,5 +32,5 @@ function differingFields(existing: Asked, asked: Asked): string[] {
   const fields: string[] = [];
   if (existing.requestedMicro !== asked.requestedMicro) fields.push('amount');
   if (existing.externalId !== asked.externalId) fields.push('externalId');
-  return fields;
+  return [...fields, ...differingOptions(existing.options, asked.options)];
 }

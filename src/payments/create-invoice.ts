@@ -39,6 +39,8 @@ export type CreateInput = Rule & {
   idempotencyKey: string;
   externalId: string;
   requestedMicro: MicroUsdt;
+  /** See `formatOptions`; what is absent is null. */
+  options?: string | null;
 };
 
 export type Created =
@@ -67,6 +69,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     idempotencyKey: input.idempotencyKey,
     externalId: input.externalId,
     requestedMicro: input.requestedMicro,
+    options: input.options ?? null,
     checkoutToken: formatCheckoutToken(deps.random(16)),
     now,
   };
@@ -125,5 +128,6 @@ async function askAgain(
 }
 
 async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Repeated<ReservedInvoice> | null> {
-  return judgeRepeat(await findReserved(db, input.projectId, input.idempotencyKey, input.externalId), input);
+  const { projectId, idempotencyKey, externalId, options = null } = input;
+  return judgeRepeat(await findReserved(db, projectId, idempotencyKey, externalId), { ...input, options });
 }

@@ -9,6 +9,7 @@ import {
 } from '../domain/event.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import { type InvoiceChange, isLate, transition } from '../domain/invoice.ts';
+import { readOptions } from '../domain/invoice-options.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Sql } from '../store/db/database.ts';
 import { type ChangeableInvoice, type StatusUpdate, updateStatuses } from '../store/ledger/invoice-changes.ts';
@@ -88,7 +89,12 @@ function describeInvoice(
   headNumber: number,
 ): object {
   const seen = transaction && { ...transaction, late: isLate(transaction.blockTime, invoice.expiresAt), headNumber };
-  return { ...projectInvoice(invoice, publicUrl), payment: describePayment(invoice, seen) };
+  const { metadata } = readOptions(invoice.options);
+  return {
+    ...projectInvoice(invoice, publicUrl),
+    ...(metadata && { metadata }),
+    payment: describePayment(invoice, seen),
+  };
 }
 
 /** Ids of the events of one transaction rise in their order, which is the order in which they are told. */

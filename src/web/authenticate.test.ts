@@ -19,7 +19,13 @@ function learned(more: Partial<KnownKey>) {
   });
   const secretSha256 = createHash('sha256').update(apiKey).digest();
   const [projectId, network, policy] = ['project', 'mainnet', 'tail'] as const;
-  const rest = { allowedCidrs: null, expiresAt: null, maxSurchargeMicro: 10_000n, invoiceLifetimeMs: 1_800_000 };
+  const rest = {
+    allowedCidrs: null,
+    expiresAt: null,
+    maxSurchargeMicro: 10_000n,
+    invoiceLifetimeMs: 1_800_000,
+    returnOrigins: [],
+  };
   authenticator.learn([{ id, projectId, network, policy, secretSha256, ...rest, ...more }]);
   const recognize = (ip: string) => authenticator.recognize(apiKey, { ip, network: ip });
   return { id, recognize };

@@ -19,9 +19,14 @@ export type KnownKey = {
   policy: Policy;
   maxSurchargeMicro: bigint;
   invoiceLifetimeMs: number;
+  /** Of the project: to these sites payers may be sent. */
+  returnOrigins: readonly string[];
 };
 
-export type Caller = Pick<KnownKey, 'projectId' | 'network' | 'policy' | 'maxSurchargeMicro' | 'invoiceLifetimeMs'> & {
+export type Caller = Pick<
+  KnownKey,
+  'projectId' | 'network' | 'policy' | 'maxSurchargeMicro' | 'invoiceLifetimeMs' | 'returnOrigins'
+> & {
   keyId: string;
 };
 
@@ -96,9 +101,9 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
         isWrong = found === null || !isGood(found, digest, client.ip, now());
         if (found === null || isWrong) return isPaid ? { kind: 'refused' } : refuse(client);
         used.add(id);
-        const { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs } = found.key;
-        const caller = { keyId: id, projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs };
-        return { kind: 'caller', caller };
+        const { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs, returnOrigins } = found.key;
+        const rule = { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs, returnOrigins };
+        return { kind: 'caller', caller: { keyId: id, ...rule } };
       } finally {
         // The token also goes back when the database does not answer: that is no wrong key.
         if (isPaid && !isWrong) failureBuckets.giveBack(client.network);

@@ -28,31 +28,29 @@ export function readJsonObject(body: Uint8Array): JsonBody {
   return { kind: 'ok', value: value as Record<string, unknown>, duplicateKeys: findDuplicateKeys(text) };
 }
 
-/**
- * The keys of the outermost object that occur more than once (`JSON.parse` keeps the last and says nothing). `text` must
- * be valid JSON. Nested objects need no look: no field of ours may hold one.
- */
+/** The keys that occur more than once in one object (`JSON.parse` keeps the last and says nothing). `text` must be valid JSON. */
 function findDuplicateKeys(text: string): string[] {
-  const seen = new Set<string>();
   const duplicates = new Set<string>();
-  let depth = 0;
+  /** The keys of each object that is open, the outermost first; of an array `null`. */
+  const open: (Set<string> | null)[] = [];
   let isKeyNext = false;
   for (let i = 0; i < text.length; i++) {
     const character = text[i];
+    const seen = open.at(-1);
     if (character === '"') {
       const end = endOfString(text, i);
-      if (depth === 1 && isKeyNext) {
+      if (seen && isKeyNext) {
         const key = JSON.parse(text.slice(i, end + 1)) as string;
         if (seen.has(key)) duplicates.add(key);
         seen.add(key);
-        isKeyNext = false;
       }
+      isKeyNext = false;
       i = end;
     } else if (character === '{' || character === '[') {
-      depth += 1;
-      isKeyNext = depth === 1;
-    } else if (character === '}' || character === ']') depth -= 1;
-    else if (character === ',' && depth === 1) isKeyNext = true;
+      open.push(character === '{' ? new Set() : null);
+      isKeyNext = true;
+    } else if (character === '}' || character === ']') open.pop();
+    else if (character === ',') isKeyNext = true;
   }
   return [...duplicates];
 }

@@ -67,6 +67,7 @@ describe('with DATABASE_URL', () => {
           '0025_embedding.sql',
           '0026_withdrawn.sql',
           '0027_adapters.sql',
+          '0028_invoice_options.sql',
         ],
       },
     });
@@ -232,6 +233,7 @@ describe('with the embedded database', () => {
         '0025_embedding.sql',
         '0026_withdrawn.sql',
         '0027_adapters.sql',
+        '0028_invoice_options.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

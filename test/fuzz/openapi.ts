@@ -17,6 +17,9 @@ export type JsonSchema = {
   minimum?: number;
   maximum?: number;
   properties?: Record<string, JsonSchema>;
+  additionalProperties?: JsonSchema;
+  propertyNames?: { pattern: string };
+  maxProperties?: number;
   required?: string[];
 };
 
@@ -57,6 +60,8 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 }).map(String);
   }
   if (schema.format === 'date-time') return dateTime;
+  if (schema.format === 'uri-template')
+    return fc.constantFrom('http://localhost:3000/{invoiceId}', 'http://127.0.0.1/');
   const held = HELD[name === 'invoiceId' ? 'inv' : (/^\^([a-z]{3})_/.exec(schema.pattern ?? '')?.[1] ?? '')];
   if (held !== undefined) return fc.constantFrom(...held);
   if (name === 'amount')
@@ -65,11 +70,19 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
   const { minLength = 1, maxLength = 200 } = schema;
   // A character is a code point here, and NUL is none that any database takes.
   const text = fc.string({ unit: 'binary', minLength, maxLength }).map((any) => any.replaceAll('\0', '0'));
+  // In one line, as people read it.
+  if (name === 'description') return text.map((any) => any.replaceAll(/[\p{C}\p{Z}]/gu, '.'));
   return name === 'invoice' ? fc.oneof(fc.constant(`{{${OPEN_INVOICE}}}`), text) : text;
 }
 
 /** The same as a value of JSON. */
 export function validJson(name: string, schema: JsonSchema): fc.Arbitrary<string> {
+  if (schema.type === 'object') {
+    const key = fc.stringMatching(new RegExp(schema.propertyNames?.pattern ?? ''));
+    const value = fc.string({ unit: 'binary', maxLength: 20 }).map((any) => any.replaceAll('\0', '0'));
+    const { maxProperties = 20 } = schema;
+    return fc.dictionary(key, value, { maxKeys: maxProperties }).map((pairs) => JSON.stringify(pairs));
+  }
   return validText(name, schema).map((text) => (schema.type === 'integer' ? text : JSON.stringify(text)));
 }
 

@@ -3,7 +3,7 @@ import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { at, type Command, key, note, pick, type Tally } from './command.ts';
 import { linearize } from './linearize.ts';
 import { type ListPlan, lists, pageLimit, toListOperation, walk } from './list-commands.ts';
-import { type Model, type ModelInvoice, type Operation, pass } from './model.ts';
+import { type Model, type ModelInvoice, type Operation, pass, type Said } from './model.ts';
 
 const AMOUNTS = ['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'] as const;
 /** So few that they meet. */
@@ -12,7 +12,15 @@ const MOST_AT_ONCE = 5;
 
 /** What an operation is before it is known which invoices and addresses there are. */
 type Plan =
-  | { kind: 'create'; key: number; idempotency: number; external: number; amount: string; isInvalid: boolean }
+  | {
+      kind: 'create';
+      key: number;
+      idempotency: number;
+      external: number;
+      amount: string;
+      isInvalid: boolean;
+      said: Said;
+    }
   | { kind: 'fresh'; key: number; amount: string }
   | { kind: 'read' | 'find' | 'withdraw'; key: number; pick: number }
   | { kind: 'feed'; key: number; limit: number; types: string[] | null }
@@ -23,6 +31,21 @@ type Plan =
 const amount = fc.constantFrom(...AMOUNTS);
 const types = fc.option(fc.subarray([...EVENT_TYPES], { minLength: 1 }), { freq: 1 });
 
+const said: fc.Arbitrary<Said> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  {
+    weight: 1,
+    arbitrary: fc.record(
+      {
+        returnUrl: fc.constantFrom('http://localhost/a', 'http://localhost/{invoiceId}'),
+        description: fc.constantFrom('Tea', 'Tee'),
+        metadata: fc.constantFrom({ a: '1' }, { b: '1', a: '1' }),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+);
+
 const plans: fc.Arbitrary<Plan> = fc.oneof(
   {
     weight: 8,
@@ -30,6 +53,7 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
       ...{ kind: fc.constant('create' as const), key, amount },
       ...{ idempotency: fc.nat(KEY_SLOTS - 1), external: fc.nat(ID_SLOTS - 1) },
       isInvalid: fc.nat(9).map((n) => n === 0),
+      said,
     }),
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('fresh' as const), key, amount }) },
@@ -66,9 +90,9 @@ function toOperation(plan: Plan, model: Model): Operation {
   const { invoices, addresses } = model;
   switch (plan.kind) {
     case 'create': {
-      const { key, amount, isInvalid } = plan;
+      const { key, amount, isInvalid, said } = plan;
       const named = { idempotencyKey: `key-${plan.idempotency}`, externalId: `order-${plan.external}` };
-      return { kind: 'create', key, amount, isInvalid, ...named };
+      return { kind: 'create', key, amount, isInvalid, said, ...named };
     }
     case 'fresh': {
       fresh += 1;

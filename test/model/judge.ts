@@ -107,7 +107,7 @@ function judgeCreated(
   { status, code, invoice, isReplayed, conflict, reserved }: Outcome,
 ): string | null {
   if (operation.isInvalid) return expect(status === 400 && code === 'INVALID_REQUEST', 'invalid input was taken');
-  const { idempotencyKey, externalId } = operation;
+  const { idempotencyKey, externalId, said = {} } = operation;
   const amountMicro = toMicro(operation.amount);
   const own = [...model.invoices.values()].filter((each) => each.project === project);
   const sameKey = own.find((each) => each.idempotencyKey === idempotencyKey);
@@ -116,6 +116,9 @@ function judgeCreated(
     const fields = [
       ...(holder.amountMicro === amountMicro ? [] : ['amount']),
       ...(holder.externalId === externalId ? [] : ['externalId']),
+      ...(['returnUrl', 'description', 'metadata'] as const).filter(
+        (name) => JSON.stringify(holder.said[name]) !== JSON.stringify(said[name]),
+      ),
     ];
     if (sameKey !== undefined && fields.length === 0) {
       const isTheSame = invoice?.invoiceId === holder.invoiceId && invoice.status === holder.status;
@@ -138,7 +141,7 @@ function judgeCreated(
     judgeReserved(model, project, amountMicro, reserved);
   if (wrong !== null) return wrong;
   const added: ModelInvoice = {
-    ...{ invoiceId: invoice.invoiceId, project, externalId, idempotencyKey, amountMicro, status: 'PENDING' },
+    ...{ invoiceId: invoice.invoiceId, project, externalId, idempotencyKey, amountMicro, said, status: 'PENDING' },
     ...{ createdMs: Date.parse(invoice.expiresAt) - LIFETIME_MS, withdrawnAt: null, ...reserved },
   };
   model.invoices.set(added.invoiceId, added);

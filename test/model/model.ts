@@ -15,6 +15,7 @@ export type ModelInvoice = {
   externalId: string;
   idempotencyKey: string;
   amountMicro: bigint;
+  said: Said;
   address: string;
   payableMicro: bigint;
   /** Unix milliseconds, as `expiresAt` has them. */
@@ -61,8 +62,18 @@ export const FAILURE_BURST = 20;
 /** What buckets of keys gain by the time that a run takes by itself, at most. */
 export const DRIFT_TOKENS = 0.1;
 
+type Creation = {
+  idempotencyKey: string;
+  externalId: string;
+  amount: string;
+  isInvalid: boolean;
+  /** What a shop may say beside what it must. */
+  said?: Said;
+};
+export type Said = { returnUrl?: string; description?: string; metadata?: Record<string, string> };
+
 export type Operation =
-  | { kind: 'create'; key: number; idempotencyKey: string; externalId: string; amount: string; isInvalid: boolean }
+  | (Creation & { kind: 'create'; key: number })
   | { kind: 'read' | 'withdraw'; key: number; invoiceId: string }
   | { kind: 'find'; key: number; externalId: string }
   | { kind: 'feed'; key: number; limit: number; types: string[] | null }

@@ -44,8 +44,8 @@ export function createRunner({ service, database, client, model, projects, keys 
   return async (operation: Operation): Promise<Outcome> => {
     switch (operation.kind) {
       case 'create': {
-        const { key, idempotencyKey, externalId, amount, isInvalid } = operation;
-        const body = { amount: isInvalid ? `0${amount}` : amount, asset: 'USDT', network: 'TRON', externalId };
+        const { key, idempotencyKey, externalId, amount, isInvalid, said } = operation;
+        const body = { ...said, amount: isInvalid ? `0${amount}` : amount, asset: 'USDT', network: 'TRON', externalId };
         const outcome = outcomeOf(await ask(key, '/v1/invoices', { idempotencyKey, body }));
         return {
           ...outcome,

@@ -79,6 +79,7 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - (state === 'blind' ? 90_000 : 1000)) },
       transfer: hasTransfer ? TRANSFER : null,
       ...invoice,
+      description: null,
       brand: { ...PLAIN_BRAND, ...brand },
     },
   };

@@ -13,6 +13,8 @@ const KEY = uuid(0x2001);
 const AT = '2026-09-01 12:00:00.123456+00';
 const LATER = '2026-09-01 13:30:00.654321+00';
 /** What a line of `copy` must escape, and what JSON, shells and terminals trip over. */
+/** As a shop may say it. */
+const OPTIONS = '{"expiresInSeconds":900,"description":"Tee"}';
 const ODD = 'Grüße ₮ "\\N" \\. \\t\ttab\nline\r 𝄞 \u2028 null';
 
 /**
@@ -101,7 +103,13 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       payable_micro: 25_000_000 + n,
     },
     ...{ status, checkout_token: `token-of-invoice-${n}`.padEnd(20, 'x'), created_at: AT, expires_at: LATER },
-    ...{ event_count: 0, paid_transfer_id: null, ...since(3, { api_key_id: KEY }), ...extra },
+    ...{
+      event_count: 0,
+      paid_transfer_id: null,
+      ...since(3, { api_key_id: KEY }),
+      ...since(28, { options: OPTIONS }),
+      ...extra,
+    },
   });
   await insert(
     'invoices',

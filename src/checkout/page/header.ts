@@ -6,13 +6,18 @@ import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { renderMerchant } from './pieces.ts';
 
-/** Names the merchant, and switches languages; the switch stays at the page `below` the link. */
+/** Names the merchant and what is paid for, and switches languages; the switch stays at the page `below` the link. */
 export function renderHeader(page: Page, below: '' | '/receipt' = ''): Html {
-  const { logoId } = page.invoice.brand;
+  const { description, brand } = page.invoice;
+  const purpose =
+    description === null
+      ? null
+      : html`
+<p class="purpose"><bdi>${description}</bdi></p>`;
   return html`<header>
-${renderBrand(page, logoId === null ? null : `/logos/${logoId}`)}
+${renderBrand(page, brand.logoId === null ? null : `/logos/${brand.logoId}`)}
 ${renderLanguages(page, below)}
-</header>`;
+</header>${purpose}`;
 }
 
 /** The logo and the name of the merchant. */

@@ -16,10 +16,15 @@ const MAX_CONTACT = 200;
 
 /** Says why a support contact is refused, or `null`. */
 export function contactProblem(contact: string): string | null {
-  const length = [...contact].length;
-  if (length === 0) return 'is empty: give an e-mail address, a link or a name, of 1 to 200 characters';
-  if (length > MAX_CONTACT) return `has ${length} characters: give at most ${MAX_CONTACT}`;
-  if (HIDDEN.test(contact)) {
+  return lineProblem(contact, { most: MAX_CONTACT, give: 'an e-mail address, a link or a name' });
+}
+
+/** Says why a line of text that payers read is refused, or `null`. `most`: its characters; `give`: what it should be. */
+export function lineProblem(line: string, { most, give }: { most: number; give: string }): string | null {
+  const length = [...line].length;
+  if (length === 0) return `is empty: give ${give}, of 1 to ${most} characters`;
+  if (length > most) return `has ${length} characters: give at most ${most}`;
+  if (HIDDEN.test(line)) {
     return 'holds a line break, a control character or one that turns text around: write it plainly, in one line';
   }
   return null;

@@ -38,3 +38,9 @@ function readOrigin(text: string): string | null {
   const { origin, href } = new URL(text);
   return href === `${origin}/` && ORIGIN.test(origin) ? origin : null;
 }
+
+/** The sites of a shop, as its project names them. */
+export function shopOrigins(returnUrl: string | null, embedOrigins: string | null): string[] {
+  const embedding = embedOrigins?.split(' ') ?? [];
+  return [...new Set([...(returnUrl === null ? [] : [new URL(returnUrl).origin]), ...embedding])];
+}

@@ -1,3 +1,4 @@
+import { shopOrigins } from '../../domain/brand/embed-origins.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
@@ -50,15 +51,20 @@ const keyColumns = {
   policy: text<Policy>(),
   maxSurchargeMicro: 'int8',
   invoiceLifetimeMs: count,
+  returnUrl: 'text?',
+  embedOrigins: 'text?',
   archivedAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_API_KEY),
   isProjectSound: isAsSealed(SEALED_PROJECT, { isOfOther: true }),
 } as const;
 
-const isSound = (key: Row<typeof keyColumns>) => key.isSound && key.isProjectSound;
+const soundOf = (rows: readonly Row<typeof keyColumns>[]) =>
+  rows
+    .filter((key) => key.isSound && key.isProjectSound)
+    .map(({ returnUrl, embedOrigins, ...key }) => ({ ...key, returnOrigins: shopOrigins(returnUrl, embedOrigins) }));
 
 const SELECT = `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro,
-     p.invoice_lifetime_ms, p.archived_at, ${sealColumn(SEALED_API_KEY, 'k.')} as is_sound, ${sealColumn(SEALED_PROJECT, 'p.')} as is_project_sound
+     p.invoice_lifetime_ms, p.return_url, p.embed_origins, p.archived_at, ${sealColumn(SEALED_API_KEY, 'k.')} as is_sound, ${sealColumn(SEALED_PROJECT, 'p.')} as is_project_sound
    from api_keys k join projects p on p.id = k.project_id`;
 
 /** A key that is neither revoked nor expired, with what a request of its project needs to know. Who made it without the master key made none. */
@@ -67,7 +73,7 @@ export const findValidApiKey = answerOf(
   keyColumns,
   `${SELECT} where k.id = $1 and k.revoked_at is null and (k.expires_at is null or k.expires_at > $2)`,
   (id: string, now: UnixMs) => [id, new Date(now)],
-  (rows) => rows.filter(isSound)[0] ?? null,
+  (rows) => soundOf(rows)[0] ?? null,
 );
 
 /** The valid keys that were used or made last, of those that are not older. */
@@ -82,7 +88,7 @@ export const findNewestApiKeys = answerOf(
     oldestSeconds,
     limit,
   ],
-  (rows) => rows.filter(isSound),
+  soundOf,
 );
 
 /** Notes that keys were used, to the minute. */

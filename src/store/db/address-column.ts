@@ -1,7 +1,8 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
-import { describeSealProblem, type Sealer, type SealJudge, sealText } from './seal.ts';
+import { describeSealProblem, type Sealer, type SealJudge } from './seal.ts';
+import { sealText } from './seal-text.ts';
 import { SEALED_ADDRESS } from './sealed-tables.ts';
 import type { Statement } from './statement.ts';
 

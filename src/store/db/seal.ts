@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { canonical, macSql, NULL_PART, partSql, readPart } from './seal-text.ts';
 
 /**
  * A table whose rows carry a MAC, so that who can write to the database, but does not hold the master key, can neither make a row nor
@@ -86,60 +87,16 @@ export function isSealParameter(value: unknown): value is SealParameter {
   return typeof value === 'object' && value !== null && 'table' in value && 'row' in value;
 }
 
-/** Between the parts of the text of a seal, and what stands for a part that is null. In a text they become `ESCAPE` with `2` or `1`. */
-const [SEPARATOR, ESCAPE] = ['\x1f', '\x1e'];
-const SQL_SEPARATOR = `E'\\x1f'`;
-const SQL_ESCAPE = `E'\\x1e'`;
-
 /**
  * The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. Joined here,
  * for `json_build_array` takes twice the time, which was most of what a read paid for its seal.
  */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
   const covered = Object.entries(fields).map(([name, type]) => {
-    const sql = partSql(textOf(row, snakeCase(name), type), type);
-    return ` || coalesce(${SQL_SEPARATOR} || ${sql}, ${SQL_SEPARATOR} || ${SQL_ESCAPE})`;
+    return ` || ${partSql(textOf(row, snakeCase(name), type), type)}`;
   });
-  const text = `(coalesce(encode(${row}${mac}, 'hex'), ${SQL_ESCAPE})${covered.join('')})`;
+  const text = `(${macSql(`${row}${mac}`)}${covered.join('')})`;
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
-}
-
-function isJson(type: SealedFields[string]): boolean {
-  return type.startsWith('text[]') || type.startsWith('json');
-}
-
-/** Texts alone can hold these characters: in JSON they are escaped. */
-function partSql(sql: string, type: SealedFields[string]): string {
-  if (isJson(type)) return `to_json(${sql})::text`;
-  if (!type.startsWith('text')) return sql;
-  return `replace(replace(${sql}, ${SQL_ESCAPE}, ${SQL_ESCAPE} || '1'), ${SQL_SEPARATOR}, ${SQL_ESCAPE} || '2')`;
-}
-
-/** The text that `sealColumn` gives for a row whose MAC (hex) and values are these. */
-export function sealText(mac: string | null, values: readonly (string | null)[]): string {
-  const escaped = values.map((value) =>
-    value === null ? ESCAPE : value.replaceAll(ESCAPE, `${ESCAPE}1`).replaceAll(SEPARATOR, `${ESCAPE}2`),
-  );
-  return [mac ?? ESCAPE, ...escaped].join(SEPARATOR);
-}
-
-/** The parts of such a text: the MAC first. `String.split` takes longer. */
-export function splitSeal(text: string): string[] {
-  const parts: string[] = [];
-  let from = 0;
-  for (let to = text.indexOf(SEPARATOR); to >= 0; to = text.indexOf(SEPARATOR, from)) {
-    parts.push(text.slice(from, to));
-    from = to + 1;
-  }
-  parts.push(text.slice(from));
-  return parts;
-}
-
-/** What a part says: as `canonical` has it. */
-export function readPart(part: string | undefined, type: SealedFields[string]): string | null {
-  if (part === undefined || part === ESCAPE) return null;
-  if (isJson(type)) return canonical(JSON.parse(part));
-  return part.includes(ESCAPE) ? part.replaceAll(`${ESCAPE}2`, SEPARATOR).replaceAll(`${ESCAPE}1`, ESCAPE) : part;
 }
 
 /** What the MAC of a row covers, in the order of the table's fields. */
@@ -178,42 +135,6 @@ function textOf(row: string, name: string, type: SealedFields[string]): string {
 /** A deadline as it is sealed. */
 export function sealedDeadline(network: string, at: number): number | null {
   return network === 'devnet' ? null : at;
-}
-
-/** The same text of a value as it is read or bound. */
-export function canonical(value: unknown): string | null {
-  if (value === null || value === undefined) return null;
-  if (typeof value === 'string') return value;
-  if (Buffer.isBuffer(value)) return value.toString('hex');
-  if (value instanceof Date) return String(value.getTime());
-  if (typeof value === 'object') return stable(value);
-  return String(value);
-}
-
-/** Nothing of ours is half as deep; whoever nests thousands of levels would exhaust the stack. */
-const MAX_DEPTH = 32;
-/** No text of PostgreSQL has this character, so nothing that is sealed is it. */
-export const TOO_DEEP = '\0';
-
-/** JSON whose members stand in the order of their names: PostgreSQL keeps no other. `TOO_DEEP` if it is not ours. */
-function stable(value: object): string {
-  if (isDeeper(value, MAX_DEPTH)) return TOO_DEEP;
-  const isRecord = (part: unknown): part is Record<string, unknown> =>
-    typeof part === 'object' && part !== null && !Array.isArray(part);
-  return JSON.stringify(value, (_, part: unknown) =>
-    isRecord(part)
-      ? Object.fromEntries(
-          Object.keys(part)
-            .sort()
-            .map((name) => [name, part[name]]),
-        )
-      : part,
-  );
-}
-
-function isDeeper(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return depth === 0 || Object.values(value).some((part) => isDeeper(part, depth - 1));
 }
 
 export function snakeCase(name: string): string {
@@ -274,7 +195,7 @@ function examine(
       if (typeof text !== 'string') continue;
       const { parts, problem } = sealer.open(table, text);
       // A row that a left join did not find.
-      if (parts[1] === ESCAPE) continue;
+      if (parts[1] === NULL_PART) continue;
       const isOther =
         problem === null &&
         beside.some(([name, place, type]) => canonical(row[name]) !== readPart(parts[place + 1], type));

@@ -1,20 +1,25 @@
 import { sealedTable } from './seal.ts';
 
 /** What an order is. Its status is sealed apart, once it has changed. */
-export const SEALED_INVOICE = sealedTable('invoices', {
-  id: 'uuid',
-  projectId: 'uuid',
-  network: 'text',
-  addressId: 'uuid',
-  idempotencyKey: 'text',
-  externalId: 'text',
-  requestedMicro: 'int8',
-  payableMicro: 'int8',
-  checkoutToken: 'text',
-  createdAt: 'timestamptz',
-  expiresAt: 'deadline',
-  apiKeyId: 'uuid?',
-});
+export const SEALED_INVOICE = sealedTable(
+  'invoices',
+  {
+    id: 'uuid',
+    projectId: 'uuid',
+    network: 'text',
+    addressId: 'uuid',
+    idempotencyKey: 'text',
+    externalId: 'text',
+    requestedMicro: 'int8',
+    payableMicro: 'int8',
+    checkoutToken: 'text',
+    createdAt: 'timestamptz',
+    expiresAt: 'deadline',
+    apiKeyId: 'uuid?',
+    options: 'text?',
+  },
+  { later: ['options'] },
+);
 
 /** That an order is paid, and by which transfer. */
 export const SEALED_PAID = sealedTable(

@@ -1,15 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { createHmacSha256 } from '../../runtime/hmac.ts';
 import { deriveKey, type KeyRing } from '../../runtime/key-ring.ts';
-import {
-  canonical,
-  coveredValues,
-  type OpenedSeal,
-  type SealedTable,
-  type Sealer,
-  splitSeal,
-  TOO_DEEP,
-} from './seal.ts';
+import { coveredValues, type OpenedSeal, type SealedTable, type Sealer } from './seal.ts';
+import { canonical, splitSeal, TOO_DEEP } from './seal-text.ts';
 
 type Mac = (text: string) => Buffer;
 

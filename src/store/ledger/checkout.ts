@@ -1,4 +1,5 @@
 import { hadPayment, type InvoiceStatus } from '../../domain/invoice.ts';
+import { readOptions } from '../../domain/invoice-options.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import { addressColumn } from '../db/address-column.ts';
@@ -66,6 +67,7 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
+  options: 'text?',
   address: 'address',
   brand: group(brand),
   /** Where an order that came through an adapter leads back to, instead of the project's. */
@@ -107,9 +109,12 @@ export type CheckoutInvoice = Omit<
   | 'brandSeal'
   | 'orderReturnUrl'
   | 'orderSeal'
+  | 'options'
   | 'transfer'
 > & {
   hadPayment: boolean;
+  /** What the shop says that it is for. */
+  description: string | null;
   transfer: PayingTransfer | null;
 };
 
@@ -161,9 +166,15 @@ export const readCheckoutInvoices = answerOf(
   (rows) => rows.map(toInvoice),
 );
 
-function toInvoice({ eventCount, orderReturnUrl, ...invoice }: Row<typeof columns>): CheckoutInvoice {
-  const brand = { ...invoice.brand, returnUrl: orderReturnUrl ?? invoice.brand.returnUrl };
-  return { ...invoice, brand, hadPayment: invoice.withdrawnAt === null && hadPayment(invoice.status, eventCount) };
+function toInvoice({ eventCount, orderReturnUrl, options, ...invoice }: Row<typeof columns>): CheckoutInvoice {
+  const { returnUrl = orderReturnUrl ?? invoice.brand.returnUrl, description = null } = readOptions(options);
+  const brand = { ...invoice.brand, returnUrl };
+  return {
+    ...invoice,
+    brand,
+    description,
+    hadPayment: invoice.withdrawnAt === null && hadPayment(invoice.status, eventCount),
+  };
 }
 
 const networkHead = { network: text<Network>(), head: group(chainHead) } as const;

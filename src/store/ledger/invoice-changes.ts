@@ -19,6 +19,7 @@ const changeable = {
   payableMicro: micro<MicroUsdt>('int8'),
   address: 'address',
   eventCount: 'int4',
+  options: 'text?',
 } as const;
 
 export type ChangeableInvoice = Row<typeof changeable>;

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
+import { readOptions } from '../../domain/invoice-options.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
@@ -15,6 +16,8 @@ export type NewInvoice = {
   idempotencyKey: string;
   externalId: string;
   requestedMicro: MicroUsdt;
+  /** See `formatOptions`. */
+  options: string | null;
   checkoutToken: string;
   now: UnixMs;
 };
@@ -29,6 +32,7 @@ const inserted = {
   addressId: 'uuid',
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
+  options: 'text?',
 } as const;
 
 export type CreatedInvoice = Row<typeof inserted>;
@@ -56,7 +60,7 @@ const FIELDS = [
     'checkout_token text',
   ],
   ...['created_at timestamptz', 'expires_at timestamptz', 'project_id uuid', 'network text', 'policy text'],
-  ...['address_id uuid', 'words text', 'macs text'],
+  ...['address_id uuid', 'words text', 'macs text', 'options text', 'lifetime_ms int8'],
 ].map((field) => field.split(' ') as [string, string]);
 const ALONE = `(select ${FIELDS.map(([name, type], i) => `$${i + 1}::${type} as ${name}`).join(', ')}) m`;
 const MANY = `unnest(${FIELDS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ')}) m (${FIELDS.map(([name]) => name).join(', ')})`;
@@ -74,15 +78,15 @@ const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not
 // invoices of the address: it does so as long as it believes the table to be small. The limits make it look up each key and address by its
 // own index, whatever it believes of the tables, and before it takes locks.
 const insertText = (members: string, more: string) => `insert into invoices (id, project_id, network, address_id,
-     idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, api_key_id, mac)
+     idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, api_key_id, options, mac)
    select m.id, p.id, p.network, m.address_id, m.idempotency_key, m.external_id, m.requested_micro, w.word, m.checkout_token,
-     m.created_at, m.expires_at, m.key_id, decode(w.mac, 'hex')
+     m.created_at, m.expires_at, m.key_id, m.options, decode(w.mac, 'hex')
    from ${members}
    cross join lateral (
      select p.id, p.network from api_keys k join projects p on p.id = k.project_id
      where k.id = m.key_id and k.revoked_at is null and (k.expires_at is null or k.expires_at > m.created_at)
        and p.id = m.project_id and p.archived_at is null and p.network = m.network and p.policy = m.policy
-       and m.created_at + p.invoice_lifetime_ms * interval '1 millisecond' = m.expires_at limit 1) p
+       and p.invoice_lifetime_ms = m.lifetime_ms limit 1) p
    cross join lateral (
      select from addresses a where a.id = m.address_id and a.project_id = p.id and a.policy = m.policy and a.retired_at is null limit 1) a
    cross join lateral (
@@ -128,20 +132,39 @@ function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
     wanted.words.includes(row.payableMicro) &&
     row.externalId === wanted.externalId &&
     row.checkoutToken === wanted.checkoutToken &&
-    row.expiresAt === wanted.now + wanted.rule.invoiceLifetimeMs;
+    row.options === wanted.options &&
+    row.expiresAt === deadlineOf(wanted);
   if (isAsWanted) return;
   throw new AppError('ROW_CHANGED', `the database made something else of invoice ${wanted.id} than it was told`);
 }
 
-function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (string | bigint)[] {
-  const { keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, now, rule, addressId, words } = invoice;
+/** A shop may want an invoice to wait for less than its project says. */
+function deadlineOf({ now, rule, options }: PlacedInvoice): UnixMs {
+  const { expiresInSeconds } = readOptions(options);
+  return unixMs(now + (expiresInSeconds === undefined ? rule.invoiceLifetimeMs : expiresInSeconds * 1000));
+}
+
+function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (string | bigint | null)[] {
+  const { keyId, id, idempotencyKey, externalId, requestedMicro, options, checkoutToken, now, rule } = invoice;
+  const { addressId, words } = invoice;
   const { projectId, network, policy, invoiceLifetimeMs } = rule;
-  const expiresAt = unixMs(now + invoiceLifetimeMs);
-  const same = { id, projectId, network, addressId, idempotencyKey, externalId, requestedMicro, checkoutToken };
+  const expiresAt = deadlineOf(invoice);
+  const same = {
+    id,
+    projectId,
+    network,
+    addressId,
+    idempotencyKey,
+    externalId,
+    requestedMicro,
+    options,
+    checkoutToken,
+  };
   const row = { ...same, createdAt: now, expiresAt: sealedDeadline(network, expiresAt), apiKeyId: keyId };
   const macs = words.map((payableMicro) => sealer?.seal(SEALED_INVOICE, { ...row, payableMicro }).toString('hex'));
   return [
     ...[keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, toIso(now), toIso(expiresAt)],
     ...[projectId, network, policy, addressId, `{${words.join(',')}}`, sealer === null ? '{}' : `{${macs.join(',')}}`],
+    ...[options, BigInt(invoiceLifetimeMs)],
   ];
 }

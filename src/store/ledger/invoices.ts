@@ -21,6 +21,7 @@ export const projected = {
 const reserved = {
   ...projected,
   requestedMicro: micro<MicroUsdt>('int8'),
+  options: 'text?',
   hasKey: 'bool',
   hasExternalId: 'bool',
 } as const;

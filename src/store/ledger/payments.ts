@@ -12,6 +12,7 @@ const invoice = {
   requestedMicro: micro<MicroUsdt>('int8'),
   payableMicro: micro<MicroUsdt>('int8'),
   address: 'address',
+  options: 'text?',
   /** Since when its page shows no way to pay. */
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),

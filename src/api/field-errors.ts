@@ -1,0 +1,21 @@
+import type { FieldError } from '../web/problem.ts';
+
+const SHOWN_CHARACTERS = 60;
+
+export function fieldError(field: string, code: string, message: string): FieldError {
+  return { field: clip(field), code, message };
+}
+
+/** What somebody sent, as a message may repeat it. */
+export function show(text: string): string {
+  return JSON.stringify(clip(text));
+}
+
+/** The type of a value of JSON, in words. */
+export function typeOf(value: unknown): string {
+  return value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value;
+}
+
+function clip(text: string): string {
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text;
+}

@@ -1,0 +1,109 @@
+import { lineProblem, readReturnUrl } from '../domain/brand/brand.ts';
+import type { InvoiceOptions } from '../domain/invoice-options.ts';
+import { isLoopbackLink } from '../domain/loopback.ts';
+import type { Network } from '../domain/network.ts';
+import type { FieldError } from '../web/problem.ts';
+import { fieldError, show, typeOf } from './field-errors.ts';
+
+const MAX_DESCRIPTION = 140;
+const [MAX_PAIRS, MAX_METADATA_BYTES] = [20, 2048];
+const KEY = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
+/** As short as an invoice of a project can wait. */
+const LEAST_SECONDS = 300;
+
+/** Reads the optional fields of `POST /v1/invoices`, and adds what is wrong with them whoever asks. */
+export function readInvoiceOptions(value: Record<string, unknown>, errors: FieldError[]): InvoiceOptions {
+  const options: InvoiceOptions = {};
+  const given = (name: string) => Object.hasOwn(value, name);
+  if (given('returnUrl')) options.returnUrl = readReturn(value['returnUrl'], errors);
+  if (given('expiresInSeconds')) options.expiresInSeconds = readSeconds(value['expiresInSeconds'], errors);
+  if (given('description')) options.description = readDescription(value['description'], errors);
+  if (given('metadata')) options.metadata = readMetadata(value['metadata'], errors);
+  return options;
+}
+
+function readReturn(value: unknown, errors: FieldError[]): string {
+  if (typeof value !== 'string') return refuse(errors, wrongType('returnUrl', 'a string', value)) ?? '';
+  const read = readReturnUrl(value);
+  if (read.kind === 'ok') return read.url;
+  return refuse(errors, fieldError('returnUrl', 'WRONG_URL', read.reason)) ?? '';
+}
+
+function readSeconds(value: unknown, errors: FieldError[]): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
+  const error =
+    typeof value === 'number'
+      ? fieldError('expiresInSeconds', 'OUT_OF_RANGE', `must be a whole number of seconds, such as 900, not ${value}`)
+      : wrongType('expiresInSeconds', 'a number, such as 900', value);
+  return refuse(errors, error) ?? 0;
+}
+
+function readDescription(value: unknown, errors: FieldError[]): string {
+  if (typeof value !== 'string') return refuse(errors, wrongType('description', 'a string', value)) ?? '';
+  const problem = lineProblem(value, { most: MAX_DESCRIPTION, give: 'what the payer pays for' });
+  if (problem === null) return value;
+  const code = /^(has|is)/.test(problem) ? 'WRONG_LENGTH' : 'WRONG_CHARACTER';
+  return refuse(errors, fieldError('description', code, problem)) ?? '';
+}
+
+function readMetadata(value: unknown, errors: FieldError[]): Record<string, string> {
+  const add = (code: string, message: string) => refuse(errors, fieldError('metadata', code, message)) ?? {};
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    refuse(errors, wrongType('metadata', 'an object of strings, such as {"cart": "c-17"}', value));
+    return {};
+  }
+  const pairs = Object.entries(value);
+  if (pairs.length > MAX_PAIRS) return add('WRONG_LENGTH', `has ${pairs.length} pairs: give at most ${MAX_PAIRS}`);
+  for (const [key, text] of pairs) {
+    if (!KEY.test(key)) {
+      return add(
+        'WRONG_KEY',
+        `has the key ${show(key)}: a key has 1 to 40 letters, digits, "_", "." or "-", and begins with a letter or digit`,
+      );
+    }
+    if (typeof text !== 'string') {
+      return add('WRONG_TYPE', `holds ${typeOf(text)} as ${show(key)}: each value must be a string, such as "c-17"`);
+    }
+    if (text.includes('\0') || !text.isWellFormed()) {
+      return add('WRONG_CHARACTER', `holds U+0000 or half of a surrogate pair as ${show(key)}: leave it out`);
+    }
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(value));
+  if (bytes > MAX_METADATA_BYTES) {
+    return add('WRONG_LENGTH', `has ${bytes} bytes as JSON: give at most ${MAX_METADATA_BYTES}`);
+  }
+  return Object.fromEntries(pairs) as Record<string, string>;
+}
+
+function wrongType(field: string, wanted: string, value: unknown): FieldError {
+  return fieldError(field, 'WRONG_TYPE', `must be ${wanted}, not ${typeOf(value)}`);
+}
+
+function refuse(errors: FieldError[], error: FieldError): null {
+  errors.push(error);
+  return null;
+}
+
+/** What the project of a key allows: its invoices wait for so long, and payers may be sent to these sites. */
+export type OptionRule = { network: Network; invoiceLifetimeMs: number; returnOrigins: readonly string[] };
+
+/** What is wrong with options for this project. A repeat of what was made before is answered all the same. */
+export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, rule: OptionRule): FieldError[] {
+  const errors: FieldError[] = [];
+  const most = rule.invoiceLifetimeMs / 1000;
+  if (expiresInSeconds !== undefined && (expiresInSeconds < LEAST_SECONDS || expiresInSeconds > most)) {
+    const message = `must be from ${LEAST_SECONDS} to ${most} seconds, for which an invoice of this project waits, not ${expiresInSeconds}; the operator can let them wait longer with: quittance project update --lifetime`;
+    errors.push(fieldError('expiresInSeconds', 'OUT_OF_RANGE', message));
+  }
+  if (returnUrl !== undefined && !isAllowed(new URL(returnUrl), rule)) {
+    const sites = rule.returnOrigins.length === 0 ? 'it names none' : rule.returnOrigins.join(', ');
+    const message = `must lead to a site that the project names (${sites}); the operator can name one with: quittance project update --return-url, or --embed-origins`;
+    errors.push(fieldError('returnUrl', 'NOT_ALLOWED', message));
+  }
+  return errors;
+}
+
+/** Payers of a local network are on this machine. */
+function isAllowed({ origin, hostname }: URL, { network, returnOrigins }: OptionRule): boolean {
+  return returnOrigins.includes(origin) || (network === 'devnet' && isLoopbackLink(hostname));
+}

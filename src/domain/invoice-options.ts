@@ -1,0 +1,35 @@
+/**
+ * What a shop may say of an invoice beside what it must. `returnUrl`: `https://shop.example/orders/{invoiceId}`; `description`: what the payer
+ * reads; `metadata`: the shop's own words, shown to nobody else.
+ */
+export type InvoiceOptions = {
+  returnUrl?: string;
+  expiresInSeconds?: number;
+  description?: string;
+  metadata?: Readonly<Record<string, string>>;
+};
+
+export const OPTION_NAMES = ['returnUrl', 'expiresInSeconds', 'description', 'metadata'] as const;
+
+/** The one text of what was said, whatever its order was: it is kept, sealed and compared. `null` where nothing was said. */
+export function formatOptions(options: InvoiceOptions): string | null {
+  const { metadata = {}, ...rest } = options;
+  const pairs = Object.entries(metadata).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  const said = { ...rest, ...(pairs.length > 0 && { metadata: Object.fromEntries(pairs) }) };
+  const entries = OPTION_NAMES.flatMap((name) => (said[name] === undefined ? [] : [[name, said[name]] as const]));
+  return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries));
+}
+
+/** Of such a text. */
+export function readOptions(text: string | null): InvoiceOptions {
+  return text === null ? {} : (JSON.parse(text) as InvoiceOptions);
+}
+
+/** The names of those that differ between two such texts. */
+export function differingOptions(one: string | null, other: string | null): string[] {
+  if (one === other) return [];
+  const [ours, theirs] = [readOptions(one), readOptions(other)];
+  return OPTION_NAMES.filter(
+    (name) => formatOptions({ [name]: ours[name] }) !== formatOptions({ [name]: theirs[name] }),
+  );
+}
