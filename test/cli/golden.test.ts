@@ -123,6 +123,9 @@ test('invoices are listed, shown and exported as they were', async () => {
   await both(['invoice', 'show', `inv_${NOBODYS}`, ...inShop]);
   await both(['invoice', 'export', ...inShop]);
   await run(['invoice', 'export', ...inShop, '--status', 'PAID', '--format', 'json']);
+  const order = ['--external-id', 'by-hand', ...inShop];
+  await both(['invoice', 'create', '--amount', '0', ...order]);
+  await both(['invoice', 'create', '--amount', '25.00', '--idempotency-key', 'with space', ...order]);
   await finish();
 });
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import Schema from 'typebox/schema';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { InvoiceListView, InvoiceView } from '../../src/operator/invoices/views.ts';
+import { runSql } from '../contract/sql.ts';
 import {
   createInvoice,
   createTestProject,
@@ -108,4 +109,24 @@ test('an invoice of another project is not found, and of several projects one mu
   const other = await createTestProject(service.db);
   expect((await cli('show', ids[0] ?? '', '--project', other.projectId)).code).toBe(3);
   expect((await cli('list')).stderr).toContain('--project');
+});
+
+test('one is made, once for each key, with who made it', async () => {
+  const make = (...args: string[]) =>
+    cli('create', '--project', service.project.projectId, '--amount', '25', '--json', ...args);
+  const first = await make('--external-id', 'by-hand', '--idempotency-key', 'k', '--by', 'Ann', '--note', 'by phone');
+  expect(first.code, first.stderr).toBe(0);
+  expect(first.json).toMatchObject({ isNew: true, invoice: { externalId: 'by-hand', status: 'PENDING' } });
+  expect(first.json.invoice.checkoutUrl).toMatch(/^https:\/\/pay\.example\/c\//);
+  const again = await make('--external-id', 'by-hand', '--idempotency-key', 'k');
+  expect(again.json).toEqual({ ...first.json, isNew: false });
+  const taken = await make('--external-id', 'by-hand');
+  expect(taken.json.error).toMatchObject({ code: 'CONFLICT' });
+  expect((await make('--external-id', '', '--idempotency-key', 'x')).json.error.code).toBe('INVALID_ARGUMENT');
+  expect((await make('--external-id', 'o', '--idempotency-key', 'a b')).json.error.message).toContain('such as');
+  const [record] = await runSql(
+    service,
+    `select acted_by as operator, detail from operator_actions where action = 'invoice.created'`,
+  );
+  expect(record).toMatchObject({ operator: 'Ann', detail: { externalId: 'by-hand', note: 'by phone' } });
 });

@@ -7,6 +7,7 @@ import { recordedActor } from '../../src/operator/record-actions.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
 import type { AccountXpub } from '../../src/tron/account-xpub.ts';
 import { parseAddress } from '../../src/tron/address.ts';
+import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import { createInvoice, eventually, inboxOf, payableOf, readInvoice, untilStatus } from '../support/service.ts';
@@ -87,6 +88,25 @@ test('a thief’s address that was inserted is shown nowhere and never makes PAI
     code: 'ADDRESS_NOT_VOUCHED',
     message: expect.stringContaining(THIEF),
   });
+});
+
+test('no command makes an invoice to be paid at an address that somebody put into the pool', async () => {
+  const service = await startGuardedService();
+  const make = (externalId: string, mode: string) =>
+    runCli(['--json', 'invoice', 'create', '--amount', '25.00', '--external-id', externalId], {
+      env: {
+        ...{ DATABASE_URL: service.connectionString, QUITTANCE_DEVNET_NODES: 'http://127.0.0.1:9' },
+        ...{ QUITTANCE_DEVNET_USDT: service.devnet.usdtContract, QUITTANCE_MANIFEST_MODE: mode },
+        ...{ QUITTANCE_ADDRESS_MANIFEST: service.manifestPath, QUITTANCE_MANIFEST_KEYS: service.pinned.keys.join(',') },
+      },
+    });
+  const honest = await make('honest', 'enforce');
+  expect(honest.json.invoice, honest.stderr).toMatchObject({ address: service.project.addresses[0] });
+  await plant(service);
+  expect((await make('refused', 'enforce')).json.error).toMatchObject({ code: 'CONFLICT' });
+  expect(await runSql(service, `select 1 from invoices where external_id = 'refused'`)).toEqual([]);
+  // The same is made where nothing is in force, so it was refused for this.
+  expect((await make('taken', 'warn')).json.invoice).toMatchObject({ address: THIEF });
 });
 
 test('an address whose text and account the owner of the database changed is shown nowhere, and a repair loses nothing', async () => {

@@ -31,6 +31,18 @@ export function addInvoiceCommands(program: Command, terminal: Terminal, print: 
       print((await import('./invoice.ts')).printInvoice(terminal, { projectId, invoiceId })),
     );
   group
+    .command('create')
+    .description('make an invoice as the API does, for a shop without a program; it stands in the audit log')
+    .requiredOption('--amount <usdt>', 'what is asked for, such as 25.00')
+    .requiredOption('--external-id <id>', 'your id of the order, 1 to 200 characters, unique in the project')
+    .option('--note <text>', 'what you want to remember; payers do not see it')
+    .option('--idempotency-key <key>', 'a repeat with the same key gives the same invoice, 1 to 200 characters')
+    .option('--by <name>', 'who made it; else the user of the operating system')
+    .option(...PROJECT_OPTION)
+    .action(async ({ project: projectId, ...input }) =>
+      print((await import('./invoice.ts')).printCreated(terminal, { projectId, ...input })),
+    );
+  group
     .command('export')
     .description('write invoices for your books, the newest first, whatever their number')
     .option(...PROJECT_OPTION)

@@ -1,9 +1,15 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
 import { readLimit } from '../../operator/input/read-choice.ts';
+import { readOneNote } from '../../operator/input/read-note.ts';
+import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
 import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
 import {
   type InvoiceDeps,
   type InvoiceFilterInput,
   listInvoices,
+  readAmount,
   readInvoiceFilter,
   showInvoice,
 } from '../../operator/invoices/list-invoices.ts';
@@ -35,6 +41,44 @@ export async function printInvoice(terminal: Terminal, wanted: OfProject & { inv
     showInvoice(await depsOf(database), cliActor(terminal), wanted),
   );
   return { data, text: toText(data), next: `all that happened to it: "quittance explain ${data.invoiceId}"` };
+}
+
+export type NewInvoiceInput = {
+  amount: string;
+  externalId: string;
+  note?: string;
+  idempotencyKey?: string;
+  by?: string;
+};
+
+export async function printCreated(
+  terminal: Terminal,
+  { projectId, amount, externalId, note, by, idempotencyKey = randomUUID() }: OfProject & NewInvoiceInput,
+): Promise<Result> {
+  const wanted = {
+    requestedMicro: readAmount('amount', amount.trim()),
+    externalId: readExternalId('externalId', externalId.trim()),
+    note: readOneNote(note),
+    idempotencyKey: `command-${readKey(idempotencyKey)}`,
+    projectId,
+  };
+  const data = await withDatabase(terminal, async (database) => {
+    const { config, now, random } = database;
+    const networks = Object.keys(config.networks) as Network[];
+    const deps = { ...(await depsOf(database)), networks, now, random, randomBelow: (n: number) => randomInt(n) };
+    return createInvoiceByHand(deps, cliActor(terminal, by), wanted);
+  });
+  const next = data.isNew ? 'send the payer the link' : 'it had been made before, with the same key';
+  return { data, text: toText(data.invoice), next };
+}
+
+/** Errors: `INVALID_ARGUMENT`. */
+function readKey(key: string): string {
+  if (/^[!-~]{1,200}$/.test(key)) return key;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `--idempotency-key must have 1 to 200 visible ASCII characters, without spaces, such as order-1001`,
+  );
 }
 
 /** Writes the invoices of a project to a file, or to standard output: then `null`. */

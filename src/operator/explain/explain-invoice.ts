@@ -1,4 +1,5 @@
 import { encodeId } from '../../domain/ids.ts';
+import { readOptions } from '../../domain/invoice-options.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { listOperatorActions } from '../../store/access/audit-log.ts';
@@ -46,6 +47,7 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
   const tail = formatAmount(microUsdt(payableMicro - requestedMicro));
   const sum =
     payableMicro === requestedMicro ? 'what was asked for' : `${requestedAmount} asked for, and a tail of ${tail}`;
+  const { description, returnUrl, metadata } = readOptions(invoice.options);
   const retired = retiredAt === null ? '' : `; retired since ${toIso(retiredAt)}, and watched for ever`;
   return {
     subject: {
@@ -71,6 +73,9 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
       ['to pay', `${payableAmount} USDT (${sum})`],
       ['to', `${address} (policy ${policy}${retired})`],
       ['until', `${toIso(invoice.expiresAt)}; a later payment counts all the same`],
+      ...(description === undefined ? [] : [['for', description] as const]),
+      ...(returnUrl === undefined ? [] : [['leads back to', returnUrl] as const]),
+      ...Object.entries(metadata ?? {}).map(([name, value]) => [`metadata ${name}`, value] as const),
       ['ledger', describeStand(stand)],
     ],
   };

@@ -54,6 +54,7 @@ const selectShape = {
   createdAt: 'timestamptz',
   expiresAt: 'timestamptz',
   withdrawnAt: 'timestamptz?',
+  options: 'text?',
   eventCount: 'int4',
   paidTransferId: 'uuid?',
   addressId: 'uuid',
@@ -70,7 +71,7 @@ export const findExplainedInvoice = rowOf(
   'explain-invoice-select',
   selectShape,
   `select i.id, i.project_id, p.name as project_name, i.network, i.external_id, i.idempotency_key, i.api_key_id,
-     k.name as api_key_name, i.requested_micro, i.payable_micro, i.status, i.created_at, i.expires_at, i.withdrawn_at, i.event_count,
+     k.name as api_key_name, i.requested_micro, i.payable_micro, i.status, i.created_at, i.expires_at, i.withdrawn_at, i.options, i.event_count,
      i.paid_transfer_id, i.address_id, ${addressColumn('a')} as address, a.policy, a.retired_at
    from invoices i
    join projects p on p.id = i.project_id

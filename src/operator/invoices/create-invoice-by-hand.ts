@@ -50,7 +50,7 @@ export function readExternalId(field: string, text: string): string {
 export async function createInvoiceByHand(
   deps: Deps,
   actor: Actor,
-  { projectId, idempotencyKey, note, ...wanted }: Input & { projectId: string; idempotencyKey: string },
+  { projectId, idempotencyKey, note, ...wanted }: Input & { projectId: string | undefined; idempotencyKey: string },
 ): Promise<NewInvoiceView> {
   const project = await selectProject(deps.db, actor, projectId);
   const { db, now, publicUrl, networks } = deps;

@@ -35,5 +35,4 @@ export const NOT_BY_COMMAND: Told = {
   ...{ showToday: PAGE, showSettings: PAGE },
   ...{ sumCauses: PAGE, listBalances: PAGE, showAddress: PAGE, showAddressChange: PAGE, showDerivation: PAGE },
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
-  createInvoiceByHand: 'it is for people without a shop; programs and terminals have the API, with a key of their own',
 };

@@ -1,11 +1,14 @@
 import type { AddressChecks } from '../../store/db/address-column.ts';
 import { ADDING } from '../../store/ledger/addresses.ts';
+import { OFFERED_ADDRESSES } from '../../store/ledger/allocation.ts';
 import { type AddressGuard, createAddressGuard, describeUnvouched } from './address-guard.ts';
 import { type ManifestSettings, readInstalled } from './read-installed.ts';
 
+const OFFERED: readonly string[] = OFFERED_ADDRESSES;
+
 /**
- * For the pools of operators, who must see what nobody vouches for, and add nothing to it: in `enforce` such an address would be given to
- * invoices that nobody may pay.
+ * For the pools of operators, who must see what nobody vouches for, and in `enforce` add nothing to it, and make no invoice to be paid
+ * there.
  */
 export function guardAdditions({
   mode,
@@ -15,6 +18,7 @@ export function guardAdditions({
   if (mode !== 'enforce') return {};
   return {
     refuseRule: lackOfRule,
+    passesOver: (own, statement) => OFFERED.includes(statement) && lackOf(own) !== null,
     refuse: (own, statement) => {
       const lack = statement === ADDING ? lackOf(own) : null;
       return lack && `${describeUnvouched(own, lack)}. It was not added`;
