@@ -37,6 +37,9 @@ export type RenderedPages = {
 
 type Served = { page: Page; streams: Set<ServerResponse> };
 
+/** As long as it can be, with a word that no line holds. */
+const DESCRIPTION = `Zwei Karten, מושב 7 — ${'W'.repeat(118)}`;
+
 /** What the look-up says of every transaction here. */
 const ANSWER: LookupAnswer = {
   code: 'short',
@@ -66,7 +69,8 @@ export async function startRenderedPages(): Promise<RenderedPages> {
       if (view === 'not found') return `${origin}/c/x?lang=${language}`;
       if (view === 'unavailable') return `${origin}/unavailable?lang=${language}`;
       const state: PageState = view === 'receipt' ? 'paid' : view;
-      return `${add(checkoutPage(state, { language, brand: FULL_BRAND }))}${view === 'receipt' ? '/receipt' : ''}`;
+      const shown = { language, brand: FULL_BRAND, invoice: { description: DESCRIPTION } };
+      return `${add(checkoutPage(state, shown))}${view === 'receipt' ? '/receipt' : ''}`;
     },
     change: (url, page) => {
       const checkoutToken = new URL(url).pathname.slice('/c/'.length);
