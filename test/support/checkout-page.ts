@@ -78,8 +78,8 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       solidNumber: TRANSFER.blockNumber,
       head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - (state === 'blind' ? 90_000 : 1000)) },
       transfer: hasTransfer ? TRANSFER : null,
-      ...invoice,
       description: null,
+      ...invoice,
       brand: { ...PLAIN_BRAND, ...brand },
     },
   };
