@@ -31,10 +31,10 @@ export function readId(id: string, kind: 'inv' | 'evt'): string {
 }
 
 /** As the query of the request. */
-export function readExpand(expand: 'payment' | readonly 'payment'[] = []): string {
+export function readExpand(expand: string | readonly string[] = ''): string {
   const asked = String(expand);
-  if (asked !== '' && asked !== 'payment') refuse('expand must be "payment"');
-  return asked && '?expand=payment';
+  if (!/^(\b,?(payment|metadata)\b)*$/.test(asked)) refuse('expand must be "payment" or "metadata"');
+  return asked && `?expand=${asked}`;
 }
 
 export function readLimit(limit: number): string {

@@ -16,6 +16,7 @@ export type {
   FieldError,
   Invoice,
   InvoiceStatus,
+  InvoiceWithMetadata,
   InvoiceWithPayment,
   WebhookEvent,
   WithdrawnInvoice,

@@ -2,13 +2,22 @@ import { readCreate, readExpand, readExternalId, readId, readKey, readLimit } fr
 import { QuittanceError } from './error.ts';
 import { type QuittanceOptions, readSettings } from './settings.ts';
 import { createTransport, type Transport } from './transport.ts';
-import type { CreateInvoice, EventPage, Invoice, InvoiceWithPayment, WebhookEvent, WithdrawnInvoice } from './types.ts';
+import type {
+  CreateInvoice,
+  EventPage,
+  Invoice,
+  InvoiceWithMetadata,
+  InvoiceWithPayment,
+  WebhookEvent,
+  WithdrawnInvoice,
+} from './types.ts';
 
 export type RequestOptions = { signal?: AbortSignal | undefined };
 /** `idempotencyKey`: chosen by you and stored before the first attempt; 1 to 255 visible ASCII characters. */
 export type CreateOptions = RequestOptions & { idempotencyKey: string };
 export type GetOptions = RequestOptions & { expand?: undefined };
-type ExpandOptions = RequestOptions & { expand: 'payment' | readonly 'payment'[] };
+type MetadataOptions = RequestOptions & { expand: 'metadata' | readonly ['metadata'] };
+type ExpandOptions = RequestOptions & { expand: 'payment' | readonly ('payment' | 'metadata')[] };
 /** `after`: the id of the last event you know; `limit`: events a page, 1 to 100. */
 export type EventQuery = RequestOptions & { after?: string | undefined; limit?: number | undefined };
 
@@ -29,7 +38,8 @@ export class Quittance {
 type Invoices = {
   /** Creates the invoice of one order attempt, or answers the one that the same key has made before. */
   create(input: CreateInvoice, options: CreateOptions): Promise<Invoice>;
-  /** Reads one invoice, with its payment if asked for. */
+  /** Reads one invoice, with its payment, and what you said of it, if asked for. */
+  get(invoiceId: string, options: MetadataOptions): Promise<InvoiceWithMetadata>;
   get(invoiceId: string, options: ExpandOptions): Promise<InvoiceWithPayment>;
   get(invoiceId: string, options?: GetOptions): Promise<Invoice>;
   /** The invoice that your id has; null if none was made. */
@@ -59,8 +69,8 @@ function createInvoices(transport: Transport): Invoices {
       const answer = await transport({ method: 'POST', path: '/v1/invoices', headers, body, signal });
       return confirm(answer, 'externalId', order.externalId);
     },
-    get: async (invoiceId: string, { expand, signal }: GetOptions | ExpandOptions = {}) =>
-      (await ofOne('GET', invoiceId, readExpand(expand), signal)) as InvoiceWithPayment,
+    get: async (invoiceId: string, { expand, signal }: GetOptions | MetadataOptions | ExpandOptions = {}) =>
+      (await ofOne('GET', invoiceId, readExpand(expand), signal)) as InvoiceWithPayment & InvoiceWithMetadata,
     withdraw: async (invoiceId, { signal } = {}) =>
       (await ofOne('POST', invoiceId, '/withdraw', signal)) as WithdrawnInvoice,
     findByExternalId: async (externalId, { signal } = {}) => {

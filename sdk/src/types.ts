@@ -4,14 +4,18 @@ type Schemas = components['schemas'];
 
 export type Invoice = Schemas['Invoice'];
 export type InvoiceWithPayment = Schemas['InvoiceWithPayment'];
+export type InvoiceWithMetadata = Schemas['InvoiceWithMetadata'];
 export type WithdrawnInvoice = Schemas['WithdrawnInvoice'];
 export type InvoiceStatus = Invoice['status'];
 
 /** What an invoice is asked for: `amount` is a decimal string such as `"25.00"`; asset and network are USDT on TRON unless given. */
-export type CreateInvoice = Pick<Schemas['CreateInvoice'], 'amount' | 'externalId'> & {
+export type CreateInvoice = Omit<Schemas['CreateInvoice'], 'asset' | 'network'> & {
   asset?: Schemas['CreateInvoice']['asset'] | undefined;
   network?: Schemas['CreateInvoice']['network'] | undefined;
 };
+
+/** What arrived at an address of the project. `reason` and `nearestInvoice`: why it probably paid nothing, and what it was probably meant for. */
+export type Transfer = Schemas['Transfer'];
 
 /** A page of the feed, oldest first. `latest` is the project's newest event of all, whatever page this is. */
 export type EventPage = Schemas['EventPage'];

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vites
 import {
   type ApiErrorCode,
   type Invoice,
+  type InvoiceWithMetadata,
   type InvoiceWithPayment,
   isFulfillable,
   Quittance,
@@ -149,6 +150,7 @@ describe('invoices', () => {
     ],
     ['no id', () => quittance.invoices.get(as(undefined))],
     ['something else to expand', () => quittance.invoices.get('inv_1', as({ expand: 'all' }))],
+    ['two without a comma', () => quittance.invoices.get('inv_1', as({ expand: 'paymentmetadata' }))],
     ['an externalId of 201 characters', () => quittance.invoices.findByExternalId('x'.repeat(201))],
     ['a limit of 1000', () => quittance.events.page({ limit: 1000 })],
     ['a page after no event', () => quittance.events.page({ after: 'inv_1' })],
@@ -180,7 +182,13 @@ describe('invoices', () => {
     expectTypeOf(expanded).toEqualTypeOf<InvoiceWithPayment>();
     await quittance.invoices.get(INVOICE.invoiceId, { expand: 'payment' });
     const path = `/pay/v1/invoices/${INVOICE.invoiceId}`;
-    expect(server.seen.map(({ url }) => url)).toEqual([path, `${path}?expand=payment`, `${path}?expand=payment`]);
+    const said = await quittance.invoices.get(INVOICE.invoiceId, { expand: 'metadata' });
+    expectTypeOf(said).toEqualTypeOf<InvoiceWithMetadata>();
+    await quittance.invoices.get(INVOICE.invoiceId, { expand: ['payment', 'metadata'] });
+    expect(server.seen.map(({ url }) => url)).toEqual([
+      ...[path, `${path}?expand=payment`, `${path}?expand=payment`],
+      ...[`${path}?expand=metadata`, `${path}?expand=payment,metadata`],
+    ]);
   });
 
   test.each(['', '..', 'a/b', 'inv_1?expand=x'])('get asks for no other page than an invoice: %j', async (id) => {

@@ -1,0 +1,101 @@
+import { QuittanceError } from './error.ts';
+import { type QuittanceOptions, readSettings } from './settings.ts';
+import { createTransport, type Transport } from './transport.ts';
+import type { Invoice, InvoiceStatus, Transfer, WebhookEvent } from './types.ts';
+
+/** `after`: the last one that you know; `limit`: how many are asked for at once, 1 to 100. */
+type Walk = { after?: string | undefined; limit?: number | undefined; signal?: AbortSignal | undefined };
+/** `createdAfter`: a time such as `2026-09-01T00:00:00Z`. */
+export type InvoiceFilter = Walk & { status?: InvoiceStatus | undefined; createdAfter?: string | undefined };
+/** Without `kind`: those that paid nothing. */
+export type TransferFilter = Walk & { kind?: Transfer['kind'] | undefined };
+/** `types`: only those, such as `invoice.paid`. */
+export type EventFilter = Walk & { types?: readonly WebhookEvent['type'][] | undefined };
+
+/** Walks through all that a project has, page by page. The iterators reject with a QuittanceError, or with the reason of your signal. */
+export type Lists = {
+  /** The invoices that fit, oldest first, up to the newest. */
+  invoices(filter?: InvoiceFilter): AsyncGenerator<Invoice, void, undefined>;
+  /** What arrived at the project's addresses, and why it paid nothing, up to the newest. */
+  transfers(filter?: TransferFilter): AsyncGenerator<Transfer, void, undefined>;
+  /** Events for ever, each within a moment. Store the `id` of the last one that you handled, and begin after it. End by `signal` or `break`. */
+  follow(filter?: EventFilter): AsyncGenerator<WebhookEvent, void, undefined>;
+};
+
+/** The longest that the API holds an empty page back. */
+const MAX_WAIT_S = 30;
+/** Between empty pages that came at once, because too many are waited for. */
+const PAUSE_MS = 2000;
+
+/** Takes the options of `Quittance`. Throws a TypeError for those that cannot work. */
+export function createLists(options: QuittanceOptions): Lists {
+  const settings = readSettings(options);
+  const transport = createTransport(settings);
+  // Within the time of an attempt, of which the page itself needs some.
+  const waitS = Math.max(1, Math.min(MAX_WAIT_S, Math.floor(settings.timeoutMs / 2000)));
+  return {
+    invoices: (filter) => walk<Invoice>(transport, '/v1/invoices', filter),
+    transfers: (filter) => walk<Transfer>(transport, '/v1/transfers', filter),
+    follow: (filter) => follow(transport, waitS, filter),
+  };
+}
+
+async function* walk<Item>(
+  transport: Transport,
+  path: string,
+  { after, signal, ...filter }: Walk & Filter = {},
+): AsyncGenerator<Item, void, undefined> {
+  for (let cursor = after; ; ) {
+    const { data, next } = await readPage<Item>(transport, path, { ...filter, after: cursor }, signal);
+    yield* data;
+    if (next === null) return;
+    cursor = further(next, cursor);
+  }
+}
+
+async function* follow(
+  transport: Transport,
+  waitS: number,
+  { after, limit, types, signal }: EventFilter = {},
+): AsyncGenerator<WebhookEvent, void, undefined> {
+  const filter = { limit, types: types?.join(','), wait: waitS };
+  for (let cursor = after; ; ) {
+    const askedAtMs = Date.now();
+    const page = await readPage<WebhookEvent>(transport, '/v1/events', { ...filter, after: cursor }, signal);
+    yield* page.data;
+    const last = page.next ?? page.data.at(-1)?.id;
+    if (page.hasMore) cursor = further(last, cursor);
+    else {
+      cursor = last ?? cursor;
+      const isEarly = page.data.length === 0 && Date.now() - askedAtMs < PAUSE_MS / 4;
+      if (isEarly) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+}
+
+type Filter = Record<string, unknown>;
+type Page<Item> = { data: Item[]; next: string | null | undefined; hasMore: boolean };
+
+async function readPage<Item>(
+  transport: Transport,
+  path: string,
+  filter: Filter,
+  signal: AbortSignal | undefined,
+): Promise<Page<Item>> {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(filter)) if (value !== undefined) query.set(name, String(value));
+  const { data, next, hasMore } = await transport({ method: 'GET', path: `${path}?${query}`, signal });
+  const isNext = next === undefined || next === null || typeof next === 'string';
+  if (!Array.isArray(data) || !isNext) throw strange('no page');
+  return { data: data as Item[], next, hasMore: hasMore === true };
+}
+
+/** Else it would ask for the same page for ever. */
+function further(next: string | undefined, cursor: string | undefined): string {
+  if (next === undefined || next === cursor) throw strange('a page that leads no further');
+  return next;
+}
+
+function strange(what: string): QuittanceError {
+  return new QuittanceError('UNEXPECTED_ANSWER', `the API answered with ${what}; nothing of it was used`);
+}
