@@ -1,5 +1,6 @@
 import { backoffMs } from './backoff.ts';
 import type { Logger } from './log.ts';
+import { reasonOf } from './reason-of.ts';
 import { createSeldom } from './seldom.ts';
 
 export type Loop = { stop(): Promise<void> };
@@ -27,7 +28,7 @@ export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
   const seldom = createSeldom(() => performance.now());
   const report = (error: unknown) => {
     failures.count += 1;
-    const message = error instanceof Error ? error.message : String(error);
+    const message = reasonOf(error);
     if (!seldom.isDue(message)) return;
     failures.areTold = true;
     // An error that is expected to pass by itself is logged by its message alone: the place in the program helps no reader.

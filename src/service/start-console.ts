@@ -12,6 +12,7 @@ import { type DoctorView, runDoctor } from '../operator/doctor/run-doctor.ts';
 import type { NodeAccess } from '../operator/operation.ts';
 import { guardAdditions } from '../payments/manifest/guard-adding.ts';
 import { logLostConnections } from '../runtime/log-lost-connections.ts';
+import { reasonOf } from '../runtime/reason-of.ts';
 import { readVersion } from '../runtime/version.ts';
 import { type Database, openDatabase } from '../store/db/database.ts';
 import { html, plainText } from '../web/html.ts';
@@ -98,7 +99,7 @@ function doctorOf(context: Context, db: Database, config: Console['config']): (a
   let underWay: Promise<DoctorView> | null = null;
   return (actor) => {
     const networks = { networks: pools, problem: null, sandboxUrl: config.sandbox ? publicUrl() : null };
-    const describeError = (error: unknown) => (error instanceof Error ? error.message : String(error));
+    const describeError = reasonOf;
     const deps = { settings: doctorSettings(config, networks), database, now, random, describeError };
     underWay ??= runDoctor({ ...deps, nodeVersion: process.versions.node }, actor).finally(() => {
       underWay = null;

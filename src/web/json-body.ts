@@ -1,3 +1,5 @@
+import { reasonOf } from '../runtime/reason-of.ts';
+
 export type JsonBody =
   | { kind: 'ok'; value: Record<string, unknown>; duplicateKeys: string[] }
   | { kind: 'invalid-json'; detail: string }
@@ -18,7 +20,7 @@ export function readJsonObject(body: Uint8Array): JsonBody {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return { kind: 'invalid-json', detail: `The body is not JSON: ${reason.slice(0, 200)}` };
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

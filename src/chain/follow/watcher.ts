@@ -1,6 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { whileLeading } from '../../payments/watching.ts';
 import { startLoop } from '../../runtime/loop.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import { findHalt } from '../../store/chain/cursor.ts';
 import type { Lease } from '../../store/chain/leases.ts';
 import { findRememberedPauses } from '../../store/chain/status.ts';
@@ -116,7 +117,7 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
       // By its own clock a process only waits: the renewal that is late may still come in time.
       if (code === 'LEASE_LOST') held.lose(lease);
       if (!held.isHeld()) return;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = reasonOf(error);
       if (code === 'BLOCK_UNVERIFIABLE') {
         await alarms.raise('unverifiable-block', '', reason);
         recorder.onIncident();

@@ -1,10 +1,11 @@
 import { AppError } from '../../domain/errors.ts';
 import { type NodeSpec, nodeOrigin, urlsOf } from '../../domain/node.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import { type Lateness, startDeadline } from './deadline.ts';
 import { createGrpcCaller } from './grpc-client.ts';
 import { createHttpCaller } from './http-client.ts';
 import type { Question } from './question.ts';
-import { AnswerTooLarge, type Refusal, reasonOf, TransportRefusal } from './refusal.ts';
+import { AnswerTooLarge, type Refusal, TransportRefusal } from './refusal.ts';
 
 /** Asks a node. Throws `NODE_REFUSED` (always worth a retry) whatever goes wrong. */
 export type NodeClient = {

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 
 /** As much of a refusal as a person needs to recognise it. */
 const SHOWN_CHARACTERS = 200;
@@ -31,11 +32,6 @@ export class AnswerTooLarge extends AppError {
 export function afterReached(error: unknown): Error {
   if (error instanceof TransportRefusal || error instanceof AnswerTooLarge) return error;
   return new TransportRefusal({ reason: reasonOf(error), retryAfterMs: null, wasReached: true, isLimit: false });
-}
-
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.message || ('code' in error ? String(error.code) : error.name);
 }
 
 /**

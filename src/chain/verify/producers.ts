@@ -2,6 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import { solidHeight, solidThreshold } from '../../domain/solidity.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import {
   confirmProducers,
   findBaseline,
@@ -128,7 +129,7 @@ async function readAgreed(
       if (node === undefined) continue;
       if (answer.status === 'fulfilled') answers.push({ node, producers: answer.value });
       else {
-        const reason = answer.reason instanceof Error ? answer.reason.message : String(answer.reason);
+        const reason = reasonOf(answer.reason);
         failed.push(reason);
         pool.report(node, 'incomplete', reason);
       }

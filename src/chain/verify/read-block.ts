@@ -4,6 +4,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { inGroups } from '../../runtime/in-groups.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import type { ShownHeader } from '../../tron/shown-block.ts';
@@ -223,7 +224,7 @@ export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node
     // Any error of a check came from the node; its message may be as long as the node likes.
     const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
     const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
-    const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON);
+    const reason = reasonOf(error).slice(0, MAX_REASON);
     metrics.blockVerifyFailures.inc({ network, node: node.origin, problem });
     pool.report(node, problem, reason);
     throw new AppError(code, `${node.origin}: ${reason}`, { retryable: true });

@@ -3,6 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import type { TransactionFacts } from '../../domain/lookup/transaction-facts.ts';
 import { microUsdt } from '../../domain/money.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { bytesFromHex } from '../../tron/hex.ts';
 import { decodeRawTransaction } from '../../tron/raw-transaction.ts';
@@ -48,7 +49,7 @@ export async function readTransaction(
     return readFacts(txId, { info, transaction }, known);
   } catch (error) {
     // Any error of a check came from the node; its message may be as long as the node likes.
-    const reason = (error instanceof Error ? error.message : String(error)).slice(0, MAX_REASON);
+    const reason = reasonOf(error).slice(0, MAX_REASON);
     throw new AppError('NODE_REFUSED', `${node.origin}: ${reason}`, { retryable: true });
   }
 }

@@ -6,6 +6,7 @@ import { clip } from '../../operator/input/clip.ts';
 import type { Given, Operation } from '../../operator/operation.ts';
 import { OUTCOME_TYPE, readOutcome } from '../../operator/wire/outcome-json.ts';
 import { parseObject } from '../../runtime/parse-object.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
 import { askSecret, hasPerson } from './ask-person.ts';
 import type { Terminal } from './terminal.ts';
@@ -41,7 +42,7 @@ export async function askServer<Input extends TSchema, Wanted, Outcome>(
     return (await readAnswer(answer, url)) as Outcome;
   } catch (error) {
     if (error instanceof AppError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = reasonOf(error);
     throw unavailable(`${url.origin} gave no answer: ${why}`, error);
   } finally {
     await client.destroy();

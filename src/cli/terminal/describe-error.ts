@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { writeText } from '../../operator/command-words.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 
 /**
  * The exit codes. Scripts rely on them: they never change.
@@ -34,7 +35,7 @@ export type DescribedError = {
 const EXPECTED = ['AppError', 'DataDirError', 'EmbeddedPostgresError', 'KeyRingError'];
 
 export function describeError(error: unknown): DescribedError {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = reasonOf(error);
   const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'FAILED';
   if (!(error instanceof Error) || !EXPECTED.includes(error.name)) {
     const stack = error instanceof Error ? error.stack : undefined;

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { accountAt } from '../../chain/nodes/ask-accounts.ts';
 import type { Node } from '../../chain/nodes/node.ts';
 import type { NodePool } from '../../chain/nodes/node-pool.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import type { Candidate } from './read-candidates.ts';
 import type { ActivationView } from './views.ts';
 
@@ -26,7 +27,7 @@ export async function checkActivation(withNodes: WithNodes, candidates: readonly
     if (found.checked < asked.length) found.notCheckedBecause = 'the nodes did not answer in time';
     else if (asked.length < candidates.length) found.notCheckedBecause = `at most ${MAX_CHECKED} are checked at once`;
   } catch (error) {
-    found.notCheckedBecause = error instanceof Error ? error.message : String(error);
+    found.notCheckedBecause = reasonOf(error);
   }
   return { ...found };
 }

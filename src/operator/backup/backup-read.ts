@@ -6,6 +6,7 @@ import { createGunzip } from 'node:zlib';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import { AGE_MAGIC, countRecipients, decryptWith, identityOf, MAX_AGE_HEADER_BYTES } from './backup-encryption.ts';
 import {
   ANY_MAGIC,
@@ -65,7 +66,7 @@ export async function* readFrames(path: string, opening: Opening): AsyncGenerato
     yield* parseFrames(path, gunzip);
     await reading;
   } catch (error) {
-    if (isBroken(error)) throw damaged(path, error instanceof Error ? error.message : String(error));
+    if (isBroken(error)) throw damaged(path, reasonOf(error));
     throw error;
   } finally {
     gunzip.destroy();

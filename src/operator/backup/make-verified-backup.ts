@@ -1,6 +1,7 @@
 import type { UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import { readVersion } from '../../runtime/version.ts';
 import type { Connection, Database } from '../../store/db/database.ts';
 import { commandActor } from '../actor.ts';
@@ -54,7 +55,7 @@ export async function makeVerifiedBackup(
       withScratch: (work) =>
         withScratch({ log, needsOwnUser }, (scratch) => unlessAborted(AbortSignal.any([signal]), work(scratch))),
       withRunning: (work) => work({ db }),
-      describeError: (error) => (error instanceof Error ? error.message : String(error)),
+      describeError: reasonOf,
     },
     actor,
     { path, takesUnauthenticated: false, readsChain: false },

@@ -4,6 +4,7 @@ import { readBlockId } from '../../chain/proof/prove-block.ts';
 import type { Network } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import type { DoctorNetwork } from './doctor-settings.ts';
 
 type Block = { number: number; id: string; time: UnixMs };
@@ -83,8 +84,4 @@ async function readHeader(client: Client, side: 'any' | 'solid', number?: number
   if (shown === null)
     throw new Error(`it does not have ${number === undefined ? 'a newest block' : `block ${number}`}`);
   return readBlockId(shown);
-}
-
-function reasonOf(reason: unknown): string {
-  return reason instanceof Error ? reason.message : String(reason);
 }

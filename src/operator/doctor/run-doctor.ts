@@ -3,6 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { keyMode } from '../../domain/network.ts';
 import { toIso } from '../../domain/time.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../../store/db/migrate.ts';
 import type { Actor } from '../actor.ts';
@@ -118,7 +119,7 @@ async function lookWithin({ name, needs: need, look }: Check, { look: deps, need
   };
   const found = await within(limitMs, work()).catch(
     (error: unknown): Finding =>
-      failed(say`it could not be looked at: ${reasonOf(error)}`, 'See what the message names, and run this again.'),
+      failed(say`it could not be looked at: ${textOf(error)}`, 'See what the message names, and run this again.'),
   );
   const late = failed(
     `did not answer within ${limitMs / 1000} s`,
@@ -128,9 +129,8 @@ async function lookWithin({ name, needs: need, look }: Check, { look: deps, need
   return { name, state, says, fix };
 }
 
-function reasonOf(error: unknown): Text {
-  if (error instanceof AppError) return error.text;
-  return error instanceof Error ? error.message : String(error);
+function textOf(error: unknown): Text {
+  return error instanceof AppError ? error.text : reasonOf(error);
 }
 
 const LATE: unique symbol = Symbol('late');

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { shortageOf } from '../../domain/shortage.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 
 /**
  * Throws an error of node-postgres on: as `DATABASE_UNAVAILABLE` where it is that the database does not answer, or is short of something,
@@ -7,7 +8,7 @@ import { shortageOf } from '../../domain/shortage.ts';
  */
 export function rethrow(error: unknown, onShortage?: (what: string) => void): never {
   if (!isUnavailable(error)) throw error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = reasonOf(error);
   const shortage = shortageOf((error as { code?: unknown }).code);
   if (shortage !== null) onShortage?.(shortage);
   throw new AppError('DATABASE_UNAVAILABLE', `${shortage ?? 'the database does not answer'}: ${reason}`, {

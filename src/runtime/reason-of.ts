@@ -1,0 +1,5 @@
+/** What an error says, whatever was thrown: one without words says its code, such as `ECONNREFUSED`, or its name. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.message || ('code' in error ? String(error.code) : error.name);
+}
