@@ -68,7 +68,7 @@ export const LIFETIME_MS = 30 * 60_000;
 /** So many failed authentications a client may make at once. */
 export const FAILURE_BURST = 20;
 /** What buckets of keys gain by the time that a run takes by itself, at most. */
-export const DRIFT_TOKENS = 0.1;
+const DRIFT_TOKENS = 0.1;
 
 type Creation = {
   idempotencyKey: string;
