@@ -150,10 +150,16 @@ export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
+/** The payable amounts, both ends included, of which what an exchange sends at least is the next one above. */
+export function belowMinimum(amountMicro: bigint): { low: bigint; high: bigint }[] {
+  const index = MINIMUMS.indexOf(amountMicro);
+  return index === -1 ? [] : [{ low: MINIMUMS[index - 1] ?? 1n, high: amountMicro - 1n }];
+}
+
 /** What an exchange sends at least, and an invoice of less; the payer may have had no choice. */
 function leastOfExchange(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
-  if (MINIMUMS.find((minimum) => minimum > payableMicro) !== amountMicro) return [];
+  if (!belowMinimum(amountMicro).some(({ low, high }) => payableMicro >= low && payableMicro <= high)) return [];
   return [
     {
       code: 'OVERPAID',
