@@ -314,8 +314,8 @@ async function causeOf({ invoiceId, checkoutUrl }: Json, txId: string): Promise<
 
 test('over HTTP: the API says of each scenario what came of it and why, as the documentation has it', async () => {
   const payFor = async (scenario: Scenario) => {
-    // Prices of which none becomes another by a usual mistake; what an exchange sends at least may be meant for any, and is next to this one.
-    const price = scenario === 'below-minimum' ? 49 : 4 + 2 * SCENARIO_NAMES.indexOf(scenario);
+    // Prices of which none becomes another by a usual mistake, and one that is the only one below what an exchange sends at least.
+    const price = scenario === 'below-minimum' ? 7 : 101 + 2 * SCENARIO_NAMES.indexOf(scenario);
     const invoice = await create(`cause-${scenario}`, `${price}.00`);
     const { body } = await post('/sandbox/pay', { invoice: invoice.invoiceId, scenario });
     return { scenario, invoice, txId: body.sent.at(-1).txId };
