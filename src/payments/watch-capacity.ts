@@ -5,7 +5,7 @@ import { formatAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { Loop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import { type CapacityProject, findCapacityProject, listCapacityProjects } from '../store/ledger/capacity.ts';
 import { adviseAddresses } from './advise-addresses.ts';
 import { type AmountCapacity, type Capacity, measureCapacity } from './measure-capacity.ts';
@@ -14,15 +14,14 @@ import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
 export type CapacityWatchDeps = Leading & { metrics: Metrics };
 
-const CHECK_MS = 15 * 60_000;
-/** While something is low an operator is at work on it, and wants to see that it is well again. A refused invoice raises the alarm too. */
-const CHECK_LOW_MS = 60_000;
+/** What is low, or well again, is told within a minute. A refused invoice raises the alarm at once. */
+const CHECK_MS = 30_000;
 /** Where measuring takes long, it takes a twentieth of the time at most. */
 const PAUSE_PER_ROUND = 20;
 /** Amounts that an alarm names, for `quittance address capacity` shows all; and failures that the log names. */
 const MAX_NAMED = 3;
 
-/** Measures each project of a network, at once and then every 15 minutes, while this process is the leader. Never ends by itself. */
+/** Measures each project of a network, at once and then every 30 seconds, while this process is the leader. Never ends by itself. */
 export function startCapacityWatch(options: CapacityWatchDeps): Loop {
   const { network, metrics, isLeader } = options;
   const db = whileLeading(options.db, network, isLeader);
@@ -30,24 +29,17 @@ export function startCapacityWatch(options: CapacityWatchDeps): Loop {
   const deps = { ...options, db, relieve };
   const shown = new Set<string>();
   let dueMs = 0;
-  let lookMs = 0;
   const measure = async (shouldEnd: () => boolean) => {
     const startMs = performance.now();
-    if (startMs < lookMs) return;
-    lookMs = startMs + CHECK_LOW_MS;
-    const isLow = (await countOpenAlarms(deps.db, network)).has('capacity-low');
-    if (startMs < dueMs && !isLow) return;
-    const isWhole = await measureAll(deps, shown, shouldEnd);
-    const restMs = (performance.now() - startMs) * PAUSE_PER_ROUND;
-    lookMs = startMs + Math.max(CHECK_LOW_MS, restMs);
-    dueMs = isWhole ? startMs + Math.max(CHECK_MS, restMs) : lookMs;
+    if (startMs < dueMs) return;
+    await measureAll(deps, shown, shouldEnd);
+    dueMs = startMs + Math.max(CHECK_MS, (performance.now() - startMs) * PAUSE_PER_ROUND);
   };
   // Another process measures then; what this one saw last gets older and older.
   const onFollower = () => {
     for (const project of shown) forget(metrics, network, project);
     shown.clear();
     dueMs = 0;
-    lookMs = 0;
   };
   return loopWhileLeading(options, { name: 'capacity', onFollower }, measure);
 }
@@ -56,37 +48,34 @@ type Measuring = CapacityWatchDeps & Pick<Relief, 'relieve'>;
 type Failure = { what: string; error: unknown };
 
 /**
- * Goes one round; returns whether all could be asked. A project that cannot be measured keeps no other from it: what failed is
+ * Goes one round. A project that cannot be measured keeps no other from it: what failed is
  * told once, at the end, and tried again with the next round.
  */
-async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => boolean): Promise<boolean> {
+async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => boolean): Promise<void> {
   const failures: Failure[] = [];
-  let isWhole = true;
   try {
     for await (const project of allProjects(deps)) {
-      if (shouldEnd()) return false;
+      if (shouldEnd()) return;
       const name = encodeId('prj', project.id);
       try {
         const capacity = await measureRelieved(deps, project);
         // This process tells what it saw only while it leads, and nothing once it is told to stop.
-        if (shouldEnd()) return false;
+        if (shouldEnd()) return;
         shown.add(name);
         show(deps, project, capacity);
         await notify(deps, project, capacity);
       } catch (error) {
-        if (shouldEnd()) return false;
+        if (shouldEnd()) return;
         forget(deps.metrics, deps.network, name);
         failures.push({ what: name, error });
       }
     }
   } catch (error) {
-    if (shouldEnd()) return false;
+    if (shouldEnd()) return;
     failures.push({ what: 'the list of projects', error });
-    isWhole = false;
   } finally {
     report(deps, failures);
   }
-  return isWhole;
 }
 
 /** Measured again if a pool was 80 % taken and addresses could be derived. */

@@ -2,23 +2,24 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { copyCheckout, linkProductionPackages, newFolder } from '../support/checkout-copy.ts';
+import { findSteadyPort } from '../support/steady-port.ts';
 
 const run = promisify(execFile);
 const readHere = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
-/** The first block of commands under a heading of docs/install.md. */
-async function blockOf(heading: string): Promise<string> {
-  const page = await readHere('docs/install.md');
-  const [, block] = new RegExp(`\\n## ${heading}\\n[\\s\\S]*?\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(page) ?? [];
-  return block ?? expect.fail(`docs/install.md has no commands under ${heading}`);
+/** The first block of commands under a heading of a page. */
+async function blockOf(heading: string, page = 'docs/install.md'): Promise<string> {
+  const text = await readHere(page);
+  const [, block] = new RegExp(`\\n## ${heading}\\n[\\s\\S]*?\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(text) ?? [];
+  return block ?? expect.fail(`${page} has no commands under ${heading}`);
 }
 
 /** The package as npm makes it, with what it depends on, for no test needs the network. */
 async function packQuittance(): Promise<string> {
-  const [checkout, folder] = [await copyCheckout(), await newFolder()];
+  const [checkout, folder] = [await copyCheckout(['src', 'deploy']), await newFolder()];
   await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: checkout });
   const [archive = ''] = await readdir(folder);
   await run('tar', ['-xzf', archive], { cwd: folder });
@@ -29,6 +30,11 @@ async function packQuittance(): Promise<string> {
   return own;
 }
 
+let quittance: string;
+beforeAll(async () => {
+  quittance = await packQuittance();
+});
+
 /** In place of Docker: `run` runs the command of the package, and everything is written down. */
 const DOCKER = `#!/bin/sh
 echo "$*" >> "$LOG"
@@ -36,7 +42,7 @@ case "$1 $2 $3" in "run --rm quittance") shift 3; exec quittance "$@";; esac
 `;
 
 test('the commands of the page of installation do what it says, by npm and up to what Docker does', async () => {
-  const [quittance, prefix, folder] = [await packQuittance(), await newFolder(), await newFolder()];
+  const [prefix, folder] = [await newFolder(), await newFolder()];
   const bin = join(prefix, 'bin');
   const env = {
     ...{ PATH: `${bin}:${dirname(process.execPath)}:${process.env['PATH']}`, HOME: folder, EDITOR: 'true' },
@@ -69,4 +75,32 @@ test('the commands of the page of installation do what it says, by npm and up to
   const refused = await sh(`DATABASE_URL=postgres://127.0.0.1:1/none quittance ${args}`).catch((error) => error);
   expect(refused.stderr).toMatch(/database/i);
   expect(refused.stderr).not.toMatch(/unknown|missing required|too many/i);
+});
+
+/** What a shop's test does, in the job that the page describes. */
+const SHOP_TEST = `
+ask() { path="$1"; shift; curl -fsS "$QUITTANCE_URL$path" -H "X-Api-Key: $QUITTANCE_API_KEY" -H 'Content-Type: application/json' "$@"; }
+ask /v1/invoices -H 'Idempotency-Key: order-1' -d '{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1"}'; echo
+ask /sandbox/pay -d '{"invoice":"order-1"}'; echo
+kill $!; wait $! || true
+`;
+
+test('the commands for CI start a sandbox that a shop’s tests can pay in, and the jobs of the page run them', async () => {
+  const [folder, port] = [await newFolder(), await findSteadyPort()];
+  const block = (await blockOf('In CI', 'docs/listen.md')).replace('./quittance-0.1.0.tgz', quittance);
+  const env = { PATH: process.env['PATH'], HOME: folder, npm_config_offline: 'true', QUITTANCE_PORT: `${port}` };
+  const commands = block.replace(':8080', `:${port}`) + SHOP_TEST;
+  const { stdout } = await run('sh', ['-euc', commands], { cwd: folder, env }).catch((error) =>
+    expect.fail(error.stdout + error.stderr),
+  );
+  const [paid, created] = stdout.trim().split('\n').reverse();
+  expect(JSON.parse(created ?? '')).toMatchObject({ status: 'PENDING', externalId: 'order-1' });
+  expect(JSON.parse(paid ?? '')).toMatchObject({ scenario: 'exact', sent: [{ amount: expect.any(String) }] });
+
+  const [, section = ''] = (await readHere('docs/listen.md')).split('\n## In CI\n');
+  const jobs = [...section.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, job = '']) => parse(job));
+  const stepsOf = (job: { jobs: { test: { steps: { run?: string }[] } } }) => job.jobs.test.steps.at(-1)?.run;
+  expect(stepsOf(jobs[0])).toMatch(/^\. ci\/quittance\.sh\n/);
+  expect(jobs[1].test.script[0]).toBe('. ci/quittance.sh');
+  expect(stepsOf(jobs[2])).toContain('export QUITTANCE_API_KEY=');
 });

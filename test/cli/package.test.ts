@@ -6,12 +6,13 @@ import { expect, test } from 'vitest';
 import { formatManifest } from '../../src/domain/manifest/manifest.ts';
 import { VECTOR } from '../manifest/vector.ts';
 import { copyCheckout, linkProductionPackages, newFolder, productionPackages } from '../support/checkout-copy.ts';
+import { deadLinks } from '../support/document-links.ts';
 import { runProcess } from './run-cli.ts';
 
 const run = promisify(execFile);
 
 test('the package holds a build of the sources as they were when it was packed, and runs with what it depends on', async () => {
-  const checkout = await copyCheckout();
+  const checkout = await copyCheckout(['src', 'docs', 'deploy', 'compose.yaml']);
   await run('npm', ['run', '--silent', 'build'], { cwd: checkout });
   await writeFile(join(checkout, 'src/runtime/version.ts'), "export const readVersion = (): string => 'newest';\n");
   const folder = await newFolder();
@@ -24,7 +25,10 @@ test('the package holds a build of the sources as they were when it was packed, 
   await linkProductionPackages(modules);
 
   const names = await readdir(join(modules, 'quittance'), { recursive: true });
-  expect(names.filter((name) => /^(src|build|test)\b|\.ts$|\.test\.|\.draft$|built-from/.test(name))).toEqual([]);
+  expect(names.filter((name) => /^(src|build|test)\b|\.ts$|\.test\.js|\.draft$|built-from/.test(name))).toEqual([]);
+  const pages = names.filter((name) => name.endsWith('.md'));
+  expect(pages).toContain('docs/decisions/0001-one-invoice-row.md');
+  expect(pages.flatMap((page) => deadLinks(join(modules, 'quittance'), page))).toEqual([]);
   const command = join(modules, 'quittance/bin/quittance.js');
   expect(await runProcess(['--version'], { command })).toMatchObject({ code: 0, stdout: 'newest\n', stderr: '' });
   const { code, stdout } = await runProcess(['chain', '--help'], { command });

@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const execute = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, '../..');
 const MAX_OUTPUT_BYTES = 50_000_000;
 
 export async function run(file: string, args: readonly string[], cwd?: string): Promise<string> {
@@ -23,6 +24,13 @@ export async function missingProgram(programs: Readonly<Record<string, string>>)
   return null;
 }
 
+/** Builds the package into an empty folder. Answers its name. */
+export async function buildPackage(folder: string): Promise<string> {
+  await run(process.execPath, [join(ROOT, 'build/deb.js')], folder);
+  const [name = ''] = await readdir(folder);
+  return name;
+}
+
 export type BareDebian = {
   path: string;
   /** Puts a file into its folder /root. */
@@ -34,13 +42,13 @@ export type BareDebian = {
 
 /** Of what is mounted nothing is left when the command ends. */
 const MOUNTED = 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"';
-const ENVIRONMENT = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
+export const ENVIRONMENT = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
 
-/** Debian 12 with what dpkg and apt need, and nothing else: no Node.js, no systemd. */
-export async function installBareDebian(): Promise<BareDebian> {
+/** Debian 12 with what dpkg and apt need, and the packages that are named, and nothing else: no Node.js, no systemd. */
+export async function installBareDebian(...packages: string[]): Promise<BareDebian> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-debian-'));
   const path = join(folder, 'root');
-  await run('mmdebstrap', ['--variant=minbase', 'bookworm', path]);
+  await run('mmdebstrap', ['--variant=minbase', `--include=${packages.join()}`, 'bookworm', path]);
   return {
     path,
     put: (file) => copyFile(file, join(path, 'root', basename(file))),

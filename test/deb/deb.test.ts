@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { appendFile, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { installBareDebian, missingProgram, run } from './bare-debian.ts';
+import { buildPackage, installBareDebian, missingProgram } from './bare-debian.ts';
 import { createSteps } from './steps.ts';
 
-const ROOT = resolve(import.meta.dirname, '../..');
 const DATA = ['var/lib/quittance/postgres', 'var/lib/quittance/master-key'];
 
 test('the Debian package is installed by apt in a bare Debian, takes a payment, and leaves the data when it is purged', async (context) => {
@@ -16,8 +15,7 @@ test('the Debian package is installed by apt in a bare Debian, takes a payment, 
   const step = createSteps();
   const folder = await mkdtemp(join(tmpdir(), 'quittance-package-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
-  await run(process.execPath, [join(ROOT, 'build/deb.js')], folder);
-  const [name = ''] = await readdir(folder);
+  const name = await buildPackage(folder);
   step(`build of ${name}, ${((await stat(join(folder, name))).size / 1e6).toFixed(1)} MB`);
   const debian = await installBareDebian();
   onTestFinished(debian.remove);

@@ -25,10 +25,15 @@ type Plan =
   | { kind: 'read' | 'find' | 'withdraw'; key: number; pick: number }
   | { kind: 'feed'; key: number; limit: number; types: string[] | null }
   | ListPlan
+  | { kind: 'order'; adapter: number; external: number; amount: string; isInvalid: boolean; isForged: boolean }
+  | { kind: 'trade'; adapter: number; pick: number }
+  | { kind: 'disable'; adapter: number }
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; pick: number };
 
 const amount = fc.constantFrom(...AMOUNTS);
+const adapter = fc.nat(2);
+const seldom = fc.nat(9).map((n) => n === 0);
 const types = fc.option(fc.subarray([...EVENT_TYPES], { minLength: 1 }), { freq: 1 });
 
 const said: fc.Arbitrary<Said> = fc.oneof(
@@ -52,7 +57,7 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
     arbitrary: fc.record({
       ...{ kind: fc.constant('create' as const), key, amount },
       ...{ idempotency: fc.nat(KEY_SLOTS - 1), external: fc.nat(ID_SLOTS - 1) },
-      isInvalid: fc.nat(9).map((n) => n === 0),
+      isInvalid: seldom,
       said,
     }),
   },
@@ -63,6 +68,15 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('feed' as const), key, limit: pageLimit, types }) },
   { weight: 3, arbitrary: lists },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      ...{ kind: fc.constant('order' as const), adapter, external: fc.nat(ID_SLOTS - 1) },
+      ...{ amount: fc.constantFrom('180', '180.00', '0.01', '36.5'), isInvalid: seldom, isForged: seldom },
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('trade' as const), adapter, pick }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('disable' as const), adapter }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), key }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('retire' as const, 'activate' as const), pick }) },
 );
@@ -112,6 +126,12 @@ function toOperation(plan: Plan, model: Model): Operation {
     case 'list':
     case 'transfers':
       return toListOperation(plan, model);
+    case 'order':
+      return { ...plan, orderId: `order-${plan.external}` };
+    case 'trade':
+      return { ...plan, invoiceId: at([...invoices.keys()], plan.pick) ?? 'inv_none' };
+    case 'disable':
+      return plan;
     case 'revoke':
       return { kind: 'revoke', key: plan.key };
     case 'retire':

@@ -18,6 +18,10 @@ const MODEL: Model = {
     { project: 0, isRevoked: true, tokens: 5 },
     { project: 0, isRevoked: false, tokens: 0 },
   ],
+  adapters: [
+    { project: 0, dialect: 'epusdt', isRevoked: false, tokens: 5 },
+    { project: 1, dialect: 'epay', isRevoked: true, tokens: 5 },
+  ],
   addresses: new Map([
     [A, { project: 0, isRetired: false }],
     ['address-retired', { project: 0, isRetired: true }],
@@ -107,18 +111,56 @@ test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegE
   ['an invoice of another project', { kind: 'read', key: 1, invoiceId: 'inv_1' }, found('PENDING'), /of nobody/],
   ['a status that cannot be', { kind: 'read', key: 0, invoiceId: 'inv_1' }, found('PAID'), /another state/],
   ['an answer to a revoked key', { kind: 'read', key: 2, invoiceId: 'inv_1' }, found('PENDING'), /revoked/],
-  ['an answer beyond the limit', { kind: 'read', key: 3, invoiceId: 'inv_1' }, found('PENDING'), /limited key/],
+  ['an answer beyond the limit', { kind: 'read', key: 3, invoiceId: 'inv_1' }, found('PENDING'), /no token/],
   [
     'a limit before it is reached',
     { kind: 'read', key: 0, invoiceId: 'inv_1' },
     failed(429, 'RATE_LIMITED'),
-    /good key/,
+    /has a token/,
   ],
   ['a gap in the sequence of an invoice', FEED, feed(1, 3), /gap/],
   ['an event of what did not happen', FEED, feed(1), /last event/],
   ['an event of a type that was left out', { ...FEED, types: ['invoice.paid'] }, feed(1), /another type/],
 ])('the model refuses %s', (_what, operation, outcome, complaint) => {
   expect(judge(withInvoice(), operation, outcome)).toMatch(complaint);
+});
+
+const ORDER: Extract<Operation, { kind: 'order' }> = {
+  ...{ kind: 'order', adapter: 0, orderId: 'a', amount: '180', isInvalid: false, isForged: false },
+};
+const ordered = (invoiceId: string, externalId = 'a'): Outcome => ({
+  ...{ ...NOTHING, status: 200, code: '200', reserved: RESERVED },
+  invoice: { invoiceId, externalId, status: 'undefined', expiresAt: EXPIRES },
+});
+const traded = (status: string): Outcome => ({
+  ...ordered('inv_a'),
+  reserved: null,
+  invoice: { ...found(status).invoice, invoiceId: 'inv_a' } as never,
+});
+const TRADE: Operation = { kind: 'trade', adapter: 0, invoiceId: 'inv_a' };
+
+test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegExp | null]>([
+  ['the same order with its invoice', ORDER, ordered('inv_a'), null],
+  ['the same order with another invoice', ORDER, ordered('inv_b'), /another invoice/],
+  ['another order of the same id', { ...ORDER, amount: '180.00' }, ordered('inv_a'), /used again/],
+  ['an order of the id of an invoice of the API', { ...ORDER, orderId: 'e' }, ordered('inv_b', 'e'), /used again/],
+  ['an order at the amount of another one', { ...ORDER, orderId: 'b' }, ordered('inv_b', 'b'), /another invoice's/],
+  ['an order at another rate', { ...ORDER, orderId: 'b', amount: '36' }, ordered('inv_b', 'b'), /no payable amount/],
+  ['an order that somebody else signed', { ...ORDER, isForged: true }, ordered('inv_a'), /not there/],
+  ['an order of an adapter that was switched off', { ...ORDER, adapter: 1 }, ordered('inv_a'), /not there/],
+  ['an order of a wrong amount', { ...ORDER, isInvalid: true }, ordered('inv_a'), /wrong amount/],
+  ['no room for an order while there is some', { ...ORDER, orderId: 'b' }, failed(200, '10005'), /is free/],
+  ['the status of an order', TRADE, traded('1'), null],
+  ['another status of an order', TRADE, traded('2'), /told as 2/],
+  ['an order of the API', { ...TRADE, invoiceId: 'inv_1' }, found('1'), /somebody else/],
+])('of an adapter the model judges %s', (_what, operation, outcome, complaint) => {
+  const model = cloneModel(MODEL);
+  // The order reserves what the one of the API does not.
+  expect(judge(model, CREATE, made('inv_1', { address: A, payableMicro: 25_000_014n }))).toBeNull();
+  expect(judge(model, ORDER, ordered('inv_a'))).toBeNull();
+  const wrong = judge(model, operation, outcome);
+  if (complaint === null) expect(wrong).toBeNull();
+  else expect(wrong).toMatch(complaint);
 });
 
 const LIST: Extract<Operation, { kind: 'list' }> = {

@@ -1,16 +1,17 @@
+import { judgeAdapter } from './judge-adapter.ts';
 import { judgePage } from './judge-page.ts';
 import {
-  DRIFT_TOKENS,
+  type AdapterOperation,
   FAILURE_BURST,
   isAnyFree,
-  LIFETIME_MS,
   type Model,
   type ModelInvoice,
   type Operation,
   type Outcome,
+  spend,
   toMicro,
-  wordsFor,
 } from './model.ts';
+import { reserve } from './reserve.ts';
 
 /** Says why an outcome is not right for an operation in the state of the model, or `null` and changes the model by it. */
 export function judge(model: Model, operation: Operation, outcome: Outcome): string | null {
@@ -26,6 +27,10 @@ export function judge(model: Model, operation: Operation, outcome: Outcome): str
       if (address !== undefined) address.isRetired = operation.kind === 'retire';
       return null;
     }
+    case 'order':
+    case 'trade':
+    case 'disable':
+      return judgeAdapter(model, operation, outcome);
     default: {
       const admitted = admit(model, operation.key, outcome);
       return admitted.isDone ? admitted.wrong : judgeAdmitted(model, operation, outcome);
@@ -45,14 +50,12 @@ function admit(model: Model, index: number, { status, code }: Outcome): Admitted
     const isRefused = status === 401 && code === 'UNAUTHENTICATED';
     return { isDone: true, wrong: expect(isLimited || isRefused, `a revoked key was answered with ${status}`) };
   }
-  if (status === 429 && key.tokens < 1) return { isDone: true, wrong: null };
-  if (key.tokens < 1 - DRIFT_TOKENS) return { isDone: true, wrong: 'a limited key was answered' };
-  if (status === 429 || status === 401) return { isDone: true, wrong: `a good key was refused with ${status}` };
-  key.tokens = Math.max(0, key.tokens - 1);
-  return { isDone: false };
+  const { isRefused, wrong } = spend(key, status);
+  if (isRefused) return { isDone: true, wrong };
+  return status === 401 ? { isDone: true, wrong: 'a good key was refused' } : { isDone: false };
 }
 
-type Asked = Exclude<Operation, { kind: 'revoke' | 'retire' | 'activate' }>;
+type Asked = Exclude<Operation, AdapterOperation | { kind: 'revoke' | 'retire' | 'activate' }>;
 
 function judgeAdmitted(model: Model, operation: Asked, outcome: Outcome): string | null {
   const project = model.keys[operation.key]?.project ?? -1;
@@ -137,33 +140,8 @@ function judgeCreated(
   const wrong =
     expect(!isReplayed, 'a new invoice is told as a replay') ??
     expect(invoice.externalId === externalId, 'the new invoice has another external id') ??
-    expect(invoice.status === 'PENDING', `the new invoice is ${invoice.status}`) ??
-    judgeReserved(model, project, amountMicro, reserved);
-  if (wrong !== null) return wrong;
-  const added: ModelInvoice = {
-    ...{ invoiceId: invoice.invoiceId, project, externalId, idempotencyKey, amountMicro, said, status: 'PENDING' },
-    ...{ createdMs: Date.parse(invoice.expiresAt) - LIFETIME_MS, withdrawnAt: null, ...reserved },
-  };
-  model.invoices.set(added.invoiceId, added);
-  return null;
-}
-
-function judgeReserved(
-  model: Model,
-  project: number,
-  amountMicro: bigint,
-  { address, payableMicro }: NonNullable<Outcome['reserved']>,
-): string | null {
-  const owner = model.addresses.get(address);
-  const isTaken = [...model.invoices.values()].some(
-    (each) => each.address === address && each.payableMicro === payableMicro,
-  );
-  return (
-    expect(owner?.project === project, 'the address is of another project') ??
-    expect(owner?.isRetired === false, 'the address is retired') ??
-    expect(wordsFor(model, project, amountMicro).includes(payableMicro), `${payableMicro} is no payable amount`) ??
-    expect(!isTaken, `${payableMicro} on ${address} is another invoice's`)
-  );
+    expect(invoice.status === 'PENDING', `the new invoice is ${invoice.status}`);
+  return wrong ?? reserve(model, { project, externalId, idempotencyKey, amountMicro, said }, invoice, reserved);
 }
 
 /** Only of these types, in the order of the whole feed; and on a page of all as many as there must be. */

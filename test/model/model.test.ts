@@ -10,7 +10,7 @@ afterAll(() => service.stop());
 
 // `npm run test:long` runs some hundred, with seeds of its own.
 test('whatever clients do, one by one and at once, the API does as its documentation says', async () => {
-  const tally = await runModel(service, { runs: 4, commands: 25, seed: 1 });
+  const tally = await runModel(service, { runs: 6, commands: 25, seed: 1 });
   const kinds = [...tally.keys()].map((what) => what.split(' ')[0]);
   expect(kinds).toEqual(
     expect.arrayContaining([
@@ -19,9 +19,11 @@ test('whatever clients do, one by one and at once, the API does as its documenta
       'feed',
       'find',
       'list',
+      'order',
       'pay',
       'read',
       'retire',
+      'trade',
       'transfers',
       'wait',
       'walk',

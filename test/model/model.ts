@@ -37,6 +37,13 @@ export type ModelTransfer = {
 };
 
 type ModelKey = { project: number; isRevoked: boolean; tokens: number };
+/** A door of a project for shops that speak another protocol. A USDT costs 7.2 of its currency. */
+export type ModelAdapter = {
+  project: number;
+  dialect: 'epusdt' | 'gmpay' | 'epay';
+  isRevoked: boolean;
+  tokens: number;
+};
 type ModelAddress = { project: number; isRetired: boolean };
 
 export type Model = {
@@ -45,6 +52,7 @@ export type Model = {
   surchargeUnits: bigint;
   limit: { perSecond: number; burst: number };
   keys: ModelKey[];
+  adapters: ModelAdapter[];
   addresses: Map<string, ModelAddress>;
   invoices: Map<string, ModelInvoice>;
   /** Failed authentications of this client. Its limit fills with every second that a run takes, so only its beginning is certain. */
@@ -60,7 +68,7 @@ export const LIFETIME_MS = 30 * 60_000;
 /** So many failed authentications a client may make at once. */
 export const FAILURE_BURST = 20;
 /** What buckets of keys gain by the time that a run takes by itself, at most. */
-export const DRIFT_TOKENS = 0.1;
+const DRIFT_TOKENS = 0.1;
 
 type Creation = {
   idempotencyKey: string;
@@ -78,8 +86,16 @@ export type Operation =
   | { kind: 'find'; key: number; externalId: string }
   | { kind: 'feed'; key: number; limit: number; types: string[] | null }
   | ListOperation
+  | AdapterOperation
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; address: string };
+
+/** An order, a look at one, and the end of an adapter. */
+export type AdapterOperation = { adapter: number } & (
+  | { kind: 'order'; orderId: string; amount: string; isInvalid: boolean; isForged: boolean }
+  | { kind: 'trade'; invoiceId: string }
+  | { kind: 'disable' }
+);
 
 /** A page of a list; `after` is an id of that list. Without `only`, transfers are those that pay nothing. */
 export type ListOperation = { key: number; limit: number; after: string | null } & (
@@ -108,6 +124,7 @@ export function cloneModel(model: Model): Model {
   return {
     ...model,
     keys: model.keys.map((key) => ({ ...key })),
+    adapters: model.adapters.map((adapter) => ({ ...adapter })),
     addresses: new Map([...model.addresses].map(([address, each]) => [address, { ...each }])),
     invoices: new Map(model.invoices),
     feeds: model.feeds.map((feed) => [...feed]),
@@ -118,7 +135,17 @@ export function cloneModel(model: Model): Model {
 /** Lets time pass: keys may ask again. */
 export function pass(model: Model, ms: number): void {
   const { perSecond, burst } = model.limit;
-  for (const key of model.keys) key.tokens = Math.min(burst, key.tokens + (ms / 1000) * perSecond);
+  for (const each of [...model.keys, ...model.adapters])
+    each.tokens = Math.min(burst, each.tokens + (ms / 1000) * perSecond);
+}
+
+/** Takes a token of who asked; says whether the answer is the refusal for which there is none, and what is wrong with it. */
+export function spend(bucket: { tokens: number }, status: number): { isRefused: boolean; wrong: string | null } {
+  if (status === 429 && bucket.tokens < 1) return { isRefused: true, wrong: null };
+  if (bucket.tokens < 1 - DRIFT_TOKENS) return { isRefused: true, wrong: 'who has no token was answered' };
+  if (status === 429) return { isRefused: true, wrong: 'who has a token was refused with 429' };
+  bucket.tokens = Math.max(0, bucket.tokens - 1);
+  return { isRefused: false, wrong: null };
 }
 
 /** `25.00` as 25000000. The documentation's own definition of an amount. */

@@ -5,8 +5,11 @@ import { commandActor } from '../../src/operator/actor.ts';
 import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { parseAddress } from '../../src/tron/address.ts';
+import type { ShopAdapter } from '../adapters/fixture.ts';
 import { type Answer, call, type Json, type TestService } from '../support/service.ts';
-import type { ListOperation, Model, Operation, Outcome } from './model.ts';
+import type { ListOperation, Model, ModelAdapter, Operation, Outcome } from './model.ts';
+import { findReserved, NOTHING } from './outcome.ts';
+import { createAdapterRunner } from './run-adapter.ts';
 
 type Deps = {
   service: TestService;
@@ -16,11 +19,13 @@ type Deps = {
   model: Pick<Model, 'addresses'>;
   projects: readonly { id: string }[];
   keys: readonly { apiKey: string; keyId: string }[];
+  adapters: readonly (ShopAdapter & Pick<ModelAdapter, 'dialect'>)[];
 };
 
 /** Does what a client of the API or an operator can do, and tells how it went. */
-export function createRunner({ service, database, client, model, projects, keys }: Deps) {
+export function createRunner({ service, database, client, model, projects, keys, adapters }: Deps) {
   const { db, clock } = service;
+  const askAdapter = createAdapterRunner({ database, client, adapters });
   const ask = (key: number, path: string, more: { idempotencyKey?: string; body?: object } = {}): Promise<Answer> => {
     const { idempotencyKey, body } = more;
     const headers = {
@@ -49,7 +54,7 @@ export function createRunner({ service, database, client, model, projects, keys 
         const outcome = outcomeOf(await ask(key, '/v1/invoices', { idempotencyKey, body }));
         return {
           ...outcome,
-          reserved: outcome.invoice === null ? null : await reservedBy(database, outcome.invoice.invoiceId),
+          reserved: outcome.invoice === null ? null : await findReserved(database, outcome.invoice.invoiceId),
         };
       }
       case 'read':
@@ -65,8 +70,18 @@ export function createRunner({ service, database, client, model, projects, keys 
       case 'list':
       case 'transfers':
         return outcomeOf(await ask(operation.key, pathOf(operation)));
+      case 'order':
+      case 'trade':
+        return askAdapter(operation);
       case 'revoke':
         await revokeApiKey(db, keys[operation.key]?.keyId ?? '', unixMs(clock.now()));
+        return NOTHING;
+      case 'disable':
+        await revokeApiKey(
+          db,
+          decodeId('whe', adapters[operation.adapter]?.url.split('/').at(-1) ?? '') ?? '',
+          unixMs(clock.now()),
+        );
         return NOTHING;
       case 'retire':
       case 'activate':
@@ -89,19 +104,6 @@ function pathOf(operation: ListOperation): string {
   return `/v1/invoices?${query}`;
 }
 
-async function reservedBy(database: pg.Pool, invoiceId: string): Promise<Outcome['reserved']> {
-  const { rows } = await database.query(
-    'select a.address, i.payable_micro from invoices i join addresses a on a.id = i.address_id where i.id = $1',
-    [uuidOf(invoiceId)],
-  );
-  return { address: rows[0].address, payableMicro: BigInt(rows[0].payable_micro) };
-}
-
-const NOTHING: Outcome = {
-  ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  ...{ hasMore: false, page: null, withdrawnAt: null },
-};
-
 function outcomeOf({ status, headers, body }: Answer): Outcome {
   const found = status === 201 || (status === 200 && body.invoiceId !== undefined) ? body : (body?.data?.[0] ?? null);
   const isFeed = status === 200 && 'hasMore' in body;
@@ -123,11 +125,4 @@ function outcomeOf({ status, headers, body }: Answer): Outcome {
 
 function toEvent({ id, type, sequence, data }: Json) {
   return { id, type, sequence, invoiceId: data.invoiceId ?? null };
-}
-
-/** The UUID of an invoice id. */
-export function uuidOf(invoiceId: string): string {
-  const uuid = decodeId('inv', invoiceId);
-  if (uuid === null) throw new Error(`${invoiceId} is no id of an invoice`);
-  return uuid;
 }

@@ -5,6 +5,7 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { accountFromPublicKey } from '../../src/tron/public-key.ts';
+import { addTestAdapter, type ShopAdapter } from '../adapters/fixture.ts';
 import { addKey } from '../contract/keys.ts';
 import {
   createTestProject,
@@ -13,18 +14,19 @@ import {
   type TestService,
   type TestServiceOptions,
 } from '../support/service.ts';
-import { LIFETIME_MS, type Model, type Policy } from './model.ts';
-import { createRunner, uuidOf } from './runner.ts';
+import { LIFETIME_MS, type Model, type ModelAdapter, type Policy } from './model.ts';
+import { uuidOf } from './outcome.ts';
+import { createRunner } from './runner.ts';
 
 /** Small enough for a run to use it up, and so slow that the time which a run takes by itself does not count. */
 const LIMIT = { perSecond: 0.001, burst: 8 };
 /** Nine code words for an amount. */
 const SURCHARGE_UNITS = 100n;
 /** Of each project: addresses of policy `exact` take an amount once each. */
-const PROJECTS: readonly { policy: Policy; addressCount: number }[] = [
-  { policy: 'tail', addressCount: 2 },
-  { policy: 'exact', addressCount: 3 },
-  { policy: 'tail-3', addressCount: 1 },
+const PROJECTS: readonly { policy: Policy; addressCount: number; dialect: ModelAdapter['dialect'] }[] = [
+  { policy: 'tail', addressCount: 2, dialect: 'epusdt' },
+  { policy: 'exact', addressCount: 3, dialect: 'epay' },
+  { policy: 'tail-3', addressCount: 1, dialect: 'gmpay' },
 ];
 const KEYS_EACH = 2;
 const SLOT_MS = 3000;
@@ -50,7 +52,7 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 export async function createWorld({ service, database, limit }: ModelService) {
   const { devnet, payer, clock } = service;
   const client = `10.${[...randomBytes(3)].join('.')}`;
-  const { model, projects, keys } = await makeProjects(service, limit);
+  const { model, projects, keys, adapters } = await makeProjects(service, limit);
   const statusOf = async (invoiceId: string): Promise<string> => {
     const { rows } = await database.query('select status from invoices where id = $1', [uuidOf(invoiceId)]);
     return rows[0]?.status;
@@ -73,7 +75,7 @@ export async function createWorld({ service, database, limit }: ModelService) {
   };
   return {
     model,
-    run: createRunner({ service, database, client, model, projects, keys }),
+    run: createRunner({ service, database, client, model, projects, keys, adapters }),
     /** Sends a transfer and waits until it is recorded. Returns its transaction, and how much time passed. */
     async pay(project: number, to: string, amountMicro: bigint): Promise<{ txId: string; passedMs: number }> {
       const known = await countTransfers(project);
@@ -112,14 +114,16 @@ export async function createWorld({ service, database, limit }: ModelService) {
   };
 }
 
-async function makeProjects({ db }: TestService, limit: Model['limit']) {
+async function makeProjects(service: TestService, limit: Model['limit']) {
+  const { db } = service;
   const projects: { id: string; projectId: string }[] = [];
   const keys: { apiKey: string; keyId: string }[] = [];
+  const adapters: (ShopAdapter & Pick<ModelAdapter, 'dialect'>)[] = [];
   const model: Model = {
     ...{ policies: PROJECTS.map(({ policy }) => policy), surchargeUnits: SURCHARGE_UNITS, limit },
-    ...{ keys: [], addresses: new Map(), invoices: new Map(), failures: 0, feeds: [], transfers: [] },
+    ...{ keys: [], adapters: [], addresses: new Map(), invoices: new Map(), failures: 0, feeds: [], transfers: [] },
   };
-  for (const [index, { policy, addressCount }] of PROJECTS.entries()) {
+  for (const [index, { policy, addressCount, dialect }] of PROJECTS.entries()) {
     const maxSurchargeMicro = SURCHARGE_UNITS * (policy === 'tail-3' ? 1000n : 1n);
     const made = await createTestProject(db, { addressCount: 0, policy, maxSurchargeMicro });
     for (let i = 0; i < addressCount; i++) {
@@ -132,9 +136,11 @@ async function makeProjects({ db }: TestService, limit: Model['limit']) {
       keys.push(await addKey(db, made.id));
       model.keys.push({ project: index, isRevoked: false, tokens: limit.burst });
     }
+    adapters.push({ ...(await addTestAdapter(service, dialect === 'epay' ? 'epay' : 'epusdt', made)), dialect });
+    model.adapters.push({ project: index, dialect, isRevoked: false, tokens: limit.burst });
     projects.push(made);
     model.feeds.push([]);
     model.transfers.push([]);
   }
-  return { model, projects, keys };
+  return { model, projects, keys, adapters };
 }

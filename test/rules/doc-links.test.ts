@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { anchorsOf, deadLinks, withoutBlocks } from '../support/document-links.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const PAGES = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
@@ -9,40 +10,22 @@ const PAGES = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8
   .concat('README.md', 'CONTRIBUTING.md', 'STYLE.md', 'CHANGELOG.md', 'sdk/README.md')
   .filter((name) => name.endsWith('.md'));
 
-/** Headings as GitHub names them in a URL: `## What is told, and when` → `what-is-told-and-when`, a second one `…-1`. */
-function anchorsOf(text: string): Set<string> {
-  const anchors = new Set<string>();
-  const visible = text.replace(/^```[\s\S]*?^```/gm, '');
-  for (const [, heading = ''] of visible.matchAll(/^#{1,6} +(.+)$/gm)) {
-    const shown = heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
-    const anchor = shown.replace(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-');
-    let unique = anchor;
-    for (let count = 1; anchors.has(unique); count += 1) unique = `${anchor}-${count}`;
-    anchors.add(unique);
-  }
-  return anchors;
-}
-
-function deadLinks(page: string): string[] {
-  const base = new URL(page, `file://${ROOT}`);
-  const text = readFileSync(base, 'utf8').replace(/^```[\s\S]*?^```/gm, '');
-  const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target);
-  return targets
-    .filter((target) => !/^[a-z]+:/.test(target) && !isThere(new URL(target, base)))
-    .map((target) => `${page}: ${target}`);
-}
-
-function isThere(url: URL): boolean {
-  const anchor = decodeURIComponent(url.hash.slice(1));
-  url.hash = '';
-  const path = fileURLToPath(url);
-  if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
-  return anchor === '' || anchorsOf(readFileSync(path, 'utf8')).has(anchor);
-}
-
 test('every link between the documents leads to a file and a heading that are there', () => {
   expect(PAGES.length).toBeGreaterThan(70);
-  expect(PAGES.flatMap(deadLinks)).toEqual([]);
+  expect(PAGES.flatMap((page) => deadLinks(ROOT, page))).toEqual([]);
+});
+
+test('every file of the source that the documents name is there', () => {
+  // History names files that are gone, and the page of the plugins those of a shop.
+  const others = /^(CHANGELOG|docs\/measurements\/.*|docs\/plugins)\.md$/;
+  const pages = PAGES.filter((page) => !others.test(page));
+  const named = pages.flatMap((page) =>
+    [...withoutBlocks(readFileSync(join(ROOT, page), 'utf8')).matchAll(/`((?:src|test|build|bench)\/[\w./-]+)`/g)].map(
+      ([, path = '']) => ({ page, path }),
+    ),
+  );
+  expect(named.length).toBeGreaterThan(70);
+  expect(named.filter(({ path }) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
 test('a heading is known by the anchor that GitHub gives it', () => {

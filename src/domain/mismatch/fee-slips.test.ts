@@ -129,6 +129,21 @@ test('a round figure more may be a fee that was not taken out', () => {
   expect(overpaid(INVOICE, 24_000_137n)).toEqual([]);
 });
 
+test('the least that an exchange sends may be meant for an invoice of less', () => {
+  expect(overpaid(INVOICE, 50_000_000n)).toEqual([
+    {
+      code: 'OVERPAID',
+      weight: 0.05 * 0.1,
+      evidence: { surplus: '24.999863', minimum: '50.000000' },
+      explanation: "50.000000 arrived: what some exchanges send at least, and more than invoice order-1's 25.000137",
+      atMost: 'low',
+    },
+  ]);
+  // Below it an exchange would have sent what was asked.
+  expect(overpaid(INVOICE, 100_000_000n)).toEqual([]);
+  expect(overpaid(INVOICE, 20_000_000n)).toEqual([]);
+});
+
 test('every fixed fee that is found is among those that are looked for, each once', () => {
   // So large that no fee is a share of it.
   const large = suspectOf(5_000_000_000_000n, 5_000_000_000_000n);

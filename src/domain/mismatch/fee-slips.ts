@@ -4,6 +4,10 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 const FEE_PRIOR = 0.25;
 const OVERPAID_PRIOR = 0.05;
 
+/** What exchanges send at least. It may be meant for every invoice below it, so it says little. */
+const MINIMUMS: readonly bigint[] = [10_000_000n, 20_000_000n, 50_000_000n, 100_000_000n];
+const MINIMUM_WEIGHT = 0.1;
+
 /** Exchanges mostly take 1 USDT. */
 export const COMMONEST_FEE = 1_000_000n;
 
@@ -135,13 +139,34 @@ export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   const moreMicro = amountMicro - payableMicro;
   const weight = feeWeight(moreMicro);
-  if (weight === 0) return [];
+  if (weight === 0) return leastOfExchange(invoice, amountMicro);
   return [
     {
       code: 'OVERPAID',
       weight: OVERPAID_PRIOR * weight,
       evidence: { surplus: exactly(moreMicro) },
       explanation: `${exactly(amountMicro)} arrived: ${shortly(moreMicro)} USDT more than ${asked(invoice)}; the payer may have added a fee that was not taken out`,
+    },
+  ];
+}
+
+/** The payable amounts, both ends included, of which what an exchange sends at least is the next one above. */
+export function belowMinimum(amountMicro: bigint): { low: bigint; high: bigint }[] {
+  const index = MINIMUMS.indexOf(amountMicro);
+  return index === -1 ? [] : [{ low: MINIMUMS[index - 1] ?? 1n, high: amountMicro - 1n }];
+}
+
+/** What an exchange sends at least, and an invoice of less; the payer may have had no choice. */
+function leastOfExchange(invoice: Suspect, amountMicro: bigint): Slip[] {
+  const { payableMicro } = invoice;
+  if (!belowMinimum(amountMicro).some(({ low, high }) => payableMicro >= low && payableMicro <= high)) return [];
+  return [
+    {
+      code: 'OVERPAID',
+      weight: OVERPAID_PRIOR * MINIMUM_WEIGHT,
+      evidence: { surplus: exactly(amountMicro - payableMicro), minimum: exactly(amountMicro) },
+      explanation: `${exactly(amountMicro)} arrived: what some exchanges send at least, and more than ${asked(invoice)}`,
+      atMost: 'low',
     },
   ];
 }

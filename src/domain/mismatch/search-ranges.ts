@@ -1,6 +1,6 @@
 import { isPayable } from '../policy.ts';
 import type { MismatchFacts } from './facts.ts';
-import { beforeShares, COMMON_FEES, FIXED_FEES } from './fee-slips.ts';
+import { beforeShares, belowMinimum, COMMON_FEES, FIXED_FEES } from './fee-slips.ts';
 import { MAX_LEFT_SHIFT } from './rounding-slips.ts';
 import { typingOrigins } from './typing-slips.ts';
 import { siblingSums } from './whole-payments.ts';
@@ -38,6 +38,7 @@ export function searchRanges(
   const ranges = [
     ...[...new Set(reserved)].map((micro) => ({ low: micro, high: micro })),
     tailed(amountMicro),
+    ...belowMinimum(amountMicro),
     // A rounded amount is a multiple of its unit. The ranges stay apart, because only so many invoices of each are read.
     ...ROUNDING_UNITS.filter((unit) => amountMicro % unit === 0n).map((unit) => around(amountMicro, unit)),
     // Shares may have been taken out of the requested amount, which is seldom finer than this.

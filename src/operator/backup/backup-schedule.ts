@@ -8,7 +8,7 @@ import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts
 import { type MakeDeps, makeVerifiedBackup } from './make-verified-backup.ts';
 
 const HOUR_MS = 3_600_000;
-const LOOK_MS = 60_000;
+const LOOK_MS = 30_000;
 /** A backup that failed is tried again after so long: a disk that is full is not full for long, or somebody must come. */
 const RETRY_MS = 600_000;
 

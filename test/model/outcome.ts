@@ -1,0 +1,29 @@
+import type pg from 'pg';
+import { decodeId } from '../../src/domain/ids.ts';
+import type { Outcome } from './model.ts';
+
+/** What comes of an operation that nobody is answered. */
+export const NOTHING: Outcome = {
+  ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
+  ...{ hasMore: false, page: null, withdrawnAt: null },
+};
+
+/** The UUID of an invoice id. */
+export function uuidOf(invoiceId: string): string {
+  const uuid = decodeId('inv', invoiceId);
+  if (uuid === null) throw new Error(`${invoiceId} is no id of an invoice`);
+  return uuid;
+}
+
+/** What the database holds of an invoice. */
+export async function findReserved(database: pg.Pool, invoiceId: string) {
+  const { rows } = await database.query(
+    'select a.address, i.payable_micro, i.external_id, i.expires_at from invoices i join addresses a on a.id = i.address_id where i.id = $1',
+    [uuidOf(invoiceId)],
+  );
+  const { address, payable_micro, external_id, expires_at } = rows[0];
+  return {
+    ...{ address: String(address), payableMicro: BigInt(payable_micro), externalId: String(external_id) },
+    expiresAt: expires_at.toISOString() as string,
+  };
+}

@@ -1,0 +1,26 @@
+import { LIFETIME_MS, type Model, type ModelInvoice, type Outcome, wordsFor } from './model.ts';
+
+type New = Pick<ModelInvoice, 'project' | 'externalId' | 'idempotencyKey' | 'amountMicro' | 'said'>;
+
+/** Says why what a new invoice reserves is not right, or `null` and puts the invoice into the model. */
+export function reserve(
+  model: Model,
+  created: New,
+  { invoiceId, expiresAt }: NonNullable<Outcome['invoice']>,
+  { address, payableMicro }: NonNullable<Outcome['reserved']>,
+): string | null {
+  const { project, amountMicro } = created;
+  const owner = model.addresses.get(address);
+  if (owner?.project !== project) return 'the address is of another project';
+  if (owner.isRetired) return 'the address is retired';
+  if (!wordsFor(model, project, amountMicro).includes(payableMicro)) return `${payableMicro} is no payable amount`;
+  const isTaken = [...model.invoices.values()].some(
+    (each) => each.address === address && each.payableMicro === payableMicro,
+  );
+  if (isTaken) return `${payableMicro} on ${address} is another invoice's`;
+  model.invoices.set(invoiceId, {
+    ...{ ...created, invoiceId, status: 'PENDING', createdMs: Date.parse(expiresAt) - LIFETIME_MS },
+    ...{ withdrawnAt: null, address, payableMicro },
+  });
+  return null;
+}
