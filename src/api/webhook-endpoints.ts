@@ -22,17 +22,17 @@ import { findValidApiKey } from '../store/access/api-keys.ts';
 import { clientOf } from '../web/client-address.ts';
 import { Problem, problemOf, unavailable } from '../web/problem.ts';
 import { readInput } from '../web/read-input.ts';
-import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
+import { refuseLimited } from '../web/refuse-limited.ts';
 import { waitWithoutPlace } from '../web/shed-load.ts';
-import { createTokenBuckets, type TokenBuckets } from '../web/token-bucket.ts';
+import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded } from './guard.ts';
 import { endpointResponses } from './problem-responses.ts';
 import { readQuery } from './read-query.ts';
 
 const PATH = '/v1/webhook-endpoints';
-/** Of one key: a shop changes where it is told once in a while, and each change is recorded for ever. */
-const LIMIT: RateLimit = { perSecond: 2, burst: 20 };
+/** Of what a key may ask otherwise: a shop changes where it is told once in a while, and each change is recorded for ever. */
+const SHARE = { perSecond: 1 / 50, burst: 1 / 10 };
 const MAX_BUCKETS = 10_000;
 
 /** What a key does with the endpoints of its project: the operations of operators, by their names here. */
@@ -52,7 +52,7 @@ type Route = { operation: Operation; isCreation: boolean };
 
 /** Serves the operations on webhook endpoints to keys with the scope `webhooks`, each for the project of its key. */
 export function registerWebhookEndpoints(app: FastifyInstance, deps: Deps): void {
-  const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
+  const limit = createKeyLimit(deps);
   for (const [operationId, { input, ...operation }] of Object.entries(OPERATIONS)) {
     const route = {
       operation: { ...operation, input: inputOfKey(input) },
@@ -62,9 +62,19 @@ export function registerWebhookEndpoints(app: FastifyInstance, deps: Deps): void
       method: operation.method,
       url: PATH + operation.path.replace('/webhooks', ''),
       ...guarded(deps, 'webhooks', describe(operationId, route)),
-      handler: (request, reply) => answer(deps, buckets, route, request, reply),
+      handler: (request, reply) => answer(deps, limit, route, request, reply),
     });
   }
+}
+
+/** Throws `RATE_LIMITED` for a key that asked too often. */
+function createKeyLimit({ rateLimit, now }: Deps): (keyId: string) => void {
+  const limit = {
+    perSecond: rateLimit.perSecond * SHARE.perSecond,
+    burst: Math.max(1, Math.floor(rateLimit.burst * SHARE.burst)),
+  };
+  const buckets = createTokenBuckets(limit.perSecond, limit.burst, MAX_BUCKETS);
+  return (keyId) => refuseLimited(buckets.take(keyId, now()), limit);
 }
 
 /** The project is that of the key, and whether master keys are lost only their operator knows. */
@@ -97,13 +107,13 @@ function titleOf(operationId: string): string {
 
 async function answer(
   deps: Deps,
-  buckets: TokenBuckets,
+  limit: (keyId: string) => void,
   { operation, isCreation }: Route,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<string> {
   const { keyId, projectId } = callerOf(request);
-  refuseLimited(buckets.take(keyId, deps.now()), LIMIT);
+  limit(keyId);
   if (operation.method !== 'GET') readQuery(request, []);
   const { endpointId } = request.params as { endpointId?: string };
   // A body of which nothing is required may be left out.

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
+import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';
 import { ask, expectProblem, order, type Reply } from './ask.ts';
@@ -11,6 +13,7 @@ const NEEDED: Readonly<Record<string, Scope>> = {
   ...{ createInvoice: 'create', withdrawInvoice: 'create' },
   ...{ readInvoice: 'read', findInvoices: 'read', listTransfers: 'read' },
   listEvents: 'events',
+  ...{ sandboxPay: 'create', sandboxAdvance: 'create' },
   ...{ listWebhookEndpoints: 'webhooks', createWebhookEndpoint: 'webhooks', readWebhookEndpoint: 'webhooks' },
   ...{ updateWebhookEndpoint: 'webhooks', rotateWebhookSecret: 'webhooks', testWebhookEndpoint: 'webhooks' },
   ...{ enableWebhookEndpoint: 'webhooks', disableWebhookEndpoint: 'webhooks' },
@@ -20,7 +23,8 @@ let service: TestService;
 let operations: { path: string; method: string; operationId: string; security: Json }[];
 const keys: Record<string, string> = {};
 beforeAll(async () => {
-  service = await startTestService();
+  const sandbox = createSandboxControls(() => sandboxNotRunning('of the test'));
+  service = await startTestService({ sandbox });
   const { paths } = (await ask(`${service.url}/openapi.json`)).body;
   operations = Object.entries<Json>(paths).flatMap(([path, methods]) =>
     Object.entries<Json>(methods).map(([method, details]) => ({ ...details, path, method: method.toUpperCase() })),

@@ -43,6 +43,7 @@ const HELD: Record<string, string[]> = {
   inv: ['{{pending}}', '{{paid}}', '{{expired}}', '{{foreign}}'],
   trf: ['{{transfer}}', '{{foreignTransfer}}'],
   evt: ['{{event}}'],
+  whe: ['{{endpoint}}', '{{foreignEndpoint}}'],
 };
 
 /** Values that a schema allows, as text. `name` says what may stand for a plain string: what the service holds, or any text. */
@@ -56,6 +57,8 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
   }
   // A longer one looks like a server that hangs.
   if (name === 'wait') return fc.constant('1');
+  // Where nobody listens.
+  if (name === 'url') return fc.nat(1000).map((n) => `http://127.0.0.1:9/${n}`);
   if (schema.type === 'integer') {
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 }).map(String);
   }
@@ -83,6 +86,8 @@ export function validJson(name: string, schema: JsonSchema): fc.Arbitrary<string
     const { maxProperties = 20 } = schema;
     return fc.dictionary(key, value, { maxKeys: maxProperties }).map((pairs) => JSON.stringify(pairs));
   }
+  const { items } = schema;
+  if (items !== undefined) return fc.array(validJson(name, items), { maxLength: 3 }).map((each) => `[${each.join()}]`);
   return validText(name, schema).map((text) => (schema.type === 'integer' ? text : JSON.stringify(text)));
 }
 
