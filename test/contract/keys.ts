@@ -11,7 +11,7 @@ import type { Database } from '../../src/store/db/database.ts';
 export async function addKey(
   db: Database,
   projectId: string,
-  options: { network?: Network; allowedCidrs?: string[]; expiresAtMs?: number; scopes?: readonly Scope[] } = {},
+  options: { network?: Network; allowedCidrs?: string[]; expiresAtMs?: number; scopes?: readonly Scope[] | null } = {},
 ): Promise<{ keyId: string; apiKey: string }> {
   const { network = 'devnet', allowedCidrs = null, expiresAtMs, scopes = null } = options;
   const keyId = uuidV7(Date.now(), randomBytes(10));

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import pg from 'pg';
 import { uuidV7 } from '../../src/domain/ids.ts';
+import type { Scope } from '../../src/domain/scope.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { accountFromPublicKey } from '../../src/tron/public-key.ts';
@@ -26,7 +27,12 @@ const PROJECTS: readonly { policy: Policy; addressCount: number }[] = [
   { policy: 'exact', addressCount: 3 },
   { policy: 'tail-3', addressCount: 1 },
 ];
-const KEYS_EACH = 2;
+/** Of the keys of each project: the first is one without scopes. Each of the others creates, and most of them do not read something. */
+const SCOPES_OF_KEYS: readonly (readonly Scope[] | null)[][] = [
+  [null, ['create', 'read']],
+  [null, ['create']],
+  [null, ['create', 'events', 'webhooks']],
+];
 const SLOT_MS = 3000;
 
 /** The real service and what belongs to it while many runs go over it, each in projects of its own. */
@@ -128,9 +134,9 @@ async function makeProjects({ db }: TestService, limit: Model['limit']) {
       await insertAddress(db, { id: uuidV7(Date.now(), randomBytes(10)), projectId: made.id, account, address });
       model.addresses.set(address, { project: index, isRetired: false });
     }
-    for (let i = 0; i < KEYS_EACH; i++) {
-      keys.push(await addKey(db, made.id));
-      model.keys.push({ project: index, isRevoked: false, tokens: limit.burst });
+    for (const scopes of SCOPES_OF_KEYS[index] ?? []) {
+      keys.push(await addKey(db, made.id, { scopes }));
+      model.keys.push({ project: index, isRevoked: false, tokens: limit.burst, scopes });
     }
     projects.push(made);
     model.feeds.push([]);
