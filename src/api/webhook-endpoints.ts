@@ -34,6 +34,8 @@ const PATH = '/v1/webhook-endpoints';
 /** Of what a key may ask otherwise: a shop changes where it is told once in a while, and each change is recorded for ever. */
 const SHARE = { perSecond: 1 / 50, burst: 1 / 10 };
 const MAX_BUCKETS = 10_000;
+/** An operator has to give the process its keys. */
+const RETRY_SECONDS = 60;
 
 /** What a key does with the endpoints of its project: the operations of operators, by their names here. */
 const OPERATIONS = {
@@ -124,8 +126,9 @@ async function answer(
   if (endpointId !== undefined && decodeId('whe', endpointId) === null) throw notFound();
   try {
     const wanted = operation.read({ ...input, projectId: encodeId('prj', projectId) }, deps.now());
-    // A test waits for the receiver.
-    const outcome = await waitWithoutPlace(request, () => perform(operation, deps.operations, actor, wanted));
+    const act = () => perform(operation, deps.operations, actor, wanted);
+    // It waits for the receiver.
+    const outcome = await (operation.action === 'testEndpoint' ? waitWithoutPlace(request, act) : act());
     const view = operation.view(outcome);
     reply.type('application/json; charset=utf-8').code(isCreation ? 201 : 200);
     if (isCreation) reply.header('Location', `${PATH}/${(view as { endpointId: string }).endpointId}`);
@@ -150,7 +153,7 @@ async function actorOf({ db, authenticator, now }: Deps, request: FastifyRequest
 }
 
 function refusalOf(error: unknown): unknown {
-  if (error instanceof KeyRingError) return unavailable(error.message);
+  if (error instanceof KeyRingError) return unavailable(error.message, RETRY_SECONDS);
   if (!(error instanceof AppError)) return error;
   const detail = writeText(error.text);
   switch (error.code) {
@@ -167,7 +170,7 @@ function refusalOf(error: unknown): unknown {
     case 'CONFLICT':
       return new Problem('ENDPOINT_CONFLICT', `${titleOf(detail)}.`);
     case 'CONFIG_INVALID':
-      return unavailable(detail);
+      return unavailable(detail, RETRY_SECONDS);
     default:
       return error;
   }

@@ -56,6 +56,8 @@ test('a key that was made works at once with the API, and is refused at once whe
 
   const list = await console_.get('/settings/keys');
   expect(list.text).toContain(RTL.slice(0, 50));
+  expect(list.text).toContain('<small>create, read</small>');
+  expect(await statusWith(`${console_.service.url}/v1/events`, { 'X-Api-Key': secret })).toBe(403);
   expect(list.text).not.toContain(secret.slice(-40));
   const path = `/settings/keys/${keyId}/revoke`;
   expect((await console_.get(path)).text).toMatch(/other keys? of this project can still be used/);

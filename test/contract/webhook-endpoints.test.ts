@@ -1,8 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { unlimitedNode } from '../../src/domain/node.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { startService } from '../../src/service.ts';
 import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
+import { parseAddress } from '../../src/tron/address.ts';
 import {
   createTestProject,
   type Json,
@@ -33,13 +37,16 @@ type Shop = TestProject & { keyUuid: string; call: Call };
 async function newShop(at: TestService = service): Promise<Shop> {
   const project = await createTestProject(at.db);
   const { apiKey, keyId } = await addKey(at.db, project.id, { scopes: SCOPES });
-  const call: Call = (method, path = '', body, more = {}) =>
-    ask(`${at.url}/v1/webhook-endpoints${path}`, {
+  return { ...project, apiKey, keyUuid: keyId, call: callBy(at, apiKey) };
+}
+
+function callBy({ url }: Pick<TestService, 'url'>, apiKey: string): Call {
+  return (method, path = '', body, more = {}) =>
+    ask(`${url}/v1/webhook-endpoints${path}`, {
       method,
       headers: { 'x-api-key': apiKey, ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...more },
       ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
-  return { ...project, apiKey, keyUuid: keyId, call };
 }
 
 const urlOf = (path: string) => `http://127.0.0.1:${receiver.port}${path}`;
@@ -205,6 +212,37 @@ test('where this machine is no target, an endpoint of a test project is https an
   } finally {
     await strict.stop();
   }
+});
+
+test('a process without the master key lists and disables endpoints, and makes no secret', async () => {
+  const usdt = parseAddress(service.devnet.usdtContract);
+  if (usdt.kind !== 'ok') throw new Error(usdt.reason);
+  const { url, stop } = await startService({
+    config: {
+      ...{
+        host: '127.0.0.1',
+        port: 0,
+        publicUrl: null,
+        databasePoolSize: 2,
+        roles: ['api'],
+        metrics: null,
+        trustProxy: [],
+      },
+      networks: { devnet: { nodes: [unlimitedNode(service.devnet.url)], usdt: usdt.account, agreement: 1 } },
+      rateLimit: { perSecond: 100, burst: 200 },
+      webhooks: { localTargets: true, retentionDays: 90 },
+    },
+    ...{ keyRing: null, connection: service.connectionString, log: createLogger({ level: 'silent' }) },
+  });
+  onTestFinished(stop);
+  const shop = await newShop({ ...service, url: url ?? '' });
+  const { endpointId } = await newEndpoint({ ...shop, call: callBy(service, shop.apiKey) });
+  for (const [path, body] of [['', { url: urlOf('/keyless') }] as const, [`/${endpointId}/rotate`, {}] as const]) {
+    const problem = expectProblem(await shop.call('POST', path, body), 503, 'UNAVAILABLE');
+    expect(problem.detail).toContain('QUITTANCE_MASTER_KEY');
+  }
+  expect((await shop.call('POST', `/${endpointId}/disable`)).status).toBe(200);
+  expect((await shop.call('GET')).body.data).toMatchObject([{ endpointId, status: 'disabled' }]);
 });
 
 test('a project has 100 endpoints that are enabled, and one more takes the place of one that is disabled', async () => {
