@@ -51,7 +51,7 @@ const TAKEN: Record<string, string[]> = {
   events: ['invoice.paid', 'ping', 'transfer.unmatched'],
   overlap: ['0', '90m', '30d'],
   secret: [`whsec_${Buffer.alloc(32, 1).toString('base64')}`, `whsec_${Buffer.alloc(24, 2).toString('base64')}`],
-  description: ['', 'Grüße ₮', 'till'],
+  description: ['Grüße ₮', 'till'],
 };
 
 /** Values that a schema allows, as text. `name` says what may stand for a plain string: what the service holds, or any text. */
