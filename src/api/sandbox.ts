@@ -34,12 +34,12 @@ export function registerSandbox(app: FastifyInstance, deps: ApiDeps, controls: S
   });
   app.post('/sandbox/advance', guarded(deps, 'create', ADVANCE_SCHEMA), async (request) => {
     const { fields, errors } = readFields(request, ['seconds']);
-    const seconds = Number(fields['seconds']);
-    const isRight = typeof fields['seconds'] === 'number' && Number.isInteger(seconds) && seconds >= 1;
-    if (!isRight || seconds > MAX_SECONDS) {
+    const { seconds } = fields;
+    const isRight = typeof seconds === 'number' && Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_SECONDS;
+    if (!isRight) {
       errors.push(wrong('seconds', `must be a whole number, 1 to ${MAX_SECONDS}, such as 1800`));
     }
-    if (errors.length > 0) throw invalid(errors);
+    if (!isRight || errors.length > 0) throw invalid(errors);
     return controls.advance(seconds).catch(refuse);
   });
 }
