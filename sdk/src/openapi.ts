@@ -806,7 +806,7 @@ export interface components {
          */
         Problem: {
             /** @enum {string} */
-            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INVOICE_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "INVOICE_PAID" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
+            code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "INVOICE_NOT_FOUND" | "ENDPOINT_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "INVOICE_PAID" | "ENDPOINT_CONFLICT" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
             conflict?: "idempotencyKey" | "externalId";
             detail: string;
             errors?: {
@@ -817,6 +817,8 @@ export interface components {
             fields?: string[];
             invoiceId?: string;
             requestId: string;
+            /** @enum {string} */
+            scope?: "create" | "read" | "events" | "webhooks";
             status: number;
             supported?: string[];
             title: string;
@@ -997,7 +999,7 @@ export interface components {
     headers: {
         /** @description The invoice was created by an earlier request with this Idempotency-Key */
         "Idempotent-Replayed": "true";
-        /** @description The path of the invoice */
+        /** @description The path of what was created */
         Location: string;
         /** @description The limit that was met (draft-ietf-httpapi-ratelimit-headers) */
         RateLimit: string;
@@ -1052,6 +1054,16 @@ export interface operations {
             };
             /** @description UNAUTHENTICATED */
             401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INSUFFICIENT_SCOPE */
+            403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -1147,6 +1159,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description INSUFFICIENT_SCOPE */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description RATE_LIMITED */
             429: {
                 headers: {
@@ -1226,6 +1248,16 @@ export interface operations {
             };
             /** @description UNAUTHENTICATED */
             401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INSUFFICIENT_SCOPE */
+            403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -1358,6 +1390,16 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
+            /** @description INSUFFICIENT_SCOPE */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
             /** @description INVOICE_NOT_FOUND, ROUTE_NOT_FOUND */
             404: {
                 headers: {
@@ -1438,6 +1480,16 @@ export interface operations {
             };
             /** @description UNAUTHENTICATED */
             401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INSUFFICIENT_SCOPE */
+            403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
@@ -1560,6 +1612,16 @@ export interface operations {
             };
             /** @description UNAUTHENTICATED */
             401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description INSUFFICIENT_SCOPE */
+            403: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;

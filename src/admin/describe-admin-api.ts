@@ -1,6 +1,6 @@
 import { ACTIONS, type Rule } from '../operator/actions.ts';
 import type { Operation } from '../operator/operation.ts';
-import type { Schema } from './check-input.ts';
+import type { Schema } from '../web/check-input.ts';
 import { REFUSAL_STATUSES } from './refusals.ts';
 
 const PROBLEM = { $ref: '#/components/schemas/Problem' };

@@ -13,10 +13,10 @@ import { clientOf } from '../web/client-address.ts';
 import { checkJsonHeaders, singleHeader } from '../web/json-headers.ts';
 import { limitNetworks } from '../web/limit-networks.ts';
 import { Problem } from '../web/problem.ts';
+import { MAX_INPUT_BYTES, readInput } from '../web/read-input.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets, type TokenBuckets } from '../web/token-bucket.ts';
 import { describeAdminApi } from './describe-admin-api.ts';
-import { MAX_INPUT_BYTES, readInput } from './read-input.ts';
 import { refusalOf } from './refusals.ts';
 
 /** Of one key: enough for a program that walks through lists, and little beside what shops ask. */

@@ -9,7 +9,7 @@ import { waitWithoutPlace } from '../web/shed-load.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { EventPageSchema } from './event-schemas.ts';
 import type { EventWait, Waiter } from './event-waits.ts';
-import { callerOf, createGuard } from './guard.ts';
+import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { inspectQuery, invalidQuery } from './read-query.ts';
 
@@ -25,7 +25,7 @@ const SILENCE_MS = 30_000;
 
 /** `GET /v1/events`: the feed of the key's project. */
 export function registerEvents(app: FastifyInstance, deps: ApiDeps): void {
-  app.get('/v1/events', { ...createGuard(deps), schema }, (request, reply) => list(deps, request, reply));
+  app.get('/v1/events', guarded(deps, 'events', schema), (request, reply) => list(deps, request, reply));
 }
 
 async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply): Promise<string> {
@@ -123,7 +123,6 @@ const schema = {
   summary: 'Read the events of your project, oldest first',
   description:
     'Byte for byte the bodies that were or would be delivered as webhooks. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',
-  security: [{ apiKey: [] }],
   querystring: Type.Object({
     after: Type.Optional(
       Type.String({
@@ -148,5 +147,5 @@ const schema = {
       }),
     ),
   }),
-  response: { 200: EventPageSchema, ...problemResponses(400, 401, 429, 500, 503) },
+  response: { 200: EventPageSchema, ...problemResponses(400, 401, 403, 429, 500, 503) },
 };

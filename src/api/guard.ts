@@ -1,15 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { encodeId } from '../domain/ids.ts';
+import type { Scope } from '../domain/scope.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { noteCaller } from '../web/bound-connections.ts';
 import { clientOf } from '../web/client-address.ts';
 import { checkJsonHeaders, singleHeader } from '../web/json-headers.ts';
-import { problemOf } from '../web/problem.ts';
+import { Problem, problemOf } from '../web/problem.ts';
 import { refuseLimited } from '../web/refuse-limited.ts';
 import { notesOf } from '../web/request-notes.ts';
 import { MAX_BODY_BYTES } from '../web/server.ts';
 import type { ApiDeps } from './api-deps.ts';
 
+const WITH_BODY = ['POST', 'PATCH'];
 const CALLER = Symbol('caller');
 type GuardedRequest = FastifyRequest & { [CALLER]?: Caller };
 
@@ -21,11 +24,13 @@ export function callerOf(request: GuardedRequest): Caller {
 }
 
 /**
- * The checks before a body is read, in the order of the contract: authentication, rate limit, content type and size.
- * Route and method were checked by the router; the idempotency header and the body follow in the route.
+ * The options of a route for keys with a scope: its schema, which says so, and the checks before a body is read, in the order of the
+ * contract: authentication, rate limit, scope, content type and size. Route and method were checked by the router; the idempotency header
+ * and the body follow in the route.
  */
-export function createGuard(deps: ApiDeps) {
+export function guarded<Schema extends object>(deps: ApiDeps, scope: Scope, schema: Schema) {
   return {
+    schema: { ...schema, security: [{ apiKey: [scope] }] },
     onRequest: async (request: GuardedRequest, reply: FastifyReply): Promise<void> => {
       reply.header('Cache-Control', 'no-store');
       const found = await deps.authenticator.authenticate(singleHeader(request, 'x-api-key'), clientOf(request));
@@ -38,7 +43,8 @@ export function createGuard(deps: ApiDeps) {
       refuseLimited(deps.keyBuckets.take(caller.keyId, deps.now()), deps.rateLimit);
       notes.isAdmitted = true;
       request[CALLER] = caller;
-      if (request.method === 'POST' && takesBody(request)) checkJsonHeaders(request, MAX_BODY_BYTES);
+      if (!caller.scopes.includes(scope)) throw lacking(scope, caller);
+      if (WITH_BODY.includes(request.method) && takesBody(request)) checkJsonHeaders(request, MAX_BODY_BYTES);
     },
     errorHandler: async (error: unknown, request: GuardedRequest): Promise<never> => {
       const caller = request[CALLER];
@@ -48,16 +54,25 @@ export function createGuard(deps: ApiDeps) {
   };
 }
 
-/** A route without a body takes one all the same, as some clients always send one. */
+function lacking(scope: Scope, { keyId, scopes }: Caller): Problem {
+  return new Problem(
+    'INSUFFICIENT_SCOPE',
+    `This takes a key with the scope "${scope}", and ${encodeId('key', keyId)} has ${scopes.join(', ')}. The operator makes one with: quittance key create --scopes ${[...scopes, scope].join(',')}.`,
+    { extensions: { scope } },
+  );
+}
+
+/** A route without a body takes one all the same, as some clients always send one. One of which nothing is required may be left out. */
 function takesBody({ headers, routeOptions }: FastifyRequest): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
-  return hasBody || routeOptions.schema?.body !== undefined;
+  const { required } = (routeOptions.schema?.body ?? {}) as { required?: readonly string[] };
+  return hasBody || required !== undefined;
 }
 
 /** Whether an error only says what is wrong with the request, so that no statement has looked at its key. */
 function isAboutInput(error: unknown): boolean {
   const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };
-  return [400, 413, 415, 422].includes(Number(status ?? statusCode));
+  return [400, 403, 413, 415, 422].includes(Number(status ?? statusCode));
 }
 
 /** A remembered key may have been revoked since: then the request gets the one answer of all such keys. */

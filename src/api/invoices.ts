@@ -15,7 +15,7 @@ import { headerValues } from '../web/header-values.ts';
 import { Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { callerOf, createGuard } from './guard.ts';
+import { callerOf, guarded } from './guard.ts';
 import { registerInvoiceList } from './list-invoices.ts';
 import { creationResponses, problemResponses } from './problem-responses.ts';
 import { type CreateFields, invalid, readCreateInput } from './read-create-input.ts';
@@ -35,11 +35,10 @@ const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** `POST /v1/invoices`, what is done with one invoice, and `GET /v1/invoices`. */
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
-  const guard = createGuard(deps);
   const readInvoice = createReader(deps);
   const creating = { ...deps, sharing: createSharing(deps) };
-  app.post('/v1/invoices', { ...guard, schema: createSchema }, (request, reply) => create(creating, request, reply));
-  app.get('/v1/invoices/:invoiceId', { ...guard, schema: readSchema }, (request) => read(deps, readInvoice, request));
+  app.post('/v1/invoices', guarded(deps, 'create', createSchema), (request, reply) => create(creating, request, reply));
+  app.get('/v1/invoices/:invoiceId', guarded(deps, 'read', readSchema), (request) => read(deps, readInvoice, request));
   registerWithdrawal(app, deps, readInvoice);
   registerInvoiceList(app, deps);
 }
@@ -200,13 +199,10 @@ function describeOptions(text: string | null): object {
   return { metadata, ...(description !== undefined && { description }), ...(returnUrl !== undefined && { returnUrl }) };
 }
 
-const security = [{ apiKey: [] }];
-
 const createSchema = {
   operationId: 'createInvoice',
   tags: ['invoices'],
   summary: 'Create an invoice',
-  security,
   headers: Type.Object({
     'Idempotency-Key': Type.String({
       pattern: '^[!-~]{1,255}$',
@@ -216,14 +212,13 @@ const createSchema = {
     }),
   }),
   body: CreateInvoiceSchema,
-  response: { 201: InvoiceSchema, ...creationResponses(400, 401, 409, 413, 415, 422, 429, 500, 503) },
+  response: { 201: InvoiceSchema, ...creationResponses(400, 401, 403, 409, 413, 415, 422, 429, 500, 503) },
 };
 
 const readSchema = {
   operationId: 'readInvoice',
   tags: ['invoices'],
   summary: 'Read an invoice',
-  security,
   params: InvoicePath,
   querystring: Type.Object({
     expand: Type.Optional(
@@ -237,6 +232,6 @@ const readSchema = {
   }),
   response: {
     200: { anyOf: [InvoiceWithPaymentSchema, InvoiceWithMetadataSchema, InvoiceSchema] },
-    ...problemResponses(400, 401, 404, 429, 500, 503),
+    ...problemResponses(400, 401, 403, 404, 429, 500, 503),
   },
 };

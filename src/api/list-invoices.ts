@@ -8,7 +8,7 @@ import { findInvoiceByExternalId } from '../store/ledger/invoices.ts';
 import { type FieldError, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { callerOf, createGuard } from './guard.ts';
+import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { inspectQuery, invalidQuery } from './read-query.ts';
 import { readable } from './readable.ts';
@@ -22,7 +22,7 @@ const WINDOW = 10_000;
 
 /** `GET /v1/invoices`: the one of an `externalId`, or page after page of all. */
 export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
-  app.get('/v1/invoices', { ...createGuard(deps), schema }, async (request) => {
+  app.get('/v1/invoices', guarded(deps, 'read', schema), async (request) => {
     const { query, errors } = inspectQuery(request, ['externalId', ...FILTERS]);
     const { externalId } = query;
     if (externalId === undefined) return list(deps, request, query, errors);
@@ -98,7 +98,6 @@ const schema = {
   summary: 'Find an invoice by your externalId, or list invoices',
   description:
     'Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.',
-  security: [{ apiKey: [] }],
   querystring: Type.Object({
     externalId: Type.Optional(Type.String({ description: 'Goes with no other parameter', examples: ['order-1001'] })),
     status: Type.Optional(Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value)))),
@@ -110,5 +109,5 @@ const schema = {
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   }),
-  response: { 200: InvoiceListSchema, ...problemResponses(400, 401, 429, 500, 503) },
+  response: { 200: InvoiceListSchema, ...problemResponses(400, 401, 403, 429, 500, 503) },
 };

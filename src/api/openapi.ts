@@ -34,6 +34,7 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, is
         { name: 'invoices', description: 'Create and read invoices' },
         { name: 'events', description: 'What happened, in order' },
         { name: 'transfers', description: 'Money that fits no order' },
+        { name: 'webhook-endpoints', description: 'Where your server is told' },
         { name: 'webhooks', description: 'What your server is sent' },
         ...(isSandbox ? [{ name: 'sandbox', description: 'Pay, and let time pass, without a shell' }] : []),
       ],

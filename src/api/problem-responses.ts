@@ -1,25 +1,37 @@
 import { PROBLEMS, type ProblemCode } from '../web/problem.ts';
 import { ProblemSchema } from './schemas.ts';
 
-/** On every route its status also belongs to another code. */
-const OF_CREATION: ProblemCode = 'TOO_MANY_UNPAID';
+/** On every route their status also belongs to another code. */
+const OF_CREATION: readonly ProblemCode[] = ['TOO_MANY_UNPAID'];
+const OF_ENDPOINTS: readonly ProblemCode[] = ['ENDPOINT_NOT_FOUND', 'ENDPOINT_CONFLICT'];
+
+const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
 /** The error answers of a route for its schema, each with the codes it can carry. */
 export function problemResponses(...statuses: number[]): Record<number, object> {
-  return describe(statuses, (code) => code !== OF_CREATION);
+  return describe(statuses, (code) => ![...OF_CREATION, ...OF_ENDPOINTS].includes(code));
 }
 
 /** The error answers of the route that creates invoices. */
 export function creationResponses(...statuses: number[]): Record<number, object> {
-  return describe(statuses, () => true);
+  return describe(statuses, (code) => !OF_ENDPOINTS.includes(code));
 }
 
-function describe(statuses: number[], canCarry: (code: string) => boolean): Record<number, object> {
+/** Those of a route that manages webhook endpoints, beside what every one of them has. */
+export function endpointResponses(...statuses: number[]): Record<number, object> {
+  const all = [400, 401, 403, 429, 500, 503, ...statuses];
+  return describe(
+    all,
+    (code) =>
+      !OF_CREATION.includes(code) &&
+      (!/^(404|409)$/.test(String(PROBLEMS[code].status)) || OF_ENDPOINTS.includes(code)),
+  );
+}
+
+function describe(statuses: number[], canCarry: (code: ProblemCode) => boolean): Record<number, object> {
   return Object.fromEntries(
     statuses.map((status) => {
-      const codes = Object.entries(PROBLEMS).flatMap(([code, problem]) =>
-        problem.status === status && canCarry(code) ? [code] : [],
-      );
+      const codes = CODES.filter((code) => PROBLEMS[code].status === status && canCarry(code));
       return [
         status,
         { description: codes.join(', '), content: { 'application/problem+json': { schema: ProblemSchema } } },

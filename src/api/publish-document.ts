@@ -59,7 +59,8 @@ function withCommas(parameter: Parameter): Parameter {
 
 function headersOf(operationId: string | undefined, status: string): Parts {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
-  if (operationId === 'createInvoice' && status === '201') names.push('Location', 'Idempotent-Replayed');
+  if (status === '201') names.push('Location');
+  if (operationId === 'createInvoice' && status === '201') names.push('Idempotent-Replayed');
   if (status === '429') names.push('RateLimit', 'RateLimit-Policy');
   if (status === '429' || status === '503') names.push('Retry-After');
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
@@ -69,7 +70,7 @@ const text = { type: 'string' } as const;
 
 const HEADERS = {
   'X-Request-Id': { description: 'Names this answer in the log of the service; tell the operator', schema: text },
-  Location: { description: 'The path of the invoice', schema: text },
+  Location: { description: 'The path of what was created', schema: text },
   'Idempotent-Replayed': {
     description: 'The invoice was created by an earlier request with this Idempotency-Key',
     schema: { type: 'string', enum: ['true'] },

@@ -1,4 +1,5 @@
 import { INVOICE_STATUSES } from '../domain/invoice.ts';
+import { SCOPES } from '../domain/scope.ts';
 import { Type } from '../runtime/type.ts';
 import { PROBLEMS } from '../web/problem.ts';
 
@@ -175,6 +176,7 @@ export const ProblemSchema = Type.Object(
     fields: Type.Optional(Type.Array(Type.String())),
     invoiceId: Type.Optional(Type.String()),
     supported: Type.Optional(Type.Array(Type.String())),
+    scope: Type.Optional(Type.Enum([...SCOPES], { type: 'string' })),
   },
   { title: 'Problem', description: 'RFC 9457' },
 );

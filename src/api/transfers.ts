@@ -9,7 +9,7 @@ import { findTransferPage, type ListedTransfer, type TransferKind } from '../sto
 import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { RefundSchema, transferFields } from './event-schemas.ts';
-import { callerOf, createGuard } from './guard.ts';
+import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { inspectQuery, invalidQuery } from './read-query.ts';
 
@@ -20,7 +20,7 @@ const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies readonly 
 
 /** `GET /v1/transfers`: what arrived at the project's addresses, and why it paid nothing. */
 export function registerTransfers(app: FastifyInstance, deps: ApiDeps): void {
-  app.get('/v1/transfers', { ...createGuard(deps), schema }, (request) => list(deps, request));
+  app.get('/v1/transfers', guarded(deps, 'read', schema), (request) => list(deps, request));
 }
 
 async function list(deps: ApiDeps, request: FastifyRequest) {
@@ -130,7 +130,6 @@ const schema = {
   summary: 'List what arrived and paid nothing, with the likeliest reason',
   description:
     'Irreversible transfers to the addresses of your project, oldest first. Ask again with `after` = `next` until that is null; keep the last id, and ask from there later.',
-  security: [{ apiKey: [] }],
   querystring: Type.Object({
     kind: Type.Optional(
       Type.Union(
@@ -150,6 +149,6 @@ const schema = {
       { data: Type.Array(TransferSchema), next: Type.Union([Type.Null(), Type.String()]) },
       { title: 'TransferList' },
     ),
-    ...problemResponses(400, 401, 429, 500, 503),
+    ...problemResponses(400, 401, 403, 429, 500, 503),
   },
 };

@@ -6,7 +6,7 @@ import { findInvoicePayment } from '../store/ledger/payments.ts';
 import { withdrawInvoice } from '../store/ledger/withdraw-invoice.ts';
 import { Problem } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { callerOf, createGuard } from './guard.ts';
+import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { readQuery } from './read-query.ts';
 import type { ReadInvoice } from './readable.ts';
@@ -14,7 +14,7 @@ import { InvoicePath, WithdrawnInvoiceSchema } from './schemas.ts';
 
 /** `POST /v1/invoices/:invoiceId/withdraw`. A body is not read: there is nothing to say. */
 export function registerWithdrawal(app: FastifyInstance, deps: ApiDeps, readInvoice: ReadInvoice): void {
-  app.post('/v1/invoices/:invoiceId/withdraw', { ...createGuard(deps), schema }, (request) =>
+  app.post('/v1/invoices/:invoiceId/withdraw', guarded(deps, 'create', schema), (request) =>
     withdraw(deps, readInvoice, request),
   );
 }
@@ -40,7 +40,6 @@ const schema = {
   summary: 'Withdraw the page of an invoice',
   description:
     'The page shows no way to pay any more, and says so. It is no status: a payment that is under way, or comes all the same, still pays. Doing it again changes nothing.',
-  security: [{ apiKey: [] }],
   params: InvoicePath,
-  response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 404, 409, 413, 415, 429, 500, 503) },
+  response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 403, 404, 409, 413, 415, 429, 500, 503) },
 };

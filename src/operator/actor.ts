@@ -7,10 +7,10 @@ export type Role = (typeof ROLES)[number];
  * that it may see, `null` for all. `origin` is where the request came from (a network address, or the name of a machine).
  */
 export type Actor = {
-  kind: 'cli' | 'console' | 'admin';
+  kind: 'cli' | 'console' | 'admin' | 'key';
   name: string;
   role: Role;
-  /** The UUID of the person or of the admin key. */
+  /** The UUID of the person, of the admin key, or of the key of the API. */
   id: string | null;
   projects: readonly string[] | null;
   origin: string | null;

@@ -2,14 +2,18 @@ import { createKeyFile, keyFilePath, readKeyFile } from './key-file.ts';
 import { createKeyRing, type KeyRing, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
 
 /**
- * The keys of this process: those of the setting, else those of the file in the data directory of an embedded database. `null`: with
+ * The keys of this process: those that are open, else those of the setting, else those of the file in the data directory of an embedded database. `null`: with
  * a database elsewhere the setting is needed, because other processes need the same keys; or there is no file, and none may be made.
  * `warn` hears of a file that others could read. Errors: KeyRingError, DataDirError.
  */
 export async function openKeyRing(
-  { masterKeys, databaseUrl, dataDir }: KeySettings,
+  { keyRing, masterKeys, databaseUrl, dataDir }: KeySettings,
   { mayCreate = true, warn = () => undefined }: { mayCreate?: boolean; warn?: (message: string) => void } = {},
 ): Promise<KeyRing | null> {
+  if (keyRing !== undefined) {
+    await keyRing.reload();
+    return keyRing;
+  }
   if (masterKeys !== null) return createKeyRing(masterKeys.flatMap((text) => parseMasterKey(text) ?? []));
   if (databaseUrl !== null) return null;
   const path = keyFilePath(dataDir);
@@ -20,7 +24,13 @@ export async function openKeyRing(
   return ringOfFile(path, await readAgain(path));
 }
 
-export type KeySettings = { masterKeys: readonly string[] | null; databaseUrl: string | null; dataDir: string };
+/** `keyRing`: the keys that this process has open. */
+export type KeySettings = {
+  keyRing?: KeyRing;
+  masterKeys: readonly string[] | null;
+  databaseUrl: string | null;
+  dataDir: string;
+};
 
 /** `openKeyRing` for callers that cannot work without a key ring. */
 export async function requireKeyRing(

@@ -15,6 +15,8 @@ import { createRequestLog } from '../api/request-log.ts';
 import { registerSandbox } from '../api/sandbox.ts';
 import { registerTransfers } from '../api/transfers.ts';
 import { createUnpaidRefusals } from '../api/unpaid-refusals.ts';
+import { registerWebhookEndpoints } from '../api/webhook-endpoints.ts';
+import type { OperationDeps } from '../operator/operation.ts';
 import { createRelief } from '../payments/relief.ts';
 import { createUnpaidGate } from '../payments/unpaid-gate.ts';
 import { createWatchedNetworks } from '../payments/watched-networks.ts';
@@ -94,6 +96,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   registerInvoices(app, deps);
   registerEvents(app, deps);
   registerTransfers(app, deps);
+  registerWebhookEndpoints(app, { ...deps, operations: operationsOf(context) });
   registerAdapters(app, {
     ...deps,
     keyRing: context.keyRing,
@@ -103,6 +106,18 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   if (context.sandbox !== undefined) registerSandbox(app, deps, context.sandbox);
   registerProbe(app, { db, trustProxy: config.trustProxy });
   registerHealth(app, { db, networks, now, troubles: context.troubles });
+}
+
+/** For operations on endpoints: they seal with the keys that this process has, and ask no nodes. */
+function operationsOf(context: Context): OperationDeps {
+  const { requestDb: db, now, random, log, networks, keyRing, config, sandbox, addressGuard } = context;
+  const keys = { ...(keyRing && { keyRing }), masterKeys: null, databaseUrl: '', dataDir: '' };
+  return {
+    ...{ db, now, random, log, networks, addressGuard },
+    config: { ...config, ...keys, sandbox: sandbox !== undefined },
+    note: (text) => log.warn(text),
+    nodes: () => Promise.reject(new Error('keys of the API ask no nodes')),
+  };
 }
 
 async function learnKeys({ requestDb, now }: Context, authenticator: Authenticator, oldestSeconds: number) {

@@ -22,6 +22,7 @@ function learned(more: Partial<KnownKey>) {
   const rest = {
     allowedCidrs: null,
     expiresAt: null,
+    scopes: null,
     maxSurchargeMicro: 10_000n,
     invoiceLifetimeMs: 1_800_000,
     returnOrigins: [],

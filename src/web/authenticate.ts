@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import { readApiKey } from '../domain/api-key.ts';
 import type { Network } from '../domain/network.ts';
 import type { Policy } from '../domain/policy.ts';
+import { type Scope, scopesOf } from '../domain/scope.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 import { createAddressList } from './address-list.ts';
@@ -16,6 +17,7 @@ export type KnownKey = {
   secretSha256: Uint8Array;
   allowedCidrs: string[] | null;
   expiresAt: UnixMs | null;
+  scopes: readonly string[] | null;
   policy: Policy;
   maxSurchargeMicro: bigint;
   invoiceLifetimeMs: number;
@@ -28,6 +30,7 @@ export type Caller = Pick<
   'projectId' | 'network' | 'policy' | 'maxSurchargeMicro' | 'invoiceLifetimeMs' | 'returnOrigins'
 > & {
   keyId: string;
+  scopes: readonly Scope[];
 };
 
 /** `limited`: too many of its network's keys were wrong; nobody has looked at this one. */
@@ -103,7 +106,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
         used.add(id);
         const { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs, returnOrigins } = found.key;
         const rule = { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs, returnOrigins };
-        return { kind: 'caller', caller: { keyId: id, ...rule } };
+        return { kind: 'caller', caller: { keyId: id, scopes: scopesOf(found.key.scopes), ...rule } };
       } finally {
         // The token also goes back when the database does not answer: that is no wrong key.
         if (isPaid && !isWrong) failureBuckets.giveBack(client.network);

@@ -25,10 +25,21 @@ export const PROBLEMS = {
     advice:
       'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key, and one used from an address that is not on its list, all get this answer.',
   },
+  INSUFFICIENT_SCOPE: {
+    status: 403,
+    title: 'The API key may not do this',
+    advice:
+      '`scope` is what the key lacks. The operator makes a key that has it: quittance key create --scopes, with all that the new key needs.',
+  },
   INVOICE_NOT_FOUND: {
     status: 404,
     title: 'There is no such invoice',
     advice: 'Check the invoice id, and that the key belongs to the project that created it.',
+  },
+  ENDPOINT_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such webhook endpoint',
+    advice: 'Check the endpoint’s id, and that the key belongs to its project.',
   },
   ROUTE_NOT_FOUND: { status: 404, title: 'There is nothing at this URL', advice: 'See /openapi.json for all URLs.' },
   METHOD_NOT_ALLOWED: {
@@ -64,6 +75,12 @@ export const PROBLEMS = {
     status: 409,
     title: 'The invoice is paid',
     advice: 'A paid invoice cannot be withdrawn. Deliver the order, or send the money back yourself.',
+  },
+  ENDPOINT_CONFLICT: {
+    status: 409,
+    title: 'It cannot be done with the webhook endpoint as it is',
+    advice:
+      '`detail` says why: another endpoint of the project has the URL, it is disabled already, its former secret still signs, or the project has as many as it may.',
   },
   UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
   UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },

@@ -68,6 +68,7 @@ describe('with DATABASE_URL', () => {
           '0026_withdrawn.sql',
           '0027_adapters.sql',
           '0028_invoice_options.sql',
+          '0029_scopes.sql',
         ],
       },
     });
@@ -234,6 +235,7 @@ describe('with the embedded database', () => {
         '0026_withdrawn.sql',
         '0027_adapters.sql',
         '0028_invoice_options.sql',
+        '0029_scopes.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -118,11 +118,15 @@ test('projects and keys are made, changed and refused as they were', async () =>
     '90d',
     '--allow-ip',
     '10.0.0.0/8,::1',
+    '--scopes',
+    'webhooks,read',
   ]);
   for (const wrong of [
     ['--expires', 'soon'],
     ['--allow-ip', '10.0.0.0/99'],
     ['--name', 'x'.repeat(101)],
+    ['--scopes', 'read,write'],
+    ['--scopes', ''],
   ]) {
     await both(['key', 'create', '--project', projectId, ...wrong]);
   }

@@ -156,6 +156,8 @@ describe('after that', () => {
       '10.0.0.0/8,::1',
       '--allow-ip',
       '192.0.2.7',
+      '--scopes',
+      'webhooks,read',
     ];
     const { code, json } = await cli('key', 'create', '--project', live, ...args, '--json');
     expect(code).toBe(0);
@@ -165,12 +167,14 @@ describe('after that', () => {
       name: 'till',
       expiresAt: '2099-01-31T00:00:00.000Z',
       allowedIps: ['10.0.0.0/8', '::1/128', '192.0.2.7/32'],
+      scopes: ['read', 'webhooks'],
     });
     expect(json.apiKey).toMatch(/^qt_live_/);
     const uuid = decodeId('key', json.keyId);
     expect(readApiKey(json.apiKey)).toEqual({ keyUuid: uuid, mode: 'live' });
-    const [row] = await query('select secret_sha256 from api_keys where id = $1', [uuid]);
+    const [row] = await query('select secret_sha256, scopes from api_keys where id = $1', [uuid]);
     expect(row?.['secret_sha256']).toEqual(createHash('sha256').update(json.apiKey).digest());
+    expect(row?.['scopes']).toEqual(['read', 'webhooks']);
     const list = await cli('key', 'list', '--project', live, '--json');
     expect(list.json.data).toMatchObject([{ keyId: json.keyId, name: 'till', status: 'active', lastUsedAt: null }]);
     expect(list.stdout).not.toContain('qt_live_');
@@ -184,11 +188,22 @@ describe('after that', () => {
   });
 
   test('key create reports every wrong option at once', async () => {
-    const args = ['--name', '', '--expires', '2020-01-01', '--allow-ip', '10.0.0.0/40', '--allow-ip', '0.0.0.0/0'];
+    const args = [
+      '--name',
+      '',
+      '--expires',
+      '2020-01-01',
+      '--allow-ip',
+      '10.0.0.0/40',
+      '--allow-ip',
+      '0.0.0.0/0',
+      '--scopes',
+      'read,all',
+    ];
     const { code, json } = await cli('key', 'create', '--project', project, ...args, '--json');
     expect(code).toBe(2);
     const subjects = json.error.errors.map(({ subject }: { subject: string }) => subject);
-    expect(subjects).toEqual(['--name', '--expires', '--allow-ip', '--allow-ip']);
+    expect(subjects).toEqual(['--name', '--expires', '--allow-ip', '--allow-ip', '--scopes']);
   });
 
   test('key revoke is final and may be repeated; an unknown key is not found', async () => {

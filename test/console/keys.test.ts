@@ -40,7 +40,7 @@ const audit = async (subject: string) =>
 const statusWith = async (url: string, headers: Record<string, string>) => (await fetch(url, { headers })).status;
 
 test('a key that was made works at once with the API, and is refused at once when it is revoked', async () => {
-  const form = { name: RTL, expires: '90d', allowedIps: '127.0.0.0/8\r\n\r\n192.0.2.7' };
+  const form = { create: 'yes', read: 'yes', name: RTL, expires: '90d', allowedIps: '127.0.0.0/8\r\n\r\n192.0.2.7' };
   const made = await send(NEW, form);
   expect(made.status).toBe(200);
   for (const shown of [
@@ -56,6 +56,8 @@ test('a key that was made works at once with the API, and is refused at once whe
 
   const list = await console_.get('/settings/keys');
   expect(list.text).toContain(RTL.slice(0, 50));
+  expect(list.text).toContain('<small>create, read</small>');
+  expect(await statusWith(`${console_.service.url}/v1/events`, { 'X-Api-Key': secret })).toBe(403);
   expect(list.text).not.toContain(secret.slice(-40));
   const path = `/settings/keys/${keyId}/revoke`;
   expect((await console_.get(path)).text).toMatch(/other keys? of this project can still be used/);
@@ -88,8 +90,8 @@ test('an admin key that was made works at once within its role and projects, and
 
 test('a form that is sent twice makes one key, and the second answer has no secret', async () => {
   const token = tokenIn(await console_.get(NEW), NEW);
-  const first = await console_.post(NEW, { token, name: 'once' });
-  const second = await console_.post(NEW, { token, name: 'once' });
+  const first = await console_.post(NEW, { token, name: 'once', read: 'yes' });
+  const second = await console_.post(NEW, { token, name: 'once', read: 'yes' });
   expect([first.status, second.status]).toEqual([200, 409]);
   expect([secretIn(first).length, secretIn(second)]).toEqual([83, '']);
   const { data } = await listKeys({ ...console_.service, now }, commandActor('test'), console_.service.project);
@@ -108,6 +110,7 @@ const WRONG: [path: string, form: Record<string, string>, says: string][] = [
   [NEW, { name: 'x', expires: '2020-01-01' }, 'which is past'],
   [NEW, { name: 'x', allowedIps: '0.0.0.0/0' }, 'means everyone'],
   [NEW, { name: 'x', allowedIps: '<img src=x>' }, 'is neither an IP address nor a CIDR block'],
+  [NEW, { name: 'x' }, '“What it may do” is empty: choose some of create, read, events, webhooks'],
   [NEW, { name: 'x', odd: '1' }, 'is no field here'],
   [NEW_ADMIN, { name: 'x', scope: 'all' }, '“Role” is &quot;&quot;: choose viewer, operator, owner'],
   [NEW_ADMIN, { name: 'x', role: 'root', scope: 'all' }, 'choose viewer, operator, owner'],
@@ -215,7 +218,7 @@ test('a key is made by who proves again who it is; its secret is on that one pag
   const path = `${NEW}?project=${project.projectId}`;
   const page = await desk.ask(path, { cookie });
   const token = (reply: { text: string }) => /name="token" value="([^"]+)"/.exec(reply.text)?.[1] ?? '';
-  const form = { name: 'shop', project: project.projectId };
+  const form = { name: 'shop', create: 'yes', project: project.projectId };
   const asked = await desk.ask(NEW, { cookie, form: { ...form, token: token(page) } });
   expect(asked.status).toBe(200);
   expect(asked.text).toContain('Nothing is done yet');

@@ -267,7 +267,7 @@ describe('GET /openapi.json', () => {
     const feed = paths['/v1/events'].get;
     expect(feed.operationId).toBe('listEvents');
     expect(feed.parameters.map(({ name }: Json) => name)).toEqual(['after', 'limit', 'types', 'wait']);
-    expect(Object.keys(feed.responses)).toEqual(['200', '400', '401', '429', '500', '503']);
+    expect(Object.keys(feed.responses)).toEqual(['200', '400', '401', '403', '429', '500', '503']);
     expect(Object.keys(webhooks).sort()).toEqual(EVENT_TYPES.toSorted());
     for (const [type, { post }] of Object.entries<Json>(webhooks)) {
       expect(post.requestBody.content['application/json'].schema.properties.type.const).toBe(type);

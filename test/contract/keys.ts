@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import type { Network } from '../../src/domain/network.ts';
+import type { Scope } from '../../src/domain/scope.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { insertApiKey } from '../../src/store/access/api-keys.ts';
 import type { Database } from '../../src/store/db/database.ts';
@@ -10,9 +11,9 @@ import type { Database } from '../../src/store/db/database.ts';
 export async function addKey(
   db: Database,
   projectId: string,
-  options: { network?: Network; allowedCidrs?: string[]; expiresAtMs?: number } = {},
+  options: { network?: Network; allowedCidrs?: string[]; expiresAtMs?: number; scopes?: readonly Scope[] | null } = {},
 ): Promise<{ keyId: string; apiKey: string }> {
-  const { network = 'devnet', allowedCidrs = null, expiresAtMs } = options;
+  const { network = 'devnet', allowedCidrs = null, expiresAtMs, scopes = null } = options;
   const keyId = uuidV7(Date.now(), randomBytes(10));
   const apiKey = formatApiKey(network, keyId, randomBytes(32));
   await insertApiKey(db, {
@@ -21,6 +22,7 @@ export async function addKey(
     name: 'further',
     secretSha256: createHash('sha256').update(apiKey).digest(),
     allowedCidrs,
+    scopes,
     expiresAt: expiresAtMs === undefined ? null : unixMs(expiresAtMs),
   });
   return { keyId, apiKey };

@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createTestProject, startTestService, type TestProject, type TestService } from '../support/service.ts';
 import { ask, expectProblem, type HeaderValue, order, post, sendRaw } from './ask.ts';
+import { addKey } from './keys.ts';
 
 let service: TestService;
 let project: TestProject;
+/** Another key of the project, which only reads. */
+let reader: string;
 /** A project whose key has no request left. */
 let spent: TestProject;
 const BURST = 8;
@@ -16,6 +19,7 @@ beforeEach(async () => {
   // The bucket of failed authentications is full again.
   service.clock.advance(10_000);
   project = await createTestProject(service.db);
+  ({ apiKey: reader } = await addKey(service.db, project.id, { scopes: ['read'] }));
   spent = await createTestProject(service.db);
   for (let i = 0; i < BURST; i++) {
     await ask(`${service.url}/v1/invoices/none`, { headers: { 'x-api-key': spent.apiKey } });
@@ -54,6 +58,13 @@ const CHECKS: { code: string; status: number; break(parts: Parts): void }[] = [
     break: ({ headers }) => {
       // A request without a valid key has no bucket to empty.
       if (headers['x-api-key'] !== 'qt_test_wrong') headers['x-api-key'] = spent.apiKey;
+    },
+  },
+  {
+    code: 'INSUFFICIENT_SCOPE',
+    status: 403,
+    break: ({ headers }) => {
+      if (headers['x-api-key'] === project.apiKey) headers['x-api-key'] = reader;
     },
   },
   {

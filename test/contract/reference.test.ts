@@ -1,18 +1,26 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { plainText, rawHtml } from '../../src/web/html.ts';
 import { PROBLEMS } from '../../src/web/problem.ts';
 import { canRun, runExample } from '../support/run-example.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';
 import { ask, expectProblem, get, type Reply } from './ask.ts';
+import { addKey } from './keys.ts';
 
 let service: TestService;
 let document: Json;
 let docs: Reply;
+/** The page of operations that have their own. */
+let apart: Reply;
+/** Of a key that may do everything. */
+let apiKey: string;
 beforeAll(async () => {
   service = await startTestService();
   document = (await ask(`${service.url}/openapi.json`)).body;
   docs = await ask(`${service.url}/docs`);
+  apart = await ask(`${service.url}/docs/webhook-endpoints`);
+  ({ apiKey } = await addKey(service.db, service.project.id, { scopes: SCOPES }));
 });
 afterAll(() => service.stop());
 
@@ -21,8 +29,8 @@ const operations = () =>
     Object.entries<Json>(methods).map(([method, details]) => ({ method: method.toUpperCase(), path, details })),
   );
 
-/** What stands on the page between a heading and the next. */
-const sectionOf = (id: string) => docs.text.split(`<h3 id="${id}">`)[1]?.split(/<h[23]/)[0] ?? '';
+/** What stands on its page between a heading and the next. */
+const sectionOf = (id: string) => (docs.text + apart.text).split(`<h3 id="${id}">`)[1]?.split(/<h[23]/)[0] ?? '';
 
 const exampleOf = (operationId: string, language: string) => {
   const [, code = ''] =
@@ -37,7 +45,8 @@ describe('GET /docs', () => {
     expect(operations().length).toBeGreaterThan(4);
     for (const { method, path, details } of operations()) {
       const section = sectionOf(details.operationId);
-      expect(section).toContain(`<b>${method}</b> ${path}`);
+      const [{ apiKey: scopes }] = details.security;
+      expect(section).toContain(`<b>${method}</b> ${path}</code> scope <code>${scopes}</code>`);
       for (const language of ['curl', 'js', 'python', 'php', 'go', 'java']) {
         const code = exampleOf(details.operationId, language);
         expect(code, `${language} of ${details.operationId}`).toContain(`${service.url}${path.split('{')[0]}`);
@@ -53,21 +62,23 @@ describe('GET /docs', () => {
 
   test('has every webhook and every object, and no link leads nowhere', async () => {
     for (const type of Object.keys(document.webhooks)) expect(docs.text).toContain(`<code>${type}</code></h3>`);
-    const ids = idsOf(docs.text);
-    expect(ids).toEqual(expect.arrayContaining(Object.keys(document.components.schemas)));
-    expect(new Set(ids).size).toBe(ids.length);
+    const [own, others] = [idsOf(docs.text), idsOf(apart.text)];
+    expect([...own, ...others]).toEqual(expect.arrayContaining(Object.keys(document.components.schemas)));
     const errors = idsOf((await ask(`${service.url}/docs/errors`)).text);
     expect(errors).toEqual(Object.keys(PROBLEMS));
-    const links = [...docs.text.matchAll(/ href="([^"]+)"/g)].map(([, link = '']) => link);
-    for (const link of new Set(links)) {
-      const [path = '', anchor] = link.split('#');
-      if (anchor !== undefined) expect(path === '' ? ids : errors, link).toContain(anchor);
-      else if (link !== 'data:,') expect((await ask(service.url + path)).status, link).toBe(200);
+    for (const [ids, { text }] of [[own, docs] as const, [others, apart] as const]) {
+      expect(new Set(ids).size).toBe(ids.length);
+      const links = [...text.matchAll(/ href="([^"]+)"/g)].map(([, link = '']) => link);
+      for (const link of new Set(links)) {
+        const [path = '', anchor] = link.split('#');
+        if (anchor !== undefined) expect(path === '' ? ids : errors, link).toContain(anchor);
+        else if (link !== 'data:,') expect((await ask(service.url + path)).status, link).toBe(200);
+      }
     }
   });
 
-  test('is one document of at most 60 kB that runs and loads nothing', () => {
-    expect(Buffer.byteLength(docs.text)).toBeLessThan(60_000);
+  test('is one document of at most 60 kB that runs and loads nothing, and so is the page of endpoints', () => {
+    for (const { text } of [docs, apart]) expect(Buffer.byteLength(text)).toBeLessThan(60_000);
     expect(docs.headers['content-type']).toBe('text/html; charset=utf-8');
     const [, style = ''] = /<style>(.*?)<\/style>/s.exec(docs.text) ?? [];
     const hash = createHash('sha256').update(style).digest('base64');
@@ -101,7 +112,7 @@ describe('GET /docs', () => {
 
 describe('an example, run as it stands on the page', () => {
   const runs = async (language: string, operationId: string) =>
-    runExample(language, exampleOf(operationId, language), service.project.apiKey);
+    runExample(language, exampleOf(operationId, language), apiKey);
 
   test.for(['curl', 'js', 'python'])('%s creates an invoice, the same each time', async (language, { skip }) => {
     if (!(await canRun(language))) skip(`this machine cannot run ${language}`);
@@ -120,10 +131,13 @@ describe('an example, run as it stands on the page', () => {
         (await runs('js', details.operationId)).slice(0, 3),
       ]),
     );
-    // There is no invoice with the id of the example.
+    // There is no invoice, and no endpoint, with the id of the example.
     expect(Object.fromEntries(answers)).toEqual({
       ...{ createInvoice: '201', findInvoices: '200', readInvoice: '404', withdrawInvoice: '404' },
       ...{ listEvents: '200', listTransfers: '200' },
+      ...{ listWebhookEndpoints: '200', createWebhookEndpoint: '201', readWebhookEndpoint: '404' },
+      ...{ updateWebhookEndpoint: '404', rotateWebhookSecret: '404', testWebhookEndpoint: '404' },
+      ...{ enableWebhookEndpoint: '404', disableWebhookEndpoint: '404' },
     });
   });
 });
@@ -155,12 +169,12 @@ test('GET /docs/postman.json is a collection (v2.1) of every operation, which as
     const reply = await ask(url, {
       method: request.method,
       headers: {
-        'x-api-key': service.project.apiKey,
+        'x-api-key': apiKey,
         ...Object.fromEntries(request.header.map(({ key, value }: Json) => [key.toLowerCase(), value])),
       },
       ...(request.body === undefined ? {} : { body: request.body.raw }),
     });
-    expect([200, 201, 404], `${name}: ${reply.text}`).toContain(reply.status);
+    expect([200, 201, 404, 409], `${name}: ${reply.text}`).toContain(reply.status);
   }
 });
 

@@ -5,7 +5,7 @@ import type { Figures } from './fuzz.ts';
 import type { FuzzedService } from './fuzz-service.ts';
 
 /** Checks what must hold when everything was sent: the books, the counts of failures, and that an invoice is made and paid as ever. */
-export async function expectUnharmed({ service }: FuzzedService, { acknowledged }: Figures): Promise<void> {
+export async function expectUnharmed({ service, target }: FuzzedService, { acknowledged }: Figures): Promise<void> {
   const [twice] = await runSql(
     service,
     `select
@@ -17,10 +17,9 @@ export async function expectUnharmed({ service }: FuzzedService, { acknowledged 
     [service.project.id],
   );
   expect(twice).toEqual({ pairs: 0, keys: 0, ids: 0, crossed: 0, foreign: 1 });
-  for (const invoiceId of [...acknowledged].slice(0, 100)) {
-    const url = `${service.url}/v1/invoices/${invoiceId}`;
-    const { status } = await call(url, { headers: { 'x-api-key': service.project.apiKey } });
-    expect(status, `an acknowledged invoice is lost: ${invoiceId}`).toBe(200);
+  for (const path of [...acknowledged].slice(0, 100)) {
+    const { status } = await call(service.url + path, { headers: { 'x-api-key': target.names['key'] ?? '' } });
+    expect(status, `what was acknowledged is lost: ${path}`).toBe(200);
   }
   const metrics = await (await fetch(`${service.metricsUrl}/metrics`)).text();
   // Also of answers that nobody read. Refusals with 503 are of streams behind other requests, and of clients that had gone.

@@ -66,6 +66,7 @@ function rightParameters(parameters: Parameter[]): fc.Arbitrary<Given[]> {
 function proofOf({ operationId }: Operation, given: readonly Given[], json: string | null): Draft['proof'] {
   if (json !== null)
     return operationId === 'createInvoice' ? { kind: 'valid', json } : { kind: 'body', json: utf8(json) };
+  if (given.some(({ text }) => text === '{{foreignEndpoint}}')) return { kind: 'none' };
   const readId = given.find(({ name }) => name === 'invoiceId')?.text;
   if (readId === undefined) return { kind: 'answered' };
   return readId === '{{foreign}}' ? { kind: 'none' } : { kind: 'reads', invoiceId: readId };
@@ -180,7 +181,12 @@ const bentKey: fc.Arbitrary<Header[]> = fc.oneof(
   { weight: 12, arbitrary: fc.constant<Header[]>([['X-Api-Key', '{{key}}']]) },
   {
     weight: 1,
-    arbitrary: fc.constantFrom<Header[]>([], [['X-Api-Key', '{{revokedKey}}']], [['x-api-key', '{{key}}x']]),
+    arbitrary: fc.constantFrom<Header[]>(
+      [],
+      [['X-Api-Key', '{{revokedKey}}']],
+      [['X-Api-Key', '{{readingKey}}']],
+      [['x-api-key', '{{key}}x']],
+    ),
   },
   {
     weight: 1,

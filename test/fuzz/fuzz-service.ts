@@ -1,13 +1,16 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import type { Sandbox } from '../../src/developer/sandbox/with-sandbox.ts';
 import { encodeId } from '../../src/domain/ids.ts';
+import { SCOPES } from '../../src/domain/scope.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestAdapter } from '../adapters/fixture.ts';
 import { addKey } from '../contract/keys.ts';
 import { expandReferences } from '../support/expand-references.ts';
+import { addTestEndpoint } from '../support/key-ring.ts';
 import {
   type Answer,
   call,
@@ -69,6 +72,19 @@ async function fillService(service: TestService, canary: string): Promise<Names>
   const foreign = await createTestProject(db);
   const revoked = await addKey(db, project.id);
   await revokeApiKey(db, revoked.keyId, unixMs(Date.now()));
+  const [all, reading] = [
+    await addKey(db, project.id, { scopes: SCOPES }),
+    await addKey(db, project.id, { scopes: ['read'] }),
+  ];
+  const secret = createWebhookSecret(randomBytes);
+  const [endpoint, foreignEndpoint] = [randomUUID(), randomUUID()];
+  await addTestEndpoint(db, { id: endpoint, projectId: project.id, url: 'http://127.0.0.1:9/', secret });
+  await addTestEndpoint(db, {
+    id: foreignEndpoint,
+    projectId: foreign.id,
+    url: `http://127.0.0.1:9/${canary}`,
+    secret,
+  });
   const [expired, paid] = [await create(service), await create(service)];
   service.clock.advance(31 * 60_000);
   service.devnet.mine(1, { timestampMs: service.clock.now() });
@@ -79,7 +95,14 @@ async function fillService(service: TestService, canary: string): Promise<Names>
   await payTwice(service, theirs.invoiceId, foreign.apiKey);
   const { latest: event } = (await ask(service, project.apiKey, '/v1/events?limit=1')).body;
   return {
-    ...{ key: project.apiKey, revokedKey: revoked.apiKey, event, foreignEvent: `evt_${theirs.invoiceId.slice(4)}` },
+    ...{ endpoint: encodeId('whe', endpoint), foreignEndpoint: encodeId('whe', foreignEndpoint) },
+    ...{
+      key: all.apiKey,
+      readingKey: reading.apiKey,
+      revokedKey: revoked.apiKey,
+      event,
+      foreignEvent: `evt_${theirs.invoiceId.slice(4)}`,
+    },
     ...{ pending: pending.invoiceId, paid: paid.invoiceId, expired: expired.invoiceId, foreign: theirs.invoiceId },
     ...{ pendingToken: pending.token, paidToken: paid.token, expiredToken: expired.token, foreignToken: theirs.token },
     ...{ epusdt: await adapterOf(service, 'epusdt'), epay: await adapterOf(service, 'epay') },

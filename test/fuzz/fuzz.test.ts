@@ -151,6 +151,11 @@ test('half of a surrogate pair names no invoice that a sandbox could pay', async
   expect(reported(await post('/sandbox/pay', '{"invoice":"\\ud800"}'))).toEqual(['404 INVOICE_NOT_FOUND']);
 });
 
+test('seconds that are thousands of lists in each other are no number', async () => {
+  const deep = `{"seconds":${'['.repeat(4000)}${']'.repeat(4000)}}`;
+  expect(reported(await post('/sandbox/advance', deep))).toEqual(['400 INVALID_REQUEST']);
+});
+
 test('however often deadlines come forward, none comes before its invoice', async () => {
   const year = `{"seconds":${365 * 86_400}}`;
   expect(reported([...(await post('/sandbox/advance', year)), ...(await post('/sandbox/advance', year))])).toEqual([

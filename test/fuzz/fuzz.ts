@@ -34,7 +34,7 @@ export type Figures = {
   connections: number;
   byKind: Map<string, number>;
   byStatus: Map<string, number>;
-  /** The ids of invoices that were acknowledged with 201. */
+  /** The paths of invoices and endpoints that were acknowledged with 201. */
   acknowledged: Set<string>;
 };
 
@@ -112,9 +112,9 @@ function note(figures: Figures, shots: readonly Shot[], responses: readonly Wire
   figures.answers += responses.length;
   for (const { kind } of shots) count(figures.byKind, kind);
   for (const [index, response] of responses.entries()) {
-    const { status, body } = response;
+    const { status, headers } = response;
     count(figures.byStatus, String(status));
-    if (status === 201 && index < shots.length) figures.acknowledged.add(JSON.parse(body).invoiceId);
+    if (status === 201 && index < shots.length) figures.acknowledged.add(headers.get('location') ?? '');
   }
 }
 

@@ -43,6 +43,15 @@ const HELD: Record<string, string[]> = {
   inv: ['{{pending}}', '{{paid}}', '{{expired}}', '{{foreign}}'],
   trf: ['{{transfer}}', '{{foreignTransfer}}'],
   evt: ['{{event}}'],
+  whe: ['{{endpoint}}', '{{foreignEndpoint}}'],
+};
+
+/** Of what an endpoint is to be, which the schema does not say. */
+const TAKEN: Record<string, string[]> = {
+  events: ['invoice.paid', 'ping', 'transfer.unmatched'],
+  overlap: ['0', '90m', '30d'],
+  secret: [`whsec_${Buffer.alloc(32, 1).toString('base64')}`, `whsec_${Buffer.alloc(24, 2).toString('base64')}`],
+  description: ['Grüße ₮', 'till'],
 };
 
 /** Values that a schema allows, as text. `name` says what may stand for a plain string: what the service holds, or any text. */
@@ -56,6 +65,10 @@ export function validText(name: string, schema: JsonSchema): fc.Arbitrary<string
   }
   // A longer one looks like a server that hangs.
   if (name === 'wait') return fc.constant('1');
+  const taken = TAKEN[name];
+  if (taken !== undefined) return fc.constantFrom(...taken);
+  // Where nobody listens; fewer than a project may have.
+  if (name === 'url') return fc.nat(50).map((n) => `http://127.0.0.1:9/${n}`);
   if (schema.type === 'integer') {
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 1000 }).map(String);
   }
@@ -83,6 +96,8 @@ export function validJson(name: string, schema: JsonSchema): fc.Arbitrary<string
     const { maxProperties = 20 } = schema;
     return fc.dictionary(key, value, { maxKeys: maxProperties }).map((pairs) => JSON.stringify(pairs));
   }
+  const { items } = schema;
+  if (items !== undefined) return fc.array(validJson(name, items), { maxLength: 3 }).map((each) => `[${each.join()}]`);
   return validText(name, schema).map((text) => (schema.type === 'integer' ? text : JSON.stringify(text)));
 }
 

@@ -171,7 +171,8 @@ function judgeProof(
       const operation = document.paths[route ?? '']?.[method.toLowerCase()];
       const schema = operation?.requestBody?.content['application/json']?.schema;
       if (schema === undefined || status >= 300) return;
-      const sent: Json = JSON.parse(fillNames(Buffer.from(proof.json, 'latin1').toString('utf8'), names));
+      // A body of which nothing is required may be left out.
+      const sent: Json = JSON.parse(fillNames(Buffer.from(proof.json, 'latin1').toString('utf8'), names) || '{}');
       const wrong = judgeOf(schema)(sent);
       check(wrong === null, `what the schema refuses was taken: ${wrong}`);
       if (isTaken) check(answer().externalId === sent.externalId, 'not the invoice of this request');

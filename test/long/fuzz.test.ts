@@ -37,7 +37,7 @@ test('tens of thousands of hostile requests are each answered as documented, and
   const { requests, answers, connections, byStatus, byKind, acknowledged } = figures;
   const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);
   process.stdout.write(
-    `fuzz seed ${SEED}: ${requests} requests on ${connections} connections, ${answers} answers, ${acknowledged.size} invoices, ${seconds} s\nanswers: ${table(byStatus)}\nrequests: ${table(byKind)}\n`,
+    `fuzz seed ${SEED}: ${requests} requests on ${connections} connections, ${answers} answers, ${acknowledged.size} invoices and endpoints, ${seconds} s\nanswers: ${table(byStatus)}\nrequests: ${table(byKind)}\n`,
   );
   await expectUnharmed(fuzzed, figures);
 }, 3_600_000);

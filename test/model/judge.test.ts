@@ -13,10 +13,11 @@ const MODEL: Model = {
   surchargeUnits: 100n,
   limit: { perSecond: 1, burst: 5 },
   keys: [
-    { project: 0, isRevoked: false, tokens: 5 },
-    { project: 1, isRevoked: false, tokens: 5 },
-    { project: 0, isRevoked: true, tokens: 5 },
-    { project: 0, isRevoked: false, tokens: 0 },
+    { project: 0, isRevoked: false, tokens: 5, scopes: null },
+    { project: 1, isRevoked: false, tokens: 5, scopes: null },
+    { project: 0, isRevoked: true, tokens: 5, scopes: null },
+    { project: 0, isRevoked: false, tokens: 0, scopes: null },
+    { project: 0, isRevoked: false, tokens: 5, scopes: ['create'] },
   ],
   adapters: [
     { project: 0, dialect: 'epusdt', isRevoked: false, tokens: 5 },
@@ -111,6 +112,12 @@ test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegE
   ['an invoice of another project', { kind: 'read', key: 1, invoiceId: 'inv_1' }, found('PENDING'), /of nobody/],
   ['a status that cannot be', { kind: 'read', key: 0, invoiceId: 'inv_1' }, found('PAID'), /another state/],
   ['an answer to a revoked key', { kind: 'read', key: 2, invoiceId: 'inv_1' }, found('PENDING'), /revoked/],
+  [
+    'an answer to a key without the scope',
+    { kind: 'read', key: 4, invoiceId: 'inv_1' },
+    found('PENDING'),
+    /without the scope/,
+  ],
   ['an answer beyond the limit', { kind: 'read', key: 3, invoiceId: 'inv_1' }, found('PENDING'), /no token/],
   [
     'a limit before it is reached',

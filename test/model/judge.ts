@@ -1,3 +1,4 @@
+import type { Scope } from '../../src/domain/scope.ts';
 import { judgeAdapter } from './judge-adapter.ts';
 import { judgePage } from './judge-page.ts';
 import {
@@ -32,7 +33,7 @@ export function judge(model: Model, operation: Operation, outcome: Outcome): str
     case 'disable':
       return judgeAdapter(model, operation, outcome);
     default: {
-      const admitted = admit(model, operation.key, outcome);
+      const admitted = admit(model, operation, outcome);
       return admitted.isDone ? admitted.wrong : judgeAdmitted(model, operation, outcome);
     }
   }
@@ -40,19 +41,39 @@ export function judge(model: Model, operation: Operation, outcome: Outcome): str
 
 type Admitted = { isDone: true; wrong: string | null } | { isDone: false };
 
-/** Authentication and rate limit, which come before everything else. */
-function admit(model: Model, index: number, { status, code }: Outcome): Admitted {
-  const key = model.keys[index];
-  if (key === undefined) throw new Error(`there is no key ${index}`);
+/** The scope that an operation takes, and that a key has which was made without. */
+const NEEDED: Readonly<Record<Asked['kind'], Scope>> = {
+  ...{
+    create: 'create',
+    withdraw: 'create',
+    read: 'read',
+    find: 'read',
+    list: 'read',
+    transfers: 'read',
+    feed: 'events',
+  },
+};
+
+export function mayDo({ keys }: Model, { key, kind }: Pick<Asked, 'key' | 'kind'>): boolean {
+  return keys[key]?.scopes?.includes(NEEDED[kind]) ?? true;
+}
+
+/** Authentication, rate limit and scope, which come before everything else. */
+function admit(model: Model, operation: Asked, { status, code }: Outcome): Admitted {
+  const key = model.keys[operation.key];
+  if (key === undefined) throw new Error(`there is no key ${operation.key}`);
   if (key.isRevoked) {
     model.failures += 1;
     const isLimited = status === 429 && model.failures > FAILURE_BURST;
     const isRefused = status === 401 && code === 'UNAUTHENTICATED';
     return { isDone: true, wrong: expect(isLimited || isRefused, `a revoked key was answered with ${status}`) };
   }
-  const { isRefused, wrong } = spend(key, status);
-  if (isRefused) return { isDone: true, wrong };
-  return status === 401 ? { isDone: true, wrong: 'a good key was refused' } : { isDone: false };
+  const { isRefused: isSpent, wrong } = spend(key, status);
+  if (isSpent) return { isDone: true, wrong };
+  if (status === 401) return { isDone: true, wrong: 'a good key was refused' };
+  if (mayDo(model, operation)) return { isDone: false };
+  const isRefused = status === 403 && code === 'INSUFFICIENT_SCOPE';
+  return { isDone: true, wrong: expect(isRefused, `a key without the scope was answered with ${status}`) };
 }
 
 type Asked = Exclude<Operation, AdapterOperation | { kind: 'revoke' | 'retire' | 'activate' }>;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Json } from '../support/service.ts';
 import { at, type Command, key, note, pick, type Tally } from './command.ts';
-import { judge } from './judge.ts';
+import { judge, mayDo } from './judge.ts';
 import { judgePage } from './judge-page.ts';
 import { type ListOperation, type Model, pass, type Status, type TransferKind } from './model.ts';
 
@@ -50,7 +50,7 @@ function picked<Item>(items: readonly Item[], index: number | null): Item | null
 /** Reads a list one by one, as most runs have few of a kind; all pages together must be what one page without a limit would hold. */
 export function walk(tally: Tally, plan: ListPlan): Command {
   return {
-    check: ({ model }) => model.keys[plan.key]?.isRevoked === false,
+    check: ({ model }) => model.keys[plan.key]?.isRevoked === false && mayDo(model, plan),
     run: async ({ model }, world) => {
       const first = { ...toListOperation(plan, model), limit: 1, after: null };
       const data: Json[] = [];

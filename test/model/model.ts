@@ -1,3 +1,4 @@
+import type { Scope } from '../../src/domain/scope.ts';
 import { DAMM } from '../support/damm-table.ts';
 import type { Json } from '../support/service.ts';
 
@@ -36,7 +37,8 @@ export type ModelTransfer = {
   id: string | null;
 };
 
-type ModelKey = { project: number; isRevoked: boolean; tokens: number };
+/** `scopes` `null`: a key that was made without. */
+type ModelKey = { project: number; isRevoked: boolean; tokens: number; scopes: readonly Scope[] | null };
 /** A door of a project for shops that speak another protocol. A USDT costs 7.2 of its currency. */
 export type ModelAdapter = {
   project: number;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import pg from 'pg';
 import { uuidV7 } from '../../src/domain/ids.ts';
+import type { Scope } from '../../src/domain/scope.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
 import { accountFromPublicKey } from '../../src/tron/public-key.ts';
@@ -28,7 +29,12 @@ const PROJECTS: readonly { policy: Policy; addressCount: number; dialect: ModelA
   { policy: 'exact', addressCount: 3, dialect: 'epay' },
   { policy: 'tail-3', addressCount: 1, dialect: 'gmpay' },
 ];
-const KEYS_EACH = 2;
+/** Of the keys of each project: the first is one without scopes. Each of the others creates, and most of them do not read something. */
+const SCOPES_OF_KEYS: readonly (readonly Scope[] | null)[][] = [
+  [null, ['create', 'read']],
+  [null, ['create']],
+  [null, ['create', 'events', 'webhooks']],
+];
 const SLOT_MS = 3000;
 
 /** The real service and what belongs to it while many runs go over it, each in projects of its own. */
@@ -132,9 +138,9 @@ async function makeProjects(service: TestService, limit: Model['limit']) {
       await insertAddress(db, { id: uuidV7(Date.now(), randomBytes(10)), projectId: made.id, account, address });
       model.addresses.set(address, { project: index, isRetired: false });
     }
-    for (let i = 0; i < KEYS_EACH; i++) {
-      keys.push(await addKey(db, made.id));
-      model.keys.push({ project: index, isRevoked: false, tokens: limit.burst });
+    for (const scopes of SCOPES_OF_KEYS[index] ?? []) {
+      keys.push(await addKey(db, made.id, { scopes }));
+      model.keys.push({ project: index, isRevoked: false, tokens: limit.burst, scopes });
     }
     adapters.push({ ...(await addTestAdapter(service, dialect === 'epay' ? 'epay' : 'epusdt', made)), dialect });
     model.adapters.push({ project: index, dialect, isRevoked: false, tokens: limit.burst });

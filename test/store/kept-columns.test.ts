@@ -196,6 +196,11 @@ describe('what happened is never undone by a plain statement', () => {
       /allowed_cidrs of api_keys .* is never changed/,
     ],
     [
+      'what a key may do is never widened',
+      `update api_keys set scopes = '{create,read,events,webhooks}'`,
+      /scopes of api_keys .* is never changed/,
+    ],
+    [
       'the key that addresses are derived from is never swapped',
       `update account_keys set xpub = 'xpub' || repeat('7', 107)`,
       /xpub of account_keys .* is never changed/,

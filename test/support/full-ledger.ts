@@ -62,6 +62,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     {
       ...{ id: KEY, project_id: PROJECT, network: 'devnet', name: 'all', secret_sha256: bytes(32, 7) },
       ...{ allowed_cidrs: ['10.0.0.0/8', '::1/128'], created_at: AT, expires_at: '2099-01-01', last_used_at: LATER },
+      ...since(29, { scopes: ['read', 'webhooks'] }),
     },
     {
       id: uuid(0x2002),

@@ -25,6 +25,7 @@ const CHANGES: readonly (readonly [table: string, change: string, of: string])[]
   ['transfers', `from_address = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH'`, 'invoice_id = $1'],
   ['events', `body = replace(body, 'USDT', 'USDC')`, `invoice_id = $1 and type = 'invoice.paid'`],
   ['api_keys', `secret_sha256 = sha256('x')`, 'project_id = $2'],
+  ['api_keys', `scopes = '{create,webhooks}'`, 'project_id = $2'],
   ['webhook_endpoints', `url = 'https://thief.example/'`, 'project_id = $2'],
   ['projects', `support_contact = 'thief@example'`, 'id = $2'],
 ];

@@ -5,6 +5,7 @@ import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { insertApiKey } from '../../src/store/access/api-keys.ts';
 import { findWebhookEndpoint, insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
+import { addKey } from '../contract/keys.ts';
 import { runSql } from '../contract/sql.ts';
 import {
   createInvoice,
@@ -72,6 +73,21 @@ test('what nobody touched is as it was sealed: it is shown, paid and told', asyn
   await insertWebhookEndpoint(service.db, { ...endpoint, eventTypes: ['invoice.paid', 'ping'] });
   expect(await findWebhookEndpoint(service.db, endpoint.id)).toMatchObject({ eventTypes: ['invoice.paid', 'ping'] });
   expect(await alarms()).toEqual([]);
+});
+
+test.each([
+  ['that only reads is given more', ['read'], '{create,read,events,webhooks}'],
+  ['that only reads is made one of before there were scopes', ['read'], null],
+  ['without scopes is given webhooks', undefined, '{webhooks}'],
+] as const)('a key %s, and is none any more', async (_, scopes, widened) => {
+  const { keyId, apiKey } = await addKey(service.db, service.project.id, scopes === undefined ? {} : { scopes });
+  const read = async () => (await fetch(`${service.url}/v1/invoices`, { headers: { 'x-api-key': apiKey } })).status;
+  expect(await read()).toBe(200);
+  await pastGuards('api_keys', 'update api_keys set scopes = $2 where id = $1', [keyId, widened]);
+  // A process knows a key for some seconds.
+  service.clock.advance(30_000);
+  expect(await read()).toBe(401);
+  await untilAlarm(keyId);
 });
 
 test('a project whose address was changed fails alone: others that create at the same time have their invoices', async () => {

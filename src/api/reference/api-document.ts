@@ -17,8 +17,8 @@ type OperationDetails = {
   description?: string;
   tags: readonly string[];
   parameters?: readonly Parameter[];
-  /** Empty, or left out: no key is needed. */
-  security?: readonly object[];
+  /** Empty, or left out: no key is needed. Else the scope that it needs. */
+  security?: readonly { apiKey: readonly string[] }[];
   requestBody?: Content;
   /** Of an error the description is the list of its codes. */
   responses: Readonly<Record<string, { description: string } & Partial<Content>>>;
@@ -59,6 +59,14 @@ export function groupOperations({ tags, paths }: ApiDocument) {
   return tags
     .map((tag) => ({ tag, operations: operations.filter(({ details }) => details.tags.includes(tag.name)) }))
     .filter((group) => group.operations.length > 0);
+}
+
+/** The tag of which the operations have a page of their own, below `/docs`. */
+export const APART = 'webhook-endpoints';
+
+/** Where an operation stands in the reference. */
+export function placeOf({ details }: Operation): string {
+  return `/docs${details.tags.includes(APART) ? `/${APART}` : ''}#${details.operationId}`;
 }
 
 /** `#/components/schemas/Invoice` is `Invoice`. */

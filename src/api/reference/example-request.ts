@@ -36,11 +36,12 @@ export function exampleRequest(document: ApiDocument, { method, path, details }:
   };
 }
 
-/** A value that fits: of an object what it must have. Throws where the document has no example of it. */
+/** A value that fits: of an object what it must have or, where that is nothing, what there is an example of. Throws where the document has no example of it. */
 function exampleOf(document: ApiDocument, schema: Schema): unknown {
   const { type, const: only, examples, required = [], properties = {} } = resolveSchema(document, schema);
   const example = examples?.[0] ?? only;
   if (example !== undefined) return example;
   if (type !== 'object') throw new Error(`there is no example of ${JSON.stringify(schema).slice(0, 200)}`);
-  return Object.fromEntries(required.map((name) => [name, exampleOf(document, properties[name] ?? {})]));
+  const given = required.length > 0 ? required : Object.keys(properties).filter((name) => properties[name]?.examples);
+  return Object.fromEntries(given.map((name) => [name, exampleOf(document, properties[name] ?? {})]));
 }

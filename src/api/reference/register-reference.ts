@@ -1,16 +1,16 @@
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { sendCompressed } from '../../web/send-compressed.ts';
-import type { ApiDocument } from './api-document.ts';
+import { APART, type ApiDocument } from './api-document.ts';
 import { POLICY, renderErrors } from './render-document.ts';
-import { renderReference } from './render-reference.ts';
+import { renderApart, renderReference } from './render-reference.ts';
 import { writeLlms } from './write-llms.ts';
 import { writePostman } from './write-postman.ts';
 
 /** `read`: what `/openapi.json` says; another object once that has changed. `limit` throws for a client that asks too often. */
 export type ReferenceDeps = { read(): ApiDocument; limit(request: FastifyRequest): void };
 
-/** `GET /docs`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`, each written from the document of the API. */
+/** `GET /docs`, `/docs/webhook-endpoints`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`, each written from the document of the API. */
 export function registerReference(app: FastifyInstance, { read, limit }: ReferenceDeps): void {
   const serve = (path: string, type: string, write: (document: ApiDocument) => string) => {
     let written: { of: ApiDocument; text: string; compressed: Buffer } | null = null;
@@ -27,6 +27,7 @@ export function registerReference(app: FastifyInstance, { read, limit }: Referen
     });
   };
   serve('/docs', 'text/html', renderReference);
+  serve(`/docs/${APART}`, 'text/html', renderApart);
   serve('/docs/errors', 'text/html', renderErrors);
   serve('/docs/postman.json', 'application/json', writePostman);
   serve('/llms.txt', 'text/plain', writeLlms);

@@ -1,4 +1,4 @@
-import { type ApiDocument, groupOperations } from './api-document.ts';
+import { type ApiDocument, groupOperations, placeOf } from './api-document.ts';
 import { exampleRequest } from './example-request.ts';
 import { RECEIVER_RULES } from './receiver-rules.ts';
 
@@ -33,6 +33,6 @@ ${RECEIVER_RULES.map((rule, index) => `${index + 1}. ${rule}`).join('\n')}
 
 ## Operations
 
-${operations.map(({ method, path, details }) => `- [${method.toUpperCase()} ${path}](${url}/docs#${details.operationId}): ${details.summary}`).join('\n')}
+${operations.map((each) => `- [${each.method} ${each.path}](${url}${placeOf(each)}): ${each.details.summary}`).join('\n')}
 `;
 }

@@ -11,8 +11,13 @@ export function addKeyCommands(program: Command, terminal: Terminal, print: Prin
     .option('--name <name>', 'what you call it, 1 to 100 characters', 'default')
     .option('--expires <when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC); else never')
     .option('--allow-ip <cidr…>', 'IP addresses or CIDR blocks that may use it; else all', collect)
-    .action(async ({ project: projectId, name, expires, allowIp: allowedIps }) =>
-      print((await import('./key.ts')).printNewKey(terminal, { projectId, name, expires, allowedIps })),
+    .option(
+      '--scopes <scope…>',
+      'what it may do, of create, read, events, webhooks; else all of these but webhooks',
+      collect,
+    )
+    .action(async ({ project: projectId, allowIp: allowedIps, ...input }) =>
+      print((await import('./key.ts')).printNewKey(terminal, { ...input, projectId, allowedIps })),
     );
   group
     .command('list')

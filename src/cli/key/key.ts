@@ -25,6 +25,7 @@ const NEW_KEY: readonly Column<CreatedKeyView>[] = [
   ['name', ({ name }) => name],
   ['expires', ({ expiresAt }) => expiresAt ?? 'never'],
   ['allowed IPs', ({ allowedIps }) => allowedIps?.join(', ') ?? 'all'],
+  ['scopes', ({ scopes }) => scopes.join(', ')],
   ['secret key', ({ apiKey }) => apiKey],
 ];
 
@@ -44,6 +45,7 @@ const KEYS: readonly Column<KeyView>[] = [
   ['LAST USED', ({ lastUsedAt }) => lastUsedAt ?? 'never'],
   ['EXPIRES', ({ expiresAt }) => expiresAt ?? 'never'],
   ['ALLOWED IPS', ({ allowedIps }) => allowedIps?.join(',') ?? 'all'],
+  ['SCOPES', ({ scopes }) => scopes.join(',')],
   ['NAME', ({ name }) => name],
 ];
 

@@ -16,6 +16,7 @@ const LABELS: Labels = {
   externalId: 'Order id',
   key: 'Key',
   role: 'Role',
+  scopes: 'What it may do',
   passkey: 'Passkey',
   invoice: 'Invoice',
   note: 'Note',

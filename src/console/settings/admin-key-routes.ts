@@ -33,7 +33,7 @@ function listPage(keys: readonly AdminKeyView[], isRevoked: boolean): Page {
       ? html`<section class="card empty"><h2>No admin key yet</h2><p>With one, programs and <code>quittance --server</code> do what people do here, within a role. They need no password of the database.</p><p><a class="button" href="${PAGE}/new">Make the first one</a></p></section>`
       : keyTable(keys, {
           more: html`<code>quittance admin-key list</code>`,
-          role: ({ role, projects }) => (projects === null ? role : `${role}, ${projects.length} of the projects`),
+          rights: ({ role, projects }) => (projects === null ? role : `${role}, ${projects.length} of the projects`),
           revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
         });
   return {

@@ -18,10 +18,10 @@ export type Key = {
 /** Keys that are in use come first, and of the rest the newest. */
 const MAX_SHOWN = 100;
 
-type Look<Listed extends Key> = { more: Html; role?: (key: Listed) => string; revoke(key: Listed): string };
+type Look<Listed extends Key> = { more: Html; rights(key: Listed): string; revoke(key: Listed): string };
 
 /** `more`: where the keys are that do not fit on the page. `revoke`: a URL. */
-export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, role, revoke }: Look<Listed>): Html {
+export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, rights, revoke }: Look<Listed>): Html {
   const newest = keys.toReversed();
   const sorted = [
     ...newest.filter(({ status }) => status === 'active'),
@@ -29,11 +29,7 @@ export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, ro
   ];
   const left = sorted.length - MAX_SHOWN;
   const columns = [
-    [
-      'Name',
-      (key: Listed) =>
-        html`${outside(key.name, 60)}${role === undefined ? null : html`<br><small>${role(key)}</small>`}`,
-    ] as const,
+    ['Name', (key: Listed) => html`${outside(key.name, 60)}<br><small>${rights(key)}</small>`] as const,
     ['State', keyState<Listed>] as const,
     ['Last used', keyUse<Listed>] as const,
     ['From', ({ allowedIps }: Listed) => addresses(allowedIps)] as const,

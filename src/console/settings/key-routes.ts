@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { SCOPES, type Scope, scopesOf } from '../../domain/scope.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { HAND_KEY_NAME } from '../../operator/invoices/create-invoice-by-hand.ts';
@@ -14,7 +15,7 @@ import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
-import type { Form } from '../forms/form.ts';
+import type { Form, FormField } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { ltr, number } from '../page/pieces.ts';
 import { readQuery } from '../page/read-fields.ts';
@@ -43,27 +44,51 @@ type Creation = ReturnType<typeof createKeyOperation.read>;
 function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, CreatedKeyView> {
   return {
     ...byOperation(deps, createKeyOperation, (filled, { projectId }: ListedProjectView) => {
-      return { projectId, ...readKeyFields(filled) };
+      return { projectId, ...readKeyFields(filled), scopes: SCOPES.filter((scope) => filled[scope] === 'yes') };
     }),
     path: '/settings/keys/new',
     find: async ({ visit }, project) => needProject(visit, project),
     show: (visit, project) => ({
-      ...{ title: 'New API key', about: project, fields: KEY_FIELDS, button: 'Make the key' },
-      consequence: html`<p>Whoever has it makes and reads invoices of this project. It moves no money. It is shown once.</p>`,
+      ...{ title: 'New API key', about: project, button: 'Make the key' },
+      fields: [...KEY_FIELDS, ...SCOPE_FIELDS],
+      consequence: html`<p>Whoever has it does in this project what it may. It moves no money. It is shown once.</p>`,
       back: urlTo(visit, '/settings/keys', project),
     }),
     done: (visit, project, made) =>
       madeKeyPage({
         about: project,
         key: { ...made, id: made.keyId, secret: made.apiKey },
-        steps: terminalLines('API_KEY', firstInvoice(deps.publicUrl(), made.keyId)),
+        steps: terminalLines('API_KEY', firstRequest(deps.publicUrl(), made)),
         back: urlTo(visit, '/settings/keys', project),
       }),
   };
 }
 
+const MEANINGS: Readonly<Record<Scope, string>> = {
+  create: 'Create and withdraw invoices',
+  read: 'Read invoices and transfers',
+  events: 'Read the feed of events',
+  webhooks: 'Add and change the endpoints that events are sent to',
+};
+
+const SCOPE_FIELDS = SCOPES.map((name): FormField => {
+  const value = scopesOf(null).includes(name) ? 'yes' : undefined;
+  return { kind: 'check', name, label: MEANINGS[name], value };
+});
+
+/** What a key that creates nothing asks first. */
+const READS: Readonly<Record<Exclude<Scope, 'create'>, string>> = {
+  read: 'invoices',
+  events: 'events',
+  webhooks: 'webhook-endpoints',
+};
+
 /** The end of the key's id keeps it from an order that there is. */
-function firstInvoice(publicUrl: string, keyId: string): string {
+function firstRequest(publicUrl: string, { keyId, scopes }: CreatedKeyView): string {
+  const read = SCOPES.find((scope) => scopes.includes(scope));
+  if (read !== undefined && read !== 'create') {
+    return `curl -sS ${publicUrl}/v1/${READS[read]} -H "X-Api-Key: $API_KEY"`;
+  }
   const order = `try-${keyId.slice(-6)}`;
   return `curl -sS ${publicUrl}/v1/invoices \\
   -H "X-Api-Key: $API_KEY" \\

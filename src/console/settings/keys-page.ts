@@ -20,6 +20,7 @@ export function keysPage(visit: Visit, project: ListedProjectView, { keys, maste
       ? html`<section class="card empty"><h2>No key yet</h2><p>Your shop makes and reads invoices by the API, with a key of its own.</p><p><a class="button" href="${create}">Make the first one</a></p></section>`
       : keyTable(keys, {
           more: html`<code>quittance key list --project ${project.projectId}</code>`,
+          rights: ({ scopes }) => scopes.join(', '),
           revoke: ({ keyId }) => urlTo(visit, `/settings/keys/${keyId}/revoke`, project),
         });
   return {

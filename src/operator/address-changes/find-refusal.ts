@@ -13,7 +13,7 @@ import { type Actor, ROLES } from '../actor.ts';
 const SETTLED_MS = 7 * DAY_MS;
 
 const maker = {
-  actorKind: text<'cli' | 'console' | 'admin' | 'service'>(),
+  actorKind: text<'cli' | 'console' | 'admin' | 'service' | 'key'>(),
   actorId: 'uuid?',
   seal: sealed(SEALED_ACTION),
 } as const;

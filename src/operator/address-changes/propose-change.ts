@@ -61,7 +61,7 @@ export async function proposeChange(
   { project, ...wanted }: Proposed & { project: ProjectOf },
 ): Promise<AddressChangeView> {
   const { kind, id: actorId } = actor;
-  if (kind === 'cli' || actorId === null) throw new Error(`what ${actor.name} adds does not wait`);
+  if (kind === 'cli' || kind === 'key' || actorId === null) throw new Error(`what ${actor.name} adds does not wait`);
   const { addresses, policy, derivation } = wanted;
   refuseTooMany(addresses.length);
   refuseWaiting(await findWaitingChanges(tx, project.id), addresses);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { formatApiKey } from '../../domain/api-key.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { SCOPES, type Scope, scopesOf } from '../../domain/scope.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -15,14 +16,24 @@ import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
 import type { CreatedKeyView } from './views.ts';
 
-export type NewKey = { name: string; expiresAt: UnixMs | null; allowedCidrs: string[] | null };
+export type NewKey = {
+  name: string;
+  expiresAt: UnixMs | null;
+  allowedCidrs: string[] | null;
+  scopes?: readonly Scope[] | null;
+};
 
 /**
- * Reads what a key is to be, with all problems at once. `expires`: a duration (`90d`) or a date; `allowedIps`: addresses or CIDR blocks.
- * Errors: `INVALID_ARGUMENT`.
+ * Reads what a key is to be, with all problems at once. `expires`: a duration (`90d`) or a date; `allowedIps`: addresses or CIDR blocks;
+ * `scopes`: what it may do, else what keys could always do. Errors: `INVALID_ARGUMENT`.
  */
 export function readNewKey(
-  input: { name: string; expires?: string | undefined; allowedIps?: readonly string[] | undefined },
+  input: {
+    name: string;
+    expires?: string | undefined;
+    allowedIps?: readonly string[] | undefined;
+    scopes?: readonly string[] | undefined;
+  },
   now: UnixMs,
 ): NewKey {
   const problems: FieldProblem[] = [];
@@ -43,11 +54,17 @@ export function readNewKey(
     add('allowedIps', parsed.reason);
     return [];
   });
+  const named = input.scopes?.map((text) => text.trim()) ?? [];
+  const unknown = named.find((name) => !SCOPES.some((scope) => scope === name));
+  const choice = `choose some of ${SCOPES.join(', ')}`;
+  if (unknown !== undefined) add('scopes', `has ${clip(unknown)}, which is no scope: ${choice}`);
+  else if (input.scopes?.length === 0) add('scopes', `is empty: ${choice}`);
   if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the key was not made', { problems });
   return {
     name,
     expiresAt: expiresMs === null ? null : unixMs(expiresMs),
     allowedCidrs: allowedCidrs.length === 0 ? null : allowedCidrs,
+    scopes: input.scopes === undefined ? null : scopesOf(named),
   };
 }
 
@@ -64,9 +81,10 @@ export async function createKey(
   const apiKey = formatApiKey(project.network, id, random(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();
   const expiresAt = key.expiresAt && toIso(key.expiresAt);
+  const scopes = [...scopesOf(key.scopes ?? null)];
   await db.transaction(async (tx) => {
     await insertApiKey(tx, { id, projectId: project.id, secretSha256, ...key });
-    const detail = { name: key.name, expiresAt, allowedIps: key.allowedCidrs };
+    const detail = { name: key.name, expiresAt, allowedIps: key.allowedCidrs, scopes };
     await recordActions(tx, actor, now(), [
       { projectId: project.id, action: 'key.created', subject: encodeId('key', id), detail },
     ]);
@@ -76,5 +94,6 @@ export async function createKey(
     ...{ name: key.name, apiKey },
     expiresAt,
     allowedIps: key.allowedCidrs,
+    scopes,
   };
 }

@@ -1,4 +1,5 @@
 import { encodeId } from '../../domain/ids.ts';
+import { scopesOf } from '../../domain/scope.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { type ListedApiKey, listApiKeys } from '../../store/access/api-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
@@ -24,6 +25,7 @@ function toView(key: ListedApiKey, now: UnixMs): KeyView {
     revokedAt: key.revokedAt && toIso(key.revokedAt),
     lastUsedAt: key.lastUsedAt && toIso(key.lastUsedAt),
     allowedIps: key.allowedCidrs,
+    scopes: [...scopesOf(key.scopes)],
   };
 }
 

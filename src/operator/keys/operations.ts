@@ -22,7 +22,7 @@ export const createKeyOperation = operation({
   action: 'createKey',
   summary: 'Make a secret key and show it, once',
   ...{ method: 'POST', path: '/keys', output: CreatedKeyView },
-  input: Type.Object({ projectId: ProjectId, name: Line, expires: Line, allowedIps: Lines }),
+  input: Type.Object({ projectId: ProjectId, name: Line, expires: Line, allowedIps: Lines, scopes: Lines }),
   read: ({ projectId, name = 'default', ...given }, now) => ({ ...readNewKey({ ...given, name }, now), projectId }),
   run: createKey,
 });

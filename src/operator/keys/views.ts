@@ -11,6 +11,7 @@ export const CreatedKeyView = Type.Object({
   apiKey: Type.String(),
   expiresAt: nullable(Time),
   allowedIps: nullable(Type.Array(Type.String())),
+  scopes: Type.Array(Type.String()),
 });
 export type CreatedKeyView = Static<typeof CreatedKeyView>;
 
@@ -23,6 +24,7 @@ export const KeyView = Type.Object({
   revokedAt: nullable(Time),
   lastUsedAt: nullable(Time),
   allowedIps: nullable(Type.Array(Type.String())),
+  scopes: Type.Array(Type.String()),
 });
 export type KeyView = Static<typeof KeyView>;
 

@@ -11,7 +11,7 @@ import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
 import { readEventTypes, readGivenSecret, readLine } from './read-endpoint.ts';
-import { readWebhookUrl, refuseSameUrl, type UrlRules } from './read-webhook-url.ts';
+import { readWebhookUrl, refuseSameUrl, refuseTooMany, type UrlRules } from './read-webhook-url.ts';
 import type { AddedEndpointView } from './views.ts';
 
 type Random = (size: number) => Uint8Array;
@@ -37,13 +37,13 @@ export async function addEndpoint(deps: Deps, actor: Actor, input: Input): Promi
   const { db, now, random, config } = deps;
   const project = await selectProject(db, actor, input.projectId);
   const url = readWebhookUrl(input.url, project.network, config);
-  await refuseSameUrl(db, project.id, url, null);
   const keyRing = await openEncryptionKeys(deps);
   const { description, eventTypes } = input;
   const secret = input.secret ?? createWebhookSecret(random);
   const id = uuidV7(now(), random(10));
   const endpoint = { id, projectId: project.id, url, secret, description, eventTypes };
   await db.transaction(async (tx) => {
+    refuseTooMany(await refuseSameUrl(tx, project.id, url, null), true);
     await storeEndpoint(tx, { keyRing, now: now(), random }, endpoint);
     const done = { projectId: project.id, action: 'webhook.added', subject: encodeId('whe', id) } as const;
     await recordActions(tx, actor, now(), [{ ...done, detail: describeEndpoint(endpoint) }]);

@@ -4,9 +4,14 @@ import { say } from '../../domain/message.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
-import { enableWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
+import {
+  enableWebhookEndpoint,
+  listWebhookEndpoints,
+  type WebhookEndpoint,
+} from '../../store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
+import { refuseTooMany } from './read-webhook-url.ts';
 import { lockWebhookEndpoint, selectEndpoint } from './select-endpoint.ts';
 import type { EnabledEndpointView } from './views.ts';
 import { countUnplanned, findPositionAt, hastenDeliveries, notifyDispatchers } from './waiting-deliveries.ts';
@@ -20,7 +25,7 @@ const MARGIN_MS = 60_000;
 
 type Deps = { db: Database; now(): UnixMs };
 
-/** Lets an endpoint be attempted, forgets its failures, closes its alarm, and makes what waits for it due at once. Errors: `NOT_FOUND`. */
+/** Lets an endpoint be attempted, forgets its failures, closes its alarm, and makes what waits for it due at once. Errors: `NOT_FOUND`, `CONFLICT`. */
 export async function enableEndpoint(
   { db, now }: Deps,
   actor: Actor,
@@ -30,6 +35,7 @@ export async function enableEndpoint(
   const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
   const endpoint = await db.transaction(async (tx) => {
     const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
+    if (found.disabledAt !== null) refuseTooMany(await listWebhookEndpoints(tx, found.projectId), false);
     await enableWebhookEndpoint(tx, found.id);
     await resolveAlarms(tx, found.network, 'webhook-disabled', endpointId);
     await notifyDispatchers(tx);

@@ -1,5 +1,6 @@
+import { EVENT_TYPES } from '../../domain/event.ts';
 import { Type } from '../../runtime/type.ts';
-import { Flag, Line, Lines, ProjectId } from '../input/given.ts';
+import { Flag, Line, ProjectId } from '../input/given.ts';
 import { operation } from '../operation.ts';
 import { addEndpoint, readNewEndpoint } from './add-endpoint.ts';
 import { disableEndpoint, readDisableReason } from './disable-endpoint.ts';
@@ -20,8 +21,26 @@ import {
   TestedEndpointView,
 } from './views.ts';
 
-const EndpointId = Type.String({ description: 'whe_…' });
-const Target = { url: Line, description: Line, events: Lines };
+const EndpointId = Type.String({
+  ...{ pattern: '^whe_[0-7][0-9a-hjkmnp-tv-z]{25}$', examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] },
+});
+const [URL_TEXT, URL_EXAMPLE] = ['https:// and a public address', 'https://shop.example.com/webhooks'];
+const Target = {
+  url: Type.Optional(Type.String({ description: URL_TEXT })),
+  description: Type.Optional(Type.String({ description: 'One line of at most 200 characters' })),
+  events: Type.Optional(
+    Type.Array(Type.String(), {
+      examples: [['invoice.paid']],
+      description: `What it is told: \`all\`, or some of ${EVENT_TYPES.join(', ')}`,
+    }),
+  ),
+};
+const Overlap = Type.Optional(
+  Type.String({ description: 'How long the former secret signs beside it, `0` to `30d`; `24h` if left out' }),
+);
+const Secret = Type.Optional(
+  Type.String({ description: 'A secret of your own: `whsec_` and the base64 of 24 to 64 bytes; else one is made' }),
+);
 
 export const listEndpointsOperation = operation({
   action: 'listEndpoints',
@@ -44,7 +63,12 @@ export const addEndpointOperation = operation({
   action: 'addEndpoint',
   summary: 'Add an endpoint and show its signing secret, once',
   ...{ method: 'POST', path: '/webhooks', output: AddedEndpointView },
-  input: Type.Object({ projectId: ProjectId, ...Target, url: Type.String(), secret: Line }),
+  input: Type.Object({
+    projectId: ProjectId,
+    ...Target,
+    url: Type.String({ description: URL_TEXT, examples: [URL_EXAMPLE] }),
+    secret: Secret,
+  }),
   read: ({ projectId, url, ...given }) => ({ ...readNewEndpoint(given), projectId, url }),
   run: addEndpoint,
 });
@@ -62,7 +86,7 @@ export const rotateSecretOperation = operation({
   action: 'rotateSecret',
   summary: 'Give an endpoint a new secret and show it, once; the former one signs beside it for a while',
   ...{ method: 'POST', path: '/webhooks/:endpointId/rotate', output: RotatedSecretView },
-  input: Type.Object({ endpointId: EndpointId, secret: Line, overlap: Line, isKeyLost: Flag }),
+  input: Type.Object({ endpointId: EndpointId, secret: Secret, overlap: Overlap, isKeyLost: Flag }),
   read: ({ endpointId, overlap = '24h', secret, isKeyLost = false }) => {
     return { ...readRotation({ overlap, secret }), endpointId, isKeyLost };
   },

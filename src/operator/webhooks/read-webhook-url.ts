@@ -3,19 +3,44 @@ import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
+import { commandOf } from '../../store/db/rows-of.ts';
+import { listWebhookEndpoints, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { checkTarget } from '../../webhooks/target.ts';
 import { FieldError, refuseSecret } from '../input/field-error.ts';
 
-/** A receiver would get each event twice, with two signatures. `exceptId`: the endpoint that is changed. Errors: `CONFLICT`. */
-export async function refuseSameUrl(db: Sql, projectId: string, url: string, exceptId: string | null): Promise<void> {
-  const endpoints = await listWebhookEndpoints(db, projectId);
+/**
+ * A receiver would get each event twice, with two signatures. `exceptId`: the endpoint that is changed. Nobody else adds or moves one until
+ * the transaction ends. Returns those of the project. Errors: `CONFLICT`.
+ */
+export async function refuseSameUrl(tx: Sql, projectId: string, url: string, exceptId: string | null) {
+  await lockProject(tx, projectId);
+  const endpoints = await listWebhookEndpoints(tx, projectId);
   const same = endpoints.find((endpoint) => endpoint.url === url && endpoint.id !== exceptId);
-  if (same === undefined) return;
+  if (same === undefined) return endpoints;
   const endpointId = encodeId('whe', same.id);
   throw new AppError(
     'CONFLICT',
     say`the project has an endpoint with this URL already (${endpointId}): events would arrive there twice. Change what it is told with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or give another URL`,
+  );
+}
+
+const lockProject = commandOf(
+  'endpoint-desk-lock-project',
+  'select from projects where id = $1 for no key update',
+  (id: string) => [id],
+);
+
+/** Each event is sent to all that are enabled, and lists show no more than so many. */
+const MOST = { enabled: 100, all: 1000 };
+
+/** Refuses one more among the endpoints of a project. Errors: `CONFLICT`. */
+export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disabledAt'>[], isNew: boolean): void {
+  const enabled = endpoints.filter(({ disabledAt }) => disabledAt === null).length;
+  if (enabled < MOST.enabled && !(isNew && endpoints.length >= MOST.all)) return;
+  const [count, words] = enabled < MOST.enabled ? [MOST.all, 'in all'] : [MOST.enabled, 'that are enabled'];
+  throw new AppError(
+    'CONFLICT',
+    say`the project has ${count} endpoints ${words}, as many as it may: give one of them another URL with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
   );
 }
 

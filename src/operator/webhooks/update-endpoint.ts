@@ -38,10 +38,10 @@ export async function updateEndpoint(
   const before = await selectEndpoint(db, actor, endpointId);
   refuseAdapter(before);
   const url = change.url === undefined ? before.url : readWebhookUrl(change.url, before.network, config);
-  await refuseSameUrl(db, before.projectId, url, before.id);
   const after = { ...before, ...change, url };
   const changed = describeChange(before, after);
   await db.transaction(async (tx) => {
+    await refuseSameUrl(tx, before.projectId, url, before.id);
     await changeWebhookEndpoint(tx, before, after);
     if (changed === null) return;
     const { projectId } = before;

@@ -1,6 +1,7 @@
 import { shopOrigins } from '../../domain/brand/embed-origins.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
+import type { Scope } from '../../domain/scope.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
@@ -11,6 +12,7 @@ const listed = {
   id: 'uuid',
   name: 'text',
   allowedCidrs: 'text[]?',
+  scopes: 'text[]?',
   createdAt: 'timestamptz',
   expiresAt: 'timestamptz?',
   revokedAt: 'timestamptz?',
@@ -22,32 +24,37 @@ export type ListedApiKey = Row<typeof listed>;
 /** Stores a key by its SHA-256; does nothing if a key with this id exists. */
 export const insertApiKey = commandOf(
   'api-key-insert',
-  `insert into api_keys (id, project_id, network, name, secret_sha256, allowed_cidrs, expires_at, mac)
-   select $1, p.id, p.network, $3, $4, $5, $6, $7 from projects p where p.id = $2
+  `insert into api_keys (id, project_id, network, name, secret_sha256, allowed_cidrs, expires_at, scopes, mac)
+   select $1, p.id, p.network, $3, $4, $5, $6, $7, $8 from projects p where p.id = $2
    on conflict (id) do nothing`,
-  (key: NewApiKey) => [
+  ({ scopes = null, ...key }: NewApiKey) => [
     key.id,
     key.projectId,
     key.name,
     key.secretSha256,
     key.allowedCidrs,
     key.expiresAt === null ? null : new Date(key.expiresAt),
-    sealOf(SEALED_API_KEY, key),
+    scopes,
+    sealOf(SEALED_API_KEY, { ...key, scopes }),
   ],
 );
 
 type NewApiKey = Pick<ListedApiKey, 'id' | 'name' | 'allowedCidrs' | 'expiresAt'> & {
   projectId: string;
   secretSha256: Buffer;
+  /** Left out: what a key may do that was made without any. */
+  scopes?: readonly Scope[] | null;
 };
 
 const keyColumns = {
   id: 'uuid',
   projectId: 'uuid',
+  name: 'text',
   network: text<Network>(),
   secretSha256: 'bytea',
   allowedCidrs: 'text[]?',
   expiresAt: 'timestamptz?',
+  scopes: 'text[]?',
   policy: text<Policy>(),
   maxSurchargeMicro: 'int8',
   invoiceLifetimeMs: count,
@@ -63,7 +70,7 @@ const soundOf = (rows: readonly Row<typeof keyColumns>[]) =>
     .filter((key) => key.isSound && key.isProjectSound)
     .map(({ returnUrl, embedOrigins, ...key }) => ({ ...key, returnOrigins: shopOrigins(returnUrl, embedOrigins) }));
 
-const SELECT = `select k.id, k.project_id, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, p.policy, p.max_surcharge_micro,
+const SELECT = `select k.id, k.project_id, k.name, k.network, k.secret_sha256, k.allowed_cidrs, k.expires_at, k.scopes, p.policy, p.max_surcharge_micro,
      p.invoice_lifetime_ms, p.return_url, p.embed_origins, p.archived_at, ${sealColumn(SEALED_API_KEY, 'k.')} as is_sound, ${sealColumn(SEALED_PROJECT, 'p.')} as is_project_sound
    from api_keys k join projects p on p.id = k.project_id`;
 

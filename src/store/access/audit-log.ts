@@ -63,7 +63,7 @@ export type RecordedAction =
   | 'session.ended';
 
 const actor = {
-  actorKind: text<'cli' | 'console' | 'admin' | 'service'>(),
+  actorKind: text<'cli' | 'console' | 'admin' | 'service' | 'key'>(),
   actorId: 'uuid?',
   actedBy: 'text',
   origin: 'text?',

@@ -108,7 +108,7 @@ export function coveredValues({ fields }: SealedTable, { parts }: Pick<OpenedSea
 export function contentColumn({ fields, later }: SealedTable, row: string, beside: string): string {
   const first = Object.fromEntries(Object.entries(fields).filter(([name]) => !later.includes(name)));
   const added = later.map(
-    (name) => ` || coalesce('${name}=' || ${textOf(row, snakeCase(name), fields[name] ?? 'text')}, '')`,
+    (name) => ` || coalesce('${name}=' || (${textOf(row, snakeCase(name), fields[name] ?? 'text')})::text, '')`,
   );
   const covered = Object.entries(first).map(([name, type]) => textOf(row, snakeCase(name), type));
   return `json_build_array(${beside}, ${covered.join(', ')})::text${added.join('')}`;

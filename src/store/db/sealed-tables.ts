@@ -99,9 +99,10 @@ export const SEALED_API_KEY = sealedTable(
     secretSha256: 'bytea',
     allowedCidrs: 'text[]?',
     expiresAt: 'timestamptz?',
+    scopes: 'text[]?',
   },
   // A revoked key has lost its seal, and must not get one again.
-  { needed: (row) => `${row}revoked_at is null` },
+  { needed: (row) => `${row}revoked_at is null`, later: ['scopes'] },
 );
 
 export const SEALED_ENDPOINT = sealedTable(

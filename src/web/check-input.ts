@@ -1,4 +1,4 @@
-import type { FieldError } from '../web/problem.ts';
+import type { FieldError } from './problem.ts';
 
 /** The part of JSON Schema that inputs are declared with. */
 export type Schema = {

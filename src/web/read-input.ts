@@ -1,20 +1,21 @@
 import type { FastifyRequest } from 'fastify';
-import type { Operation } from '../operator/operation.ts';
-import { readJsonObject } from '../web/json-body.ts';
-import { type FieldError, Problem } from '../web/problem.ts';
 import { problemOf, type Schema } from './check-input.ts';
+import { readJsonObject } from './json-body.ts';
+import { type FieldError, Problem } from './problem.ts';
 
 /** A list of as many addresses as one call takes. */
 export const MAX_INPUT_BYTES = 2 * 1024 * 1024;
 /** What stands in a path for a member that is left out. */
 const LEFT_OUT = '-';
 
+type Given = Pick<FastifyRequest, 'params' | 'query' | 'body'>;
+
 /**
  * The input of an operation: members that its path names, and those of the query or of the body. Each has the type of the schema; what its
  * text says is read by the operation. Throws the problem.
  */
-export function readInput(operation: Pick<Operation, 'method' | 'path' | 'input'>, request: FastifyRequest): object {
-  const schema = operation.input as unknown as Schema;
+export function readInput(operation: { method: string; input: object }, request: Given): object {
+  const schema = operation.input as Schema;
   const inPath = request.params as Record<string, string>;
   const named = Object.entries(inPath).filter(([name, text]) => text !== LEFT_OUT || isNeeded(schema, name));
   const given = operation.method === 'GET' ? readQuery(schema, request) : readBody(request);
@@ -31,7 +32,7 @@ function isNeeded({ required = [] }: Schema, name: string): boolean {
 }
 
 /** Parameters are texts: a list is given more than once, and a flag is `true` or `false`. */
-function readQuery({ properties = {} }: Schema, request: FastifyRequest): Record<string, unknown> {
+function readQuery({ properties = {} }: Schema, request: Given): Record<string, unknown> {
   const query = Object.entries(request.query as Record<string, string | string[]>);
   return Object.fromEntries(
     query.map(([name, value]) => {
@@ -42,8 +43,9 @@ function readQuery({ properties = {} }: Schema, request: FastifyRequest): Record
   );
 }
 
-function readBody({ body }: FastifyRequest): Record<string, unknown> {
+function readBody({ body }: Given): Record<string, unknown> {
   const read = readJsonObject(Buffer.isBuffer(body) ? body : Buffer.alloc(0));
+  if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
   if (read.kind !== 'ok') throw new Problem('INVALID_REQUEST', read.detail);
   if (read.duplicateKeys.length === 0) return read.value;
   throw refuse(

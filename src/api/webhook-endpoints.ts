@@ -1,0 +1,197 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../domain/errors.ts';
+import { decodeId, encodeId } from '../domain/ids.ts';
+import { Message, type Text, type Words } from '../domain/message.ts';
+import type { Actor } from '../operator/actor.ts';
+import { formatHint } from '../operator/command-words.ts';
+import { FieldError } from '../operator/input/field-error.ts';
+import { type Operation, type OperationDeps, perform } from '../operator/operation.ts';
+import {
+  addEndpointOperation,
+  disableEndpointOperation,
+  enableEndpointOperation,
+  listEndpointsOperation,
+  rotateSecretOperation,
+  showEndpointOperation,
+  testEndpointOperation,
+  updateEndpointOperation,
+} from '../operator/webhooks/operations.ts';
+import { KeyRingError } from '../runtime/key-ring.ts';
+import { type TSchema, Type } from '../runtime/type.ts';
+import { findValidApiKey } from '../store/access/api-keys.ts';
+import { clientOf } from '../web/client-address.ts';
+import { Problem, problemOf, unavailable } from '../web/problem.ts';
+import { readInput } from '../web/read-input.ts';
+import { refuseLimited } from '../web/refuse-limited.ts';
+import { waitWithoutPlace } from '../web/shed-load.ts';
+import { createTokenBuckets } from '../web/token-bucket.ts';
+import type { ApiDeps } from './api-deps.ts';
+import { callerOf, guarded } from './guard.ts';
+import { endpointResponses } from './problem-responses.ts';
+import { readQuery } from './read-query.ts';
+
+const PATH = '/v1/webhook-endpoints';
+/** Of what a key may ask otherwise: a shop changes where it is told once in a while, and each change is recorded for ever. */
+const SHARE = { perSecond: 1 / 50, burst: 1 / 10 };
+const MAX_BUCKETS = 10_000;
+/** An operator has to give the process its keys. */
+const RETRY_SECONDS = 60;
+
+/** What a key does with the endpoints of its project: the operations of operators, by their names here. */
+const OPERATIONS = {
+  listWebhookEndpoints: listEndpointsOperation,
+  createWebhookEndpoint: addEndpointOperation,
+  readWebhookEndpoint: showEndpointOperation,
+  updateWebhookEndpoint: updateEndpointOperation,
+  rotateWebhookSecret: rotateSecretOperation,
+  testWebhookEndpoint: testEndpointOperation,
+  enableWebhookEndpoint: enableEndpointOperation,
+  disableWebhookEndpoint: disableEndpointOperation,
+} as unknown as Readonly<Record<string, Operation>>;
+
+type Deps = ApiDeps & { operations: OperationDeps };
+type Route = { operation: Operation; isCreation: boolean };
+
+/** Serves the operations on webhook endpoints to keys with the scope `webhooks`, each for the project of its key. */
+export function registerWebhookEndpoints(app: FastifyInstance, deps: Deps): void {
+  const limit = createKeyLimit(deps);
+  for (const [operationId, { input, ...operation }] of Object.entries(OPERATIONS)) {
+    const route = {
+      operation: { ...operation, input: inputOfKey(input) },
+      isCreation: operation.action === 'addEndpoint',
+    };
+    app.route({
+      method: operation.method,
+      url: PATH + operation.path.replace('/webhooks', ''),
+      ...guarded(deps, 'webhooks', describe(operationId, route)),
+      handler: (request, reply) => answer(deps, limit, route, request, reply),
+    });
+  }
+}
+
+/** Throws `RATE_LIMITED` for a key that asked too often. */
+function createKeyLimit({ rateLimit, now }: Deps): (keyId: string) => void {
+  const limit = {
+    perSecond: rateLimit.perSecond * SHARE.perSecond,
+    burst: Math.max(1, Math.floor(rateLimit.burst * SHARE.burst)),
+  };
+  const buckets = createTokenBuckets(limit.perSecond, limit.burst, MAX_BUCKETS);
+  return (keyId) => refuseLimited(buckets.take(keyId, now()), limit);
+}
+
+/** The project is that of the key, and whether master keys are lost only their operator knows. */
+function inputOfKey({ properties }: TSchema & { properties?: Properties }): TSchema {
+  const { projectId: _project, isKeyLost: _isKeyLost, ...others } = properties ?? {};
+  return Type.Object(others);
+}
+
+type Properties = Record<string, TSchema>;
+
+function describe(operationId: string, { operation, isCreation }: Route) {
+  const { summary, path, input, output, method } = operation;
+  const title = titleOf(operationId);
+  const { endpointId, ...others } = (input as TSchema & { properties: Properties }).properties;
+  return {
+    ...{ operationId, tags: ['webhook-endpoints'], summary },
+    ...(endpointId === undefined ? {} : { params: Type.Object({ endpointId }) }),
+    ...(Object.keys(others).length === 0 ? {} : { body: Type.Object(others, { additionalProperties: false, title }) }),
+    response: {
+      [isCreation ? 201 : 200]: { ...output, title: `${title}Answer` },
+      ...endpointResponses(...(path.includes(':') ? [404] : []), ...(method === 'GET' ? [] : [409, 413, 415])),
+    },
+  };
+}
+
+/** `createWebhookEndpoint` takes a `CreateWebhookEndpoint`, and answers a `CreateWebhookEndpointAnswer`. */
+function titleOf(operationId: string): string {
+  return operationId.charAt(0).toUpperCase() + operationId.slice(1);
+}
+
+async function answer(
+  deps: Deps,
+  limit: (keyId: string) => void,
+  { operation, isCreation }: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<string> {
+  const { keyId, projectId } = callerOf(request);
+  limit(keyId);
+  if (operation.method !== 'GET') readQuery(request, []);
+  const { endpointId } = request.params as { endpointId?: string };
+  // A body of which nothing is required may be left out.
+  const hasBody = Buffer.isBuffer(request.body) && request.body.length > 0;
+  const { params, query } = request;
+  const input = readInput(operation, { params, query, body: hasBody ? request.body : Buffer.from('{}') });
+  const actor = await actorOf(deps, request);
+  if (endpointId !== undefined && decodeId('whe', endpointId) === null) throw notFound();
+  try {
+    const wanted = operation.read({ ...input, projectId: encodeId('prj', projectId) }, deps.now());
+    const act = () => perform(operation, deps.operations, actor, wanted);
+    // It waits for the receiver.
+    const outcome = await (operation.action === 'testEndpoint' ? waitWithoutPlace(request, act) : act());
+    const view = operation.view(outcome);
+    reply.type('application/json; charset=utf-8').code(isCreation ? 201 : 200);
+    if (isCreation) reply.header('Location', `${PATH}/${(view as { endpointId: string }).endpointId}`);
+    return JSON.stringify(view, (_name, value: unknown) => (value instanceof Message ? value.write(WORDS) : value));
+  } catch (error) {
+    throw refusalOf(error);
+  }
+}
+
+/** The key as the one who acts, read anew: what it changes is never undone. */
+async function actorOf({ db, authenticator, now }: Deps, request: FastifyRequest): Promise<Actor> {
+  const { keyId } = callerOf(request);
+  const key = await findValidApiKey(db, keyId, now());
+  if (key === null) {
+    authenticator.forget(keyId);
+    throw problemOf('unauthenticated');
+  }
+  return {
+    ...{ kind: 'key', name: key.name, role: 'owner', id: keyId, projects: [key.projectId] },
+    ...{ origin: clientOf(request).ip, requestId: request.id },
+  };
+}
+
+function refusalOf(error: unknown): unknown {
+  if (error instanceof KeyRingError) return unavailable(error.message, RETRY_SECONDS);
+  if (!(error instanceof AppError)) return error;
+  const detail = writeText(error.text);
+  switch (error.code) {
+    case 'USAGE':
+    case 'INVALID_ARGUMENT':
+      return new Problem('INVALID_REQUEST', `The request is not valid: ${detail}.`, {
+        extensions:
+          error instanceof FieldError
+            ? { errors: [{ field: error.field, code: 'INVALID_VALUE', message: writeText(error.reason) }] }
+            : {},
+      });
+    case 'NOT_FOUND':
+      return notFound();
+    case 'CONFLICT':
+      return new Problem('ENDPOINT_CONFLICT', `${titleOf(detail)}.`);
+    case 'CONFIG_INVALID':
+      return unavailable(detail, RETRY_SECONDS);
+    default:
+      return error;
+  }
+}
+
+/** An id that is malformed, unknown, or another project's. */
+function notFound(): Problem {
+  return new Problem('ENDPOINT_NOT_FOUND', 'There is no webhook endpoint with this id in the project of this key.');
+}
+
+function writeText(text: Text): string {
+  return text instanceof Message ? text.write(WORDS) : text;
+}
+
+/** What this API does not do, a command does. */
+const WORDS: Words = {
+  field: (name) => name,
+  step: (hint) => {
+    const { command, args = [] } = hint;
+    if (command === 'webhook list') return `GET ${PATH}`;
+    return command === 'webhook update' ? `PATCH ${PATH}/${args.join('/')}` : formatHint(hint);
+  },
+  secret: (kind) => `this looks like ${kind}, which does not belong there: if it is real, replace it`,
+};
