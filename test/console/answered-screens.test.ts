@@ -75,7 +75,7 @@ const SCREENS: [title: string, text: () => Promise<string>][] = [
   ['Not found', async () => (await console_.get('/nowhere')).text],
   ['The database does not answer', whileAway],
   ['The test arrived', async () => sendForm(`${await endpoint()}/test`, {}, await endpoint())],
-  ['Keep this key now', () => sendForm('/settings/keys/new', { name: 'shop' })],
+  ['Keep this key now', () => sendForm('/settings/keys/new', { name: 'shop', read: 'yes' })],
   ['Is it you, and is this what you want?', () => proof()],
   ['That was not right', () => proof('000000')],
   ['Make a passkey', async () => (await invitation()).shown],
