@@ -1,8 +1,10 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 // @ts-expect-error it has no types
 import { npmCommand } from '../../build/npm.js';
@@ -40,6 +42,7 @@ const TOOLS = [
     '@arethetypeswrong/cli@0.18.5',
     '@oven/bun-linux-x64@1.3.3',
     '@deno/linux-x64-glibc@2.9.6',
+    '@cloudflare/workerd-linux-64@1.20261117.1',
   ],
 ];
 
@@ -76,10 +79,14 @@ test.each(COMPILERS)('TypeScript %s finds its types, in projects of both kinds o
   const source = `import { Quittance, QuittanceError, webhooks } from '@quittance/sdk';
 import { verifyAddress } from '@quittance/sdk/address';
 import { quittanceWebhook } from '@quittance/sdk/express';
+import { createLists, type Lists } from '@quittance/sdk/lists';
 const client: Quittance = new Quittance({ apiKey: 'k', baseUrl: 'https://pay.example.com' });
 export const status = async (): Promise<'PENDING' | 'CONFIRMING' | 'PAID' | 'EXPIRED'> =>
   (await client.invoices.get('inv_1')).status;
 export const seconds = (error: QuittanceError): number | undefined => error.retryAfterMs;
+export const lists: Lists = createLists({ apiKey: 'k', baseUrl: 'https://pay.example.com' });
+export const cart = async (): Promise<string | undefined> =>
+  (await client.invoices.get('inv_1', { expand: 'metadata' })).metadata['cart'];
 // @ts-expect-error an amount is a text, unless types were not found
 client.invoices.create({ amount: 25, externalId: 'x' }, { idempotencyKey: 'x' });
 export { quittanceWebhook, verifyAddress, webhooks };
@@ -130,4 +137,58 @@ test.each([
 ])('%s runs it', async (name, program, parameters) => {
   const said = await run(bin(program), [...parameters, service.url, service.project.apiKey, name]);
   expect(said.trim()).toBe('PENDING');
+});
+
+/** Creates an invoice by what it is asked for, and verifies a webhook with the cryptography of the worker. */
+const WORKER = `import { Quittance, webhooks } from '@quittance/sdk';
+import { createLists } from '@quittance/sdk/lists';
+export default {
+  async fetch(request) {
+    const [baseUrl, apiKey, externalId] = new URL(request.url).searchParams.getAll('is');
+    const secret = 'whsec_' + btoa('x'.repeat(32));
+    const { body, headers } = await webhooks.sign({ id: 'evt_1', type: 'ping', data: {} }, secret);
+    const { id } = await webhooks.verify(new TextEncoder().encode(body), headers, secret);
+    const quittance = new Quittance({ baseUrl, apiKey });
+    const { status } = await quittance.invoices.create({ amount: '25.00', externalId }, { idempotencyKey: externalId });
+    let count = 0;
+    for await (const _ of createLists({ baseUrl, apiKey }).invoices({ limit: 1 })) count += 1;
+    return new Response(id + ' ' + status + ' ' + (count > 0));
+  },
+};`;
+const WORKERD = `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [(name = "main", worker = .main), (name = "out", network = (allow = ["private", "local"]))],
+  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+);
+const main :Workerd.Worker = (
+  modules = [(name = "worker.js", esModule = embed "worker.js")],
+  compatibilityDate = "2026-11-01",
+  globalOutbound = "out",
+);`;
+
+test('workerd runs it', async () => {
+  await writeFile(join(folder, 'worker.mjs'), WORKER);
+  await build({
+    entryPoints: [join(folder, 'worker.mjs')],
+    outfile: join(folder, 'worker.js'),
+    ...{ bundle: true, format: 'esm', platform: 'neutral', logLevel: 'silent' },
+  });
+  await writeFile(join(folder, 'config.capnp'), WORKERD);
+  const program = bin('@cloudflare/workerd-linux-64/bin/workerd');
+  const worker = spawn(program, ['serve', '--control-fd=1', 'config.capnp'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const ended = once(worker, 'exit');
+  try {
+    // {"event":"listen","socket":"http","port":34567}
+    const [said] = (await Promise.race([once(worker.stdout, 'data'), ended])) as [Buffer];
+    const { port } = JSON.parse(String(said)) as { port: number };
+    const asked = [service.url, service.project.apiKey, 'workerd'].map((is) => `is=${encodeURIComponent(is)}`);
+    const answer = await fetch(`http://127.0.0.1:${port}/?${asked.join('&')}`);
+    expect(await answer.text()).toBe('evt_1 PENDING true');
+  } finally {
+    worker.kill();
+    await ended;
+  }
 });
