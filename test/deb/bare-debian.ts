@@ -48,7 +48,7 @@ export const ENVIRONMENT = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=
 export async function installBareDebian(...packages: string[]): Promise<BareDebian> {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-debian-'));
   const path = join(folder, 'root');
-  await run('mmdebstrap', ['--variant=minbase', `--include=${packages.join()}`, 'bookworm', path]);
+  await run('mmdebstrap', ['--variant=minbase', ...packages.map((name) => `--include=${name}`), 'bookworm', path]);
   return {
     path,
     put: (file) => copyFile(file, join(path, 'root', basename(file))),
