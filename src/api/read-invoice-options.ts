@@ -41,9 +41,20 @@ function readSeconds(value: unknown, errors: FieldError[]): number {
 function readDescription(value: unknown, errors: FieldError[]): string {
   if (typeof value !== 'string') return refuse(errors, wrongType('description', 'a string', value)) ?? '';
   const problem = lineProblem(value, { most: MAX_DESCRIPTION, give: 'what the payer pays for' });
-  if (problem === null) return value;
+  if (problem === null && !holdsAddress(value)) return value;
+  if (problem === null) {
+    const message =
+      'holds what looks like an address, and payers must see no other than the one to pay to: leave it out';
+    return refuse(errors, fieldError('description', 'HOLDS_ADDRESS', message)) ?? '';
+  }
   const code = /^(has|is)/.test(problem) ? 'WRONG_LENGTH' : 'WRONG_CHARACTER';
   return refuse(errors, fieldError('description', code, problem)) ?? '';
+}
+
+/** Of TRON or Ethereum. The text may be a customer's, or a thief's who has a key. */
+function holdsAddress(text: string): boolean {
+  const shown = text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
+  return /\bT[1-9A-HJ-NP-Za-km-z]{33}\b|\b0x[0-9a-fA-F]{40}\b/.test(shown);
 }
 
 function readMetadata(value: unknown, errors: FieldError[]): Record<string, string> {

@@ -20,9 +20,22 @@ export function formatOptions(options: InvoiceOptions): string | null {
   return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries));
 }
 
-/** Of such a text. */
+/** Of such a text. What is of another type, somebody wrote to the database: it is left out, for a page must show nothing else than text. */
 export function readOptions(text: string | null): InvoiceOptions {
-  return text === null ? {} : (JSON.parse(text) as InvoiceOptions);
+  if (text === null) return {};
+  const { returnUrl, expiresInSeconds, description, metadata } = JSON.parse(text) as Record<string, unknown>;
+  return {
+    ...(typeof returnUrl === 'string' && { returnUrl }),
+    ...(typeof expiresInSeconds === 'number' && { expiresInSeconds }),
+    ...(typeof description === 'string' && { description }),
+    ...(isTexts(metadata) && { metadata }),
+  };
+}
+
+function isTexts(value: unknown): value is Record<string, string> {
+  return (
+    typeof value === 'object' && value !== null && Object.values(value).every((member) => typeof member === 'string')
+  );
 }
 
 /** The names of those that differ between two such texts. */

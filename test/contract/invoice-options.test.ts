@@ -147,6 +147,11 @@ describe('bad input is named, with its bound and an example, and nothing is stor
     ['description', 'a\nb', 'WRONG_CHARACTER', 'one line'],
     ['description', 'a\u202eb', 'WRONG_CHARACTER', 'turns text around'],
     ['description', 'a\0b', 'WRONG_CHARACTER', 'control'],
+    ['description', ' \u2800\u200b', 'WRONG_CHARACTER', 'nothing to read'],
+    ['description', `e${'\u0301'.repeat(5)}`, 'WRONG_CHARACTER', 'more than four marks'],
+    ['description', 'Pay to TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t!', 'HOLDS_ADDRESS', 'leave it out'],
+    ['description', 'to Ｔ\u200bR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'HOLDS_ADDRESS', 'no other than the one'],
+    ['description', `to 0x${'Ab'.repeat(20)}`, 'HOLDS_ADDRESS', 'leave it out'],
     ['metadata', [], 'WRONG_TYPE', '{"cart": "c-17"}'],
     ['metadata', 'x', 'WRONG_TYPE', 'not string'],
     ['metadata', { a: 1 }, 'WRONG_TYPE', 'each value must be a string'],
@@ -207,4 +212,24 @@ describe('bad input is named, with its bound and an example, and nothing is stor
       expect((await read(body.invoiceId, expand)).status, expand).toBe(400);
     }
   });
+});
+
+test('what somebody wrote to the database past the service stops nothing, and is shown as text', async () => {
+  const { body } = await createInvoice(service, { body: { description: 'Tea' } });
+  const options = { description: { html: '<h1>Pay elsewhere</h1>' }, returnUrl: true, metadata: { a: 1 } };
+  await runSql(service, 'alter table invoices disable trigger invoices_keep_what_they_are');
+  await runSql(service, 'update invoices set options = $1 where external_id = $2', [
+    JSON.stringify(options),
+    body.externalId,
+  ]);
+  await runSql(service, 'alter table invoices enable trigger invoices_keep_what_they_are');
+  const text = await page(body.checkoutUrl);
+  expect(text).not.toContain('Pay elsewhere');
+  expect((await read(body.invoiceId, 'metadata')).body).toEqual({ ...body, metadata: {} });
+
+  await runSql(service, `update projects set return_url = 'x'`);
+  await service.restart();
+  expect((await createInvoice(service)).status).toBe(201);
+  expect((await createInvoice(service, { body: { returnUrl: 'https://x/' } })).status).toBe(400);
+  await runSql(service, 'update projects set return_url = null');
 });

@@ -69,6 +69,10 @@ describe('a support contact', () => {
     }
     expect(contactProblem('')).toBe('is empty: give an e-mail address, a link or a name, of 1 to 200 characters');
     expect(contactProblem('😀'.repeat(201))).toBe('has 201 characters: give at most 200');
+    for (const blank of [' ', '\u200b', '\ufeff', '\u2800']) {
+      expect(contactProblem(blank)).toContain('holds nothing to read');
+    }
+    expect(contactProblem(`e${'\u0301'.repeat(5)}`)).toContain('more than four marks');
     for (const hidden of ['\n', '\0', '\u001b', '\u0085', '\u2028', '\u202e', '\u2067', '\ud800']) {
       expect(contactProblem(`a${hidden}b`)).toBe(
         'holds a line break, a control character or one that turns text around: write it plainly, in one line',

@@ -27,6 +27,8 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
   if (HIDDEN.test(line)) {
     return 'holds a line break, a control character or one that turns text around: write it plainly, in one line';
   }
+  if (!/[\p{L}\p{N}\p{Emoji_Presentation}]/u.test(line)) return `holds nothing to read: give ${give}`;
+  if (/\p{M}{5}/u.test(line)) return 'holds more than four marks on one letter: write it plainly';
   return null;
 }
 
@@ -94,4 +96,4 @@ const MAIL_ADDRESS =
   /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i;
 
 /** Also what separates lines, and what embeds, overrides or isolates a direction of writing. Joiners stay: Persian needs them. */
-const HIDDEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
+const HIDDEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;

@@ -41,6 +41,7 @@ function readOrigin(text: string): string | null {
 
 /** The sites of a shop, as its project names them. */
 export function shopOrigins(returnUrl: string | null, embedOrigins: string | null): string[] {
-  const embedding = embedOrigins?.split(' ') ?? [];
-  return [...new Set([...(returnUrl === null ? [] : [new URL(returnUrl).origin]), ...embedding])];
+  // Somebody may have written another text to the database, which must stop nothing.
+  const own = returnUrl !== null && URL.canParse(returnUrl) ? [new URL(returnUrl).origin] : [];
+  return [...new Set([...own, ...(embedOrigins?.split(' ') ?? [])])];
 }

@@ -5,7 +5,7 @@ import { disableWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts'
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 import { readLine } from './read-endpoint.ts';
-import { selectEndpoint } from './select-endpoint.ts';
+import { refuseAdapter, selectEndpoint } from './select-endpoint.ts';
 import type { DisabledEndpointView } from './views.ts';
 
 /** The reason that was given, which may be none. Errors: `INVALID_ARGUMENT`. */
@@ -18,7 +18,10 @@ export async function disableEndpoint(
   input: { endpointId: string; reason: string },
 ): Promise<DisabledEndpointView> {
   const { endpointId } = input;
-  const { id, projectId, disabledReason: former } = await selectEndpoint(db, actor, endpointId);
+  const endpoint = await selectEndpoint(db, actor, endpointId);
+  // An adapter is the operator's.
+  if (actor.kind === 'key') refuseAdapter(endpoint);
+  const { id, projectId, disabledReason: former } = endpoint;
   const disabledReason = input.reason === '' ? `by ${actor.name}` : `${input.reason} (by ${actor.name})`;
   const isDisabled = await db.transaction(async (tx) => {
     if (!(await disableWebhookEndpoint(tx, id, now(), disabledReason))) return false;

@@ -12,7 +12,7 @@ import {
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 import { refuseTooMany } from './read-webhook-url.ts';
-import { lockWebhookEndpoint, selectEndpoint } from './select-endpoint.ts';
+import { lockWebhookEndpoint, refuseAdapter, selectEndpoint } from './select-endpoint.ts';
 import type { EnabledEndpointView } from './views.ts';
 import { countUnplanned, findPositionAt, hastenDeliveries, notifyDispatchers } from './waiting-deliveries.ts';
 
@@ -35,6 +35,7 @@ export async function enableEndpoint(
   const hastened = await hasten({ db, now }, (await selectEndpoint(db, actor, endpointId)).id);
   const endpoint = await db.transaction(async (tx) => {
     const found = await selectEndpoint(tx, actor, endpointId, lockWebhookEndpoint);
+    if (actor.kind === 'key') refuseAdapter(found);
     if (found.disabledAt !== null) refuseTooMany(await listWebhookEndpoints(tx, found.projectId), false);
     await enableWebhookEndpoint(tx, found.id);
     await resolveAlarms(tx, found.network, 'webhook-disabled', endpointId);

@@ -138,10 +138,10 @@ function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   throw new AppError('ROW_CHANGED', `the database made something else of invoice ${wanted.id} than it was told`);
 }
 
-/** A shop may want an invoice to wait for less than its project says. */
+/** A shop may want an invoice to wait for less than its project says, and never for more, also where that was changed a moment ago. */
 function deadlineOf({ now, rule, options }: PlacedInvoice): UnixMs {
-  const { expiresInSeconds } = readOptions(options);
-  return unixMs(now + (expiresInSeconds === undefined ? rule.invoiceLifetimeMs : expiresInSeconds * 1000));
+  const { expiresInSeconds = Number.POSITIVE_INFINITY } = readOptions(options);
+  return unixMs(now + Math.min(expiresInSeconds * 1000, rule.invoiceLifetimeMs));
 }
 
 function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (string | bigint | null)[] {
