@@ -12,6 +12,7 @@ export default defineConfig({
       ...configDefaults.exclude,
       'test/long/**',
       'test/ha/**',
+      'test/image/**',
       'test/deb/**',
       'test/clients/**',
       'test/plugins/**',

@@ -120,6 +120,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     onConnect: options.admission ?? createAdmission(CONNECT_TIMEOUT_MS),
   });
   pool.on('error', options.onError);
+  // The pool listens only while a connection is idle, and an error event without a listener would end the process. In use, the statement
+  // under way or the next one reports the loss; one that is being closed may still be told that the server ends.
+  pool.on('connect', (client) => client.on('error', ignoreLoss));
   const listeners: (() => Promise<void>)[] = [];
   return {
     ...sqlOn(pool, options),
@@ -186,9 +189,6 @@ async function inTransaction<Result>(
 ): Promise<Result> {
   const fail = (error: unknown) => rethrow(error, watch.onShortage);
   const client = await pool.connect().catch(fail);
-  // The pool listens only while a connection is idle, and an error event without a listener would end the process. The statement under way,
-  // or the next one, reports the loss.
-  client.on('error', ignoreLoss);
   let broken = true;
   try {
     await client.query(begin).catch(fail);
@@ -209,8 +209,6 @@ async function inTransaction<Result>(
       throw error;
     }
   } finally {
-    // A broken connection may report its loss after this, so there the listener stays.
-    if (!broken) client.removeListener('error', ignoreLoss);
     client.release(broken);
   }
 }
