@@ -33,7 +33,7 @@ export function readId(id: string, kind: 'inv' | 'evt'): string {
 /** As the query of the request. */
 export function readExpand(expand: string | readonly string[] = ''): string {
   const asked = String(expand);
-  if (!/^(\b,?(payment|metadata)\b)*$/.test(asked)) refuse('expand must be "payment" or "metadata"');
+  if (!/^(\b,?(payment|metadata)\b)*$/.test(asked)) refuse('expand must be payment or metadata');
   return asked && `?expand=${asked}`;
 }
 

@@ -50,3 +50,8 @@ export class QuittanceError extends Error {
     this.retryAfterMs = facts.retryAfterMs;
   }
 }
+
+/** For an answer that is not what was asked for. */
+export function strange(what: string): QuittanceError {
+  return new QuittanceError('UNEXPECTED_ANSWER', `the API answered with ${what}; nothing of it was used`);
+}

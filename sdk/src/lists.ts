@@ -1,4 +1,4 @@
-import { QuittanceError } from './error.ts';
+import { strange } from './error.ts';
 import { type QuittanceOptions, readSettings } from './settings.ts';
 import { createTransport, type Transport } from './transport.ts';
 import type { Invoice, InvoiceStatus, Transfer, WebhookEvent } from './types.ts';
@@ -94,8 +94,4 @@ async function readPage<Item>(
 function further(next: string | undefined, cursor: string | undefined): string {
   if (next === undefined || next === cursor) throw strange('a page that leads no further');
   return next;
-}
-
-function strange(what: string): QuittanceError {
-  return new QuittanceError('UNEXPECTED_ANSWER', `the API answered with ${what}; nothing of it was used`);
 }

@@ -1,5 +1,5 @@
 import { readCreate, readExpand, readExternalId, readId, readKey, readLimit } from './arguments.ts';
-import { QuittanceError } from './error.ts';
+import { strange } from './error.ts';
 import { type QuittanceOptions, readSettings } from './settings.ts';
 import { createTransport, type Transport } from './transport.ts';
 import type {
@@ -112,8 +112,4 @@ function confirm(answer: unknown, field: 'invoiceId' | 'externalId', expected: s
   const invoice = answer as Invoice | null | undefined;
   if (invoice?.[field] !== expected || typeof invoice.status !== 'string') throw strange('another invoice');
   return invoice;
-}
-
-function strange(what: string): QuittanceError {
-  return new QuittanceError('UNEXPECTED_ANSWER', `the API answered with ${what}; nothing of it was used`);
 }

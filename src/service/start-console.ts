@@ -99,8 +99,7 @@ function doctorOf(context: Context, db: Database, config: Console['config']): (a
   let underWay: Promise<DoctorView> | null = null;
   return (actor) => {
     const networks = { networks: pools, problem: null, sandboxUrl: config.sandbox ? publicUrl() : null };
-    const describeError = reasonOf;
-    const deps = { settings: doctorSettings(config, networks), database, now, random, describeError };
+    const deps = { settings: doctorSettings(config, networks), database, now, random, describeError: reasonOf };
     underWay ??= runDoctor({ ...deps, nodeVersion: process.versions.node }, actor).finally(() => {
       underWay = null;
     });

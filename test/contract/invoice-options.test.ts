@@ -214,6 +214,21 @@ describe('bad input is named, with its bound and an example, and nothing is stor
   });
 });
 
+test('no invoice waits for longer than its project says, also where that was changed a moment ago', async () => {
+  // The service remembers the project for some seconds.
+  expect((await createInvoice(service, { body: { expiresInSeconds: 1800 } })).status).toBe(201);
+  const setLifetime = (ms: number) => runSql(service, `update projects set invoice_lifetime_ms = ${ms}`);
+  await setLifetime(600_000);
+  try {
+    const before = service.clock.now();
+    const { status, body } = await createInvoice(service, { body: { expiresInSeconds: 1800 } });
+    expect(status).toBe(201);
+    expect(Date.parse(body.expiresAt) - before).toBeLessThan(600_000 + 60_000);
+  } finally {
+    await setLifetime(1_800_000);
+  }
+});
+
 test('what somebody wrote to the database past the service stops nothing, and is shown as text', async () => {
   const { body } = await createInvoice(service, { body: { description: 'Tea' } });
   const options = { description: { html: '<h1>Pay elsewhere</h1>' }, returnUrl: true, metadata: { a: 1 } };

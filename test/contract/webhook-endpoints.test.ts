@@ -279,3 +279,20 @@ test('a key that was revoked a moment ago changes nothing', async () => {
   const [row] = await runSql(service, 'select disabled_at from webhook_endpoints where project_id = $1', [shop.id]);
   expect(row).toEqual({ disabled_at: null });
 });
+
+test('an adapter is the operator’s: a key changes nothing about it, and neither disables nor enables it', async () => {
+  const shop = await newShop();
+  const { endpointId } = await newEndpoint(shop);
+  const trigger = 'webhook_endpoints_keep_what_they_are';
+  await runSql(service, `alter table webhook_endpoints disable trigger ${trigger}`);
+  await runSql(
+    service,
+    `update webhook_endpoints set adapter = 'epusdt', currency = 'CNY', rate_micro = 7200000 where project_id = $1`,
+    [shop.id],
+  );
+  await runSql(service, `alter table webhook_endpoints enable trigger ${trigger}`);
+  for (const path of ['disable', 'enable', 'rotate', 'test']) {
+    expectProblem(await shop.call('POST', `/${endpointId}/${path}`), 409, 'ENDPOINT_CONFLICT');
+  }
+  expect((await shop.call('GET', `/${endpointId}`)).body).toMatchObject({ status: 'active' });
+});
