@@ -30,14 +30,14 @@ grant select on schema_migrations, ledger_identity, projects, api_keys, account_
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries,
-  delivery_attempts, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys,
-  requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
+  delivery_attempts, untold_transfers, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions,
+  spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
-  event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, receipt_keys, people, passkeys, recovery_codes,
-  invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications
+  event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, untold_transfers, receipt_keys,
+  people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications
   to quittance_runtime;
 -- Number and hash are given by a trigger.
 grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id, mac)
@@ -81,5 +81,5 @@ grant update (status, claimed_until, ended_at) on notifications to quittance_run
 grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
-grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_finished_deliveries, lock_transfers,
+grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_finished_deliveries, forget_told_transfers, lock_transfers,
   hurry_devnet_invoice, forget_old_sessions, forget_old_requests, forget_old_notifications to quittance_runtime;

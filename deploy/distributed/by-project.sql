@@ -91,6 +91,7 @@ alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id
 -- select create_distributed_table('outgoing_annulments', 'project_id');
 -- select create_distributed_table('sightings', 'project_id');
 -- select create_distributed_table('events', 'project_id');
+-- select create_distributed_table('untold_transfers', 'project_id');
 -- select create_distributed_table('event_streams', 'project_id');
 -- select create_distributed_table('deliveries', 'project_id');
 -- select create_distributed_table('delivery_attempts', 'project_id');

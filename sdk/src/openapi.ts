@@ -272,7 +272,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.unmatched
-         * @description A transfer to one of your addresses equals no payable amount.
+         * @description A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.
          */
         post: operations["onTransferUnmatchedEvent"];
         delete?: never;
@@ -877,6 +877,9 @@ export interface components {
                 /** @description The invoice that was already paid */
                 invoiceId: string;
                 logIndex: number;
+                /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+                nearestInvoice: null | components["schemas"]["NamedInvoice"];
+                reason: null | components["schemas"]["MismatchReason"];
                 to: string;
                 /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 transferId: string;
@@ -940,7 +943,7 @@ export interface components {
         };
         /**
          * TransferUnmatchedEvent
-         * @description A transfer to one of your addresses equals no payable amount.
+         * @description A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.
          */
         TransferUnmatchedEvent: {
             data: {
@@ -951,6 +954,9 @@ export interface components {
                 blockTime: string;
                 from: string;
                 logIndex: number;
+                /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+                nearestInvoice: null | components["schemas"]["NamedInvoice"];
+                reason: null | components["schemas"]["MismatchReason"];
                 to: string;
                 /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 transferId: string;

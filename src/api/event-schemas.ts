@@ -1,5 +1,6 @@
 import type { EventType } from '../domain/event.ts';
-import type { InvoiceStatus } from '../domain/invoice.ts';
+import { INVOICE_STATUSES, type InvoiceStatus } from '../domain/invoice.ts';
+import { CAUSE_CODES } from '../domain/mismatch.ts';
 import { WIRE_NETWORK } from '../domain/network.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
 import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
@@ -16,6 +17,15 @@ export const RefundSchema = Type.Object(
     amount: Type.String({ examples: ['24.000000'] }),
   },
   { title: 'Refund' },
+);
+
+export const NamedInvoiceSchema = Type.Object(
+  {
+    invoiceId: Type.String(),
+    externalId: Type.String(),
+    status: Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value))),
+  },
+  { title: 'NamedInvoice' },
 );
 
 /** The content of an event of each type, for the feed and the webhooks. The titles become the names of types in generated clients. */
@@ -41,15 +51,17 @@ export const EVENT_SCHEMAS = {
     title: 'InvoiceExpiredEvent',
     description: 'The deadline passed with no exact transfer; the invoice is still payable.',
   }),
-  'transfer.unmatched': envelope('transfer.unmatched', Type.Object(transferFields()), {
+  'transfer.unmatched': envelope('transfer.unmatched', Type.Object({ ...transferFields(), ...likeliestFields() }), {
     title: 'TransferUnmatchedEvent',
-    description: 'A transfer to one of your addresses equals no payable amount.',
+    description:
+      'A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.',
   }),
   'transfer.duplicate': envelope(
     'transfer.duplicate',
     Type.Object({
       ...transferFields(),
       invoiceId: Type.String({ description: 'The invoice that was already paid' }),
+      ...likeliestFields(),
     }),
     {
       title: 'TransferDuplicateEvent',
@@ -151,5 +163,28 @@ export function transferFields() {
     from: Type.String(),
     to: Type.String(),
     amount: Type.String({ examples: ['25.000137'] }),
+  };
+}
+
+/** Why a transfer paid nothing, in events and in lists. */
+export function likeliestFields() {
+  return {
+    reason: Type.Union([
+      Type.Null(),
+      Type.Object(
+        {
+          code: Type.Union(CAUSE_CODES.map((value) => Type.Literal(value))),
+          confidence: Type.Union([Type.Literal('high'), Type.Literal('medium'), Type.Literal('low')]),
+        },
+        {
+          title: 'MismatchReason',
+          description: 'The likeliest one why it paid nothing. Never certain: codes are added in later releases.',
+        },
+      ),
+    ]),
+    nearestInvoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
+      description:
+        'The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would.',
+    }),
   };
 }

@@ -1,14 +1,13 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { describeRefund, describeTransfer } from '../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
-import { INVOICE_STATUSES, type InvoiceStatus } from '../domain/invoice.ts';
-import { CAUSE_CODES, type Cause } from '../domain/mismatch.ts';
+import { type Cause, describeLikeliest, nameInvoice } from '../domain/mismatch.ts';
 import { diagnoseTransfers } from '../payments/mismatch/diagnose-transfers.ts';
 import { Type } from '../runtime/type.ts';
 import { findTransferPage, type ListedTransfer, type TransferKind } from '../store/ledger/transfer-pages.ts';
 import { problemOf } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
-import { RefundSchema, transferFields } from './event-schemas.ts';
+import { likeliestFields, NamedInvoiceSchema, RefundSchema, transferFields } from './event-schemas.ts';
 import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { inspectQuery, invalidQuery } from './read-query.ts';
@@ -39,7 +38,7 @@ async function list(deps: ApiDeps, request: FastifyRequest) {
   );
   const last = found.length > limit ? shown.at(-1) : undefined;
   return {
-    data: shown.map((transfer) => describe(transfer, causes.get(transfer.id)?.[0])),
+    data: shown.map((transfer) => describe(transfer, causes.get(transfer.id))),
     next: last === undefined ? null : encodeId('trf', last.id),
   };
 }
@@ -62,30 +61,15 @@ function readFilter(request: FastifyRequest) {
   return { kinds, after: cursor, limit: Number(limit) };
 }
 
-function describe({ invoice, kind, refund, ...transfer }: ListedTransfer, cause: Cause | undefined) {
-  const [nearest] = cause?.invoices ?? [];
+function describe({ invoice, kind, refund, ...transfer }: ListedTransfer, causes: Cause[] | undefined) {
   return {
     ...describeTransfer({ ...transfer, invoiceId: null }),
     kind,
     invoice: invoice && nameInvoice(invoice),
-    reason: cause === undefined ? null : { code: cause.code, confidence: cause.confidence },
-    nearestInvoice: nearest === undefined ? null : nameInvoice(nearest),
+    ...describeLikeliest(causes),
     refund: refund && describeRefund(refund, transfer),
   };
 }
-
-function nameInvoice({ id, externalId, status }: { id: string; externalId: string; status: InvoiceStatus }) {
-  return { invoiceId: encodeId('inv', id), externalId, status };
-}
-
-const NamedInvoiceSchema = Type.Object(
-  {
-    invoiceId: Type.String(),
-    externalId: Type.String(),
-    status: Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value))),
-  },
-  { title: 'NamedInvoice' },
-);
 
 const TransferSchema = Type.Object(
   {
@@ -100,23 +84,7 @@ const TransferSchema = Type.Object(
     invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
       description: 'The invoice that it paid or, of a duplicate, that was paid before',
     }),
-    reason: Type.Union([
-      Type.Null(),
-      Type.Object(
-        {
-          code: Type.Union(CAUSE_CODES.map((value) => Type.Literal(value))),
-          confidence: Type.Union([Type.Literal('high'), Type.Literal('medium'), Type.Literal('low')]),
-        },
-        {
-          title: 'MismatchReason',
-          description: 'The likeliest one why it paid nothing. Never certain: codes are added in later releases.',
-        },
-      ),
-    ]),
-    nearestInvoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
-      description:
-        'The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would.',
-    }),
+    ...likeliestFields(),
     refund: Type.Union([Type.Null(), RefundSchema], {
       description: 'The transfer by which the operator sent all of it back to its sender, as the ledger has it',
     }),

@@ -1,4 +1,4 @@
-import { encodeId } from './ids.ts';
+import { encodeId, uuidV7 } from './ids.ts';
 import type { InvoiceStatus } from './invoice.ts';
 import { formatAmount, type MicroUsdt } from './money.ts';
 import { WIRE_NETWORK } from './network.ts';
@@ -124,7 +124,7 @@ export function describePayment(
   };
 }
 
-/** The data of `transfer.unmatched` and `transfer.duplicate`. `invoiceId` names the invoice that was already paid. */
+/** A transfer in lists and in the data of events. `invoiceId` names the invoice that was already paid. */
 export function describeTransfer(
   transfer: SeenTransfer & { id: string; to: string; invoiceId: string | null },
 ): object {
@@ -160,10 +160,28 @@ export function describeRefund(
   return { txId, logIndex, blockNumber, blockTime: toIso(blockTime), from, to, amount: formatAmount(amountMicro) };
 }
 
+/** An event before it has its id. UUIDs; `sequence` counts the events of one invoice from 1 without a gap, else it is 1. */
+export type EventDraft = {
+  type: EventType;
+  projectId: string;
+  invoiceId: string | null;
+  transferId: string | null;
+  sequence: number;
+  data: object;
+};
+
 /**
- * The stored body of an event. These bytes are sent unchanged on every attempt, so they are built once, here.
- * `sequence` counts the events of one invoice from 1 without a gap; an event about a transfer alone has sequence 1.
+ * The event of a draft, with its id and its stored body. These bytes are sent unchanged on every attempt, so they are built once, here.
+ * `index`: its place among the events of one transaction, whose ids rise in the order in which they are told.
  */
+export function newEvent(
+  { data, ...draft }: EventDraft,
+  { timestamp, random, index = 0 }: { timestamp: UnixMs; random(bytes: number): Uint8Array; index?: number },
+): Omit<EventDraft, 'data'> & { id: string; body: string } {
+  const id = uuidV7(timestamp, random(10), index);
+  return { ...draft, id, body: eventBody({ ...draft, id, timestamp, data }) };
+}
+
 export function eventBody(event: {
   id: string;
   type: EventType;

@@ -1,3 +1,4 @@
+import { encodeId } from './ids.ts';
 import type { InvoiceStatus } from './invoice.ts';
 import type { MicroUsdt } from './money.ts';
 
@@ -45,3 +46,18 @@ export type Cause = {
   evidence: Record<string, string | number>;
   invoices: NearInvoice[];
 };
+
+/** The likeliest cause as the API and events show it: a reason, and the invoice that it was probably meant for. `null` where there is none. */
+export function describeLikeliest(causes: readonly Cause[] | undefined) {
+  const [likeliest] = causes ?? [];
+  const [nearest] = likeliest?.invoices ?? [];
+  return {
+    reason: likeliest === undefined ? null : { code: likeliest.code, confidence: likeliest.confidence },
+    nearestInvoice: nearest === undefined ? null : nameInvoice(nearest),
+  };
+}
+
+/** An invoice as lists of transfers name it. `id`: a UUID. */
+export function nameInvoice({ id, externalId, status }: Pick<NearInvoice, 'id' | 'externalId' | 'status'>) {
+  return { invoiceId: encodeId('inv', id), externalId, status };
+}

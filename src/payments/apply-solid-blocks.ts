@@ -11,7 +11,7 @@ import {
 import type { Sql } from '../store/db/database.ts';
 import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import { type PlannedChange, recordChanges } from './record-changes.ts';
-import { invoicesOf, planNotices, planPaid, recordTransfers, type TransferCounts } from './record-transfers.ts';
+import { invoicesOf, planPaid, recordTransfers, type TransferCounts } from './record-transfers.ts';
 import { assertLinked, type Watching, withCursor } from './watching.ts';
 
 /**
@@ -41,7 +41,7 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
         const change = { kind: 'orphaned', clock: examinedTime } as const;
         return { invoice, change, transaction: null, transferId: null };
       });
-    await recordChanges(watching, tx, [...paid, ...reverted], planNotices(incoming), headNumber);
+    await recordChanges(watching, tx, [...paid, ...reverted], headNumber);
     return counts;
   });
 }

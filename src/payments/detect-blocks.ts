@@ -72,7 +72,7 @@ export function detectBlocks(
         : ({ kind: 'orphaned', clock } as const);
       return { invoice, change, transaction: seen, transferId: null };
     });
-    await recordChanges(watching, tx, changes, [], head.number);
+    await recordChanges(watching, tx, changes, head.number);
     return detectedNumbers;
   });
 }

@@ -27,7 +27,7 @@ export async function expireInvoices(
       transaction: null,
       transferId: null,
     }));
-    await recordChanges(watching, tx, changes, [], head.number);
+    await recordChanges(watching, tx, changes, head.number);
     return { expired: invoices.length, isMoreLeft: invoices.length === BATCH };
   });
 }

@@ -9,7 +9,7 @@ import type { ChangeableInvoice } from '../store/ledger/invoice-changes.ts';
 import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
 import { findNewestTransfer, insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
 import { accountToAddress, type TronAddress } from '../tron/address.ts';
-import type { PlannedChange, PlannedNotice } from './record-changes.ts';
+import type { PlannedChange } from './record-changes.ts';
 import type { Recording } from './watching.ts';
 
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
@@ -139,20 +139,6 @@ export function planPaid(transfers: readonly NewTransfer[], invoices: readonly C
     const invoice = transfer.invoiceId === null ? undefined : byId.get(transfer.invoiceId);
     if (transfer.kind !== 'matched' || invoice === undefined) return [];
     return [{ invoice, change: { kind: 'paid' }, transaction: seen(transfer), transferId: transfer.id }];
-  });
-}
-
-/** The notices about transfers that pay nothing. */
-export function planNotices(transfers: readonly DecidedTransfer[]): PlannedNotice[] {
-  return transfers.flatMap((transfer) => {
-    if (transfer.kind === 'matched') return [];
-    return [
-      {
-        type: transfer.kind === 'duplicate' ? 'transfer.duplicate' : 'transfer.unmatched',
-        projectId: transfer.projectId,
-        transfer: { ...seen(transfer), id: transfer.id, to: transfer.toAddress, invoiceId: transfer.invoiceId },
-      },
-    ];
   });
 }
 

@@ -7,6 +7,7 @@ import { isLocalNetwork, type Network } from '../domain/network.ts';
 import { startLogWatch } from '../payments/audit/watch-log.ts';
 import { startInventoryWatch } from '../payments/inventory/watch-inventory.ts';
 import { type OutsideMark, openOutsideMark } from '../payments/outside-mark.ts';
+import { startTelling } from '../payments/tell-transfers.ts';
 import { startAddressChangeWatch } from '../payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../payments/watch-guarantees.ts';
@@ -37,6 +38,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       holder: randomUUID(),
     });
     const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
+    const telling = startTelling({ ...context, network, isLeader: watcher.isLeader });
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
     const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
     const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
@@ -50,7 +52,18 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
     // Whoever follows the first network, so one process at a time.
     const backups = index === 0 ? startBackups(context, { network, isLeader: watcher.isLeader }) : [];
-    const parts = [watcher, reconciler, capacity, floods, guarantees, changes, auditLog, inventory, ...backups];
+    const parts = [
+      watcher,
+      reconciler,
+      telling,
+      capacity,
+      floods,
+      guarantees,
+      changes,
+      auditLog,
+      inventory,
+      ...backups,
+    ];
     // They stop together, because the watcher ends the requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });

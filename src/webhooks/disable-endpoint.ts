@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { eventBody } from '../domain/event.ts';
-import { encodeId, uuidV7 } from '../domain/ids.ts';
+import { newEvent } from '../domain/event.ts';
+import { encodeId } from '../domain/ids.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { insertOperatorActions } from '../store/access/audit-log.ts';
@@ -22,16 +22,13 @@ export async function disableEndpoint(
 ): Promise<boolean> {
   if (!(await disableWebhookEndpoint(tx, endpoint.id, now, reason))) return false;
   const { projectId, network, description } = endpoint;
-  const id = uuidV7(now, pooledRandom(10));
   const endpointId = encodeId('whe', endpoint.id);
   // Path and query of the URL may hold a token.
   const origin = URL.canParse(endpoint.url) ? new URL(endpoint.url).origin : 'invalid URL';
   const undelivered = await countUndelivered(tx, endpoint.id);
-  const type = 'endpoint.disabled' as const;
   const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };
-  const body = eventBody({ id, type, timestamp: now, projectId, sequence: 1, data });
-  const event = { id, projectId, type, invoiceId: null, transferId: null, sequence: 1, body };
-  await insertEvents(tx, network, [event], now);
+  const told = { type: 'endpoint.disabled', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
+  await insertEvents(tx, network, [newEvent(told, { timestamp: now, random: pooledRandom })], now);
   const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events wait for it: repair it, then "quittance webhook enable ${endpointId}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: 'webhook-disabled', subject: endpointId, detail });
   const action = {

@@ -69,6 +69,7 @@ describe('with DATABASE_URL', () => {
           '0027_adapters.sql',
           '0028_invoice_options.sql',
           '0029_scopes.sql',
+          '0030_untold_transfers.sql',
         ],
       },
     });
@@ -236,6 +237,7 @@ describe('with the embedded database', () => {
         '0027_adapters.sql',
         '0028_invoice_options.sql',
         '0029_scopes.sql',
+        '0030_untold_transfers.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -82,7 +82,7 @@ const CHANGING: Record<string, string[]> = {
 const WORKING = [
   ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'invitations', 'leases', 'notifications'],
   ...['producer_confirmations', 'refused_amounts', 'requests', 'schema_migrations', 'sessions', 'sightings'],
-  'spent_challenges',
+  ...['spent_challenges', 'untold_transfers'],
 ];
 
 /** Another value of a column's type. */

@@ -230,6 +230,7 @@ describe('the role as which the service works', () => {
         ...{ may: true, others: false, path: ['search_path=pg_catalog, public, pg_temp'] },
       },
       { name: 'forget_old_sessions', ...bound },
+      { name: 'forget_told_transfers', ...bound },
       { name: 'hurry_devnet_invoice', ...bound },
       { name: 'lock_transfers', ...bound },
     ]);

@@ -241,6 +241,9 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       ...{ ...sent, transfer_id: uuid(0x6003), project_id: PROJECT, refunded_at: AT, mac: bytes(24, 1) },
     });
   }
+  if (version >= 30) {
+    await insert('untold_transfers', { transfer_id: uuid(0x6003), project_id: PROJECT, network: 'devnet' });
+  }
   if (version >= 17) {
     const channel = { id: uuid(0xb001), kind: 'ntfy', name: ODD, shown: ODD, quiet_from: 1320, quiet_to: 420 };
     await insert('notify_channels', {

@@ -10,7 +10,7 @@ import { type Order, World } from './world.ts';
 
 /** Rows that are as they were sealed, where they do not belong; and what stands beside the seals of before. */
 const world = new World();
-beforeAll(() => world.open(16));
+beforeAll(() => world.open(18));
 afterAll(() => world.close());
 
 const RIGHTS = ['plain', 'owner'] as const;
@@ -84,6 +84,23 @@ test.each(RIGHTS)('a transfer that somebody wrote is told to no payer (%s)', asy
     await world.untilNamed(id);
   }
 });
+
+test.each(RIGHTS)(
+  'a transfer that somebody wrote is told to no shop, and keeps no other from being told (%s)',
+  async (rights) => {
+    const paid = await world.paidOrder();
+    const [id, txId] = [uuidV7(Date.now() - 60_000, randomBytes(10)), randomBytes(32)];
+    await as(rights)(PLANT, [paid.uuid, id, txId, randomBytes(20), 'duplicate']);
+    await as(rights)('insert into untold_transfers select id, project_id, network from transfers where id = $1', [id]);
+    await world.pay(paid);
+    world.service.devnet.mineUntilSolid();
+    const told = () => inboxOf(world.service, paid.invoiceId);
+    await eventually(told, (all) => all.some(({ body }) => body?.type === 'transfer.duplicate'));
+    expect((await told()).map(({ body }) => body?.data?.txId)).not.toContain(txId.toString('hex'));
+    expect(await runSql(world.service, 'select from events where transfer_id = $1', [id])).toEqual([]);
+    await world.untilNamed(id);
+  },
+);
 
 test.each(RIGHTS)('a payment that nobody took back keeps its receipt from nobody unnoticed (%s)', async (rights) => {
   const order = await world.paidOrder();

@@ -4,13 +4,7 @@ import { say, type Text } from '../../domain/message.ts';
 import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import { recordChanges } from '../../payments/record-changes.ts';
-import {
-  invoicesOf,
-  planNotices,
-  planPaid,
-  recordTransfers,
-  type TransferCounts,
-} from '../../payments/record-transfers.ts';
+import { invoicesOf, planPaid, recordTransfers, type TransferCounts } from '../../payments/record-transfers.ts';
 import type { Recording } from '../../payments/watching.ts';
 import { raiseAlarm } from '../../store/chain/alarms.ts';
 import { markChecksDue } from '../../store/chain/balance-checks.ts';
@@ -60,7 +54,7 @@ export function recordRepaired(
     const { incoming, counts } = await recordTransfers(recording, tx, blocks, { concerns, isAgain: true });
     const invoices = await findChangeable(tx, network, invoicesOf(incoming));
     const paid = planPaid(incoming, invoices);
-    await recordChanges(recording, tx, paid, planNotices(incoming), cursor.head.number);
+    await recordChanges(recording, tx, paid, cursor.head.number);
     for (const each of standing) await alarmOf(recording, tx, each, { by, reason });
     const subjects = standing.map(({ transfer: { side, txId, logIndex } }) => `${side} ${txId} ${logIndex}`);
     const detail = { ...range, reason, takenBack: subjects, added: counts };

@@ -2,13 +2,7 @@ import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { recordChanges } from '../../payments/record-changes.ts';
-import {
-  invoicesOf,
-  planNotices,
-  planPaid,
-  recordTransfers,
-  type TransferCounts,
-} from '../../payments/record-transfers.ts';
+import { invoicesOf, planPaid, recordTransfers, type TransferCounts } from '../../payments/record-transfers.ts';
 import type { Recording } from '../../payments/watching.ts';
 import { lockCursor } from '../../store/chain/cursor.ts';
 import { findChangeable } from '../../store/ledger/invoice-changes.ts';
@@ -48,7 +42,7 @@ export function recordRescanned(
     const invoices = await findChangeable(tx, recording.network, invoicesOf(incoming));
     // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
     const paid = planPaid(incoming, invoices);
-    await recordChanges(recording, tx, paid, planNotices(incoming), cursor.head.number);
+    await recordChanges(recording, tx, paid, cursor.head.number);
     if (Object.values(counts).some((count) => count > 0)) {
       const { network, now } = recording;
       const detail = { from: blocks[0]?.number, to: blocks.at(-1)?.number, added: counts };

@@ -1,7 +1,7 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import { AppError } from '../../domain/errors.ts';
-import { describeRefund, describeTransfer, eventBody } from '../../domain/event.ts';
-import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { describeRefund, describeTransfer, newEvent } from '../../domain/event.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { findRefund, type NoRefund } from '../../domain/refund.ts';
@@ -40,12 +40,9 @@ export function refundTransfer(
     const tie = { transferId, projectId, network, txId, logIndex: sent.logIndex, refundedAt };
     if (!(await insertRefund(tx, tie))) throw await tied(tx, came);
     const refund = describeRefund({ ...sent, txId }, came);
-    const id = uuidV7(refundedAt, random(10));
-    const type = 'transfer.refunded' as const;
     const data = { ...describeTransfer({ ...came, to: came.address, invoiceId: came.invoice?.id ?? null }), refund };
-    const body = eventBody({ id, type, timestamp: refundedAt, projectId, sequence: 1, data });
-    const event = { id, projectId, type, invoiceId: null, transferId, sequence: 1, body };
-    await insertEvents(tx, network, [event], refundedAt);
+    const told = { type: 'transfer.refunded', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
+    await insertEvents(tx, network, [newEvent(told, { timestamp: refundedAt, random })], refundedAt);
     const { invoice } = decision;
     const detail = { txId, logIndex: sent.logIndex, note, invoiceId: invoice && encodeId('inv', invoice.id) };
     const done = { action: 'transfer.refunded' as const, detail };

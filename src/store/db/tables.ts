@@ -30,6 +30,7 @@ export const BACKED_UP = [
   'adapter_orders',
   'deliveries',
   'delivery_attempts',
+  'untold_transfers',
   'receipt_keys',
   'balance_checks',
   'producer_sets',

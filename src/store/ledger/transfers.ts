@@ -39,13 +39,16 @@ export type NewTransfer = Row<typeof incoming>;
 const rows = jsonRows({ ...incoming, mac: maybeHex });
 
 /**
- * Records transfers. The caller has left out those that the ledger has; a second record of one is refused by constraint, unless
+ * Records transfers, and that those that pay nothing are to be told of. The caller has left out those that the ledger has; a second record of one is refused by constraint, unless
  * those of before were taken back.
  */
 export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
   const sealer = await tx.sealer();
   const mac = (row: NewTransfer) => hexSeal(sealer, SEALED_TRANSFER, { ...row, network });
   await tx.run(insert, [network, rows.bind(transfers.map((row) => ({ ...row, mac: mac(row) })))]);
+  const untold = transfers.filter(({ kind }) => kind !== 'matched');
+  if (untold.length === 0) return;
+  await tx.run(insertUntold, [network, untold.map(({ projectId }) => projectId), untold.map(({ id }) => id)]);
 }
 
 const insert = statement(
@@ -56,6 +59,12 @@ const insert = statement(
      (select count(*) from transfers r join transfer_annulments n on n.transfer_id = r.id
       where r.network = $1 and r.tx_id = t.tx_id and r.log_index = t.log_index), ${rows.columns}
    from ${rows.table('$2')}`,
+);
+
+const insertUntold = statement(
+  'untold-insert',
+  {},
+  'insert into untold_transfers (network, project_id, transfer_id) select $1, * from unnest($2::uuid[], $3::uuid[])',
 );
 
 /** The newest transfer (UUID) to any of the projects, of those below `below`; `null`: there is none. */

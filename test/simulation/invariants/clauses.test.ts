@@ -68,6 +68,11 @@ const WRONG_BOOKS: readonly (readonly [what: string, sql: string, found: RegExp]
     /invariant 11 .*: unmatched transfer .* has 0 events/,
   ],
   [
+    'a transfer that waits to be told of for ever',
+    "insert into public.untold_transfers select id, project_id, network from public.transfers where kind = 'unmatched'",
+    /invariant 12 .*: transfer .* is not told of/,
+  ],
+  [
     'a feed with a gap',
     'update public.event_streams set last_position = last_position + 1',
     /invariant 11 .*: project .* has \d+ events at positions 1 to \d+, and its stream is at/,

@@ -22,7 +22,8 @@ const STORY = fromSql({
     select format('%s transfer %s has %s events of %s', r.kind, r.id, count(e.id), string_agg(e.type, ', '))
     from transfers r
     left join events e on e.transfer_id = r.id and e.type = case r.kind when 'matched' then 'invoice.paid' else 'transfer.' || r.kind end
-    group by r.id, r.kind having count(e.id) <> 1
+    left join untold_transfers u on u.transfer_id = r.id
+    group by r.id, r.kind, u.transfer_id having count(e.id) + count(distinct u.transfer_id) <> 1
     union all
     select format('project %s has %s events at positions %s to %s, and its stream is at %s', project_id, found.events, found.first, found.last,
       s.last_position)
@@ -38,6 +39,8 @@ const DELIVERED = fromSql({
   title: 'every event is delivered, or dead and in the feed',
   when: 'quiet',
   body: `
+    select format('transfer %s is not told of', transfer_id) from untold_transfers
+    union all
     select format('%s %s to endpoint %s %s', e.type, e.event_id, p.endpoint_id,
       coalesce('is ' || d.status || format(' after %s of %s attempts', d.attempt_count, d.max_attempts), 'was never planned'))
     from witness.planned p

@@ -4,6 +4,7 @@ import { startReconciler } from '../../../src/chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../../../src/chain/verify/fee-terms.ts';
 import { USDT } from '../../../src/devnet/evm/keys.ts';
 import { unixMs } from '../../../src/domain/time.ts';
+import { startTelling } from '../../../src/payments/tell-transfers.ts';
 import { startCapacityWatch } from '../../../src/payments/watch-capacity.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
@@ -67,6 +68,7 @@ export function startRoles(options: RolesOptions): Running {
         leaseMs: Math.min(MAX_LEASE_MS, LEASE_SLOTS * shape.slotMs),
       });
       isLeader = watcher.isLeader;
+      startTelling({ ...shared, isLeader });
       startReconciler({ ...shared, isLeader, ...RECONCILING });
       startCapacityWatch({ ...shared, isLeader });
     }

@@ -1,0 +1,158 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { encodeId } from '../../src/domain/ids.ts';
+import { startTelling } from '../../src/payments/tell-transfers.ts';
+import type { Database, Sql } from '../../src/store/db/database.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
+import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
+import { type Books, startBooks } from '../support/books.ts';
+import { eventually } from '../support/service.ts';
+
+/** Money that paid nothing is recorded by a watcher that does not wait, and told of by a loop that judges it. */
+let books: Books;
+let invoice: { id: string; address: string; payableMicro: bigint };
+beforeAll(async () => {
+  books = await startBooks();
+});
+afterAll(() => books.stop());
+beforeEach(async () => {
+  const { id } = await books.invoice(25_000_000n);
+  const found = await findInvoicePayment(books.db, books.project.id, id);
+  if (found === null) throw new Error('no invoice');
+  invoice = { id, address: found.address, payableMicro: found.payableMicro };
+});
+
+const tell = (db: Database = books.db) => startTelling({ ...books, db, network: 'devnet', isLeader: () => true });
+
+/** Sends one transfer of each size, records them, and returns the ids of what paid nothing, in the order of the chain. */
+async function receive(...amounts: bigint[]): Promise<string[]> {
+  for (const amount of amounts) await books.send(invoice.address, amount);
+  await books.record();
+  const ids = (await books.db.run(NEWEST, [amounts.length])).map(({ id }) => id).reverse();
+  expect(await untold()).toEqual(ids);
+  return ids;
+}
+
+const NEWEST = unlistedStatement(
+  '',
+  { id: 'uuid' },
+  "select id from transfers where kind <> 'matched' order by id desc limit $1",
+);
+const UNTOLD = unlistedStatement('', { id: 'uuid' }, 'select transfer_id as id from untold_transfers order by 1');
+const TOLD = unlistedStatement(
+  '',
+  { id: 'uuid', type: 'text', body: 'text' },
+  `select transfer_id as id, type, body from events where transfer_id = any($1::uuid[]) and type like 'transfer.%' order by position`,
+);
+const untold = async () => (await books.db.run(UNTOLD, [])).map(({ id }) => id);
+const told = async (ids: string[]) =>
+  (await books.db.run(TOLD, [ids])).map(({ id, type, body }) => ({ id, type, data: JSON.parse(body).data }));
+
+/** Tells until nothing waits, or only these. */
+async function tellAll(db = books.db, left: string[] = [], tellers = 1): Promise<void> {
+  const loops = Array.from({ length: tellers }, () => tell(db));
+  try {
+    await eventually(untold, (ids) => ids.length === left.length);
+    expect(await untold()).toEqual(left);
+  } finally {
+    for (const loop of loops) await loop.stop();
+  }
+}
+
+test('the events carry the likeliest reason and the invoice that it was probably meant for, in the order of the chain', async () => {
+  await receive(invoice.payableMicro - 1_000_000n);
+  await books.send(invoice.address, invoice.payableMicro);
+  await books.send(invoice.address, invoice.payableMicro);
+  await books.record();
+  const ids = await untold();
+  expect(await told(ids)).toEqual([]);
+  await tellAll();
+  const nearest = { invoiceId: encodeId('inv', invoice.id), status: 'PAID' };
+  expect(await told(ids)).toMatchObject([
+    { id: ids[0], type: 'transfer.unmatched', data: { reason: { code: 'FEE_DEDUCTED' }, nearestInvoice: nearest } },
+    {
+      ...{ id: ids[1], type: 'transfer.duplicate' },
+      data: {
+        reason: { code: 'PAID_TWICE', confidence: 'high' },
+        nearestInvoice: nearest,
+        invoiceId: nearest.invoiceId,
+      },
+    },
+  ]);
+});
+
+test('of two processes that tell at once, one tells of each transfer', async () => {
+  const amounts = Array.from({ length: 130 }, (_, index) => 1_000n + BigInt(index));
+  const ids = await receive(...amounts);
+  await tellAll(books.db, [], 3);
+  expect((await told(ids)).map(({ id }) => id)).toEqual(ids);
+});
+
+/** A database that refuses statements which somebody names, of one transfer. */
+function refusing(refuses: (name: string, parameters: string) => boolean): Database {
+  const only = (sql: Sql): Sql['run'] => {
+    return async (statement, parameters) => {
+      if (
+        refuses(
+          statement.name,
+          JSON.stringify(parameters, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+        )
+      ) {
+        throw new Error('it does not work');
+      }
+      return sql.run(statement, parameters);
+    };
+  };
+  const { db } = books;
+  return { ...db, run: only(db), transaction: (work) => db.transaction((tx) => work({ ...tx, run: only(tx) })) };
+}
+
+test('what cannot be judged is told without a reason, and others with theirs', async () => {
+  const ids = await receive(11n, invoice.payableMicro - 1_000_000n, 13n);
+  const [poison = ''] = ids;
+  await tellAll(refusing((name, parameters) => name === 'mismatch-transfers' && parameters.includes(poison)));
+  expect((await told(ids)).map(({ data }) => [data.reason?.code ?? null, data.nearestInvoice?.status ?? null])).toEqual(
+    [
+      [null, null],
+      ['FEE_DEDUCTED', 'PENDING'],
+      ['DUST', null],
+    ],
+  );
+});
+
+test('what cannot be told holds up no other, and is told later', async () => {
+  const ids = await receive(21n, 22n, 23n);
+  const [, poison = ''] = ids;
+  await tellAll(
+    refusing((name, parameters) => name === 'event-insert' && parameters.includes(poison)),
+    [poison],
+  );
+  expect((await told(ids)).map(({ id }) => id)).toEqual(ids.filter((id) => id !== poison));
+  await tellAll();
+  expect((await told(ids)).map(({ id }) => id)).toEqual([ids[0], ids[2], poison]);
+});
+
+test('a teller that ends between the judgement and the event leaves it to the next one', async () => {
+  const ids = await receive(31n, 32n);
+  await tellAll(
+    refusing((name) => name === 'untold-forget'),
+    ids,
+  );
+  expect(await told(ids)).toEqual([]);
+  await tellAll();
+  expect((await told(ids)).map(({ id }) => id)).toEqual(ids);
+});
+
+test('a row of what was told before is removed, and nothing is told twice', async () => {
+  const ids = await receive(41n);
+  await tellAll();
+  await books.db.run(
+    unlistedStatement(
+      '',
+      {},
+      'insert into untold_transfers select id, project_id, network from transfers where id = any($1::uuid[])',
+    ),
+    [ids],
+  );
+  await tellAll();
+  expect(await told(ids)).toHaveLength(1);
+});
