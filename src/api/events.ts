@@ -11,12 +11,8 @@ import { EventPageSchema } from './event-schemas.ts';
 import type { EventWait, Waiter } from './event-waits.ts';
 import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { inspectQuery, invalidQuery } from './read-query.ts';
+import { DEFAULT_LIMIT, inspectQuery, invalidQuery, MAX_LIMIT, readLimit, wrongValue } from './read-query.ts';
 
-const DEFAULT_LIMIT = 50;
-/** An event has less than 20 KB, so an answer has less than 2 MB. */
-const MAX_LIMIT = 100;
-const LIMIT = /^([1-9][0-9]?|100)$/;
 /** Proxies bear 60 s without a byte as a rule. */
 const MAX_WAIT_S = 30;
 const WAIT = /^([1-9]|[12][0-9]|30)$/;
@@ -79,28 +75,27 @@ async function read(deps: ApiDeps, question: FeedQuestion, errors: FieldError[])
 
 /** Adds to `errors` what is wrong. With errors, a page is not waited for. */
 function readFilter(query: Record<string, string | undefined>, errors: FieldError[]) {
-  const { after, limit = String(DEFAULT_LIMIT), types, wait = '0' } = query;
-  if (!LIMIT.test(limit)) errors.push(LIMIT_ERROR);
+  const { after, types, wait = '0' } = query;
+  const limit = readLimit(query['limit'], errors);
   const named = types?.split(',') ?? [];
   const known = EVENT_TYPES.filter((type) => named.includes(type));
   const unknown = named.find((name) => !known.some((type) => type === name));
   if (unknown !== undefined) {
     const message = `names ${JSON.stringify(unknown.slice(0, 40))}; the types are ${EVENT_TYPES.join(', ')}`;
-    errors.push({ field: 'types', code: 'INVALID_VALUE', message });
+    errors.push(wrongValue('types', message));
   } else if (named.length > known.length) {
-    errors.push({ field: 'types', code: 'INVALID_VALUE', message: 'names a type twice' });
+    errors.push(wrongValue('types', 'names a type twice; send it once, such as types=invoice.paid'));
   }
-  if (query['wait'] !== undefined && !WAIT.test(wait)) errors.push(WAIT_ERROR);
+  if (query['wait'] !== undefined && !WAIT.test(wait))
+    errors.push(wrongValue('wait', `must be whole seconds, 1 to ${MAX_WAIT_S}, such as ${MAX_WAIT_S}`));
   return {
     after: after === undefined ? null : (decodeId('evt', after) ?? NIL_UUID),
-    limit: LIMIT.test(limit) ? Number(limit) : 1,
+    limit: errors.length === 0 ? limit : 1,
     types: types === undefined ? null : known,
     waitMs: errors.length === 0 ? Number(wait) * 1000 : 0,
   };
 }
 
-const LIMIT_ERROR = { field: 'limit', code: 'INVALID_VALUE', message: `must be a whole number, 1 to ${MAX_LIMIT}` };
-const WAIT_ERROR = { field: 'wait', code: 'INVALID_VALUE', message: `must be whole seconds, 1 to ${MAX_WAIT_S}` };
 const CURSOR_ERROR = {
   field: 'after',
   code: 'UNKNOWN_EVENT',

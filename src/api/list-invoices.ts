@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { projectInvoice } from '../domain/event.ts';
-import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../domain/ids.ts';
+import { encodeId, firstIdOf, NIL_UUID } from '../domain/ids.ts';
 import { INVOICE_STATUSES } from '../domain/invoice.ts';
 import { Type } from '../runtime/type.ts';
 import { findInvoicePage } from '../store/ledger/invoice-pages.ts';
@@ -10,13 +10,18 @@ import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { inspectQuery, invalidQuery } from './read-query.ts';
+import {
+  DEFAULT_LIMIT,
+  inspectQuery,
+  invalidQuery,
+  MAX_LIMIT,
+  readAfter,
+  readLimit,
+  wrongValue,
+} from './read-query.ts';
 import { readable } from './readable.ts';
 import { InvoiceListSchema } from './schemas.ts';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 100;
-const LIMIT = /^([1-9][0-9]?|100)$/;
 /** Looked through for a page of one status at most: a few hundredths of a second. */
 const WINDOW = 10_000;
 
@@ -27,8 +32,9 @@ export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
     const { externalId } = query;
     if (externalId === undefined) return list(deps, request, query, errors);
     const others = FILTERS.filter((field) => query[field] !== undefined);
-    errors.push(...others.map((field) => ({ field, code: 'INVALID_VALUE', message: 'does not go with externalId' })));
-    if (externalId === '') errors.push({ field: 'externalId', code: 'REQUIRED', message: 'is empty' });
+    errors.push(...others.map((field) => wrongValue(field, 'does not go with externalId: leave one of them out')));
+    if (externalId === '')
+      errors.push({ field: 'externalId', code: 'REQUIRED', message: 'is empty: send your own id, such as order-1001' });
     if (errors.length > 0) throw invalidQuery(errors);
     return find(deps, request, externalId);
   });
@@ -70,27 +76,21 @@ async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors
 }
 
 /** Adds to `errors` what is wrong. */
-function readFilter({ status, createdAfter, after, limit = String(DEFAULT_LIMIT) }: Query, errors: FieldError[]) {
+function readFilter({ status, createdAfter, after, limit }: Query, errors: FieldError[]) {
   const known = INVOICE_STATUSES.find((each) => each === status) ?? null;
   if (status !== undefined && known === null)
-    errors.push(wrong('status', `must be one of ${INVOICE_STATUSES.join(', ')}`));
-  const cursor = after === undefined ? NIL_UUID : decodeId('inv', after);
-  if (cursor === null) errors.push(wrong('after', 'must be the "next" of the page before'));
+    errors.push(wrongValue('status', `must be one of ${INVOICE_STATUSES.join(', ')}`));
+  const cursor = readAfter(after, 'inv', errors);
   const createdMs =
     createdAfter === undefined ? 0 : DATE_TIME.test(createdAfter) ? Date.parse(createdAfter) : Number.NaN;
-  if (Number.isNaN(createdMs)) errors.push(wrong('createdAfter', 'must be a time such as 2026-09-01T00:00:00Z'));
-  if (!LIMIT.test(limit)) errors.push(wrong('limit', `must be a whole number, 1 to ${MAX_LIMIT}`));
+  if (Number.isNaN(createdMs)) errors.push(wrongValue('createdAfter', 'must be a time such as 2026-09-01T00:00:00Z'));
   const begin = Number.isNaN(createdMs) || createdAfter === undefined ? NIL_UUID : firstIdOf(createdMs);
-  return { status: known, after: cursor !== null && cursor > begin ? cursor : begin, limit: Number(limit) };
+  return { status: known, after: cursor > begin ? cursor : begin, limit: readLimit(limit, errors) };
 }
 
 /** Of RFC 3339, with up to the nanoseconds that Go writes; what is below a millisecond is cut off. */
 const DATE_TIME =
   /^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-][0-2][0-9]:[0-5][0-9])$/;
-
-function wrong(field: string, message: string): FieldError {
-  return { field, code: 'INVALID_VALUE', message };
-}
 
 const schema = {
   operationId: 'findInvoices',

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
 import { type FieldError, Problem } from '../web/problem.ts';
 
 type Query = Record<string, string | undefined>;
@@ -31,6 +32,30 @@ export function inspectQuery(request: FastifyRequest, known: string[]): { query:
   return { query, errors };
 }
 
+const LIMIT = /^([1-9][0-9]?|100)$/;
+
+/** How many a page of a list holds: 1 to 100, 50 if left out. Adds to `errors` what is wrong. */
+export function readLimit(limit: string | undefined, errors: FieldError[]): number {
+  if (limit === undefined) return DEFAULT_LIMIT;
+  if (LIMIT.test(limit)) return Number(limit);
+  errors.push(wrongValue('limit', `must be a whole number, 1 to ${MAX_LIMIT}, such as ${DEFAULT_LIMIT}`));
+  return DEFAULT_LIMIT;
+}
+
+/** The UUID behind which a page of a list begins. Adds to `errors` what is wrong. */
+export function readAfter(after: string | undefined, prefix: 'inv' | 'trf', errors: FieldError[]): string {
+  if (after === undefined) return NIL_UUID;
+  const id = decodeId(prefix, after);
+  if (id !== null) return id;
+  const example = encodeId(prefix, EXAMPLE);
+  errors.push(wrongValue('after', `must be the "next" of the page before, such as ${example}`));
+  return NIL_UUID;
+}
+
+export function wrongValue(field: string, message: string): FieldError {
+  return { field, code: 'INVALID_VALUE', message };
+}
+
 /** The answer to query parameters that cannot be used; each `message` goes on after the name of its field. */
 export function invalidQuery(errors: FieldError[]): Problem {
   const reported = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
@@ -39,6 +64,9 @@ export function invalidQuery(errors: FieldError[]): Problem {
   });
 }
 
+/** The pages of lists. An event has less than 20 KB, so an answer has less than 2 MB. */
+export const [DEFAULT_LIMIT, MAX_LIMIT] = [50, 100];
+const EXAMPLE = '019c2c9a-7403-4d3f-b0f6-c7d5f4c7d0d1';
 /** A query of 16 KiB can hold thousands of parameters. */
 const MAX_ERRORS = 50;
 const MAX_DETAIL = 500;

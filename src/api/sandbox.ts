@@ -6,7 +6,7 @@ import { type FieldError, Problem } from '../web/problem.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { readQuery } from './read-query.ts';
+import { readQuery, wrongValue } from './read-query.ts';
 
 /** What only a sandbox can do, so that tests of a shop need no shell. Each throws an AppError that says what is wrong. */
 export type SandboxControls = {
@@ -25,10 +25,10 @@ export function registerSandbox(app: FastifyInstance, deps: ApiDeps, controls: S
     const { fields, errors } = readFields(request, ['invoice', 'scenario']);
     const { invoice, scenario = 'exact' } = fields;
     if (typeof invoice !== 'string') {
-      errors.push(wrong('invoice', 'must be an invoiceId, a checkoutUrl or an externalId of the demo project'));
+      errors.push(wrongValue('invoice', 'must be an invoiceId, a checkoutUrl or an externalId of the demo project'));
     }
     const known = controls.scenarios.find((name) => name === scenario);
-    if (known === undefined) errors.push(wrong('scenario', `must be one of ${controls.scenarios.join(', ')}`));
+    if (known === undefined) errors.push(wrongValue('scenario', `must be one of ${controls.scenarios.join(', ')}`));
     if (typeof invoice !== 'string' || known === undefined || errors.length > 0) throw invalid(errors);
     return controls.pay(invoice, known).catch(refuse);
   });
@@ -37,7 +37,7 @@ export function registerSandbox(app: FastifyInstance, deps: ApiDeps, controls: S
     const { seconds } = fields;
     const isRight = typeof seconds === 'number' && Number.isInteger(seconds) && seconds >= 1 && seconds <= MAX_SECONDS;
     if (!isRight) {
-      errors.push(wrong('seconds', `must be a whole number, 1 to ${MAX_SECONDS}, such as 1800`));
+      errors.push(wrongValue('seconds', `must be a whole number, 1 to ${MAX_SECONDS}, such as 1800`));
     }
     if (!isRight || errors.length > 0) throw invalid(errors);
     return controls.advance(seconds).catch(refuse);
@@ -50,7 +50,7 @@ function readFields(request: FastifyRequest, known: string[]) {
   if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
   if (read.kind === 'not-an-object') throw invalid([{ field: '', code: 'WRONG_TYPE', message: read.detail }]);
   const errors = [
-    ...read.duplicateKeys.map((field) => wrong(field.slice(0, 60), 'occurs more than once')),
+    ...read.duplicateKeys.map((field) => wrongValue(field.slice(0, 60), 'occurs more than once')),
     ...Object.keys(read.value)
       .filter((field) => !known.includes(field))
       .map((field) => ({
@@ -67,10 +67,6 @@ function refuse(error: unknown): never {
   if (error.code === 'NOT_FOUND') throw new Problem('INVOICE_NOT_FOUND', error.message);
   const asked = ['INVALID_ARGUMENT', 'CONFLICT', 'SANDBOX_REFUSED'];
   throw asked.includes(error.code) ? new Problem('INVALID_REQUEST', error.message) : error;
-}
-
-function wrong(field: string, message: string): FieldError {
-  return { field, code: 'INVALID_VALUE', message };
 }
 
 function invalid(errors: FieldError[]): Problem {

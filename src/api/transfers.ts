@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { describeRefund, describeTransfer } from '../domain/event.ts';
-import { decodeId, encodeId, NIL_UUID } from '../domain/ids.ts';
+import { encodeId } from '../domain/ids.ts';
 import { type Cause, describeLikeliest, nameInvoice } from '../domain/mismatch.ts';
 import { diagnoseTransfers } from '../payments/mismatch/diagnose-transfers.ts';
 import { Type } from '../runtime/type.ts';
@@ -10,11 +10,16 @@ import type { ApiDeps } from './api-deps.ts';
 import { likeliestFields, NamedInvoiceSchema, RefundSchema, transferFields } from './event-schemas.ts';
 import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
-import { inspectQuery, invalidQuery } from './read-query.ts';
+import {
+  DEFAULT_LIMIT,
+  inspectQuery,
+  invalidQuery,
+  MAX_LIMIT,
+  readAfter,
+  readLimit,
+  wrongValue,
+} from './read-query.ts';
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 100;
-const LIMIT = /^([1-9][0-9]?|100)$/;
 const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies readonly TransferKind[];
 
 /** `GET /v1/transfers`: what arrived at the project's addresses, and why it paid nothing. */
@@ -45,20 +50,16 @@ async function list(deps: ApiDeps, request: FastifyRequest) {
 
 function readFilter(request: FastifyRequest) {
   const { query, errors } = inspectQuery(request, ['kind', 'after', 'limit']);
-  const { kind, after, limit = String(DEFAULT_LIMIT) } = query;
+  const { kind } = query;
   const known = KINDS.find((each) => each === kind);
   if (kind !== undefined && known === undefined) {
-    errors.push({ field: 'kind', code: 'INVALID_VALUE', message: `must be one of ${KINDS.join(', ')}` });
+    errors.push(wrongValue('kind', `must be one of ${KINDS.join(', ')}`));
   }
-  const cursor = after === undefined ? NIL_UUID : decodeId('trf', after);
-  if (cursor === null)
-    errors.push({ field: 'after', code: 'INVALID_VALUE', message: 'must be the "next" of the page before' });
-  if (!LIMIT.test(limit)) {
-    errors.push({ field: 'limit', code: 'INVALID_VALUE', message: `must be a whole number, 1 to ${MAX_LIMIT}` });
-  }
-  if (cursor === null || errors.length > 0) throw invalidQuery(errors);
+  const after = readAfter(query['after'], 'trf', errors);
+  const limit = readLimit(query['limit'], errors);
+  if (errors.length > 0) throw invalidQuery(errors);
   const kinds: readonly TransferKind[] = known === undefined ? ['unmatched', 'duplicate'] : [known];
-  return { kinds, after: cursor, limit: Number(limit) };
+  return { kinds, after, limit };
 }
 
 function describe({ invoice, kind, refund, ...transfer }: ListedTransfer, causes: Cause[] | undefined) {
