@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -10,39 +10,35 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Hundreds of packages of a shop, and what npm prints of them. */
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024;
 
+/** `folder`: of the shop. */
 export type Installed =
   | { kind: 'installed'; folder: string; remove(): Promise<void> }
   | { kind: 'missing'; reason: string };
 
-/** Installs a plugin and its shop, as its lock says, beside the SDK as it would be published, in a folder for temporary files. */
+/**
+ * Packs a plugin and the SDK as they would be published, and installs both in a shop by the commands of docs/plugins.md. The shop has what the
+ * plugin's lock says, in a folder for temporary files.
+ */
 export async function installPlugin(name: string): Promise<Installed> {
   const parent = await mkdtemp(join(tmpdir(), `plugin-${name}-`));
-  const folder = join(parent, 'plugins', name);
+  const [plugin, shop] = [join(parent, 'plugins', name), join(parent, 'shop')];
   const remove = () => rm(parent, { recursive: true, force: true });
   const [program, ...first] = npmCommand();
   const run = (cwd: string, command: string, args: string[]) =>
     promisify(execFile)(command, args, { cwd, maxBuffer: MAX_OUTPUT_BYTES });
+  const npm = (cwd: string, ...args: string[]) => run(cwd, program, [...first, ...args, '--silent']);
+  const install = (cwd: string, ...args: string[]) =>
+    npm(cwd, ...args, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund');
+  const pack = async (folder: string, ...args: string[]) => (await npm(parent, 'pack', folder, ...args)).stdout.trim();
   try {
     await run(parent, process.execPath, [join(ROOT, 'build/sdk.js')]);
-    const { stdout } = await run(parent, program, [
-      ...first,
-      'pack',
-      join(ROOT, 'sdk'),
-      '--silent',
-      '--ignore-scripts',
-    ]);
-    await run(parent, 'tar', ['xzf', stdout.trim()]);
-    await cp(join(parent, 'package'), join(parent, 'sdk'), { recursive: true });
-    await mkdir(folder, { recursive: true });
+    const sdk = await pack(join(ROOT, 'sdk'), '--ignore-scripts');
+    await run(parent, 'tar', ['xzf', sdk]);
+    await rename(join(parent, 'package'), join(parent, 'sdk'));
+    await mkdir(plugin, { recursive: true });
     for (const file of ['package.json', 'package-lock.json', '.npmrc', 'tsconfig.json', 'src'])
-      await cp(join(ROOT, 'plugins', name, file), join(folder, file), { recursive: true });
-    const failed = await run(folder, program, [
-      ...first,
-      'ci',
-      '--ignore-scripts',
-      '--prefer-offline',
-      '--silent',
-    ]).then(
+      await cp(join(ROOT, 'plugins', name, file), join(plugin, file), { recursive: true });
+    const failed = await install(plugin, 'ci').then(
       () => null,
       (error: Error) => error.message,
     );
@@ -50,8 +46,18 @@ export async function installPlugin(name: string): Promise<Installed> {
       await remove();
       return { kind: 'missing', reason: `npm could not install the shop: ${failed.slice(0, 300)}` };
     }
-    await run(folder, program, [...first, 'run', '--silent', 'build']);
-    return { kind: 'installed', folder, remove };
+    const packed = await pack(plugin);
+    const { devDependencies } = JSON.parse(await readFile(join(plugin, 'package.json'), 'utf8'));
+    const { '@quittance/sdk': _, ...dependencies } = devDependencies;
+    await mkdir(shop);
+    await writeFile(join(shop, 'package.json'), JSON.stringify({ name: 'shop', private: true, dependencies }));
+    await rename(join(plugin, 'node_modules'), join(shop, 'node_modules'));
+    await rm(join(shop, 'node_modules/@quittance'), { recursive: true });
+    await cp(join(plugin, '.npmrc'), join(shop, '.npmrc'));
+    await install(shop, 'install', join(parent, sdk), join(parent, packed));
+    // What is not in the packages is not there.
+    for (const folder of [plugin, join(parent, 'sdk')]) await rm(folder, { recursive: true });
+    return { kind: 'installed', folder: shop, remove };
   } catch (error) {
     await remove();
     throw error;

@@ -47,22 +47,18 @@ async function createDatabase(): Promise<string> {
   return `postgres://${user}:${encodeURIComponent(password)}@127.0.0.1:${door.port}/${name}`;
 }
 
-async function startMedusa(plugin: string, databaseUrl: string, quittance: QuittanceWorld): Promise<Shop> {
+async function startMedusa(folder: string, databaseUrl: string, quittance: QuittanceWorld): Promise<Shop> {
   const { url, apiKey, secret, projectId, shopPort } = quittance;
-  const folder = join(plugin, 'shop');
   await mkdir(join(folder, 'src/api/test-sweep'), { recursive: true });
   const from = join(import.meta.dirname, 'medusa-shop');
   await cp(join(from, 'medusa-config.js'), join(folder, 'medusa-config.js'));
   await cp(join(from, 'route.js'), join(folder, 'src/api/test-sweep/route.js'));
-  // By this the command knows a shop.
-  const dependencies = { '@medusajs/medusa': '2.21.2' };
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ name: 'shop', private: true, dependencies }));
   const options = { url, apiKey, webhookSecrets: [secret], projectId };
-  const settings = { databaseUrl, plugin: join(plugin, 'dist/provider.js'), quittance: options };
+  const settings = { databaseUrl, quittance: options };
   await writeFile(join(folder, 'settings.json'), JSON.stringify(settings), { mode: 0o600 });
   const { PATH, TMPDIR } = process.env;
-  const env = { PATH, TMPDIR, HOME: plugin, NODE_ENV: 'production', MEDUSA_DISABLE_TELEMETRY: 'true' };
-  const medusa = join(plugin, 'node_modules/@medusajs/cli/cli.js');
+  const env = { PATH, TMPDIR, HOME: folder, NODE_ENV: 'production', MEDUSA_DISABLE_TELEMETRY: 'true' };
+  const medusa = join(folder, 'node_modules/@medusajs/cli/cli.js');
   const run = (...args: string[]) =>
     promisify(execFile)(process.execPath, [medusa, ...args], { cwd: folder, env, maxBuffer: 16 * 1024 * 1024 });
   await run('db:migrate', '--execute-safe-links');

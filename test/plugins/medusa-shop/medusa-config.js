@@ -1,7 +1,7 @@
 const { readFileSync } = require('node:fs');
 const { defineConfig } = require('@medusajs/framework/utils');
 
-const { databaseUrl, plugin, quittance } = JSON.parse(readFileSync('settings.json', 'utf8'));
+const { databaseUrl, quittance } = JSON.parse(readFileSync('settings.json', 'utf8'));
 const http = { storeCors: '', adminCors: '', authCors: '', jwtSecret: 'of-a-test', cookieSecret: 'of-a-test' };
 
 module.exports = defineConfig({
@@ -10,7 +10,7 @@ module.exports = defineConfig({
   modules: [
     {
       resolve: '@medusajs/medusa/payment',
-      options: { webhook_delay: 50, providers: [{ resolve: plugin, id: 'quittance', options: quittance }] },
+      options: { webhook_delay: 50, providers: [{ resolve: 'quittance-medusa', id: 'quittance', options: quittance }] },
     },
   ],
 });
