@@ -18,9 +18,13 @@ const QUITTANCE_SWEEP = 'quittance_sweep';
 add_action('before_woocommerce_init', static function (): void {
     if (class_exists(\Automattic\WooCommerce\Utilities\FeaturesUtil::class)) {
         \Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility('custom_order_tables', __FILE__, true);
-        // The checkout of blocks shows only gateways that bring a script of their own.
-        \Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility('cart_checkout_blocks', __FILE__, false);
+        \Automattic\WooCommerce\Utilities\FeaturesUtil::declare_compatibility('cart_checkout_blocks', __FILE__, true);
     }
+});
+
+add_action('woocommerce_blocks_payment_method_type_registration', static function ($registry): void {
+    require_once __DIR__ . '/class-quittance-blocks.php';
+    $registry->register(new Quittance_Blocks());
 });
 
 add_action('plugins_loaded', static function (): void {

@@ -1,8 +1,9 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { deliver, forge } from '../examples/forged-webhooks.ts';
+import { launchChromium } from '../support/chromium.ts';
 import { eventually, type Json } from '../support/service.ts';
 import { type PluginSandbox, startPluginSandbox } from './plugin-sandbox.ts';
 import { hasPhp, type Shop, startShop, whyNoShop } from './shop/wordpress.ts';
@@ -34,8 +35,8 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     hpos: process.env['QUITTANCE_TEST_HPOS'] === '1',
     gateway: {
       enabled: 'yes',
-      title: 'USDT',
-      description: '',
+      title: 'USDT &amp; more',
+      description: 'See the amount &amp; the address.',
       url: sandbox.file.baseUrl,
       api_key: sandbox.file.apiKey,
       webhook_secret: '',
@@ -180,6 +181,33 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     const txId = await sandbox.refund(stray);
     const seen = await until(id, hasNote(`sent back to their sender in transaction ${txId}`));
     expect(seen.status).toBe(status);
+  });
+
+  test('the checkout of blocks offers the method, and leads to the page of an invoice', async () => {
+    const { product, page: pageId } = await shop.ask('blocks', 0, '38.00');
+    const browser = await launchChromium();
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage();
+    await page.goto(`${shop.url}/?add-to-cart=${product}`);
+    await page.goto(`${shop.url}/?page_id=${pageId}`);
+    const address = {
+      first_name: 'Anna',
+      last_name: 'Berg',
+      address_1: '1 Main Street',
+      city: 'Oakland',
+      postcode: '94601',
+    };
+    await page.locator('#email').fill('anna@example.com');
+    for (const [name, text] of Object.entries(address)) await page.locator(`#billing-${name}`).fill(text);
+    await page.getByText('USDT & more').waitFor();
+    await page.getByText('See the amount & the address.').waitFor();
+    const button = page.getByRole('button', { name: 'Place Order' });
+    // WooCommerce takes no click while it computes the order for the address, and says nothing.
+    await eventually(
+      () => button.click({ timeout: 1000 }).catch(() => undefined),
+      () => page.url().startsWith(`${sandbox.file.baseUrl}/c/`),
+    );
+    await page.getByText('38.').first().waitFor();
   });
 
   test('a shop with another currency takes nothing', async () => {

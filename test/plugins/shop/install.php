@@ -11,6 +11,8 @@ require "$folder/wp-load.php";
 if ($step === 'wordpress') {
     require ABSPATH . 'wp-admin/includes/upgrade.php';
     wp_install('Shop', 'owner', 'owner@example.com', false, '', bin2hex(random_bytes(16)));
+    update_option('template', 'plain');
+    update_option('stylesheet', 'plain');
     update_option('active_plugins', ['woocommerce/woocommerce.php', 'quittance-for-woocommerce/quittance-for-woocommerce.php']);
 } else {
     WC_Install::install();

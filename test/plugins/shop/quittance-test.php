@@ -16,7 +16,7 @@ add_action('wp_loaded', static function (): void {
     }
     $id = (int) ($_GET['order'] ?? 0);
     $value = (string) ($_GET['value'] ?? '');
-    $done = ['create' => 'test_create', 'pay' => 'test_pay', 'order' => 'test_order', 'sweep' => 'test_sweep', 'set' => 'test_set'];
+    $done = ['create' => 'test_create', 'pay' => 'test_pay', 'order' => 'test_order', 'sweep' => 'test_sweep', 'set' => 'test_set', 'blocks' => 'test_blocks'];
     wp_send_json($done[$action]($id, $value));
 });
 
@@ -56,6 +56,19 @@ function test_order(int $id): array
         'hpos' => \Automattic\WooCommerce\Utilities\OrderUtil::custom_orders_table_usage_is_enabled(),
         'completions' => (int) get_option("test_completions_$id"),
     ];
+}
+
+/** A page with the checkout of blocks, and goods without a delivery. */
+function test_blocks(int $id, string $price): array
+{
+    $product = new WC_Product_Simple();
+    $product->set_name('Goods');
+    $product->set_regular_price($price);
+    $product->set_virtual(true);
+    $content = '<!-- wp:woocommerce/checkout --><div class="wp-block-woocommerce-checkout"></div><!-- /wp:woocommerce/checkout -->';
+    $page = wp_insert_post(['post_type' => 'page', 'post_status' => 'publish', 'post_title' => 'Checkout', 'post_content' => $content]);
+    update_option('woocommerce_checkout_page_id', $page);
+    return ['product' => $product->save(), 'page' => $page];
 }
 
 /** So often an order became paid. */

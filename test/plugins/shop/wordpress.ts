@@ -58,7 +58,7 @@ async function startSite(folder: string, settings: object, stopDatabase: () => P
     run('php', [join(import.meta.dirname, 'install.php'), site, step, JSON.stringify(settings)]);
   await install('wordpress');
   const versions = await install('woocommerce');
-  const server = spawn('php', ['-S', `127.0.0.1:${port}`, '-t', site, join(site, 'index.php')], {
+  const server = spawn('php', ['-S', `127.0.0.1:${port}`, '-t', site], {
     env: { PATH: process.env['PATH'], PHP_CLI_SERVER_WORKERS: '6' },
     stdio: 'ignore',
     detached: true,
@@ -121,6 +121,9 @@ async function startDatabase(folder: string): Promise<() => Promise<void>> {
   };
 }
 
+const THEME = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Shop</title><?php wp_head(); ?></head>
+<body <?php body_class(); ?>><?php while (have_posts()) { the_post(); the_content(); } wp_footer(); ?></body></html>`;
+
 const socketOf = (folder: string) => join(folder, 'mariadb.sock');
 
 async function makeSite(folder: string, site: string, url: string): Promise<void> {
@@ -135,6 +138,11 @@ async function makeSite(folder: string, site: string, url: string): Promise<void
     join(import.meta.dirname, 'quittance-test.php'),
     join(site, 'wp-content/mu-plugins/quittance-test.php'),
   );
+  // Debian's WordPress comes without a theme.
+  const theme = join(site, 'wp-content/themes/plain');
+  await mkdir(theme, { recursive: true });
+  await writeFile(join(theme, 'style.css'), '/* Theme Name: Plain */');
+  await writeFile(join(theme, 'index.php'), THEME);
   const constants = {
     DB_NAME: 'shop',
     DB_USER: 'root',
