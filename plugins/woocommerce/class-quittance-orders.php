@@ -137,39 +137,30 @@ final class Quittance_Orders
 
     private function sweep_events(): void
     {
-        self::locked('events', function (): void {
-            $after = get_option(self::EVENTS_AFTER, null);
-            for ($page_number = 0; $after !== null && $page_number < self::PAGES_A_SWEEP; $page_number++) {
-                $place = $after === '' ? [] : ['after' => $after];
-                $page = $this->client->listEvents(['limit' => 100, 'types' => self::EVENTS] + $place);
-                foreach ($page['data'] as $event) {
-                    self::carry_on('event ' . self::text($event, 'id'), fn() => $this->handle($event));
-                }
-                $after = is_string($page['next'] ?? null) ? $page['next'] : $after;
-                update_option(self::EVENTS_AFTER, $after, false); // after the work: a crash costs a repeat and no event
-                if (!$page['hasMore']) {
-                    return;
-                }
-            }
-        }, 0);
+        $read = fn(array $place): array => $this->client->listEvents(['types' => self::EVENTS] + $place);
+        get_option(self::EVENTS_AFTER, null) === null || self::walk(self::EVENTS_AFTER, 0, $read, [$this, 'handle']);
     }
 
     private function sweep_transfers(): void
     {
-        self::locked('transfers', function (): void {
-            for ($page_number = 0; $page_number < self::PAGES_A_SWEEP; $page_number++) {
-                $after = (string) get_option(self::TRANSFERS_AFTER, '');
-                $page = $this->client->listTransfers(['limit' => 100] + ($after === '' ? [] : ['after' => $after]));
-                foreach ($page['data'] as $transfer) {
-                    $id = self::text($transfer, 'transferId');
-                    self::carry_on($id, static fn() => self::note_transfer($transfer, $id));
-                    update_option(self::TRANSFERS_AFTER, $id, false);
+        self::walk(self::TRANSFERS_AFTER, self::LOCK_SECONDS, [$this->client, 'listTransfers'], [self::class, 'note_transfer']);
+    }
+
+    /** Works through a list from a stored place on, which moves after the work: a crash costs a repeat, and nothing is passed over. */
+    private static function walk(string $place, int $lock_seconds, callable $read, callable $work): void
+    {
+        self::locked($place, static function () use ($place, $read, $work): void {
+            for ($pages = 0, $hasMore = true; $hasMore && $pages < self::PAGES_A_SWEEP; $pages++) {
+                $last = (string) get_option($place, '');
+                $page = $read(['limit' => 100] + ($last === '' ? [] : ['after' => $last]));
+                foreach ($page['data'] as $each) {
+                    $last = self::text($each, isset($each['transferId']) ? 'transferId' : 'id');
+                    self::carry_on($last, static fn() => $work($each));
                 }
-                if (!is_string($page['next'] ?? null)) {
-                    return;
-                }
+                update_option($place, $page['next'] ?? $last, false);
+                $hasMore = $page['hasMore'] ?? isset($page['next']);
             }
-        });
+        }, $lock_seconds);
     }
 
     /** What another plugin fails at must not hold up all that comes after it; a server that cannot be asked must. */
@@ -258,8 +249,9 @@ final class Quittance_Orders
         ]));
     }
 
-    private static function note_transfer(array $transfer, string $id): void
+    private static function note_transfer(array $transfer): void
     {
+        $id = self::text($transfer, 'transferId');
         $of = (array) ($transfer['invoice'] ?? $transfer['nearestInvoice'] ?? []);
         self::on_order(self::order_id(self::text($of, 'externalId')), static function (?WC_Order $order) use ($transfer, $of, $id): void {
             if ($order === null || self::attempt_of($order, $of) === null || self::is_noted($order, "transfer $id")) {
