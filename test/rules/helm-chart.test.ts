@@ -31,6 +31,12 @@ test('it has the roles that nothing works without, and sets only variables that 
   expect(named.filter((name) => !known.includes(name))).toEqual([]);
 });
 
+test('Prometheus knows its processes by the job that rules and dashboard name', async () => {
+  const [, label] = /^ {2}jobLabel: (.+)$/m.exec(await read('templates/metrics.yaml')) ?? [];
+  expect(await read('templates/_names.tpl')).toContain(`\n${label}: quittance\n`);
+  expect(await readFile(new URL('../../prometheus/rules.yml', CHART), 'utf8')).toContain('up{job="quittance"}');
+});
+
 describe.skipIf(!HAS_HELM)('as helm renders it', () => {
   const render = async (...args: string[]) => {
     const { stdout } = await run('helm', ['template', 'shop', fileURLToPath(CHART), ...args]);
