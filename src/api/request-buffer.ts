@@ -6,7 +6,8 @@ import { type LoggedRequest, type RequestBatch, secondOf } from '../store/access
 export type AnsweredRequest = Pick<RequestBatch, 'key'> & { isAdmitted: boolean; request: LoggedRequest };
 
 /** Why a request is not kept: see the metric `quittance_requests_unlogged_total`. */
-export type Loss = 'flood' | 'full' | 'failed';
+export const LOSSES = ['flood', 'full', 'failed'] as const;
+export type Loss = (typeof LOSSES)[number];
 
 export type RequestBuffer = {
   add(answered: AnsweredRequest): void;

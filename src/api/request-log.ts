@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
-import type { Metrics } from '../runtime/metrics.ts';
+import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
 import { createSeldom } from '../runtime/seldom.ts';
 import { forgetOldRequests, insertRequests, type RequestBatch } from '../store/access/requests.ts';
 import type { Sql } from '../store/db/database.ts';
@@ -11,6 +11,7 @@ import { notesOf } from '../web/request-notes.ts';
 import {
   type AnsweredRequest,
   createRequestBuffer,
+  LOSSES,
   type Loss,
   type RequestBuffer,
   TOGETHER,
@@ -157,6 +158,10 @@ function describe(request: FastifyRequest, { statusCode }: FastifyReply, tookMs:
 
 function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
   const seldom = createSeldom(now);
+  beginAtZero(
+    metrics.requestsUnlogged,
+    LOSSES.map((reason) => ({ reason })),
+  );
   let lost: Partial<Record<Loss, number>> = {};
   return {
     add: (why: Loss, count: number) => {

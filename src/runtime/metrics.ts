@@ -27,6 +27,14 @@ export function createMetrics() {
   };
 }
 
+/** Shows these series of a counter before anything is counted: to Prometheus one that begins above 0 has not risen. */
+export function beginAtZero<Label extends string>(
+  counter: Counter<Label>,
+  series: readonly Record<Label, string>[],
+): void {
+  for (const labels of series) counter.inc(labels, 0);
+}
+
 type Labellers = ReturnType<typeof labellersFor>;
 
 /** Each takes the names of the labels, and makes what makes metrics with these labels. */

@@ -4,7 +4,7 @@ import { createHoldings } from './holdings.ts';
  * The lines of requests: API callers with a key that is known to be valid; payers' pages; streams of open pages, which are no work once
  * they are open; and strangers, who are first-time callers and junk.
  */
-export type QueueName = 'api' | 'page' | 'live' | 'stranger';
+export type QueueName = (typeof LINES)[number];
 export type Refusal = 'lag' | 'full' | 'late' | 'gone';
 
 /**
@@ -81,7 +81,7 @@ export const LIMITS: GateLimits = {
 };
 
 /** In the order in which they are served. */
-const LINES = ['page', 'live', 'api', 'stranger'] as const;
+export const LINES = ['page', 'live', 'api', 'stranger'] as const;
 /** Every fourth request is taken in this order, so that no flood of pages holds up the API for good. */
 const OTHER_WAY = ['api', 'stranger', 'live', 'page'] as const;
 const OTHER_WAY_EVERY = 4;

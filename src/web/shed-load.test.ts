@@ -95,6 +95,7 @@ test('an event loop that lags: 503 OVERLOADED with Retry-After before anything i
   expect((await Promise.all(busy)).map(({ status }) => status)).toEqual(busy.map(() => 200));
   const shed = await metrics.registry.getSingleMetricAsString('quittance_http_shed_total');
   expect(shed).toMatch(/line="page",reason="lag"} 1$/m);
+  expect(shed, 'what was not refused is there too').toMatch(/line="live",reason="late"} 0$/m);
 });
 
 test('what is refused because everything is full was not begun, and what waited is answered', async () => {

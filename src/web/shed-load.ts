@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../runtime/log.ts';
-import type { Metrics } from '../runtime/metrics.ts';
+import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
 import { type Client, clientOf } from './client-address.ts';
 import { singleHeader } from './json-headers.ts';
-import { createLoadGate, type GateLimits, type QueueName, type Refusal } from './load-gate.ts';
+import { createLoadGate, type GateLimits, LINES, type QueueName, type Refusal } from './load-gate.ts';
 import { Problem } from './problem.ts';
 import { notesOf } from './request-notes.ts';
 
@@ -31,6 +31,8 @@ const OF_PAGES = new Set([
 /** From 1 to this many seconds, at random, so that those who were refused together do not come back together. */
 const LONGEST_RETRY_S = 4;
 const LOG_MS = 60_000;
+/** Who is gone was not turned away. */
+const COUNTED: readonly Refusal[] = ['lag', 'full', 'late'];
 
 /** The line of a request that counts as under way, and of one whose body has not come yet. */
 const BEGUN = Symbol('begun');
@@ -55,6 +57,10 @@ export function shedLoad(
   { lagMs, requestShare, log, metrics, limits, recognize }: ShedLoadDeps,
 ): void {
   const gate = createLoadGate({ lagMs, requestShare }, limits);
+  beginAtZero(
+    metrics.requestsShed,
+    LINES.flatMap((line) => COUNTED.map((reason) => ({ line, reason }))),
+  );
   let loggedMs = Number.NEGATIVE_INFINITY;
   let refused = 0;
   const logRefusal = (line: QueueName, client: string, why: Refusal) => {
@@ -83,7 +89,7 @@ export function shedLoad(
         done();
       },
       refuse: (why, isHeld) => {
-        if (why !== 'gone') logRefusal(line, client, why);
+        if (COUNTED.includes(why)) logRefusal(line, client, why);
         // No further refusal can be held back, so a new connection has to slow the client down.
         if (!isHeld) reply.header('Connection', 'close');
         done(overloaded());

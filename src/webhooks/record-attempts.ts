@@ -136,7 +136,7 @@ function logOutcome(
     }
     return;
   }
-  metrics.deliveryAttempts.inc({ outcome: nextAttemptAt === null ? 'dead' : 'retried' });
+  metrics.deliveryAttempts.inc(nextAttemptAt === null ? DEAD : RETRIED);
   const fields = { ...namesOf(delivery), status, latencyMs, reason: outcome.error };
   if (nextAttemptAt === null)
     log.error(fields, 'webhook is dead after its last attempt; replay it once its endpoint works');
@@ -144,6 +144,10 @@ function logOutcome(
 }
 
 const DELIVERED = { outcome: 'delivered' } as const;
+const RETRIED = { outcome: 'retried' } as const;
+const DEAD = { outcome: 'dead' } as const;
+/** What the metric `quittance_webhook_attempts_total` tells apart. */
+export const COUNTED_ATTEMPTS = [DELIVERED, RETRIED, DEAD];
 
 /** The names of an attempt in the log. */
 export function namesOf(delivery: LeasedDelivery) {

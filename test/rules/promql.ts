@@ -5,7 +5,7 @@ const WORDS = new Set(['by', 'on', 'and', 'or', 'group_right', 'bool']);
 
 /** The metrics that a query asks for. It knows as much of PromQL as our rules and our dashboard use. */
 export function selectorsOf(query: string): Selector[] {
-  const bare = query.replace(/\b(?:by|on) \([^)]*\)/g, '').replace(/\[\w+\]/g, '');
+  const bare = query.replace(/\b(?:by|on) \([^)]*\)/g, '').replace(/\[[$\w]+\]/g, '');
   const names = [...bare.matchAll(/(?<![\w"=~|.])([a-z_][a-z_0-9]*)\b(?!\s*\()(\{[^}]*\})?(?![\w"])/g)];
   return names
     .filter(([, name = '']) => !WORDS.has(name))

@@ -46,9 +46,17 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 export const eventually = <T>(condition: () => T | Promise<T>, timeout = PATIENCE_MS): Promise<T> =>
   vi.waitFor(condition, { timeout, interval: 10 });
 
+/** How many attempts have been made and recorded, by outcome. */
+export async function outcomesOf({
+  deliveryAttempts,
+}: Pick<Metrics, 'deliveryAttempts'>): Promise<Record<string, number>> {
+  const { values } = await deliveryAttempts.get();
+  return Object.fromEntries(values.map(({ labels, value }) => [labels.outcome, value]));
+}
+
 /** How many attempts have been made and recorded. */
-export async function attemptsMade({ deliveryAttempts }: Pick<Metrics, 'deliveryAttempts'>): Promise<number> {
-  return (await deliveryAttempts.get()).values.reduce((sum, { value }) => sum + value, 0);
+export async function attemptsMade(metrics: Pick<Metrics, 'deliveryAttempts'>): Promise<number> {
+  return Object.values(await outcomesOf(metrics)).reduce((sum, value) => sum + value, 0);
 }
 
 /** Awaits that so many attempts have been made and recorded. */
