@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile, spawnSync } from 'node:child_process';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -73,28 +73,46 @@ test('Python (openapi-python-client)', async () => {
   await judge(tool('python'), [join(PROGRAMS, 'main.py'), folder], folder);
 });
 
+test('Python (openapi-generator)', async () => {
+  await generate('python');
+  await run(tool('pip'), ['install', '--quiet', './python']);
+  await judge(tool('python'), [join(PROGRAMS, 'generated.py')], folder);
+});
+
 test('Java', async () => {
   await generate('java');
-  await run('mvn', ['--quiet', '-DskipTests', '-Dmaven.javadoc.skip', 'compile'], join(folder, 'java'));
+  await copyFile(join(PROGRAMS, 'Main.java'), join(folder, 'java/src/main/java/Main.java'));
+  const goals = ['compile', 'dependency:build-classpath', '-Dmdep.outputFile=libraries', '-Dmaven.javadoc.skip'];
+  await run('mvn', ['--quiet', ...goals], join(folder, 'java'));
+  const libraries = await readFile(join(folder, 'java/libraries'), 'utf8');
+  await judge('java', ['-cp', `target/classes:${libraries.trim()}`, 'Main'], join(folder, 'java'));
+});
+
+/** A library that neither PyPI nor Maven has, and Debian does. */
+const lacks = (command: string, ...parameters: string[]) => spawnSync(command, parameters).status !== 0;
+
+test('PHP', async ({ skip }) => {
+  skip(
+    lacks('php', '-r', "require 'GuzzleHttp/autoload.php';"),
+    'needs PHP and Guzzle: apt-get install php-guzzlehttp-guzzle',
+  );
+  await generate('php');
+  await judge('php', [join(PROGRAMS, 'main.php'), 'php'], folder);
+});
+
+test('Ruby', async ({ skip }) => {
+  skip(lacks('ruby', '-e', "require 'typhoeus'"), 'needs Ruby and Typhoeus: apt-get install ruby-typhoeus');
+  await generate('ruby');
+  await judge('ruby', [join(PROGRAMS, 'main.rb'), 'ruby'], folder);
 });
 
 /** What Debian's compiler reads. */
 const OF_CSHARP_7 =
   '--additional-properties=targetFramework=netstandard2.0,nullableReferenceTypes=false,library=httpclient';
 
-test.each([
-  { generator: 'php', command: ['php', '-l'], files: 'lib/*.php' },
-  { generator: 'ruby', command: ['ruby', '-c'], files: 'lib/*.rb' },
-  {
-    generator: 'csharp',
-    command: ['mcs', '-langversion:latest', '--parse'],
-    files: 'src/Org.OpenAPITools/*.cs',
-    more: [OF_CSHARP_7],
-  },
-])('$generator: what is generated is of the language', async ({ generator, command, files: pattern, more = [] }) => {
-  await generate(generator, ...more);
-  const files = (await run('find', [generator, '-path', `${generator}/${pattern}`])).trim().split('\n');
+test('C#: what is generated is of the language', async () => {
+  await generate('csharp', OF_CSHARP_7);
+  const files = (await run('find', ['csharp/src/Org.OpenAPITools', '-name', '*.cs'])).trim().split('\n');
   expect(files.length).toBeGreaterThan(20);
-  const [program = '', ...parameters] = command;
-  for (const file of files) await run(program, [...parameters, file]);
+  for (const file of files) await run('mcs', ['-langversion:latest', '--parse', file]);
 });
