@@ -72,15 +72,15 @@ final class Quittance_Gateway extends WC_Payment_Gateway
         return null;
     }
 
-    /** @return array{result: string, redirect?: string} */
+    /** @return array{result: string, redirect: string} */
     public function process_payment($order_id): array
     {
         try {
             return ['result' => 'success', 'redirect' => Quittance_Orders::of_settings()->start((int) $order_id)];
         } catch (\Throwable $error) {
             Quittance_Orders::log("order $order_id: " . $error->getMessage());
-            wc_add_notice('The payment could not be started. Nothing was charged; please try again in a minute.', 'error');
-            return ['result' => 'failure'];
+            // Every checkout shows what is thrown; that of blocks nothing else.
+            throw new \Exception('The payment could not be started. Nothing was charged; please try again in a minute.');
         }
     }
 }

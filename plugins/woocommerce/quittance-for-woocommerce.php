@@ -46,7 +46,7 @@ add_action('woocommerce_blocks_payment_method_type_registration', static functio
 
         public function get_payment_method_data(): array
         {
-            return ['title' => $this->get_setting('title'), 'description' => $this->get_setting('description')];
+            return array_map('wp_strip_all_tags', ['title' => $this->get_setting('title'), 'description' => $this->get_setting('description')]);
         }
     });
 });

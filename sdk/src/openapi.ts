@@ -878,8 +878,8 @@ export interface components {
                 invoiceId: string;
                 logIndex: number;
                 /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
-                nearestInvoice: null | components["schemas"]["NamedInvoice"];
-                reason: null | components["schemas"]["MismatchReason"];
+                nearestInvoice?: null | components["schemas"]["NamedInvoice"];
+                reason?: null | components["schemas"]["MismatchReason"];
                 to: string;
                 /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 transferId: string;
@@ -955,8 +955,8 @@ export interface components {
                 from: string;
                 logIndex: number;
                 /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
-                nearestInvoice: null | components["schemas"]["NamedInvoice"];
-                reason: null | components["schemas"]["MismatchReason"];
+                nearestInvoice?: null | components["schemas"]["NamedInvoice"];
+                reason?: null | components["schemas"]["MismatchReason"];
                 to: string;
                 /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 transferId: string;

@@ -51,7 +51,7 @@ export const EVENT_SCHEMAS = {
     title: 'InvoiceExpiredEvent',
     description: 'The deadline passed with no exact transfer; the invoice is still payable.',
   }),
-  'transfer.unmatched': envelope('transfer.unmatched', Type.Object({ ...transferFields(), ...likeliestFields() }), {
+  'transfer.unmatched': envelope('transfer.unmatched', Type.Object({ ...transferFields(), ...likeliestOfEvent() }), {
     title: 'TransferUnmatchedEvent',
     description:
       'A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.',
@@ -61,7 +61,7 @@ export const EVENT_SCHEMAS = {
     Type.Object({
       ...transferFields(),
       invoiceId: Type.String({ description: 'The invoice that was already paid' }),
-      ...likeliestFields(),
+      ...likeliestOfEvent(),
     }),
     {
       title: 'TransferDuplicateEvent',
@@ -187,4 +187,10 @@ export function likeliestFields() {
         'The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would.',
     }),
   };
+}
+
+/** Events that were recorded before they said why have neither. */
+function likeliestOfEvent() {
+  const { reason, nearestInvoice } = likeliestFields();
+  return { reason: Type.Optional(reason), nearestInvoice: Type.Optional(nearestInvoice) };
 }

@@ -1,9 +1,9 @@
-import { AppError } from '../domain/errors.ts';
 import { describeTransfer, newEvent } from '../domain/event.ts';
 import { encodeId, NIL_UUID } from '../domain/ids.ts';
 import { type Cause, describeLikeliest } from '../domain/mismatch.ts';
 import type { Loop } from '../runtime/loop.ts';
 import { lockCursor } from '../store/chain/cursor.ts';
+import { isOfStatement, isTimeout } from '../store/db/unavailable.ts';
 import { insertEvents } from '../store/outbox/events.ts';
 import { findUntold, forgetTold, readUntold, type UntoldTransfer } from '../store/outbox/untold-transfers.ts';
 import { diagnoseTransfers } from './mismatch/diagnose-transfers.ts';
@@ -11,8 +11,11 @@ import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watch
 
 type Telling = Leading & { random(bytes: number): Uint8Array };
 
+const PAGE = 500;
 /** As many are judged together as are compared with the same invoices. */
-const PAGE = 50;
+const GROUP = 50;
+/** What cannot be told is tried again so soon, and what came meanwhile is told then too. */
+const MAX_PAUSE_MS = 2000;
 
 /**
  * Tells of transfers that paid nothing, by an event each with the likeliest reason, while this process follows the network. What cannot be
@@ -21,23 +24,42 @@ const PAGE = 50;
 export function startTelling(options: Telling): Loop {
   const { network, isLeader } = options;
   const telling = { ...options, db: whileLeading(options.db, network, isLeader) };
-  let after = NIL_UUID;
-  return guardWhileLeading(options, { name: 'untold transfers' }, async (shouldEnd) => {
-    do {
+  const how = { name: 'untold transfers', maxPauseMs: MAX_PAUSE_MS };
+  return guardWhileLeading(options, how, async (shouldEnd, progress) => {
+    const failures: unknown[] = [];
+    for (let after = NIL_UUID; ; ) {
       const ids = (await findUntold(telling.db, network, after, PAGE)).map(({ id }) => id);
-      // Moved first: the next look goes on behind what fails, and comes back to it from the start.
-      after = (ids.length === PAGE ? ids.at(-1) : undefined) ?? NIL_UUID;
-      if (ids.length > 0) await tellAll(telling, ids);
-    } while (after !== NIL_UUID && !shouldEnd());
+      const { untold, told } = ids.length === 0 ? { untold: [], told: [] } : await readUntold(telling.db, ids);
+      if (told.length > 0) await forgetTold(telling.db, network, told);
+      for (let first = 0; first < untold.length; first += GROUP) {
+        const group = untold.slice(first, first + GROUP).map(({ id }) => id);
+        await tellAll(telling, group, shouldEnd).catch((error: unknown) => {
+          // Nothing overtakes what waits only for the database.
+          if (isAway(error)) throw error;
+          failures.push(error);
+        });
+        if (shouldEnd()) return;
+        if (failures.length === 0) progress();
+      }
+      const last = ids.at(PAGE - 1);
+      if (last === undefined) break;
+      after = last;
+    }
+    if (failures.length > 0) throw failures[0];
   });
 }
 
 /** Together; if that fails, each by itself. */
-async function tellAll(telling: Telling, ids: readonly string[]): Promise<void> {
+async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () => boolean): Promise<void> {
   await tell(telling, ids).catch((error: unknown) => {
-    if (ids.length === 1 || passesByItself(error)) throw error;
-    return takeEach(ids.map((id) => () => tell(telling, [id])));
+    if (ids.length === 1 || isAway(error)) throw error;
+    return takeEach(ids.map((id) => async () => (shouldEnd() ? undefined : tell(telling, [id]))));
   });
+}
+
+/** Of such an error what was asked is not the cause. A statement that takes too long is stopped for what it was asked. */
+function isAway(error: unknown): boolean {
+  return !isOfStatement(error) && !isTimeout(error);
 }
 
 /**
@@ -49,13 +71,13 @@ async function tell(telling: Telling, ids: readonly string[]): Promise<void> {
   const causes = await judge(telling, ids);
   await db.transaction(async (tx) => {
     await lockCursor(tx, network);
-    const untold = (await readUntold(tx, ids)).filter(({ isSound }) => isSound);
+    const { untold } = await readUntold(tx, ids);
     const timestamp = now();
     const events = untold.map((transfer, index) =>
       newEvent(draftOf(transfer, causes.get(transfer.id)), { timestamp, random, index }),
     );
     await insertEvents(tx, network, events, timestamp);
-    await forgetTold(tx, ids);
+    await forgetTold(tx, network, ids);
   });
 }
 
@@ -64,17 +86,13 @@ async function judge({ db, log }: Telling, ids: readonly string[]): Promise<Map<
     return await diagnoseTransfers(db, ids);
   } catch (error) {
     const [id] = ids;
-    if (id === undefined || ids.length > 1 || passesByItself(error)) throw error;
+    if (id === undefined || ids.length > 1 || isAway(error)) throw error;
     log.error(
       { err: error, transferId: encodeId('trf', id) },
       'a transfer cannot be judged, and is told without a reason',
     );
     return new Map();
   }
-}
-
-function passesByItself(error: unknown): boolean {
-  return error instanceof AppError && error.retryable;
 }
 
 function draftOf({ kind, fromAddress, ...transfer }: UntoldTransfer, causes: Cause[] | undefined) {

@@ -68,19 +68,22 @@ export type Leading = { db: Database; network: Network; now(): UnixMs; log: Logg
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
 
+/** How a work is repeated: `maxPauseMs` at most after failures. */
+type Turns = { name: string; pauseMs?: number; maxPauseMs?: number; onFollower?: () => void };
+
 /**
  * Runs `work` again and again while this process follows the network, with a pause of `pauseMs`. `onFollower` is called each second in
  * which another process follows it. Never ends by itself.
  */
 export function loopWhileLeading(
   { network, log, isLeader }: Omit<Leading, 'db'>,
-  { name, pauseMs = TICK_MS, onFollower }: { name: string; pauseMs?: number; onFollower?: () => void },
+  { name, pauseMs = TICK_MS, maxPauseMs = MAX_PAUSE_MS, onFollower }: Turns,
   work: (shouldEnd: () => boolean) => Promise<void>,
 ): Loop {
   return startLoop({
     name: `${name} of ${network}`,
     log,
-    maxPauseMs: MAX_PAUSE_MS,
+    maxPauseMs,
     run: async (isStopping) => {
       if (!isLeader()) {
         onFollower?.();
@@ -97,13 +100,14 @@ const STALL_TICK_MS = 10_000;
 const STALL_TICKS = 6;
 
 /**
- * As `loopWhileLeading`, for a watch that guarantees rely on: while it finishes no look for a minute, there is the alarm `watch-stalled`. Time is
- * counted in ticks of this process, so that one that was paused does not take it for a minute.
+ * As `loopWhileLeading`, for a watch that guarantees rely on: while it finishes no look for a minute, there is the alarm `watch-stalled`. A
+ * look that is long calls `progress` after each part. Time is counted in ticks of this process, so that one that was paused does not take
+ * it for a minute.
  */
 export function guardWhileLeading(
   options: Leading,
-  how: { name: string; pauseMs?: number; onFollower?: () => void; stallTickMs?: number },
-  work: (shouldEnd: () => boolean) => Promise<void>,
+  how: Turns & { stallTickMs?: number },
+  work: (shouldEnd: () => boolean, progress: () => void) => Promise<void>,
 ): Loop {
   const { db, network, log, isLeader } = options;
   const { name, stallTickMs = STALL_TICK_MS } = how;
@@ -111,9 +115,12 @@ export function guardWhileLeading(
   let ticks = 0;
   // A former process may have left one.
   let mayBeOpen = true;
-  const loop = loopWhileLeading(options, how, async (shouldEnd) => {
-    await work(shouldEnd);
+  const progress = () => {
     ticks = 0;
+  };
+  const loop = loopWhileLeading(options, how, async (shouldEnd) => {
+    await work(shouldEnd, progress);
+    progress();
     if (!mayBeOpen) return;
     mayBeOpen = false;
     if ((await resolveAlarms(db, network, ...about)) > 0)

@@ -1,6 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { deliver, forge } from '../examples/forged-webhooks.ts';
 import { launchChromium } from '../support/chromium.ts';
@@ -56,6 +57,26 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
   const until = (id: number, isSo: (seen: Json) => boolean) => eventually(() => look(id), isSo);
   const hasNote = (text: string) => (seen: Json) => seen.notes.some((note: string) => note.includes(text));
   const noted = (seen: Json, text: string) => seen.notes.filter((note: string) => note.includes(text)).length;
+
+  /** A form of the checkout of blocks that a customer has filled in. */
+  async function checkOut(product: number, pageId: number): Promise<Page> {
+    const browser = await launchChromium();
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage();
+    await page.goto(`${shop.url}/?add-to-cart=${product}`);
+    await page.goto(`${shop.url}/?page_id=${pageId}`);
+    const address = {
+      first_name: 'Anna',
+      last_name: 'Berg',
+      address_1: '1 Main Street',
+      city: 'Oakland',
+      postcode: '94601',
+    };
+    await page.locator('#email').fill('anna@example.com');
+    for (const [name, text] of Object.entries(address)) await page.locator(`#billing-${name}`).fill(text);
+    await page.getByText('USDT & more').waitFor();
+    return page;
+  }
 
   test('paid: the order is completed once, with its transaction', async () => {
     const { id, externalId } = await order('25.00');
@@ -185,21 +206,7 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
 
   test('the checkout of blocks offers the method, and leads to the page of an invoice', async () => {
     const { product, page: pageId } = await shop.ask('blocks', 0, '38.00');
-    const browser = await launchChromium();
-    onTestFinished(() => browser.close());
-    const page = await browser.newPage();
-    await page.goto(`${shop.url}/?add-to-cart=${product}`);
-    await page.goto(`${shop.url}/?page_id=${pageId}`);
-    const address = {
-      first_name: 'Anna',
-      last_name: 'Berg',
-      address_1: '1 Main Street',
-      city: 'Oakland',
-      postcode: '94601',
-    };
-    await page.locator('#email').fill('anna@example.com');
-    for (const [name, text] of Object.entries(address)) await page.locator(`#billing-${name}`).fill(text);
-    await page.getByText('USDT & more').waitFor();
+    const page = await checkOut(product, pageId);
     await page.getByText('See the amount & the address.').waitFor();
     const button = page.getByRole('button', { name: 'Place Order' });
     // WooCommerce takes no click while it computes the order for the address, and says nothing.
@@ -210,13 +217,29 @@ describe.skipIf(reason !== null)(`the gateway in a WooCommerce${reason === null 
     await page.getByText('38.').first().waitFor();
   });
 
+  test('the checkout of blocks says that nothing was charged where the server does not answer', async () => {
+    const { product, page: pageId } = await shop.ask('blocks', 0, '39.00');
+    await shop.ask('set', 0, 'option:url=http://127.0.0.1:9');
+    const page = await checkOut(product, pageId);
+    const button = page.getByRole('button', { name: 'Place Order' });
+    const said = page.getByText('Nothing was charged').first();
+    await eventually(
+      async () => [await button.click({ timeout: 1000 }).catch(() => undefined), await said.isVisible()],
+      ([, isSaid]) => isSaid === true,
+    );
+    await shop.ask('set', 0, `option:url=${sandbox.file.baseUrl}`);
+  });
+
   test('a shop with another currency takes nothing', async () => {
     const { id } = await shop.ask('create', 0, '37.00');
     await shop.ask('set', 0, 'option:currency=EUR');
     expect((await look(id)).isAvailable).toBe(false);
     await shop.ask('set', 0, 'option:currency=USD');
     await shop.ask('set', 0, 'option:usd_is_usdt=no');
-    expect(await shop.ask('pay', id)).toEqual({ result: 'failure' });
+    expect(await shop.ask('pay', id)).toEqual({
+      result: 'failure',
+      told: expect.stringContaining('Nothing was charged'),
+    });
     await shop.ask('set', 0, 'option:usd_is_usdt=yes');
     expect((await look(id)).isAvailable).toBe(true);
   });

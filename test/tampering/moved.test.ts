@@ -10,7 +10,7 @@ import { type Order, World } from './world.ts';
 
 /** Rows that are as they were sealed, where they do not belong; and what stands beside the seals of before. */
 const world = new World();
-beforeAll(() => world.open(18));
+beforeAll(() => world.open(22));
 afterAll(() => world.close());
 
 const RIGHTS = ['plain', 'owner'] as const;
@@ -91,7 +91,7 @@ test.each(RIGHTS)(
     const paid = await world.paidOrder();
     const [id, txId] = [uuidV7(Date.now() - 60_000, randomBytes(10)), randomBytes(32)];
     await as(rights)(PLANT, [paid.uuid, id, txId, randomBytes(20), 'duplicate']);
-    await as(rights)('insert into untold_transfers select id, project_id, network from transfers where id = $1', [id]);
+    await as(rights)('insert into untold_transfers select network, id, project_id from transfers where id = $1', [id]);
     await world.pay(paid);
     world.service.devnet.mineUntilSolid();
     const told = () => inboxOf(world.service, paid.invoiceId);
@@ -101,6 +101,55 @@ test.each(RIGHTS)(
     await world.untilNamed(id);
   },
 );
+
+/** Before anybody tells of it: in the transaction that records it. */
+const fakeEvents = (projects: string[]) => `create function make_up() returns trigger language plpgsql as $$
+   begin
+     ${projects
+       .map(
+         (project) => `insert into events (id, project_id, network, type, transfer_id, sequence, body, created_at, mac)
+       values (gen_random_uuid(), '${project}', 'devnet', 'transfer.unmatched', new.id, 1, '{}', now(), decode(repeat('00', 24), 'hex'));`,
+       )
+       .join('\n')}
+     return null;
+   end $$;
+   create trigger make_up after insert on transfers for each row when (new.kind = 'unmatched') execute function make_up()`;
+
+test('an event that somebody wrote keeps no shop from being told of a transfer', async () => {
+  const [order, other] = [await world.order(), world.shop()];
+  const { body } = await world.read(order);
+  await world.asOwner(fakeEvents([other.id, order.shop.id]));
+  const { usdtContract: contract } = world.service.devnet;
+  await world.service.payer.transfer({ contract, to: body.payment.address, amountMicro: 3_333_333n });
+  world.service.devnet.mineUntilSolid();
+  const events = `from events e join transfers t on t.id = e.transfer_id where t.project_id = $1 and t.kind = 'unmatched'`;
+  const told = () => runSql(world.service, `select ${events} and e.body <> '{}'`, [order.shop.id]);
+  await eventually(told, ({ length }) => length === 1);
+  await world.asOwner('drop function make_up cascade');
+  expect(await runSql(world.service, `select ${events} and e.body = '{}'`, [order.shop.id])).toHaveLength(2);
+});
+
+test('an order that somebody wrote is named as the nearest one by no event', async () => {
+  const order = await world.order();
+  const { body } = await world.read(order);
+  const columns = `project_id, api_key_id, address_id, created_at, expires_at, network, status, event_count`;
+  await world.asService(
+    `insert into invoices (id, external_id, payable_micro, requested_micro, checkout_token, idempotency_key, mac, ${columns})
+     select gen_random_uuid(), 'victim-77', 70000123, 70000000, $2, 'made-up', decode(repeat('00', 24), 'hex'), ${columns}
+     from invoices where id = $1`,
+    [order.uuid, randomBytes(16).toString('base64url')],
+  );
+  const { usdtContract: contract } = world.service.devnet;
+  await world.service.payer.transfer({ contract, to: body.payment.address, amountMicro: 69_000_123n });
+  world.service.devnet.mineUntilSolid();
+  const told = () =>
+    runSql(world.service, `select body from events where project_id = $1 and type = 'transfer.unmatched'`, [
+      order.shop.id,
+    ]);
+  const [event] = await eventually(told, ({ length }) => length === 1);
+  expect(JSON.parse(String(event?.['body'])).data).toMatchObject({ amount: '69.000123' });
+  expect(String(event?.['body'])).not.toContain('victim-77');
+});
 
 test.each(RIGHTS)('a payment that nobody took back keeps its receipt from nobody unnoticed (%s)', async (rights) => {
   const order = await world.paidOrder();

@@ -3,8 +3,10 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import { isPayable, POLICIES, type Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { rowsOf } from '../../store/db/rows-of.ts';
-import { maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
+import { sealColumn } from '../../store/db/seal.ts';
+import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../../store/db/sealed-tables.ts';
+import { isAsSealed, maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 
 const mismatchedShape = {
@@ -159,6 +161,22 @@ export const findInvoicesElsewhere = rowsOf(
     questions.map(({ amountMicro }) => amountMicro),
     questions.map(({ amountMicro }) => POLICIES.filter((policy) => isPayable(policy, amountMicro)).join(' ')),
   ],
+);
+
+/** Those of these invoices, of the projects of these transfers (UUIDs), that are not as they were sealed. */
+export const findUnsound = answerOf(
+  'mismatch-invoices-unsound',
+  {
+    ...{ id: 'uuid', isSound: isAsSealed(SEALED_INVOICE) },
+    ...{ isPaidSound: isAsSealed(SEALED_PAID), isStatusSound: isAsSealed(SEALED_STATUS) },
+  },
+  `select i.id, ${sealColumn(SEALED_INVOICE, 'i.')} as is_sound, ${sealColumn(SEALED_PAID, 'i.')} as is_paid_sound,
+     ${sealColumn(SEALED_STATUS, 'i.')} as is_status_sound
+   from (select distinct project_id from transfers where id = any($1::uuid[])) t
+   join invoices i on i.project_id = t.project_id and i.id = any($2::uuid[])`,
+  (transferIds: readonly string[], ids: readonly string[]) => [transferIds, ids],
+  // A seal that a row does not need is null.
+  (rows) => rows.flatMap(({ id, ...seals }) => (Object.values(seals).includes(false) ? [id] : [])),
 );
 
 /** Invoices by their ids, one for each question. */

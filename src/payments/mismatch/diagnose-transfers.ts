@@ -3,16 +3,31 @@ import { type Fit, fitInvoice } from '../../domain/mismatch/fit-invoice.ts';
 import { rankCauses, rankDuplicate } from '../../domain/mismatch/rank-causes.ts';
 import type { Cause } from '../../domain/mismatch.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { findSuspects } from './candidates.ts';
+import { findSuspects, findUnsound } from './candidates.ts';
 import { type Mismatch, readMismatches } from './read-mismatches.ts';
 
+/** Whoever makes up more invoices that fit better than any other gets none of them named, and keeps all others from it. */
+const MOST_ROUNDS = 5;
+
 /**
- * Why each of these transfers (UUIDs, at most 500) paid nothing: likely causes, best first, never empty. Transfers that paid an
- * invoice or do not exist are left out. Reads only. Throws a RangeError for more than 500.
+ * Why each of these transfers (UUIDs, at most 500) paid nothing: likely causes, best first, never empty. They name no invoice that is not as it
+ * was sealed. Transfers that paid an invoice or do not exist are left out. Reads only. Throws a RangeError for more than 500.
  */
 export async function diagnoseTransfers(db: Sql, transferIds: readonly string[]): Promise<Map<string, Cause[]>> {
   const causes = new Map<string, Cause[]>();
-  for await (const mismatch of readMismatches(db, transferIds)) causes.set(mismatch.transferId, rank(mismatch));
+  const unsound = new Set<string>();
+  let ids = transferIds;
+  for (let round = 1; ids.length > 0; round += 1) {
+    const mayBeNamed = (id: string) => round <= MOST_ROUNDS && !unsound.has(id);
+    for await (const { transferId, facts, repeated } of readMismatches(db, ids)) {
+      const invoices = facts.invoices.filter(({ id }) => mayBeNamed(id));
+      const known = repeated !== null && mayBeNamed(repeated.id) ? repeated : null;
+      causes.set(transferId, rank({ facts: { ...facts, invoices }, repeated: known }));
+    }
+    const named = (id: string) => causes.get(id)?.flatMap(({ invoices }) => invoices.map((each) => each.id)) ?? [];
+    for (const id of await findUnsound(db, ids, ids.flatMap(named))) unsound.add(id);
+    ids = ids.filter((id) => named(id).some((each) => unsound.has(each)));
+  }
   return causes;
 }
 
@@ -38,6 +53,6 @@ export async function compareTransfers(
   return compared;
 }
 
-function rank({ facts, repeated }: Mismatch): Cause[] {
+function rank({ facts, repeated }: Pick<Mismatch, 'facts' | 'repeated'>): Cause[] {
   return repeated === null ? rankCauses(facts) : rankDuplicate(facts, repeated);
 }

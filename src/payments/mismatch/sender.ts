@@ -23,17 +23,18 @@ const SIBLINGS_KEPT = 20;
 export const findSiblings = rowsOf(
   'mismatch-siblings',
   { transferId: 'uuid', amountMicro: 'numeric', at: 'timestamptz', isUnmatched: 'bool', resolution: 'text?' },
-  // The limits stand inside, so that a sender of many transfers costs no more than one of few.
+  // The limits stand inside, and what was taken back is left out outside them: so PostgreSQL walks an index up to the limit whatever its
+  // statistics say, and a sender of many transfers costs no more than one of few.
   `select q.id as transfer_id, s.amount_micro, s.block_time as at, s.kind = 'unmatched' as is_unmatched,
      (select r.resolution from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
    cross join lateral (
      select id, amount_micro, block_time, kind from (
-       select id, amount_micro, block_time, kind, from_address from transfers t
-       where project_id = q.project_id and ${stands('t')} and left(from_address, 4) = left(q.sender, 4)
+       select id, amount_micro, block_time, kind, from_address from transfers
+       where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
          and right(from_address, 4) = right(q.sender, 4) and block_time < q.at + interval '1 day'
        order by block_time desc limit ${SIBLINGS_READ}) newest
-     where from_address = q.sender and kind <> 'matched' and id <> q.id
+     where from_address = q.sender and kind <> 'matched' and id <> q.id and ${stands('newest')}
      limit ${SIBLINGS_KEPT}) s`,
   parametersOf,
 );
@@ -50,17 +51,17 @@ export const findResembled = rowsOf(
   { transferId: 'uuid', own: 'address?', strange: 'text?' },
   `select q.id as transfer_id, o.address as own, case when o.address is null then coalesce(
      (select to_address from (
-        select to_address, amount_micro from outgoing_transfers o
-        where project_id = q.project_id and ${outgoingStands('o')} and left(to_address, 4) = left(q.sender, 4)
+        select to_address, amount_micro, network, tx_id, log_index, correction from outgoing_transfers
+        where project_id = q.project_id and left(to_address, 4) = left(q.sender, 4)
           and right(to_address, 4) = right(q.sender, 4) and block_time < q.at
         order by block_time desc limit ${SIBLINGS_READ}) newest
-      where to_address <> q.sender and amount_micro >= $5 limit 1),
+      where to_address <> q.sender and amount_micro >= $5 and ${outgoingStands('newest')} limit 1),
      (select from_address from (
-        select from_address, amount_micro from transfers t
-        where project_id = q.project_id and ${stands('t')} and left(from_address, 4) = left(q.sender, 4)
+        select id, from_address, amount_micro from transfers
+        where project_id = q.project_id and left(from_address, 4) = left(q.sender, 4)
           and right(from_address, 4) = right(q.sender, 4) and block_time < q.at
         order by block_time desc limit ${SIBLINGS_READ}) newest
-      where from_address <> q.sender and amount_micro >= $5 limit 1)) end as strange
+      where from_address <> q.sender and amount_micro >= $5 and ${stands('newest')} limit 1)) end as strange
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
    left join lateral (
      select ${addressColumn('a')} as address from addresses a

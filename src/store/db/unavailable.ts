@@ -27,6 +27,11 @@ export function isOfStatement(error: unknown): boolean {
   return typeof code === 'string' && /^(55P03|40001|40P01)$/.test(code);
 }
 
+/** Whether a statement took longer than it may. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof AppError && ((error.cause ?? {}) as { code?: unknown }).code === '57014';
+}
+
 /**
  * SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, one that we do not take (25006), a database that
  * takes no connections (55000), and our own timeouts.

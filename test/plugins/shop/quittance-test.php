@@ -37,7 +37,11 @@ function test_create(int $id, string $total): array
 function test_pay(int $id): array
 {
     WC()->initialize_session();
-    return WC()->payment_gateways()->payment_gateways()['quittance']->process_payment($id);
+    try {
+        return WC()->payment_gateways()->payment_gateways()['quittance']->process_payment($id);
+    } catch (Exception $error) {
+        return ['result' => 'failure', 'told' => $error->getMessage()];
+    }
 }
 
 function test_order(int $id): array

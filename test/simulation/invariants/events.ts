@@ -2,6 +2,9 @@ import { decodeId } from '../../../src/domain/ids.ts';
 import type { Truth } from '../truth.ts';
 import { fromSql } from './from-sql.ts';
 
+/** The milliseconds at the begin of an id. Clocks that are further apart than a minute are an alarm, and ids go by them. */
+const MADE = (id: string) => `('x' || left(replace(${id}::text, '-', ''), 12))::bit(48)::int8`;
+
 const STORY = fromSql({
   number: 11,
   title: 'one state change is one event, and sequences are gapless',
@@ -24,6 +27,12 @@ const STORY = fromSql({
     left join events e on e.transfer_id = r.id and e.type = case r.kind when 'matched' then 'invoice.paid' else 'transfer.' || r.kind end
     left join untold_transfers u on u.transfer_id = r.id
     group by r.id, r.kind, u.transfer_id having count(e.id) + count(distinct u.transfer_id) <> 1
+    union all
+    select format('transfer %s is told of after %s, which was recorded later', transfer_id, before)
+    from (
+      select transfer_id, lag(transfer_id) over (partition by project_id order by position) as before from events
+      where type in ('transfer.unmatched', 'transfer.duplicate')) told
+    where transfer_id < before and ${MADE('before')} - ${MADE('transfer_id')} < 60000
     union all
     select format('project %s has %s events at positions %s to %s, and its stream is at %s', project_id, found.events, found.first, found.last,
       s.last_position)
