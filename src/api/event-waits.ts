@@ -23,6 +23,8 @@ export type EventWaits = {
 };
 
 type WaitLimits = { ofKey: number; total: number; lookMs: number };
+/** Hears how many wait, with each that begins or ends. */
+type OnCount = (count: number) => void;
 
 /**
  * Each waits on a connection of its own, of which there are 12,000; a key needs one for each of its consumers. Where nothing is heard of
@@ -33,7 +35,7 @@ const WAIT_LIMITS: WaitLimits = { ofKey: 10, total: 500, lookMs: 10_000 };
 type Open = Waiter & { wake(): void; end(): void };
 
 /** Requests of one process that wait for events. They hold a timer each, and nothing of the database. */
-export function createEventWaits({ ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS): EventWaits {
+export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS): EventWaits {
   const open = createHoldings<Open>();
   let isStopped = false;
   const all = () => [...open.entries()].map(([, wait]) => wait);
@@ -43,7 +45,14 @@ export function createEventWaits({ ofKey, total, lookMs }: WaitLimits = WAIT_LIM
       const { wake, ...wait } = createWait(waitMs, lookMs);
       const held = { ...waiter, wake, end: wait.end };
       open.add(waiter.keyId, held);
-      return { ...wait, close: () => open.remove(waiter.keyId, held) };
+      onCount(open.count());
+      return {
+        ...wait,
+        close: () => {
+          open.remove(waiter.keyId, held);
+          onCount(open.count());
+        },
+      };
     },
     hear: (payload) => {
       const [projectId, type = ''] = payload?.split(' ') ?? [];

@@ -71,6 +71,10 @@ function requestMetrics(labelled: Labellers) {
       'quittance_requests_unlogged_total',
       'Requests that are missing in the log of requests, by reason: flood (more were turned away than are kept of a minute), full (the database does not keep up), failed',
     ),
+    eventWaits: labelled.gauge()(
+      'quittance_event_waits',
+      'Requests of the event feed that this process holds back until there is an event; 500 at most',
+    ),
   };
 }
 

@@ -72,7 +72,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
 function registerApi(app: FastifyInstance, context: Context, authenticator: Authenticator): void {
   const { config, requestDb: db, networks, metrics, log, now, random, publicUrl } = context;
   const { perSecond, burst } = config.rateLimit;
-  const waits = createEventWaits();
+  const waits = createEventWaits((count) => metrics.eventWaits.set(count));
   db.listen(EVENTS_CHANNEL, waits.hear);
   app.addHook('preClose', async () => waits.stop());
   const deps: ApiDeps = {

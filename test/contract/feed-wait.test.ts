@@ -150,6 +150,13 @@ test('a key that was revoked during the wait is told nothing', async () => {
   expectProblem(await over, 401, 'UNAUTHENTICATED');
 });
 
+/** How many requests wait, as the metric says. */
+async function counted(): Promise<number> {
+  const [, count] =
+    /^quittance_event_waits (\d+)$/m.exec(await (await fetch(`${service.metricsUrl}/metrics`)).text()) ?? [];
+  return Number(count);
+}
+
 test('ten requests of a key wait, one more is answered at once, and one that hangs up makes room', async () => {
   const project = await createTestProject(service.db);
   const gone = new AbortController();
@@ -158,6 +165,8 @@ test('ten requests of a key wait, one more is answered at once, and one that han
     request(`${service.url}/v1/events?wait=30`, { headers, signal: gone.signal }).catch(() => 'gone'),
   );
   await settled(project);
+  // Beside the longest wait, as long as that lasts.
+  expect([OF_KEY, OF_KEY + 1]).toContain(await counted());
   const more = await timed(page('wait=30', project));
   expect(more.result).toMatchObject({ status: 200, text: EMPTY });
   expect(more.tookMs).toBeLessThan(SOON_MS);
@@ -167,6 +176,7 @@ test('ten requests of a key wait, one more is answered at once, and one that han
     async () => (await timed(page('wait=1', project))).tookMs,
     (tookMs) => tookMs > 900,
   );
+  await eventually(counted, (count) => count <= 1);
 });
 
 test('more requests than there are places wait, and hold up nobody', async () => {
