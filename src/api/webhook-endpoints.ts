@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { withoutName } from '../domain/disable-reason.ts';
 import { AppError } from '../domain/errors.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
 import { Message, type Text, type Words } from '../domain/message.ts';
@@ -132,10 +133,16 @@ async function answer(
     const view = operation.view(outcome);
     reply.type('application/json; charset=utf-8').code(isCreation ? 201 : 200);
     if (isCreation) reply.header('Location', `${PATH}/${(view as { endpointId: string }).endpointId}`);
-    return JSON.stringify(view, (_name, value: unknown) => (value instanceof Message ? value.write(WORDS) : value));
+    return JSON.stringify(view, forKeys);
   } catch (error) {
     throw refusalOf(error);
   }
+}
+
+/** A member of a view as a key may read it. */
+function forKeys(name: string, value: unknown): unknown {
+  if (value instanceof Message) return value.write(WORDS);
+  return name === 'disabledReason' && typeof value === 'string' ? withoutName(value) : value;
 }
 
 /** The key as the one who acts, read anew: what it changes is never undone. */

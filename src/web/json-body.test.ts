@@ -22,7 +22,7 @@ function spelt(text: string, isEscaped: boolean): string {
   return `"${units.map((unit) => `\\u${unit}`).join('')}"`;
 }
 
-test('every key that occurs twice in the object is named once, however it is spelt, and none of inner objects', () => {
+test('every key that occurs twice in the object is named once, however it is spelt, and no other', () => {
   const member = fc.record({ key, value, isEscaped: fc.boolean(), space: fc.constantFrom('', ' ', '\n\t') });
   fc.assert(
     fc.property(fc.array(member, { maxLength: 8 }), (members) => {
@@ -38,6 +38,23 @@ test('every key that occurs twice in the object is named once, however it is spe
     }),
     { numRuns: 500 },
   );
+});
+
+test.each([
+  ['{"metadata":{"a":1,"b":2,"a":3},"a":1}', ['metadata.a']],
+  ['{"a":1,"b":{"a":{"a":1,"c":"a","a":2}},"a":[]}', ['b.a.a', 'a']],
+  ['{"b":["a","a",{"a":1},[{"x":1,"x":{"y":1,"y":2}}]]}', ['b.3.0.x', 'b.3.0.x.y']],
+  ['{"b":[{"a":1,"a":2},{"a":1,"a":2},{"a":1}],"c":[{"a":1}]}', ['b.0.a', 'b.1.a']],
+  ['{"a":{"":{"x":1,"x":1}}}', ['a..x']],
+])('of %s the keys that occur twice are named by their paths', (text, paths) => {
+  expect(read(text)).toMatchObject({ kind: 'ok', duplicateKeys: paths });
+});
+
+test('of a long path the beginning is named, so that thousands of keys within it are no burden', () => {
+  const keys = Array.from({ length: 1000 }, (_, n) => `"${n}":1,"${n}":1`).join();
+  const body = read(`{"${'p'.repeat(5000)}":{"q":{${keys}}}}`);
+  const paths = Array.from({ length: 1000 }, (_, n) => `${'p'.repeat(100)}.${n}`);
+  expect(body).toMatchObject({ kind: 'ok', duplicateKeys: paths });
 });
 
 test('the value is what JSON.parse reads', () => {

@@ -7,7 +7,7 @@ export type JsonBody =
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads a request body that must be one JSON object in UTF-8, and names the keys that occur twice. Bounded by its size. */
+/** Reads a request body that must be one JSON object in UTF-8, and names the keys that occur twice by their paths. Bounded by its size. */
 export function readJsonObject(body: Uint8Array): JsonBody {
   if (body.length === 0) return { kind: 'invalid-json', detail: 'The body is empty; send one JSON object.' };
   let text: string;
@@ -30,29 +30,43 @@ export function readJsonObject(body: Uint8Array): JsonBody {
   return { kind: 'ok', value: value as Record<string, unknown>, duplicateKeys: findDuplicateKeys(text) };
 }
 
-/** The keys that occur more than once in one object (`JSON.parse` keeps the last and says nothing). `text` must be valid JSON. */
+/** An object or list that is open: the keys that it had, of a list `null`; what stands before its members in a path; and the member that is read. */
+type Open = { keys: Set<string> | null; prefix: string; member: string | number };
+
+/** Of a longer path the beginning is enough, and many of them are no burden. */
+const MAX_PREFIX = 100;
+
+/**
+ * The paths of keys that occur more than once in one object, `metadata.a` (`JSON.parse` keeps the last and says nothing). `text` must be valid
+ * JSON.
+ */
 function findDuplicateKeys(text: string): string[] {
   const duplicates = new Set<string>();
-  /** The keys of each object that is open, the outermost first; of an array `null`. */
-  const open: (Set<string> | null)[] = [];
+  /** The outermost first. */
+  const open: Open[] = [];
   let isKeyNext = false;
   for (let i = 0; i < text.length; i++) {
     const character = text[i];
-    const seen = open.at(-1);
+    const inner = open.at(-1);
     if (character === '"') {
       const end = endOfString(text, i);
-      if (seen && isKeyNext) {
+      if (inner?.keys && isKeyNext) {
         const key = JSON.parse(text.slice(i, end + 1)) as string;
-        if (seen.has(key)) duplicates.add(key);
-        seen.add(key);
+        if (inner.keys.has(key)) duplicates.add(inner.prefix + key);
+        inner.keys.add(key);
+        inner.member = key;
       }
       isKeyNext = false;
       i = end;
     } else if (character === '{' || character === '[') {
-      open.push(character === '{' ? new Set() : null);
+      const prefix = inner === undefined ? '' : `${`${inner.prefix}${inner.member}`.slice(0, MAX_PREFIX)}.`;
+      open.push({ keys: character === '{' ? new Set() : null, prefix, member: 0 });
       isKeyNext = true;
     } else if (character === '}' || character === ']') open.pop();
-    else if (character === ',') isKeyNext = true;
+    else if (character === ',') {
+      isKeyNext = true;
+      if (typeof inner?.member === 'number') inner.member += 1;
+    }
   }
   return [...duplicates];
 }

@@ -182,7 +182,9 @@ describe('bad input is named, with its bound and an example, and nothing is stor
         },
         body: `{"amount":"25","asset":"USDT","network":"TRON","externalId":"${randomUUID()}","metadata":${members}}`,
       });
-    expect((await send('{"a":"1","a":"2"}')).body.errors).toMatchObject([{ field: 'a', code: 'DUPLICATE_FIELD' }]);
+    expect((await send('{"a":"1","a":"2"}')).body.errors).toMatchObject([
+      { field: 'metadata.a', code: 'DUPLICATE_FIELD' },
+    ]);
     expect((await send('{"__proto__":"1"}')).body.errors).toMatchObject([{ field: 'metadata', code: 'WRONG_KEY' }]);
     expect((await send('{"constructor":"1"}')).status).toBe(201);
   });

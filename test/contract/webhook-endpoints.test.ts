@@ -3,6 +3,9 @@ import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { disableEndpoint } from '../../src/operator/webhooks/disable-endpoint.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startService } from '../../src/service.ts';
 import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
@@ -88,10 +91,10 @@ test('an endpoint is made, read, changed, tested, rotated, disabled and enabled,
   const rotated = await shop.call('POST', `/${endpointId}/rotate`, { overlap: '1h' });
   expect([rotated.status, rotated.body.secret === secret]).toEqual([200, false]);
   const disabled = await shop.call('POST', `/${endpointId}/disable`);
-  expect(disabled.body).toMatchObject({ endpointId, status: 'disabled', disabledReason: 'by further' });
+  expect(disabled.body).toMatchObject({ endpointId, status: 'disabled', disabledReason: 'by hand' });
   expectProblem(await shop.call('POST', `/${endpointId}/disable`, { reason: 'again' }), 409, 'ENDPOINT_CONFLICT');
   const enabled = await shop.call('POST', `/${endpointId}/enable`);
-  expect(enabled.body).toMatchObject({ endpointId, status: 'active', disabledReason: 'by further' });
+  expect(enabled.body).toMatchObject({ endpointId, status: 'active', disabledReason: 'by hand' });
 
   const [shown, list] = [await shop.call('GET', `/${endpointId}`), await shop.call('GET')];
   expect(shown.body.secrets.map(({ fingerprint }: Json) => fingerprint)).toEqual(
@@ -116,6 +119,34 @@ test('the log says which key did it, from where and in which request, and of a U
     { ...by, action: 'webhook.changed', request_id: moved.headers['x-request-id'] },
   ]);
   expect(JSON.stringify(rows)).not.toMatch(/canary|whsec_/);
+});
+
+test('why the operator disabled an endpoint a key reads, and not who it was', async () => {
+  const shop = await newShop();
+  for (const [reason, told] of [
+    ['', 'by hand'],
+    ['moves house', 'moves house (by hand)'],
+    ['by the way (by mistake)', 'by hand'],
+  ] as const) {
+    const { endpointId } = await newEndpoint(shop);
+    const { disabledReason } = await disableEndpoint(
+      { db: service.db, now: () => unixMs(service.clock.now()) },
+      commandActor('Olga (by night)'),
+      { endpointId, reason },
+    );
+    expect(disabledReason).toContain('by Olga (by night)');
+    const replies = [
+      await shop.call('GET', `/${endpointId}`),
+      await shop.call('GET'),
+      await shop.call('POST', `/${endpointId}/disable`),
+      await shop.call('POST', `/${endpointId}/enable`),
+    ];
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 409, 200]);
+    expect(replies[0]?.body.disabledReason).toBe(told);
+    expect(replies[2]?.body.detail).toBe(`${endpointId} is disabled already: ${told}.`.replace(/^w/, 'W'));
+    expect(replies[3]?.body.disabledReason).toBe(told);
+    for (const { text } of replies) expect(text).not.toContain('Olga');
+  }
 });
 
 test('an endpoint of another project, one that is not there and no id at all are answered alike, whatever is asked', async () => {

@@ -1,3 +1,4 @@
+import { disabledReason, withoutName } from '../../domain/disable-reason.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -22,13 +23,14 @@ export async function disableEndpoint(
   // An adapter is the operator's.
   if (actor.kind === 'key') refuseAdapter(endpoint);
   const { id, projectId, disabledReason: former } = endpoint;
-  const disabledReason = input.reason === '' ? `by ${actor.name}` : `${input.reason} (by ${actor.name})`;
+  const why = disabledReason(input.reason, actor.name);
   const isDisabled = await db.transaction(async (tx) => {
-    if (!(await disableWebhookEndpoint(tx, id, now(), disabledReason))) return false;
+    if (!(await disableWebhookEndpoint(tx, id, now(), why))) return false;
     const detail = { reason: input.reason };
     await recordActions(tx, actor, now(), [{ projectId, action: 'webhook.disabled', subject: endpointId, detail }]);
     return true;
   });
-  if (isDisabled) return { endpointId, status: 'disabled', disabledReason };
-  throw new AppError('CONFLICT', `${endpointId} is disabled already${former === null ? '' : `: ${former}`}`);
+  if (isDisabled) return { endpointId, status: 'disabled', disabledReason: why };
+  const told = former !== null && actor.kind === 'key' ? withoutName(former) : former;
+  throw new AppError('CONFLICT', `${endpointId} is disabled already${told === null ? '' : `: ${told}`}`);
 }
