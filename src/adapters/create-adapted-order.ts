@@ -3,12 +3,15 @@ import { assertNever } from '../domain/assert-never.ts';
 import { readLink } from '../domain/brand/brand.ts';
 import { exchange } from '../domain/exchange.ts';
 import { type MicroUsdt, parseAmount } from '../domain/money.ts';
-import { keyMode, type Network } from '../domain/network.ts';
+import type { Network } from '../domain/network.ts';
+import { isCurrentRate, readRateSource } from '../domain/rate.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { findEarlier } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
 import { type Dialect, insertAdapterOrder } from '../store/outbox/adapter-orders.ts';
 import { asNumber } from '../webhooks/adapter-signature.ts';
-import { checkTarget } from '../webhooks/target.ts';
+import { checkTarget, targetRule } from '../webhooks/target.ts';
 import type { AdapterDeps } from './adapter-deps.ts';
 import type { Admitted } from './admit.ts';
 import { CODES, notHere, Refusal } from './refusal.ts';
@@ -44,7 +47,9 @@ export async function createAdaptedOrder(
   const idempotencyKey = `adapter:${adapter.id}:${digest}`;
   const { projectId } = adapter;
   const input = { ...rule, keyId: rule.id, idempotencyKey, externalId: asked.orderId, requestedMicro };
-  const created = await createOrder(deps, input);
+  const created = isCurrent(adapter, deps.now())
+    ? await createOrder(deps, input)
+    : ((await findEarlier(deps, input)) ?? refuseOldRate());
   const invoiceId = await invoiceOf(created, deps, { projectId, network: adapter.network, requestedMicro });
   // Before anybody hears of the invoice. If the process dies here, the shop asks again, and gets it.
   await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
@@ -65,11 +70,22 @@ function readAmount({ amount, currency }: Asked, adapter: Admitted['adapter']): 
   if (asNumber(amount).replace('.', '').length > MAX_DIGITS) {
     throw new Refusal(CODES.amount, `invalid payment amount: it must have at most ${MAX_DIGITS} digits`);
   }
-  const requestedMicro = exchange(parsed.amountMicro, adapter.rateMicro);
+  const requestedMicro = exchange(parsed.amountMicro, adapter.readMicro ?? adapter.rateMicro);
   if (requestedMicro !== null) return requestedMicro;
   throw new Refusal(
     CODES.amount,
     'invalid payment amount: it must be worth at least 0.01 and less than 100000000 USDT',
+  );
+}
+
+function isCurrent({ rateSource, readAt }: Admitted['adapter'], now: UnixMs): boolean {
+  return rateSource === null || (readAt !== null && isCurrentRate(readAt, readRateSource(rateSource), now));
+}
+
+function refuseOldRate(): never {
+  throw new Refusal(
+    CODES.rate,
+    'rate calculation failed: the rate that is known is too old, so no order is taken: try again later. The operator sees why by "quittance adapter list" and "quittance chain status"',
   );
 }
 
@@ -98,7 +114,7 @@ function readNotifyUrl(text: string, network: Network, localTargets: boolean): s
   if (url === null) throw refuse('it is not an https:// URL');
   if (url.hash !== '') throw refuse('it has a fragment, which is never sent');
   if (url.href.length > 2048) throw refuse('it has more than 2048 characters');
-  const check = checkTarget(url, localTargets && keyMode(network) === 'test' ? 'local' : 'public');
+  const check = checkTarget(url, targetRule(network, localTargets));
   if (check.kind === 'refused') throw refuse(check.reason);
   return url.href;
 }

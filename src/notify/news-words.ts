@@ -12,6 +12,7 @@ const URGENT: ReadonlySet<string> = new Set<AlarmKind>([
   ...(['blind', 'halted', 'payment-denied', 'balance-differs', 'address-blacklisted'] as const),
   ...(['address-damaged', 'address-not-vouched', 'address-change-pending', 'schema-changed'] as const),
   ...(['row-changed', 'rows-missing', 'audit-broken', 'watch-stalled', 'secret-damaged'] as const),
+  'rate-old',
 ]);
 
 export function isUrgentAlarm(kind: string): boolean {

@@ -3,7 +3,7 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
-import { acquireLease, type Lease, releaseLease, renewLease } from '../store/chain/leases.ts';
+import { holdLease } from '../store/chain/hold-lease.ts';
 import type { Database } from '../store/db/database.ts';
 import { forgetOldNotifications, giveUpNotifications } from '../store/outbox/notifications.ts';
 import { listNotifyChannels } from '../store/outbox/notify-channels.ts';
@@ -48,7 +48,7 @@ export function startNotifier(options: NotifierOptions): { stop(): Promise<void>
   const { db, now, log, holder, pollMs = POLL_MS, attemptMs = ATTEMPT_MS } = options;
   const stopping = new AbortController();
   const sender = createWebhookSender({ connections: CONNECTIONS, timeoutMs: attemptMs });
-  const lease = holdNotifier(db, holder);
+  const lease = holdLease(db, LEASE, holder, LEASE_MS);
   const lines = new Map<string, ChannelLine>();
   const lineDeps = { ...options, sender, attemptMs, stopping: stopping.signal, isLeader: lease.isHeld };
   let tidyMs = Number.NEGATIVE_INFINITY;
@@ -89,24 +89,4 @@ async function tidy({ db, log }: NotifierOptions, now: UnixMs): Promise<void> {
   const notifications = await giveUpNotifications(db, before(GIVE_UP_MS), now);
   if (notifications > 0) log.warn({ notifications }, 'notifications of more than a day ago were given up');
   await forgetOldNotifications(db, before(KEEP_MS));
-}
-
-/** The right to send, held by one process at a time. `isHeld`: surely, by our own clock. */
-function holdNotifier(db: Database, holder: string) {
-  let held: Lease | null = null;
-  let surelyUntilMs = 0;
-  const isHeld = () => held !== null && performance.now() < surelyUntilMs;
-  return {
-    isHeld,
-    keep: async (): Promise<boolean> => {
-      const askedMs = performance.now();
-      if (held === null) held = await acquireLease(db, LEASE, holder, LEASE_MS);
-      else if (!(await renewLease(db, held, LEASE_MS))) held = null;
-      if (held !== null) surelyUntilMs = askedMs + LEASE_MS;
-      return isHeld();
-    },
-    release: async () => {
-      if (held !== null) await releaseLease(db, held).catch(() => undefined);
-    },
-  };
 }

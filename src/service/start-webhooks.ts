@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { startNotifier } from '../notify/notifier.ts';
 import { tryReceiptKey } from '../store/access/encrypt-receipt-key.ts';
 import { startDispatcher } from '../webhooks/dispatcher.ts';
+import { startRateKeeper } from '../webhooks/keep-rates.ts';
 import { refuseMissingKeys } from '../webhooks/refuse-missing-keys.ts';
 import { startRetention } from '../webhooks/retention.ts';
 import { startReceiverWatch } from '../webhooks/watch-receivers.ts';
@@ -9,7 +10,7 @@ import { startSecretWatch } from '../webhooks/watch-secrets.ts';
 import type { Context } from './context.ts';
 import { patiently } from './patiently.ts';
 
-/** The role `webhooks`: sends due deliveries, deletes old ones, watches receivers and the keys that secrets are encrypted with, and tells operators. */
+/** The role `webhooks`: sends due deliveries, deletes old ones, reads rates, watches receivers and the keys that secrets are encrypted with, and tells operators. */
 export async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
   const { config, db, keyRing, clock, log, metrics, now, certainNow, networks, random, requestShare } = context;
   if (keyRing === null) throw new Error('the role webhooks needs a key ring');
@@ -24,12 +25,12 @@ export async function startWebhooks(context: Context): Promise<{ stop(): Promise
     tryReceiptKey: () => tryReceiptKey(db, keyRing),
   });
   const receiverWatch = startReceiverWatch({ db, now, log });
-  const notifier = startNotifier({
-    ...{ db, now, log, random, keyRing, network: networks[0] ?? null, holder: randomUUID() },
-  });
+  const holder = randomUUID();
+  const notifier = startNotifier({ db, now, log, random, keyRing, network: networks[0] ?? null, holder });
+  const rateKeeper = startRateKeeper({ db, now, log, localTargets, holder });
   return {
     stop: async () => {
-      const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier];
+      const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier, rateKeeper];
       await Promise.all(parts.map((part) => part.stop()));
     },
   };

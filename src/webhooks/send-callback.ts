@@ -1,9 +1,10 @@
 import { assertNever } from '../domain/assert-never.ts';
-import { keyMode, type Network } from '../domain/network.ts';
+import type { Network } from '../domain/network.ts';
 import type { AdapterOrder } from '../store/outbox/adapter-orders.ts';
 import { adapterSecret, asNumber, PID, signFields } from './adapter-signature.ts';
 import type { SendResult } from './send.ts';
 import type { SendDeps } from './send-signed.ts';
+import { targetRule } from './target.ts';
 
 /** The part of an event `invoice.paid` that a callback tells. */
 type Paid = {
@@ -23,7 +24,7 @@ export async function sendCallback({ sender, localTargets }: SendDeps, told: Tol
   if (stored === undefined) throw new Error('an adapter has no secret');
   return sender.send({
     ...describeCallback(told.order, told.body, adapterSecret(stored)),
-    rule: localTargets && keyMode(told.network) === 'test' ? 'local' : 'public',
+    rule: targetRule(told.network, localTargets),
     nowMs,
     isTaken,
   });

@@ -1,6 +1,7 @@
-import { keyMode, type Network } from '../domain/network.ts';
+import type { Network } from '../domain/network.ts';
 import type { SendResult, WebhookSender } from './send.ts';
 import { signWebhook } from './sign.ts';
+import { targetRule } from './target.ts';
 
 /** `localTargets`: whether projects of test networks may be told on this machine itself, and by http. */
 export type SendDeps = { sender: WebhookSender; localTargets: boolean };
@@ -15,7 +16,7 @@ export async function sendSigned(
   const headers = signWebhook({ id, timestampSeconds: Math.floor(nowMs / 1000), body, secrets });
   return sender.send({
     url,
-    rule: localTargets && keyMode(network) === 'test' ? 'local' : 'public',
+    rule: targetRule(network, localTargets),
     headers,
     body,
     nowMs,

@@ -17,20 +17,14 @@ describe('what is refused before anything is resolved', () => {
   test('every reason names what was seen and what to do, and nothing of the path, query or credentials', () => {
     const path = '/h0rse?token=h0rse#h0rse';
     const reasons = [
-      [
-        `http://a.example:8080${path}`,
-        '"http://a.example:8080" must start with https://: webhooks are sent encrypted only',
-      ],
+      [`http://a.example:8080${path}`, '"http://a.example:8080" must start with https://: plain http is not allowed'],
       [`https://h0rse:h0rse@a.example${path}`, '"https://a.example" has a user name or password: remove it'],
       [`https://a.example:444${path}`, '"https://a.example:444" has the port 444: use 443 or one from 1024 on'],
-      [
-        `https://10.0.0.5${path}`,
-        '"10.0.0.5" is not allowed (10.0.0.0/8, private): webhooks are sent to public addresses only',
-      ],
-      [`https://[::1]${path}`, '"::1" is not allowed (::1/128, loopback): webhooks are sent to public addresses only'],
+      [`https://10.0.0.5${path}`, '"10.0.0.5" is not allowed (10.0.0.0/8, private): only public addresses are allowed'],
+      [`https://[::1]${path}`, '"::1" is not allowed (::1/128, loopback): only public addresses are allowed'],
       [
         `https://shop.internal.${path}`,
-        '"shop.internal." is a name of a local network: webhooks are sent to public addresses only',
+        '"shop.internal." is a name of a local network: only public addresses are allowed',
       ],
       [`https://a..example${path}`, '"a..example" is not the name of a machine: write one such as shop.example.com'],
     ] as const;
@@ -73,7 +67,7 @@ describe('what is refused before anything is resolved', () => {
   test('only the end of a name says that it is local', () => {
     for (const end of ['localhost', 'local', 'internal', 'home.arpa', 'onion']) {
       expect(reason(`https://a.${end}/`)).toBe(
-        `"a.${end}" is a name of a local network: webhooks are sent to public addresses only`,
+        `"a.${end}" is a name of a local network: only public addresses are allowed`,
       );
       for (const name of [`a.${end}.example`, `a.x${end}`]) expect(reason(`https://${name}/`)).toBe('ok');
     }
@@ -101,11 +95,11 @@ describe('what is refused before anything is resolved', () => {
       );
       return check.kind === 'ok' ? 'ok' : check.reason;
     };
-    const LOCAL = 'webhooks are sent to public addresses and to loopback addresses of this machine only';
+    const LOCAL = 'only public addresses and loopback addresses of this machine are allowed';
     expect(judge('public', '8.8.8.8', '1.1.1.1')).toBe('ok');
     expect(judge('local', '127.0.0.1', '127.0.0.2')).toBe('ok');
     expect(judge('public', '8.8.8.8', '127.0.0.1')).toBe(
-      '"a.example" resolves to 127.0.0.1 (127.0.0.0/8, loopback): webhooks are sent to public addresses only',
+      '"a.example" resolves to 127.0.0.1 (127.0.0.0/8, loopback): only public addresses are allowed',
     );
     expect(judge('local', '8.8.8.8', '127.0.0.1')).toBe(
       '"a.example" resolves to public addresses and to others: give it one kind only',

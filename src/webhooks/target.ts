@@ -1,5 +1,6 @@
 import type { LookupAddress } from 'node:dns';
 import { isIP } from 'node:net';
+import { keyMode, type Network } from '../domain/network.ts';
 import { type AddressClass, classifyAddress } from './ip-ranges.ts';
 
 /**
@@ -7,6 +8,11 @@ import { type AddressClass, classifyAddress } from './ip-ranges.ts';
  * addresses of private networks, for what operators are told by.
  */
 export type TargetRule = 'public' | 'local' | 'own';
+
+/** The rule for a project of a network. `localTargets`: whether those of test networks may reach this machine itself, and by http. */
+export function targetRule(network: Network, localTargets: boolean): 'public' | 'local' {
+  return localTargets && keyMode(network) === 'test' ? 'local' : 'public';
+}
 
 /** `reason` is in plain words with the scheme, host and port or addresses seen; never a path or query, which may hold a token. */
 export type TargetCheck = { kind: 'ok' } | { kind: 'refused'; reason: string };
@@ -19,7 +25,7 @@ export type TargetCheck = { kind: 'ok' } | { kind: 'refused'; reason: string };
 export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
   const shown = show(`${url.protocol}//${url.host}`);
   if (rule === 'public' && url.protocol !== 'https:') {
-    return refused(`${shown} must start with https://: webhooks are sent encrypted only`);
+    return refused(`${shown} must start with https://: plain http is not allowed`);
   }
   if (!(url.protocol in DEFAULT_PORTS)) return refused(`${shown} must start with https:// or http://`);
   if (url.username !== '' || url.password !== '') return refused(`${shown} has a user name or password: remove it`);
@@ -59,8 +65,8 @@ const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:'
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 const WHERE: Readonly<Record<TargetRule, string>> = {
-  public: 'webhooks are sent to public addresses only',
-  local: 'webhooks are sent to public addresses and to loopback addresses of this machine only',
+  public: 'only public addresses are allowed',
+  local: 'only public addresses and loopback addresses of this machine are allowed',
   own: 'only public and private addresses and those of this machine are allowed',
 };
 

@@ -21,7 +21,15 @@ export async function addTestAdapter(
 ): Promise<ShopAdapter> {
   const id = uuidV7(Date.now(), randomBytes(10));
   const deps = { keyRing: TEST_KEY_RING, now: unixMs(Date.now()), random: randomBytes };
-  const adapter = { kind, currency: 'CNY', rateMicro: 7_200_000n, secret: SECRET };
+  const adapter = {
+    kind,
+    currency: 'CNY',
+    rateMicro: 7_200_000n,
+    rateSource: null,
+    readMicro: null,
+    readAt: null,
+    secret: SECRET,
+  };
   await service.db.transaction((tx) => storeAdapter(tx, deps, { ...adapter, id, projectId: project.id }));
   return { id, url: `${service.url}/adapters/${encodeId('whe', id)}`, secret: SECRET };
 }

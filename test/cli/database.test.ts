@@ -70,6 +70,7 @@ describe('with DATABASE_URL', () => {
           '0028_invoice_options.sql',
           '0029_scopes.sql',
           '0030_untold_transfers.sql',
+          '0031_rate_sources.sql',
         ],
       },
     });
@@ -238,6 +239,7 @@ describe('with the embedded database', () => {
         '0028_invoice_options.sql',
         '0029_scopes.sql',
         '0030_untold_transfers.sql',
+        '0031_rate_sources.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

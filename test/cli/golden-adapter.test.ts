@@ -19,6 +19,8 @@ test('adapters are enabled, given another rate, disabled and refused as they wer
   };
   const { run, both, finishAudited } = startRecording('adapter', env, named);
   const enable = (kind: string, ...args: string[]) => ['adapter', 'enable', '--kind', kind, ...args];
+  const source = (url: string, ...args: string[]) =>
+    enable('epay', '--rate-url', url, '--rate-path', '/cny', '--rate-min', '6.5', '--rate-max', '8', ...args);
   await run(['migrate']);
   await run(['project', 'create', '--name', 'Shop', '--network', 'devnet', '--json']);
   await both(['adapter', 'list']);
@@ -29,6 +31,14 @@ test('adapters are enabled, given another rate, disabled and refused as they wer
     enable('epay', '--rate', '7.2', '--currency', 'renminbi'),
     enable('epay', '--rate', '7.2', '--secret', 'short'),
     enable('epay'),
+    enable('epay', '--rate', '7.2', '--rate-url', 'https://rates.example/'),
+    enable('epay', '--rate', '7.2', '--rate-max', '8'),
+    enable('epay', '--rate-url', 'https://rates.example/'),
+    source('https://rates.example/', '--rate-min', '9'),
+    source('https://rates.example/', '--rate-max-age', '30s'),
+    source('https://rates.example/', '--rate-path', 'tether.cny'),
+    source('https://rates.example/', '--rate-time-path', '/t~2'),
+    source('https://10.0.0.1/?key=h0rse'),
   ])
     await run(wrong);
   const { secret } = await run([...enable('epay', '--rate', '7.2'), '--json']);

@@ -7,6 +7,10 @@ import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { listEndpoints } from '../../src/operator/webhooks/list-endpoints.ts';
+import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { changeAdapterRate } from '../../src/store/outbox/adapter-orders.ts';
+import { findWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
+import { addTestAdapter } from '../adapters/fixture.ts';
 import { eventually } from '../support/service.ts';
 import {
   actorNamed,
@@ -71,6 +75,29 @@ async function add(url: string): Promise<string> {
   const [id = ''] = /whe_[0-9a-z]{26}/.exec(added.text) ?? [];
   return id;
 }
+
+test('the page of endpoints says at which rate shops order by adapters, where it is from, and when it is too old', async () => {
+  const { service } = console_;
+  const page = async () => (await console_.get(`/webhooks?project=${service.project.projectId}`)).text;
+  expect(await page()).not.toContain('id="rates"');
+  const { id } = await addTestAdapter(service, 'epay');
+  expect(await page()).toMatch(/id="rates".*epay.*7\.2 CNY.*fixed/s);
+  const source = { url: 'https://rates.example/?key=h0rse', path: '/cny', timePath: null, min: '7', max: '8' };
+  const setRate = async (ageMs: number) => {
+    const endpoint = await findWebhookEndpoint(service.db, id);
+    if (endpoint === null) throw new Error('there is no adapter');
+    const rateSource = JSON.stringify({ ...source, maxAgeMs: 600_000 });
+    const read = { readMicro: 7_250_000n, readAt: unixMs(Date.now() - ageMs) };
+    await changeAdapterRate(service.db, endpoint, { rateMicro: 7_200_000n, rateSource, ...read });
+  };
+  await setRate(180_000);
+  expect(await page()).toMatch(/7\.25 CNY.*rates\.example.*3 min/s);
+  await setRate(660_000);
+  expect(await page()).toContain('Too old: 11 min');
+  expect(await page()).not.toContain('h0rse');
+  await revokeApiKey(service.db, id, unixMs(Date.now()));
+  expect(await page()).not.toContain('id="rates"');
+});
 
 test('an owner adds an endpoint, sees its secret once, tests it, and it hears of the next payment', async () => {
   const page = await submit('/webhooks/add', { url: target, description: 'till', ...TYPES });

@@ -4,6 +4,7 @@ import {
   listAdaptersOperation,
 } from '../../operator/adapters/operations.ts';
 import type { AdapterView } from '../../operator/adapters/views.ts';
+import { formatDuration } from '../../operator/input/duration.ts';
 import { readSecret, secretHints } from '../terminal/read-secret.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
@@ -23,6 +24,7 @@ export async function printEnabledAdapter(
       ['network', data.network],
       ['kind', data.kind],
       ['rate', `${data.rate} ${data.currency} for 1 USDT`],
+      ...(data.rateSource === null ? [] : sourceFields(data.rateSource)),
       ['path', data.path],
       ['pid', data.pid],
       ['secret', data.secret ?? 'as it is, not shown'],
@@ -32,6 +34,21 @@ export async function printEnabledAdapter(
       `the shop takes the public URL of this service and ${data.path} as the URL of its gateway: see docs/adapters.md`,
     ].join('\n'),
   };
+}
+
+type Source = NonNullable<AdapterView['rateSource']>;
+
+function sourceFields(source: Source): [string, string][] {
+  const { url, path, min, max, maxAge } = source;
+  return [
+    ['read from', `${url} ${path}, ${ageOf(source)}`],
+    ['bounds', `${min} to ${max}, ${maxAge} old at most`],
+  ];
+}
+
+function ageOf({ ageSeconds, isTooOld }: Source): string {
+  const age = ageSeconds < 120 ? `${ageSeconds} s` : formatDuration(Math.floor(ageSeconds / 60) * 60_000);
+  return `${age} old${isTooOld ? ', too old: orders are refused' : ''}`;
 }
 
 export async function printAdapters(terminal: Terminal, input: { projectId: string | undefined }): Promise<Result> {
@@ -47,6 +64,7 @@ const ADAPTERS: readonly Column<AdapterView>[] = [
   ['ADAPTER', ({ adapterId }) => adapterId],
   ['KIND', ({ kind }) => kind],
   ['RATE', ({ rate, currency }) => `${rate} ${currency}`],
+  ['FROM', ({ rateSource: from }) => (from === null ? 'fixed' : `${from.origin}, ${ageOf(from)}`)],
   ['CREATED', ({ createdAt }) => createdAt],
   ['DISABLED', ({ disabledAt }) => disabledAt ?? 'no'],
   ['PATH', ({ path }) => path],

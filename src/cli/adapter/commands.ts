@@ -6,10 +6,18 @@ export function addAdapterCommands(program: Command, terminal: Terminal, print: 
   const group = program.command('adapter').description('for shops that speak the API of epusdt or EPay');
   group
     .command('enable')
-    .description('let such shops order from a project and show their secret, once; again, it changes the rate')
+    .description(
+      'let such shops order from a project and show their secret, once; again, it changes the rate or its source',
+    )
     .option(...PROJECT_OPTION)
     .requiredOption('--kind <kind>', 'epusdt (and its successor, gmpay) or epay')
-    .requiredOption('--rate <price>', 'the price of one USDT in the currency of the shop, such as 7.2')
+    .option('--rate <price>', 'the price of one USDT in the currency of the shop, such as 7.2; or the options below')
+    .option('--rate-url <url>', 'where it is read again and again, as JSON')
+    .option('--rate-path <pointer>', 'the place of the number in that JSON, such as /tether/cny')
+    .option('--rate-time-path <pointer>', 'the place of the time that the number is of, if it says one')
+    .option('--rate-min <price>', 'no lower one is taken')
+    .option('--rate-max <price>', 'no higher one is taken')
+    .option('--rate-max-age <duration>', 'orders are refused while it is older: 1m to 7d, 30m if left out')
     .option('--currency <code>', 'the currency of the shop, CNY if left out')
     .option('--secret <text>', 'the secret that the shop has, 24 to 64 characters; "-" reads it from standard input')
     .action(async ({ project: projectId, ...input }) =>

@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import type { ActionName } from '../../operator/actions.ts';
+import { listAdapters } from '../../operator/adapters/list-adapters.ts';
 import { listDeliveries, readDeliveryFilter } from '../../operator/deliveries/list-deliveries.ts';
 import { readReplay, replayPeriod } from '../../operator/deliveries/replay-deliveries.ts';
 import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
@@ -29,7 +30,10 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   get('/webhooks', 'listEndpoints', async ({ visit, request }) => {
     const project = needProject(visit, readQuery(request, ['project']).project);
-    return webhooksPage(visit, project, (await listEndpoints(deps, visit.actor, project)).data);
+    const endpoints = await listEndpoints(deps, visit.actor, project);
+    const adapters = await listAdapters(deps, visit.actor, project);
+    const enabled = adapters.data.filter(({ disabledAt }) => disabledAt === null);
+    return webhooksPage(visit, project, endpoints.data, enabled);
   });
   addWebhookForms(routes, deps);
   get('/webhooks/:endpointId', 'showEndpoint', (asked) => show(deps, asked));

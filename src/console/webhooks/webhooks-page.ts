@@ -1,3 +1,4 @@
+import type { AdapterView } from '../../operator/adapters/views.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { DeliveryListView, DeliveryView } from '../../operator/deliveries/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
@@ -9,7 +10,12 @@ import { duration, facts, live, liveNone, liveRows, ltr, number, outside, table,
 import { urlTo, type Visit } from '../page/visit.ts';
 
 /** Does my shop hear me? */
-export function webhooksPage(visit: Visit, project: ListedProjectView, data: readonly ListedEndpointView[]): Page {
+export function webhooksPage(
+  visit: Visit,
+  project: ListedProjectView,
+  data: readonly ListedEndpointView[],
+  adapters: readonly AdapterView[],
+): Page {
   const add = isAllowed(visit.actor, 'addEndpoint')
     ? html`<a class="button" href="${urlTo(visit, '/webhooks/add', project)}">Add an endpoint</a>`
     : null;
@@ -22,8 +28,21 @@ export function webhooksPage(visit: Visit, project: ListedProjectView, data: rea
         ? liveNone(
             html`<section class="card empty"><h2>No endpoint yet</h2><p>An endpoint is a URL of your shop that hears of each payment, by a signed request. Without one your shop asks the API, or reads the events.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
           )
-        : liveRows('Endpoints', table('Endpoints, the oldest first', ENDPOINTS, data)),
+        : html`${liveRows('Endpoints', table('Endpoints, the oldest first', ENDPOINTS, data))}${adapters.length === 0 ? null : live('rates', html`<section class="card flush" aria-label="Rates">${table('Rates of adapters', RATES, adapters)}</section>`)}`,
   };
+}
+
+/** At which rate shops order by an adapter. */
+const RATES = [
+  ['Adapter', ({ adapterId, kind }: AdapterView) => html`<a class="row" href="/webhooks/${adapterId}">${kind}</a>`],
+  ['1 USDT costs', ({ rate, currency }: AdapterView) => ltr(`${rate} ${currency}`)],
+  ['Source', ({ rateSource }: AdapterView) => (rateSource === null ? 'fixed' : outside(rateSource.origin))],
+  ['Age', ({ rateSource }: AdapterView) => (rateSource === null ? '' : ageOf(rateSource))],
+] as const;
+
+function ageOf({ ageSeconds, isTooOld }: NonNullable<AdapterView['rateSource']>): Html | string {
+  const age = duration(ageSeconds * 1000);
+  return isTooOld ? html`<span class="badge" data-state="EXPIRED">Too old: ${age}</span>` : age;
 }
 
 const STATES = {

@@ -2,71 +2,106 @@ import { createHash } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
-import { formatAmount, microUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import { originOf, readRateSource } from '../../domain/rate.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
-import { changeAdapterRate, listAdapters } from '../../store/outbox/adapter-orders.ts';
+import { type Adapter, changeAdapterRate, listAdapters, type StoredRate } from '../../store/outbox/adapter-orders.ts';
 import { findWebhookEndpoint, insertWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
-import { asNumber, PID } from '../../webhooks/adapter-signature.ts';
+import { PID } from '../../webhooks/adapter-signature.ts';
+import { askRate } from '../../webhooks/ask-rate.ts';
 import { addEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
+import { createWebhookSender } from '../../webhooks/send.ts';
 import { formatSecret } from '../../webhooks/sign.ts';
 import type { Actor } from '../actor.ts';
+import { formatDuration } from '../input/duration.ts';
+import { FieldError } from '../input/field-error.ts';
 import { type KeyDeps, openEncryptionKeys } from '../keys/encryption-keys.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
+import { readWebhookUrl, type UrlRules } from '../webhooks/read-webhook-url.ts';
 import type { readAdapter } from './read-adapter.ts';
+import { formatRate, viewAdapter } from './view-adapter.ts';
 import type { EnabledAdapterView } from './views.ts';
 
 type Random = (size: number) => Uint8Array;
-type Deps = KeyDeps & { db: Database; random: Random };
+type Deps = KeyDeps & { db: Database; random: Random; config: UrlRules };
 type Input = ReturnType<typeof readAdapter> & { projectId: string | undefined };
 
 /**
- * Lets shops order from a project by another system's API, of each kind once; again, it gives the adapter that is there another rate. A secret that
- * was made for it is shown this one time. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`.
+ * Lets shops order from a project by another system's API, of each kind once; again, it gives the adapter that is there another rate, or another
+ * source of it, which is asked at once. A secret that was made for it is shown this one time. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`,
+ * `CONFIG_INVALID`.
  */
 export async function enableAdapter(deps: Deps, actor: Actor, input: Input): Promise<EnabledAdapterView> {
   const { db, now, random } = deps;
+  const { kind, currency } = input;
   const project = await selectProject(db, actor, input.projectId);
+  const rate = await findRate(deps, project.network, input.rate);
   const made = input.secret === null ? createShopSecret(random) : null;
   const { id, isNew } = await db.transaction(async (tx) => {
     // Whoever enables one at the same time waits, and then finds this one.
     await lockProject(tx, project.id);
     const enabled = (await listAdapters(tx, project.id)).find(
-      ({ adapter, revokedAt }) => adapter === input.kind && revokedAt === null,
+      ({ adapter, revokedAt }) => adapter === kind && revokedAt === null,
     );
     if (enabled !== undefined) {
-      await changeRate(tx, { actor, now: now() }, input, enabled);
+      await changeRate(tx, { actor, now: now() }, { ...input, ...rate }, enabled);
       return { id: enabled.id, isNew: false };
     }
     const [at, uuid, projectId] = [now(), uuidV7(now(), random(10)), project.id];
     const secret = input.secret ?? made ?? '';
     const keyRing = await openEncryptionKeys({ ...deps, db: tx });
-    await storeAdapter(tx, { keyRing, now: at, random }, { ...input, id: uuid, projectId, secret });
-    const detail = { adapter: input.kind, currency: input.currency, rate: formatRate(input.rateMicro) };
+    await storeAdapter(tx, { keyRing, now: at, random }, { kind, currency, ...rate, id: uuid, projectId, secret });
     await recordActions(tx, actor, at, [
-      { projectId, action: 'key.created', subject: encodeId('key', uuid), detail: { name: nameOf(input.kind) } },
-      { projectId, action: 'webhook.added', subject: encodeId('whe', uuid), detail },
+      { projectId, action: 'key.created', subject: encodeId('key', uuid), detail: { name: nameOf(kind) } },
+      {
+        ...{ projectId, action: 'webhook.added', subject: encodeId('whe', uuid) },
+        detail: { adapter: kind, currency, rate: describeRate(rate) },
+      },
     ]);
     return { id: uuid, isNew: true };
   });
-  return {
-    ...{ adapterId: encodeId('whe', id), projectId: encodeId('prj', project.id), network: project.network },
-    ...{ kind: input.kind, currency: input.currency, rate: formatRate(input.rateMicro), path: pathOf(id), pid: PID },
-    secret: isNew ? made : null,
-  };
+  const { network } = project;
+  const view = viewAdapter({ id, projectId: project.id, network, adapter: kind, currency, ...rate }, now());
+  return { ...view, pid: PID, secret: isNew ? made : null };
 }
 
-/** `7.2` */
-export function formatRate(rateMicro: bigint): string {
-  return asNumber(formatAmount(microUsdt(rateMicro)));
+/** The fixed rate, or what its source says now: one that says nothing of use is refused. */
+async function findRate(
+  { now, config: { webhooks } }: Deps,
+  network: Network,
+  wanted: Input['rate'],
+): Promise<StoredRate> {
+  if (typeof wanted === 'bigint') return { rateMicro: wanted, rateSource: null, readMicro: null, readAt: null };
+  const example = 'https://rates.example.com/usdt';
+  const source = { ...wanted, url: readWebhookUrl(wanted.url, network, { webhooks }, { field: 'rateUrl', example }) };
+  const sender = createWebhookSender({ connections: 1 });
+  try {
+    const asked = await askRate({ sender, now, localTargets: webhooks.localTargets }, network, source);
+    // Only the end of the process stops it.
+    if (asked === null) throw new Error('the question was stopped');
+    if (asked.kind === 'refused')
+      throw new FieldError('rateUrl', `gives no rate: ${asked.reason}; nothing was changed`);
+    return {
+      rateMicro: asked.rateMicro,
+      rateSource: JSON.stringify(source),
+      readMicro: asked.rateMicro,
+      readAt: asked.at,
+    };
+  } finally {
+    await sender.close();
+  }
 }
 
-export function pathOf(id: string): string {
-  return `/adapters/${encodeId('whe', id)}`;
+/** For the record: the fixed rate, or its source. Path and query of a URL may hold a token. */
+function describeRate({ rateMicro, rateSource }: StoredRate): string | object {
+  if (rateSource === null) return formatRate(rateMicro);
+  const { url, maxAgeMs, ...rest } = readRateSource(rateSource);
+  return { origin: originOf({ url }), ...rest, maxAge: formatDuration(maxAgeMs) };
 }
 
 /** 32 letters and digits, as such systems have theirs: 128 random bits. */
@@ -78,7 +113,7 @@ function createShopSecret(random: Random): string {
 const TOLD = ['invoice.paid'];
 
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
-type NewAdapter = Omit<Input, 'secret' | 'projectId'> & { id: string; projectId: string; secret: string };
+type NewAdapter = StoredRate & Pick<Input, 'kind' | 'currency'> & { id: string; projectId: string; secret: string };
 
 const nameOf = (kind: string) => `adapter ${kind}`;
 
@@ -86,14 +121,14 @@ const nameOf = (kind: string) => `adapter ${kind}`;
 export async function storeAdapter(
   tx: Sql,
   { keyRing, now, random }: StoreDeps,
-  { id, projectId, kind, currency, rateMicro, secret }: NewAdapter,
+  { id, projectId, kind, currency, secret, ...rate }: NewAdapter,
 ): Promise<void> {
   // Nobody has the key: it says only that invoices may be created through this adapter, for as long as it is not revoked.
   const secretSha256 = createHash('sha256').update(random(32)).digest();
   const name = nameOf(kind);
   await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
   const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD };
-  await insertWebhookEndpoint(tx, { id, projectId, ...told, adapter: kind, currency, rateMicro });
+  await insertWebhookEndpoint(tx, { id, projectId, ...told, ...rate, adapter: kind, currency });
   const stored = formatSecret(Buffer.from(secret, 'latin1'));
   await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now, random });
 }
@@ -101,22 +136,25 @@ export async function storeAdapter(
 async function changeRate(
   tx: Sql,
   { actor, now }: { actor: Actor; now: UnixMs },
-  input: Input,
-  { id, currency, rateMicro }: { id: string; currency: string; rateMicro: bigint },
+  input: Pick<Input, 'kind' | 'currency' | 'secret'> & StoredRate,
+  before: Adapter,
 ): Promise<void> {
-  const adapterId = encodeId('whe', id);
-  if (input.secret !== null || input.currency !== currency) {
+  const adapterId = encodeId('whe', before.id);
+  if (input.secret !== null || input.currency !== before.currency) {
     throw new AppError(
       'CONFLICT',
-      say`the project has ${adapterId} for ${input.kind} already, in ${currency}, and only its rate can be changed; for another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}": the shop then needs the new URL`,
+      say`the project has ${adapterId} for ${input.kind} already, in ${before.currency}, and only its rate can be changed; for another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}": the shop then needs the new URL`,
     );
   }
-  if (rateMicro === input.rateMicro) return;
-  const endpoint = await findWebhookEndpoint(tx, id);
-  if (endpoint === null) throw new Error(`adapter ${id} vanished; endpoints are never deleted`);
-  await changeAdapterRate(tx, endpoint, input.rateMicro);
-  const detail = { rate: { from: formatRate(rateMicro), to: formatRate(input.rateMicro) } };
+  const endpoint = await findWebhookEndpoint(tx, before.id);
+  if (endpoint === null) throw new Error(`adapter ${before.id} vanished; endpoints are never deleted`);
+  const isSameSource = input.rateSource !== null && input.rateSource === before.rateSource;
+  const rateMicro = isSameSource ? before.rateMicro : input.rateMicro;
+  await changeAdapterRate(tx, endpoint, { ...input, rateMicro });
+  // The log has an entry of each change of what is set, and what is read is none.
+  if (input.rateSource === before.rateSource && rateMicro === before.rateMicro) return;
+  const detail = { rate: { from: describeRate(before), to: describeRate(input) } };
   await recordActions(tx, actor, now, [
-    { projectId: endpoint.projectId, action: 'webhook.changed', subject: adapterId, detail },
+    { projectId: before.projectId, action: 'webhook.changed', subject: adapterId, detail },
   ]);
 }

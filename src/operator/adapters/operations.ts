@@ -17,9 +17,12 @@ export const listAdaptersOperation = operation({
 
 export const enableAdapterOperation = operation({
   action: 'enableAdapter',
-  summary: 'Let shops order by another system’s API, and show the secret, once; or change the rate',
+  summary: 'Let shops order by another system’s API, and show the secret, once; or change the rate or its source',
   ...{ method: 'POST', path: '/adapters', output: EnabledAdapterView },
-  input: Type.Object({ projectId: ProjectId, kind: Type.String(), rate: Type.String(), currency: Line, secret: Line }),
+  input: Type.Object({
+    ...{ projectId: ProjectId, kind: Type.String(), rate: Line, currency: Line, secret: Line },
+    ...{ rateUrl: Line, ratePath: Line, rateTimePath: Line, rateMin: Line, rateMax: Line, rateMaxAge: Line },
+  }),
   read: ({ projectId, ...given }) => ({ ...readAdapter(given), projectId }),
   run: enableAdapter,
 });

@@ -1,23 +1,74 @@
-import { parseAmount } from '../../domain/money.ts';
+import { say } from '../../domain/message.ts';
+import { type MicroUsdt, parseAmount } from '../../domain/money.ts';
+import type { RateSource } from '../../domain/rate.ts';
 import { clip } from '../input/clip.ts';
+import { parseDuration } from '../input/duration.ts';
 import { FieldError } from '../input/field-error.ts';
 
 const KINDS = ['epusdt', 'epay'] as const;
 
-/** Reads what an adapter is to be. `rate`: the price of one USDT in `currency`. Errors: `INVALID_ARGUMENT`. */
-export function readAdapter(input: {
+type Given = {
   kind: string;
-  rate: string;
+  /** The price of one USDT in `currency`. */
+  rate?: string | undefined;
+  /** Or where it is read. */
+  rateUrl?: string | undefined;
+  ratePath?: string | undefined;
+  rateTimePath?: string | undefined;
+  rateMin?: string | undefined;
+  rateMax?: string | undefined;
+  rateMaxAge?: string | undefined;
   currency?: string | undefined;
   secret?: string | undefined;
-}) {
+};
+
+/** Reads what an adapter is to be: with a fixed rate in millionths, or the source of one. Errors: `INVALID_ARGUMENT`. */
+export function readAdapter(input: Given) {
   const kind = KINDS.find((each) => each === input.kind);
   if (kind === undefined) throw new FieldError('kind', `is ${clip(input.kind)}: choose ${KINDS.join(' or ')}`);
-  const rate = parseAmount(input.rate);
-  if (rate.kind === 'invalid') throw new FieldError('rate', `${rate.reason}: give the price of one USDT, such as 7.2`);
   const currency = (input.currency ?? 'CNY').toUpperCase();
   if (!/^[A-Z]{3,5}$/.test(currency)) throw new FieldError('currency', `is ${clip(currency)}: give a code such as CNY`);
-  return { kind, currency, rateMicro: BigInt(rate.amountMicro), secret: readShopSecret(input.secret) };
+  return { kind, currency, rate: readRateOrSource(input), secret: readShopSecret(input.secret) };
+}
+
+function readRateOrSource(input: Given): bigint | RateSource {
+  const { rate, rateUrl, ratePath = '', rateTimePath, rateMin = '', rateMax = '', rateMaxAge = '30m' } = input;
+  if ((rate === undefined) === (rateUrl === undefined)) {
+    throw new FieldError('rate', say`: give either this, such as 7.2, or ${{ field: 'rateUrl' }}`);
+  }
+  if (rateUrl === undefined) {
+    const others = Object.entries(input).find(([name, value]) => /^rate./.test(name) && value !== undefined);
+    if (others !== undefined) throw new FieldError(others[0], say`is for ${{ field: 'rateUrl' }}: leave it out`);
+    return readPrice('rate', rate ?? '', 'the price of one USDT, such as 7.2');
+  }
+  const [min, max] = [
+    readPrice('rateMin', rateMin, 'the lowest price of one USDT that you take, such as 6.5'),
+    readPrice('rateMax', rateMax, 'the highest price of one USDT that you take, such as 8'),
+  ];
+  if (min > max) throw new FieldError('rateMax', say`is ${clip(rateMax)}, less than ${{ field: 'rateMin' }}`);
+  const maxAgeMs = parseDuration(rateMaxAge) ?? 0;
+  if (maxAgeMs < MAX_AGE.least || maxAgeMs > MAX_AGE.most) {
+    throw new FieldError('rateMaxAge', `is ${clip(rateMaxAge)}: write 1m to 7d, such as 30m`);
+  }
+  const timePath = rateTimePath === undefined ? null : readPointer('rateTimePath', rateTimePath);
+  const path = readPointer('ratePath', ratePath);
+  return { url: rateUrl, path, timePath, min: rateMin, max: rateMax, maxAgeMs };
+}
+
+const MAX_AGE = { least: 60_000, most: 7 * 86_400_000 };
+
+function readPrice(field: string, text: string, what: string): MicroUsdt {
+  const price = parseAmount(text);
+  if (price.kind === 'ok') return price.amountMicro;
+  throw new FieldError(field, `${text === '' ? 'is missing' : price.reason}: give ${what}`);
+}
+
+function readPointer(field: string, text: string): string {
+  if (text.length <= 200 && /^(\/([^~/]|~[01])+)+$/.test(text)) return text;
+  throw new FieldError(
+    field,
+    `is ${clip(text)}: write where it stands in the answer as a JSON pointer of at most 200 characters, such as /tether/cny for {"tether":{"cny":7.19}}`,
+  );
 }
 
 /** Everything that the form of stored secrets can hold, in what every shop and every URL can. */

@@ -2,12 +2,19 @@ import { type Static, Type } from '../../runtime/type.ts';
 import { nullable, Time } from '../view.ts';
 
 const text = Type.String();
+const source = Type.Object({
+  ...{ origin: text, url: text, path: text, timePath: nullable(text), min: text, max: text, maxAge: text },
+  ...{ at: Time, ageSeconds: Type.Integer(), isTooOld: Type.Boolean() },
+});
 const adapter = {
   ...{ adapterId: text, projectId: text, network: text, kind: Type.Enum(['epusdt', 'epay']) },
-  ...{ currency: text, rate: text, path: text },
+  ...{ currency: text, rate: text, rateSource: nullable(source), path: text },
 };
 
-/** An adapter. `rate`: the price of one USDT in `currency`. `path`: of its URL, behind that of the service. */
+/**
+ * An adapter. `rate`: the price of one USDT in `currency`. `rateSource`: where it is read, the time that it is of, and whether that is too long
+ * ago for an order; `null`: it is fixed. `path`: of its URL, behind that of the service.
+ */
 export const AdapterView = Type.Object({ ...adapter, createdAt: Time, disabledAt: nullable(Time) });
 export type AdapterView = Static<typeof AdapterView>;
 

@@ -64,12 +64,11 @@ test.each([
 });
 
 test('a target that is refused is told with its reason', () => {
-  const error =
-    'target_refused: "169.254.169.254" is not allowed (cloud metadata): webhooks are sent to public addresses only';
+  const error = 'target_refused: "169.254.169.254" is not allowed (cloud metadata): only public addresses are allowed';
   const [diagnosis] = diagnoseAttempt(attempt({ error }));
   expect(diagnosis).toMatchObject({
     code: 'target-refused',
-    problem: '"169.254.169.254" is not allowed (cloud metadata): webhooks are sent to public addresses only',
+    problem: '"169.254.169.254" is not allowed (cloud metadata): only public addresses are allowed',
   });
 });
 

@@ -1,11 +1,11 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
-import { keyMode, type Network } from '../../domain/network.ts';
+import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { commandOf } from '../../store/db/rows-of.ts';
 import { listWebhookEndpoints, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
-import { checkTarget } from '../../webhooks/target.ts';
+import { checkTarget, targetRule } from '../../webhooks/target.ts';
 import { FieldError, refuseSecret } from '../input/field-error.ts';
 
 /**
@@ -51,21 +51,24 @@ export type UrlRules = { webhooks: { localTargets: boolean } };
  * The URL as it will be called; what would never be delivered to is refused at once. The query may hold a token of the receiver, so no message repeats it. Errors:
  * `INVALID_ARGUMENT`.
  */
-export function readWebhookUrl(text: string, network: Network, { webhooks: { localTargets } }: UrlRules): string {
-  refuseSecret('url', OUR_SECRET.test(text) ? 'a secret of Quittance' : null);
-  const refuse = (reason: string) => new FieldError('url', `${reason}; nothing was changed`);
+export function readWebhookUrl(
+  text: string,
+  network: Network,
+  { webhooks: { localTargets } }: UrlRules,
+  { field, example } = { field: 'url', example: 'https://shop.example.com/webhooks' },
+): string {
+  refuseSecret(field, OUR_SECRET.test(text) ? 'a secret of Quittance' : null);
+  const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
   const url = URL.canParse(text) && /^https?:\/\/[^/\\\s]/i.test(text) ? new URL(text) : null;
-  if (url === null)
-    throw refuse('is not an http:// or https:// URL: write for example https://shop.example.com/webhooks');
+  if (url === null) throw refuse(`is not an http:// or https:// URL: write for example ${example}`);
   if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
   if (url.hash !== '') {
     const shown = JSON.stringify(url.origin);
     throw refuse(`(${shown}) has a fragment, which is never sent: remove everything from the "#" on`);
   }
-  const isTest = keyMode(network) === 'test';
-  const check = checkTarget(url, isTest && localTargets ? 'local' : 'public');
+  const check = checkTarget(url, targetRule(network, localTargets));
   if (check.kind === 'ok') return url.href;
-  const wouldHelp = isTest && checkTarget(url, 'local').kind === 'ok';
+  const wouldHelp = checkTarget(url, targetRule(network, true)).kind === 'ok';
   throw refuse(wouldHelp ? `${check.reason}; ${HOW_TO_ALLOW}` : check.reason);
 }
 

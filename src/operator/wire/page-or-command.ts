@@ -9,7 +9,7 @@ const DECIDES =
 const STREAM = 'its answer has no end, or any size: the pages show the same by pieces, and their exports are bounded';
 
 const ADAPTER =
-  'it is done once for a shop, by who sets the shop up beside it; its deliveries are on the pages of webhooks';
+  'it is done once for a shop, by who sets the shop up beside it; its rate and deliveries are on the pages of webhooks';
 
 export const NOT_IN_CONSOLE: Told = {
   ...{ checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
@@ -18,7 +18,7 @@ export const NOT_IN_CONSOLE: Told = {
   ...{ passBlock: DECIDES, acceptProducers: DECIDES, repairRange: DECIDES },
   ...{ makeCheckpoint: DECIDES, checkCheckpoint: DECIDES },
   ...{ tailEvents: STREAM, exportTransfers: STREAM },
-  ...{ listAdapters: ADAPTER, enableAdapter: ADAPTER, disableAdapter: ADAPTER },
+  ...{ enableAdapter: ADAPTER, disableAdapter: ADAPTER },
   limitDerivation:
     'the console sets the limit of a new key when addresses are derived from it; another one later takes the command',
 };

@@ -44,7 +44,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_ACCOUNT_KEY], [ID]),
   rowsOfTable([tables.SEALED_ADDRESS], [ID]),
   rowsOfTable([tables.SEALED_API_KEY], [ID]),
-  rowsOfTable([tables.SEALED_ENDPOINT], [ID]),
+  rowsOfTable([tables.SEALED_ENDPOINT, tables.SEALED_READ_RATE], [ID]),
   rowsOfTable([tables.SEALED_ADAPTER_ORDER], [PROJECT, { column: 'invoice_id', type: 'uuid' }]),
   rowsOfTable([tables.SEALED_RECEIPT_KEY], [{ column: 'id', type: 'text' }]),
   rowsOfTable([tables.SEALED_PRODUCERS], [{ column: 'id', type: 'int8' }]),

@@ -4,19 +4,10 @@ import { sealedTable } from './seal.ts';
 export const SEALED_INVOICE = sealedTable(
   'invoices',
   {
-    id: 'uuid',
-    projectId: 'uuid',
-    network: 'text',
-    addressId: 'uuid',
-    idempotencyKey: 'text',
-    externalId: 'text',
-    requestedMicro: 'int8',
-    payableMicro: 'int8',
-    checkoutToken: 'text',
-    createdAt: 'timestamptz',
-    expiresAt: 'deadline',
-    apiKeyId: 'uuid?',
-    options: 'text?',
+    ...{ id: 'uuid', projectId: 'uuid', network: 'text', addressId: 'uuid' },
+    ...{ idempotencyKey: 'text', externalId: 'text' },
+    ...{ requestedMicro: 'int8', payableMicro: 'int8', checkoutToken: 'text', createdAt: 'timestamptz' },
+    ...{ expiresAt: 'deadline', apiKeyId: 'uuid?', options: 'text?' },
   },
   { later: ['options'] },
 );
@@ -46,15 +37,8 @@ export const SEALED_WITHDRAWN = sealedTable(
 );
 
 export const SEALED_TRANSFER = sealedTable('transfers', {
-  id: 'uuid',
-  projectId: 'uuid',
-  network: 'text',
-  addressId: 'uuid',
-  txId: 'bytea',
-  logIndex: 'int4',
-  blockNumber: 'int8',
-  blockId: 'bytea',
-  blockTime: 'timestamptz',
+  ...{ id: 'uuid', projectId: 'uuid', network: 'text', addressId: 'uuid', txId: 'bytea', logIndex: 'int4' },
+  ...{ blockNumber: 'int8', blockId: 'bytea', blockTime: 'timestamptz' },
   fromAddress: 'text',
   amountMicro: 'numeric',
   kind: 'text',
@@ -109,9 +93,16 @@ export const SEALED_ENDPOINT = sealedTable(
   'webhook_endpoints',
   {
     ...{ id: 'uuid', projectId: 'uuid', url: 'text', eventTypes: 'text[]?' },
-    ...{ adapter: 'text?', currency: 'text?', rateMicro: 'int8?' },
+    ...{ adapter: 'text?', currency: 'text?', rateMicro: 'int8?', rateSource: 'text?' },
   },
-  { later: ['adapter', 'currency', 'rateMicro'] },
+  { later: ['adapter', 'currency', 'rateMicro', 'rateSource'] },
+);
+
+/** What the source of a rate said last. It changes by itself, and what people set up does not. */
+export const SEALED_READ_RATE = sealedTable(
+  'webhook_endpoints.rate',
+  { id: 'uuid', projectId: 'uuid', readMicro: 'int8?', readAt: 'timestamptz?' },
+  { mac: 'read_mac', needed: (row) => `${row}rate_source is not null` },
 );
 
 /** What an order that came through an adapter needs beside its invoice. */

@@ -1,9 +1,10 @@
 import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
-import { SEALED_ADAPTER_ORDER, SEALED_ENDPOINT } from '../db/sealed-tables.ts';
+import { SEALED_ADAPTER_ORDER, SEALED_ENDPOINT, SEALED_READ_RATE } from '../db/sealed-tables.ts';
 import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
-import type { WebhookEndpoint } from './webhook-endpoints.ts';
+import { sealReadRate, type WebhookEndpoint } from './webhook-endpoints.ts';
 
 /** Which system an adapter speaks for, and the forms that its orders come in. */
 export type AdapterKind = 'epusdt' | 'epay';
@@ -21,13 +22,21 @@ const adapter = {
   adapter: text<AdapterKind>(),
   currency: 'text',
   rateMicro: 'int8',
+  rateSource: 'text?',
+  readMicro: 'int8?',
+  readAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_ENDPOINT),
+  isReadSound: isAsSealed(SEALED_READ_RATE),
 } as const;
 
-const ADAPTER = listColumns(adapter, 'w.', { isSound: sealColumn(SEALED_ENDPOINT, 'w.') });
+const SEALS = { isSound: sealColumn(SEALED_ENDPOINT, 'w.'), isReadSound: sealColumn(SEALED_READ_RATE, 'w.') };
+const ADAPTER = listColumns(adapter, 'w.', SEALS);
 
-/** `rateMicro`: the price of one USDT in `currency`, in millionths. Its id is that of the API key by which it creates invoices. */
-export type Adapter = Omit<Row<typeof adapter>, 'isSound'>;
+/**
+ * Its id is that of the API key by which it creates invoices. The price of one USDT in `currency`, in millionths, is `rateMicro`; where there is a
+ * `rateSource`, it is what that said last, `readMicro`, which is of the time `readAt`.
+ */
+export type Adapter = Omit<Row<typeof adapter>, 'isSound' | 'isReadSound'>;
 
 /** The adapter with this id, if it is as it was written. */
 export const findAdapter = answerOf(
@@ -35,7 +44,8 @@ export const findAdapter = answerOf(
   adapter,
   `select ${ADAPTER} from webhook_endpoints w where w.id = $1 and w.adapter is not null`,
   (id: string) => [id],
-  (rows) => rows.find(({ isSound }) => isSound) ?? null,
+  (rows) =>
+    rows.find(({ isSound, rateSource, isReadSound }) => isSound && (rateSource === null || isReadSound)) ?? null,
 );
 
 const order = {
@@ -99,13 +109,55 @@ export const listAdapters = rowsOf(
    where w.project_id = $1 and w.adapter is not null order by w.created_at, w.id limit 1000`,
   (projectId: string) => [projectId],
 );
+/** A fixed rate, or a source and what it said. */
+export type StoredRate = Pick<Adapter, 'rateMicro' | 'rateSource' | 'readMicro' | 'readAt'>;
 
 /** Gives an adapter another rate for the orders to come. */
 export const changeAdapterRate = commandOf(
   'adapter-rate-change',
-  'update webhook_endpoints set rate_micro = $2, mac = $3 where id = $1',
-  (endpoint: WebhookEndpoint, rateMicro: bigint) => [
-    ...[endpoint.id, rateMicro],
-    sealOf(SEALED_ENDPOINT, { ...endpoint, rateMicro }),
+  `update webhook_endpoints set rate_micro = $2, rate_source = $3, read_micro = $4, read_at = $5, read_mac = $6, mac = $7 where id = $1`,
+  (endpoint: WebhookEndpoint, { rateMicro, rateSource, readMicro, readAt }: StoredRate) => [
+    ...[endpoint.id, rateMicro, rateSource, readMicro, readAt && new Date(readAt)],
+    sealReadRate({ ...endpoint, readMicro, readAt }),
+    sealOf(SEALED_ENDPOINT, { ...endpoint, rateMicro, rateSource }),
+  ],
+);
+
+const sourced = {
+  ...adapter,
+  rateSource: 'text',
+  readMicro: 'int8',
+  readAt: 'timestamptz',
+} as const;
+
+/** An adapter whose rate a source says. */
+export type SourcedAdapter = Row<typeof sourced>;
+
+/** The adapters that take orders and whose rate a source says; the oldest 10,000 of all projects. */
+export const listSourcedAdapters = rowsOf(
+  'adapter-rates-list',
+  sourced,
+  `select ${listColumns(sourced, 'w.', SEALS)}
+   from webhook_endpoints w join api_keys k on k.id = w.id join projects p on p.id = w.project_id
+   where w.rate_source is not null and k.revoked_at is null and p.archived_at is null
+   order by w.created_at, w.id limit 10000`,
+  () => [],
+);
+
+/**
+ * Keeps a rate that the source of an adapter said, if it is newer than what is there, or that is of the future; and if the source is the same
+ * still. It replaces what somebody wrote to the database, too: only the source itself must be as it was sealed.
+ */
+export const storeReadRate = commandOf(
+  'adapter-rate-store',
+  `update webhook_endpoints set read_micro = $2, read_at = $3, read_mac = $4
+   where id = $1 and rate_source = $5 and (read_at < $3 or read_at > $6 or (read_at = $3 and read_micro <> $2))`,
+  (
+    { id, projectId, rateSource }: SourcedAdapter,
+    { readMicro, readAt }: Pick<SourcedAdapter, 'readMicro' | 'readAt'>,
+    now: UnixMs,
+  ) => [
+    ...[id, readMicro, new Date(readAt), sealReadRate({ id, projectId, readMicro, readAt }), rateSource],
+    new Date(now),
   ],
 );

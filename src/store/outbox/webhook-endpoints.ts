@@ -2,7 +2,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { sealOf } from '../db/seal.ts';
-import { SEALED_ENDPOINT } from '../db/sealed-tables.ts';
+import { SEALED_ENDPOINT, SEALED_READ_RATE } from '../db/sealed-tables.ts';
 import { listColumns, type Row, sealed, text } from '../db/statement.ts';
 
 const columns = {
@@ -16,6 +16,8 @@ const columns = {
   adapter: 'text?',
   currency: 'text?',
   rateMicro: 'int8?',
+  /** Where the rate is read, if it is not fixed. */
+  rateSource: 'text?',
   createdAt: 'timestamptz',
   failingSince: 'timestamptz?',
   consecutiveFailures: 'int4',
@@ -39,28 +41,39 @@ export type NewEndpoint = {
   adapter?: string | null;
   currency?: string | null;
   rateMicro?: bigint | null;
+  rateSource?: string | null;
+  /** What was read there, and the time that it is of. */
+  readMicro?: bigint | null;
+  readAt?: UnixMs | null;
+};
+
+/** What an endpoint lacks that is no adapter's. */
+const PLAIN: Pick<WebhookEndpoint, 'adapter' | 'currency' | 'rateMicro' | 'rateSource'> = {
+  ...{ adapter: null, currency: null, rateMicro: null, rateSource: null },
 };
 
 /** Adds an endpoint to a project, on the project's network; `false` if one with this id exists. It needs a secret before it is of use. */
 export const insertWebhookEndpoint = answerOf(
   'webhook-endpoint-insert',
   { id: 'uuid' },
-  `insert into webhook_endpoints (id, project_id, network, url, description, event_types, adapter, currency, rate_micro, mac)
-   select $1, p.id, p.network, $3, $4, $5, $6, $7, $8, $9 from projects p where p.id = $2
+  `insert into webhook_endpoints (id, project_id, network, url, description, event_types, adapter, currency, rate_micro, rate_source,
+     read_micro, read_at, read_mac, mac)
+   select $1, p.id, p.network, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from projects p where p.id = $2
    on conflict (id) do nothing returning id`,
-  ({
-    description = '',
-    eventTypes = null,
-    adapter = null,
-    currency = null,
-    rateMicro = null,
-    ...rest
-  }: NewEndpoint) => [
-    ...[rest.id, rest.projectId, rest.url, description, eventTypes, adapter, currency, rateMicro],
-    sealOf(SEALED_ENDPOINT, { ...rest, eventTypes, adapter, currency, rateMicro }),
-  ],
+  ({ description = '', readMicro = null, readAt = null, ...endpoint }: NewEndpoint) => {
+    const row = { ...PLAIN, eventTypes: null, ...endpoint };
+    return [
+      ...[row.id, row.projectId, row.url, description, row.eventTypes, row.adapter, row.currency, row.rateMicro],
+      ...[row.rateSource, readMicro, readAt && new Date(readAt), sealReadRate({ ...row, readMicro, readAt })],
+      sealOf(SEALED_ENDPOINT, row),
+    ];
+  },
   ({ length }) => length === 1,
 );
+
+export function sealReadRate(row: { id: string; projectId: string; readMicro: bigint | null; readAt: UnixMs | null }) {
+  return row.readMicro === null ? null : sealOf(SEALED_READ_RATE, row);
+}
 
 /** The oldest 1,000 endpoints of a project. */
 export const listWebhookEndpoints = rowsOf(
@@ -77,8 +90,7 @@ export const findWebhookEndpoint = rowOf(
   (id: string) => [id],
 );
 
-type ChangedEndpoint = Pick<WebhookEndpoint, 'id' | 'projectId'> &
-  Partial<Pick<WebhookEndpoint, 'adapter' | 'currency' | 'rateMicro'>>;
+type ChangedEndpoint = Pick<WebhookEndpoint, 'id' | 'projectId'> & Partial<typeof PLAIN>;
 type EndpointSettings = { url: string; description: string; eventTypes: readonly string[] | null };
 
 /**
@@ -93,12 +105,9 @@ export const changeWebhookEndpoint = answerOf(
      consecutive_failures = case when url = $2 then consecutive_failures else 0 end,
      open_until = case when url = $2 then open_until end
    where id = $1 returning id`,
-  (
-    { adapter = null, currency = null, rateMicro = null, ...before }: ChangedEndpoint,
-    { url, description, eventTypes }: EndpointSettings,
-  ) => [
+  (before: ChangedEndpoint, { url, description, eventTypes }: EndpointSettings) => [
     ...[before.id, url, description, eventTypes],
-    sealOf(SEALED_ENDPOINT, { ...before, url, eventTypes, adapter, currency, rateMicro }),
+    sealOf(SEALED_ENDPOINT, { ...PLAIN, ...before, url, eventTypes }),
   ],
   ({ length }) => length === 1,
 );

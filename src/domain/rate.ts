@@ -1,0 +1,109 @@
+import { parseAmount } from './money.ts';
+import { toIso, type UnixMs, unixMs } from './time.ts';
+
+/**
+ * Where the price of one USDT is read: `url` answers JSON, in which the number stands at `path` and its time at `timePath` (JSON pointers,
+ * RFC 6901: `/tether/cny`); without the latter its time is when it was asked for. `min` and `max` are decimals.
+ */
+export type RateSource = {
+  url: string;
+  path: string;
+  timePath: string | null;
+  min: string;
+  max: string;
+  maxAgeMs: number;
+};
+
+/** `rateMicro`: in millionths, as all that is read. */
+export type ReadRate = { kind: 'ok'; rateMicro: bigint; at: UnixMs } | { kind: 'refused'; reason: string };
+
+/** Of a text that is kept, which is JSON. What is of another type, somebody wrote to the database: it leads nowhere, and no rate is young enough for it. */
+export function readRateSource(text: string): RateSource {
+  const kept = JSON.parse(text) as Record<string, unknown>;
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
+  const { url, path, timePath, min, max, maxAgeMs } = kept;
+  return {
+    ...{ url: textOf(url), path: textOf(path), min: textOf(min), max: textOf(max) },
+    timePath: timePath === null ? null : textOf(timePath),
+    maxAgeMs: Number.isSafeInteger(maxAgeMs) && Number(maxAgeMs) >= 0 ? Number(maxAgeMs) : -1,
+  };
+}
+
+/** Where a source is, without its path and query, which may hold a token. */
+export function originOf({ url }: Pick<RateSource, 'url'>): string {
+  return URL.canParse(url) ? new URL(url).origin : 'invalid URL';
+}
+
+/**
+ * Whether a rate of this time may be used. One from the future is as wrong as an old one: a clock was put back, and what is right by it may be
+ * of long ago.
+ */
+export function isCurrentRate(at: UnixMs, { maxAgeMs }: Pick<RateSource, 'maxAgeMs'>, now: UnixMs): boolean {
+  return Math.abs(now - at) <= maxAgeMs;
+}
+
+/**
+ * The rate in the answer of a source, `{"tether":{"cny":7.19,"last_updated_at":1790000000}}`, if it may be used. Its text is read, never a
+ * float; what it has beyond six decimals is cut off, so that no merchant gets less.
+ */
+export function readRate(answer: string, source: RateSource, now: UnixMs): ReadRate {
+  const document = parseExact(answer);
+  if (document === undefined) return refused('the answer is not one JSON object or list of at most 8 KiB');
+  const { path, timePath, min, max } = source;
+  const number = textAt(document, path);
+  if (number === null) return refused(`the answer has no number at ${path}`);
+  const rate = parseAmount(number.replace(/^(\d+\.\d{6})\d+$/, '$1'));
+  if (rate.kind === 'invalid') return refused(`what stands at ${path} is no rate: it ${rate.reason}`);
+  const [least, most] = [parseAmount(min), parseAmount(max)];
+  if (least.kind === 'invalid' || most.kind === 'invalid') throw new Error('the bounds of a rate are no decimals');
+  if (rate.amountMicro < least.amountMicro || rate.amountMicro > most.amountMicro) {
+    return refused(`the rate is ${number.slice(0, 24)}, which is not within ${min} to ${max}`);
+  }
+  const at = timePath === null ? now : readTime(textAt(document, timePath), now);
+  if (at === null)
+    return refused(`the answer has no time of the past at ${timePath}: Unix time, or ISO 8601 with a zone`);
+  if (isCurrentRate(at, source, now)) return { kind: 'ok', rateMicro: rate.amountMicro, at };
+  return refused(`the source says that its rate is of ${toIso(at)}, which is too old`);
+}
+
+function refused(reason: string): ReadRate {
+  return { kind: 'refused', reason };
+}
+
+/** JSON in which each number is its text: `7.19` is `"7.19"`. Only what ends with a bracket is surely whole. */
+function parseExact(json: string): object | undefined {
+  try {
+    if (typeof JSON.parse(json) !== 'object') return undefined;
+    const exact = json.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, (token) =>
+      token.startsWith('"') ? token : `"${token}"`,
+    );
+    return (JSON.parse(exact) as object | null) ?? undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function textAt(document: object, pointer: string): string | null {
+  let found: unknown = document;
+  for (const part of pointer.slice(1).split('/')) {
+    const name = part.replaceAll('~1', '/').replaceAll('~0', '~');
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, name)) return null;
+    found = (found as Record<string, unknown>)[name];
+  }
+  return typeof found === 'string' ? found : null;
+}
+
+/** Clocks differ by so much. */
+const AHEAD_MS = 60_000;
+const ISO = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
+
+/** A time of a source: seconds, milliseconds, or ISO 8601. `null`: it is none, or ahead of ours. */
+function readTime(text: string | null, now: UnixMs): UnixMs | null {
+  if (text === null) return null;
+  const [, seconds, milliseconds] = /^(\d{10})(?:\.\d+)?$|^(\d{13})$/.exec(text) ?? [];
+  const read =
+    seconds === undefined
+      ? Number(milliseconds ?? (ISO.test(text) ? Date.parse(text) : Number.NaN))
+      : Number(seconds) * 1000;
+  return Number.isSafeInteger(read) && read >= 0 && read <= now + AHEAD_MS ? unixMs(Math.min(read, now)) : null;
+}

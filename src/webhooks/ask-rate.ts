@@ -1,0 +1,42 @@
+import type { Network } from '../domain/network.ts';
+import { type RateSource, type ReadRate, readRate } from '../domain/rate.ts';
+import type { UnixMs } from '../domain/time.ts';
+import type { WebhookSender } from './send.ts';
+import { targetRule } from './target.ts';
+
+export type AskDeps = {
+  sender: WebhookSender;
+  /** Whether projects of test networks may ask this machine itself, and by http. */
+  localTargets: boolean;
+  now(): UnixMs;
+};
+
+export type AskedRate = ReadRate & { retryAfterMs: number | null };
+
+/** Asks a source for a rate, once, under the rules of webhooks: public addresses by `https`, no redirects, 8 KiB, 15 s. `null`: we stopped it. */
+export async function askRate(
+  { sender, localTargets, now }: AskDeps,
+  network: Network,
+  source: RateSource,
+): Promise<AskedRate | null> {
+  // The rate is no younger than the question.
+  const askedAt = now();
+  const { url } = source;
+  const rule = targetRule(network, localTargets);
+  const headers = { accept: 'application/json' };
+  const result = await sender.send({ url, rule, headers, method: 'GET', body: new Uint8Array(), nowMs: askedAt });
+  if (result.kind === 'aborted') return null;
+  if (result.kind === 'failed') return { kind: 'refused', reason: result.error, retryAfterMs: result.retryAfterMs };
+  return { ...readRate(decode(result.answer), source, askedAt), retryAfterMs: null };
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** The answer, or what is no JSON. */
+function decode(answer: Uint8Array): string {
+  try {
+    return utf8.decode(answer);
+  } catch {
+    return '';
+  }
+}

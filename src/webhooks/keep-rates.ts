@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { encodeId } from '../domain/ids.ts';
+import { NETWORKS } from '../domain/network.ts';
+import { isCurrentRate, originOf, type RateSource, readRateSource } from '../domain/rate.ts';
+import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
+import type { Logger } from '../runtime/log.ts';
+import { startLoop } from '../runtime/loop.ts';
+import { reasonOf } from '../runtime/reason-of.ts';
+import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { holdLease } from '../store/chain/hold-lease.ts';
+import type { Database } from '../store/db/database.ts';
+import { listSourcedAdapters, type SourcedAdapter, storeReadRate } from '../store/outbox/adapter-orders.ts';
+import { type AskDeps, askRate } from './ask-rate.ts';
+import { ATTEMPT_TIMEOUT_MS, createWebhookSender } from './send.ts';
+
+type Options = {
+  db: Database;
+  now(): UnixMs;
+  log: Logger;
+  localTargets: boolean;
+  /** Names this process in the lease. */
+  holder: string;
+  pollMs?: number;
+  timeoutMs?: number;
+};
+
+const POLL_MS = 5000;
+const LEASE = 'rates';
+/** A process that stops gives it back; one that crashes is followed after this. */
+const LEASE_MS = 30_000;
+/** A source is asked so often while its rate may become old, but each minute at least. */
+const QUESTIONS = 5;
+const MAX_PAUSE_MS = 60_000;
+/** Each takes 16 s at most, and a socket. */
+const MAX_AT_ONCE = 50;
+/** Of one place; the others wait. */
+const CONNECTIONS = 10;
+const KIND = 'rate-old';
+
+/** What is known of a source while this process asks it. `problem`: why its last answer gave no rate; `told`: what the alarm says. */
+type State = { rateSource: string; askedAt: UnixMs; pauseMs: number; problem: string | null; told: string | null };
+
+/**
+ * Asks the sources of adapters for their rates, until stopped, and raises an alarm for each rate that is older than half of its limit. One process
+ * does it at a time; the others stand by. What it reads stands with the adapter, so that all go by it. A source that hangs delays no other.
+ */
+export function startRateKeeper(options: Options): { stop(): Promise<void> } {
+  const { db, now, log, localTargets, holder, pollMs = POLL_MS, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
+  const sender = createWebhookSender({ connections: CONNECTIONS, timeoutMs });
+  const lease = holdLease(db, LEASE, holder, LEASE_MS);
+  const states = new Map<string, State>();
+  const underWay = new Map<string, Promise<void>>();
+  const loop = startLoop({
+    name: 'rates',
+    log,
+    maxPauseMs: POLL_MS,
+    run: async () => {
+      if (!(await lease.keep())) {
+        states.clear();
+        return pollMs;
+      }
+      const adapters = (await listSourcedAdapters(db)).filter(({ isSound }) => isSound);
+      const listed = new Set(adapters.map(({ id }) => id));
+      for (const id of states.keys()) if (!listed.has(id)) states.delete(id);
+      for (const adapter of adapters) {
+        const { id } = adapter;
+        const state = stateOf(states, adapter);
+        if (underWay.has(id) || underWay.size >= MAX_AT_ONCE || !isDue(state, now())) continue;
+        const asking = ask({ sender, localTargets, now, db, log }, adapter, state);
+        underWay.set(
+          id,
+          asking.finally(() => underWay.delete(id)),
+        );
+      }
+      await watchAges(options, adapters, states);
+      return pollMs;
+    },
+  });
+  return {
+    stop: async () => {
+      await sender.close();
+      await loop.stop();
+      await Promise.all(underWay.values());
+      await lease.release();
+    },
+  };
+}
+
+/** An operator who changed a source hears of the new one. */
+function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter): State {
+  const known = states.get(id);
+  if (known?.rateSource === rateSource) return known;
+  const state: State = { rateSource, askedAt: unixMs(0), pauseMs: 0, problem: null, told: null };
+  states.set(id, state);
+  return state;
+}
+
+/** A clock that was put back puts nothing off. */
+function isDue({ askedAt, pauseMs }: State, now: UnixMs): boolean {
+  return Math.abs(now - askedAt) >= pauseMs;
+}
+
+/** Never throws: what went wrong is kept for the alarm, and told once. */
+async function ask(
+  { db, log, ...deps }: AskDeps & Pick<Options, 'db' | 'log'>,
+  adapter: SourcedAdapter,
+  state: State,
+): Promise<void> {
+  let problem: string | null;
+  try {
+    const source = readRateSource(adapter.rateSource);
+    state.askedAt = deps.now();
+    state.pauseMs = Math.min(MAX_PAUSE_MS, source.maxAgeMs / QUESTIONS);
+    const asked = await askRate(deps, adapter.network, source);
+    if (asked === null) return;
+    // Whoever asks for years is asked again all the same.
+    state.pauseMs = Math.max(state.pauseMs, Math.min(asked.retryAfterMs ?? 0, source.maxAgeMs));
+    if (asked.kind === 'ok')
+      await storeReadRate(db, adapter, { readMicro: asked.rateMicro, readAt: asked.at }, deps.now());
+    problem = asked.kind === 'ok' ? null : asked.reason;
+  } catch (error) {
+    problem = reasonOf(error);
+  }
+  const about = { adapter: encodeId('whe', adapter.id) };
+  if (state.problem === null && problem !== null)
+    log.warn(
+      { ...about, reason: problem },
+      'the rate of an adapter could not be read; the last one counts until it is too old',
+    );
+  if (state.problem !== null && problem === null) log.info(about, 'the rate of an adapter is read again');
+  state.problem = problem;
+}
+
+/** Told at half of the limit, so that somebody can act before orders are refused. */
+async function watchAges(
+  { db, now, log }: Options,
+  adapters: readonly SourcedAdapter[],
+  states: ReadonlyMap<string, State>,
+): Promise<void> {
+  const old = new Map(
+    adapters.flatMap((adapter) => {
+      const source = readRateSource(adapter.rateSource);
+      if (isCurrentRate(adapter.readAt, { maxAgeMs: source.maxAgeMs / 2 }, now())) return [];
+      return [[encodeId('whe', adapter.id), { adapter, source }] as const];
+    }),
+  );
+  for (const network of NETWORKS) {
+    for (const subject of await findAlarmSubjects(db, network, KIND)) {
+      if (old.has(subject)) continue;
+      await resolveAlarms(db, network, KIND, subject);
+      log.info({ alarm: KIND, subject }, 'the alarm is over');
+    }
+  }
+  for (const [subject, { adapter, source }] of old) {
+    const state = states.get(adapter.id);
+    const detail = describe(subject, adapter, source, state?.problem ?? 'it says no newer one');
+    if (state === undefined || state.told === detail) continue;
+    state.told = detail;
+    if (await raiseAlarm(db, adapter.network, { id: randomUUID(), kind: KIND, subject, detail }))
+      log.error({ alarm: KIND, subject }, detail);
+  }
+}
+
+function describe(subject: string, { adapter, readAt }: SourcedAdapter, source: RateSource, why: string): string {
+  const from = toIso(unixMs(readAt + source.maxAgeMs));
+  return `The rate of ${subject} is of ${toIso(readAt)}, and its source (${originOf(source)}) gives no newer one: ${why}. Orders are refused from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${adapter}`;
+}
