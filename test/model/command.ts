@@ -8,7 +8,7 @@ export type Command = fc.AsyncCommand<Box, World>;
 /** What was run, by kind, and how it was answered. */
 export type Tally = Map<string, number>;
 
-const KEY_COUNT = 6;
+const KEY_COUNT = 7;
 export const key = fc.nat(KEY_COUNT - 1);
 /** Picks among what there is. */
 export const pick = fc.nat(1000);

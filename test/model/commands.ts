@@ -1,14 +1,16 @@
 import fc from 'fast-check';
 import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { at, type Command, key, note, pick, type Tally } from './command.ts';
+import { type EndpointPlan, endpoints, toEndpointOperation } from './endpoint-commands.ts';
 import { linearize } from './linearize.ts';
 import { type ListPlan, lists, pageLimit, toListOperation, walk } from './list-commands.ts';
-import { type Model, type ModelInvoice, type Operation, pass, type Said } from './model.ts';
+import { LIFETIME_MS, type Model, type ModelInvoice, type Operation, pass, type Said } from './model.ts';
 
 const AMOUNTS = ['25.00', '25', '25.000000', '25.00005', '0.000001', '999999999999.999999'] as const;
 /** So few that they meet. */
 const [KEY_SLOTS, ID_SLOTS] = [6, 6];
 const MOST_AT_ONCE = 5;
+const SHORTEST_MS = 300_000;
 
 /** What an operation is before it is known which invoices and addresses there are. */
 type Plan =
@@ -27,7 +29,9 @@ type Plan =
   | ListPlan
   | { kind: 'order'; adapter: number; external: number; amount: string; isInvalid: boolean; isForged: boolean }
   | { kind: 'trade'; adapter: number; pick: number }
+  | { kind: 'rate'; adapter: number; isOld: boolean }
   | { kind: 'disable'; adapter: number }
+  | EndpointPlan
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; pick: number };
 
@@ -42,6 +46,8 @@ const said: fc.Arbitrary<Said> = fc.oneof(
     weight: 1,
     arbitrary: fc.record(
       {
+        // From the least to one more than there may be.
+        expiresInSeconds: fc.constantFrom(300, 900, LIFETIME_MS / 1000, LIFETIME_MS / 1000 + 1),
         returnUrl: fc.constantFrom('http://localhost/a', 'http://localhost/{invoiceId}'),
         description: fc.constantFrom('Tea', 'Tee'),
         metadata: fc.constantFrom({ a: '1' }, { b: '1', a: '1' }),
@@ -76,7 +82,9 @@ const plans: fc.Arbitrary<Plan> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('trade' as const), adapter, pick }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('rate' as const), adapter, isOld: fc.boolean() }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('disable' as const), adapter }) },
+  { weight: 5, arbitrary: endpoints },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('revoke' as const), key }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('retire' as const, 'activate' as const), pick }) },
 );
@@ -93,7 +101,9 @@ export function commandArbitraries(tally: Tally): fc.Arbitrary<Command>[] {
     ...[one, one, some, same],
     fc.tuple(pick, fc.boolean()).map(([picked, isShort]) => pay(tally, picked, isShort)),
     lists.map((plan) => walk(tally, plan)),
-    fc.constant(expire(tally)),
+    fc.constantFrom(SHORTEST_MS, LIFETIME_MS).map((ms) => expire(tally, ms)),
+    // Keys may ask for endpoints again.
+    fc.constant(wait(tally, 60_000_000)),
     fc.integer({ min: 1, max: 10 }).map((tokens) => wait(tally, tokens * 1_000_000)),
   ];
 }
@@ -130,8 +140,11 @@ function toOperation(plan: Plan, model: Model): Operation {
       return { ...plan, orderId: `order-${plan.external}` };
     case 'trade':
       return { ...plan, invoiceId: at([...invoices.keys()], plan.pick) ?? 'inv_none' };
+    case 'rate':
     case 'disable':
       return plan;
+    case 'endpoint':
+      return toEndpointOperation(plan, model);
     case 'revoke':
       return { kind: 'revoke', key: plan.key };
     case 'retire':
@@ -180,6 +193,7 @@ function pay(tally: Tally, picked: number, isShort: boolean): Command {
       pass(model, passedMs);
       model.transfers[project]?.push({ kind, txId, to, amountMicro, invoiceId: isShort ? null : invoiceId, id: null });
       if (kind === 'matched') model.invoices.set(invoiceId, { ...invoice, status: 'PAID' });
+      await world.expireDue(model);
       note(tally, `pay ${isShort ? 'one micro short' : kind === 'duplicate' ? 'again' : status}`);
     },
     toString: () => `pay ${picked}${isShort ? ' one micro short' : ''}`,
@@ -191,17 +205,17 @@ function isPayable(invoice: ModelInvoice | undefined, isShort: boolean): boolean
   return invoice !== undefined && invoice.payableMicro < 1_000_000_000n && invoice.payableMicro > (isShort ? 1n : 0n);
 }
 
-function expire(tally: Tally): Command {
+/** Lets time pass on the chain. */
+function expire(tally: Tally, ms: number): Command {
   return {
     check: ({ model }) => [...model.invoices.values()].some(({ status }) => status === 'PENDING'),
     run: async ({ model }, world) => {
-      pass(model, await world.expire(model));
-      for (const [id, invoice] of model.invoices) {
-        if (invoice.status === 'PENDING') model.invoices.set(id, { ...invoice, status: 'EXPIRED' });
-      }
-      note(tally, 'expire');
+      pass(model, await world.jump(ms));
+      await world.expireDue(model);
+      const isAny = [...model.invoices.values()].some(({ status }) => status === 'PENDING');
+      note(tally, `expire${isAny ? ' some' : ''}`);
     },
-    toString: () => 'expire',
+    toString: () => `expire ${ms} ms`,
   };
 }
 

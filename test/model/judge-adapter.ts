@@ -25,6 +25,10 @@ export function judgeAdapter(model: Model, operation: AdapterOperation, outcome:
     adapter.isRevoked = true;
     return null;
   }
+  if (operation.kind === 'rate') {
+    adapter.isRateOld = operation.isOld;
+    return null;
+  }
   const isForged = operation.kind === 'order' && operation.isForged;
   if (adapter.isRevoked || isForged) {
     return outcome.status === 404 && outcome.invoice === null ? null : 'an adapter that is not there answered';
@@ -46,7 +50,7 @@ const prefixOf = (adapter: number) => `adapter ${adapter}: `;
 
 function judgeOrder(
   model: Model,
-  { project, dialect }: ModelAdapter,
+  { project, dialect, isRateOld }: ModelAdapter,
   operation: Extract<AdapterOperation, { kind: 'order' }>,
   { code, invoice, reserved }: Outcome,
 ): string | null {
@@ -58,6 +62,7 @@ function judgeOrder(
   const holder = [...model.invoices.values()].find((each) => each.project === project && each.externalId === orderId);
   if (holder !== undefined && holder.idempotencyKey !== idempotencyKey)
     return isRefusedWith('10002') ? null : 'an order id was used again for another order';
+  if (holder === undefined && isRateOld) return isRefusedWith('10006') ? null : 'an order was taken at an old rate';
   const amountMicro = inUsdt(amount);
   if (holder === undefined && isRefusedWith('10005')) {
     return isAnyFree(model, project, amountMicro) ? 'an order was refused, and a payable amount is free' : null;

@@ -13,16 +13,18 @@ const MODEL: Model = {
   surchargeUnits: 100n,
   limit: { perSecond: 1, burst: 5 },
   keys: [
-    { project: 0, isRevoked: false, tokens: 5, scopes: null },
-    { project: 1, isRevoked: false, tokens: 5, scopes: null },
-    { project: 0, isRevoked: true, tokens: 5, scopes: null },
-    { project: 0, isRevoked: false, tokens: 0, scopes: null },
-    { project: 0, isRevoked: false, tokens: 5, scopes: ['create'] },
+    { project: 0, isRevoked: false, tokens: 5, endpointTokens: 1, scopes: null },
+    { project: 1, isRevoked: false, tokens: 5, endpointTokens: 1, scopes: null },
+    { project: 0, isRevoked: true, tokens: 5, endpointTokens: 1, scopes: null },
+    { project: 0, isRevoked: false, tokens: 0, endpointTokens: 1, scopes: null },
+    { project: 0, isRevoked: false, tokens: 5, endpointTokens: 1, scopes: ['create'] },
   ],
   adapters: [
-    { project: 0, dialect: 'epusdt', isRevoked: false, tokens: 5 },
-    { project: 1, dialect: 'epay', isRevoked: true, tokens: 5 },
+    { project: 0, dialect: 'epusdt', isRevoked: false, isRateOld: false, tokens: 5, endpointId: 'whe_a' },
+    { project: 1, dialect: 'epay', isRevoked: true, isRateOld: false, tokens: 5, endpointId: 'whe_b' },
   ],
+  endpoints: new Map(),
+  sinkUrl: 'http://sink',
   addresses: new Map([
     [A, { project: 0, isRetired: false }],
     ['address-retired', { project: 0, isRetired: true }],
@@ -36,7 +38,7 @@ const MODEL: Model = {
 
 const NOTHING: Outcome = {
   ...{ status: 201, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  ...{ hasMore: false, page: null, withdrawnAt: null },
+  ...{ hasMore: false, page: null, withdrawnAt: null, endpoints: null },
 };
 const EXPIRES = '2026-09-01T00:30:00.000Z';
 const CREATE: Extract<Operation, { kind: 'create' }> = {
@@ -58,6 +60,7 @@ const otherMade = {
   ...made('inv_2'),
   invoice: { invoiceId: 'inv_2', externalId: 'e2', status: 'PENDING', expiresAt: EXPIRES },
 };
+const beyond = { ...other, said: { expiresInSeconds: 1801 } };
 const failed = (status: number, code: string): Outcome => ({ ...NOTHING, status, code });
 const found = (status: string): Outcome => ({
   ...NOTHING,
@@ -108,6 +111,13 @@ test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegE
     /no conflict of externalId/,
   ],
   ['a refusal though something is free', other, failed(409, 'AMOUNT_UNAVAILABLE'), /payable amount is free/],
+  ['an invoice that waits for longer than its project lets it', beyond, otherMade, /a deadline beyond/],
+  [
+    'an invoice that waits for longer than it was said',
+    { ...other, said: { expiresInSeconds: 300 } },
+    { ...otherMade, reserved: { address: A, payableMicro: 25_000_014n, createdMs: Date.parse(EXPIRES) - 1_800_000 } },
+    /it waits until/,
+  ],
   ['an invoice for invalid input', { ...other, isInvalid: true }, otherMade, /invalid input/],
   ['an invoice of another project', { kind: 'read', key: 1, invoiceId: 'inv_1' }, found('PENDING'), /of nobody/],
   ['a status that cannot be', { kind: 'read', key: 0, invoiceId: 'inv_1' }, found('PAID'), /another state/],
@@ -165,6 +175,59 @@ test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegE
   // The order reserves what the one of the API does not.
   expect(judge(model, CREATE, made('inv_1', { address: A, payableMicro: 25_000_014n }))).toBeNull();
   expect(judge(model, ORDER, ordered('inv_a'))).toBeNull();
+  const wrong = judge(model, operation, outcome);
+  if (complaint === null) expect(wrong).toBeNull();
+  else expect(wrong).toMatch(complaint);
+});
+
+test('of an old rate the model takes no order but one that has its invoice', () => {
+  const model = cloneModel(MODEL);
+  const RATE: Operation = { kind: 'rate', adapter: 0, isOld: true };
+  expect(judge(model, ORDER, ordered('inv_a'))).toBeNull();
+  expect(judge(model, RATE, NOTHING)).toBeNull();
+  expect(judge(model, ORDER, ordered('inv_a'))).toBeNull();
+  const another = { ...ORDER, orderId: 'b' };
+  expect(judge(model, another, ordered('inv_b', 'b'))).toMatch(/at an old rate/);
+  expect(judge(model, another, failed(200, '10006'))).toBeNull();
+  expect(judge(model, { ...RATE, isOld: false }, NOTHING)).toBeNull();
+  expect(judge(model, another, failed(200, '10006'))).toMatch(/was refused/);
+});
+
+const ADD: Extract<Operation, { act: 'add' }> = {
+  ...{ kind: 'endpoint', key: 5, act: 'add', url: 'http://sink/0', isInvalid: false },
+};
+const told = (more: object = {}, status = 200): Outcome => ({
+  ...{ ...NOTHING, status },
+  endpoints: [{ endpointId: 'whe_1', url: 'http://sink/0', description: '', ...more }],
+});
+const OF_ONE = { kind: 'endpoint', key: 5, endpointId: 'whe_1' } as const;
+const DOOR = { ...OF_ONE, endpointId: 'whe_a' };
+
+test.each<[what: string, operation: Operation, outcome: Outcome, complaint: RegExp | null]>([
+  ['the endpoint', { ...OF_ONE, act: 'show' }, told({ status: 'active' }), null],
+  ['an endpoint that is disabled and should not be', { ...OF_ONE, act: 'show' }, told({ status: 'disabled' }), /told/],
+  ['another URL', { ...OF_ONE, act: 'show' }, told({ url: 'http://sink/1' }), /told otherwise/],
+  ['a change that was not made', { ...OF_ONE, act: 'change', description: 'x' }, told(), /told otherwise/],
+  ['one that stays enabled', { ...OF_ONE, act: 'disable' }, told({ status: 'active' }), /told otherwise/],
+  ['a second one of the same URL', ADD, told({ endpointId: 'whe_2' }, 201), /the same URL/],
+  ['a wrong URL', { ...ADD, isInvalid: true }, told({}, 201), /wrong URL/],
+  ['the endpoint of another project', { ...OF_ONE, key: 6, act: 'show' }, told(), /of nobody/],
+  ['a list that lacks one', { kind: 'endpoint', key: 5, act: 'list' }, told(), /are listed/],
+  ['an adapter that was disabled', { ...DOOR, act: 'disable' }, told({ endpointId: 'whe_a' }), /was taken/],
+  ['an adapter that is shown', { ...DOOR, act: 'show' }, told({ endpointId: 'whe_a', url: 'adapter:epusdt' }), null],
+  ['an answer beyond the limit of endpoints', { ...OF_ONE, key: 7, act: 'show' }, told(), /no token/],
+  ['that limit', { ...OF_ONE, key: 7, act: 'show' }, failed(429, 'RATE_LIMITED'), null],
+  ['a limit that is not reached', { ...OF_ONE, act: 'show' }, failed(429, 'RATE_LIMITED'), /has a token/],
+  ['an answer to a key without the scope', { ...OF_ONE, key: 0, act: 'show' }, told(), /without the scope/],
+])('of endpoints the model judges %s', (_what, operation, outcome, complaint) => {
+  const model = cloneModel(MODEL);
+  const keyOf = (project: number, endpointTokens: number) => ({
+    ...{ project, isRevoked: false, tokens: 5, endpointTokens, scopes: ['webhooks' as const] },
+  });
+  model.keys.push(keyOf(0, 2), keyOf(1, 2), keyOf(0, 0));
+  const door = { project: 0, url: 'adapter:epusdt', description: '', isDisabled: false, isOwn: false };
+  model.endpoints.set('whe_a', door);
+  expect(judge(model, ADD, told({}, 201))).toBeNull();
   const wrong = judge(model, operation, outcome);
   if (complaint === null) expect(wrong).toBeNull();
   else expect(wrong).toMatch(complaint);

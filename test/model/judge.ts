@@ -1,10 +1,13 @@
 import type { Scope } from '../../src/domain/scope.ts';
 import { judgeAdapter } from './judge-adapter.ts';
+import { judgeEndpoint } from './judge-endpoint.ts';
 import { judgePage } from './judge-page.ts';
 import {
   type AdapterOperation,
   FAILURE_BURST,
   isAnyFree,
+  LIFETIME_MS,
+  lifetimeOf,
   type Model,
   type ModelInvoice,
   type Operation,
@@ -30,6 +33,7 @@ export function judge(model: Model, operation: Operation, outcome: Outcome): str
     }
     case 'order':
     case 'trade':
+    case 'rate':
     case 'disable':
       return judgeAdapter(model, operation, outcome);
     default: {
@@ -41,7 +45,7 @@ export function judge(model: Model, operation: Operation, outcome: Outcome): str
 
 type Admitted = { isDone: true; wrong: string | null } | { isDone: false };
 
-/** The scope that an operation takes, and that a key has which was made without. */
+/** The scope that an operation takes. */
 const NEEDED: Readonly<Record<Asked['kind'], Scope>> = {
   ...{
     create: 'create',
@@ -51,11 +55,14 @@ const NEEDED: Readonly<Record<Asked['kind'], Scope>> = {
     list: 'read',
     transfers: 'read',
     feed: 'events',
+    endpoint: 'webhooks',
   },
 };
+/** What a key may do that was made without. */
+const WITHOUT: readonly Scope[] = ['create', 'read', 'events'];
 
 export function mayDo({ keys }: Model, { key, kind }: Pick<Asked, 'key' | 'kind'>): boolean {
-  return keys[key]?.scopes?.includes(NEEDED[kind]) ?? true;
+  return (keys[key]?.scopes ?? WITHOUT).includes(NEEDED[kind]);
 }
 
 /** Authentication, rate limit and scope, which come before everything else. */
@@ -68,8 +75,18 @@ function admit(model: Model, operation: Asked, { status, code }: Outcome): Admit
     const isRefused = status === 401 && code === 'UNAUTHENTICATED';
     return { isDone: true, wrong: expect(isLimited || isRefused, `a revoked key was answered with ${status}`) };
   }
-  const { isRefused: isSpent, wrong } = spend(key, status);
+  // Who may not is not asked for the other token.
+  const isOfEndpoints = operation.kind === 'endpoint' && mayDo(model, operation);
+  const isForEndpoints = isOfEndpoints && status === 429 && key.endpointTokens < 1 && key.tokens >= 1;
+  const { isRefused: isSpent, wrong } = spend(key, isForEndpoints ? 200 : status);
   if (isSpent) return { isDone: true, wrong };
+  if (isForEndpoints) return { isDone: true, wrong: null };
+  if (isOfEndpoints) {
+    const of = { tokens: key.endpointTokens };
+    const spent = spend(of, status);
+    key.endpointTokens = of.tokens;
+    if (spent.isRefused) return { isDone: true, wrong: spent.wrong };
+  }
   if (status === 401) return { isDone: true, wrong: 'a good key was refused' };
   if (mayDo(model, operation)) return { isDone: false };
   const isRefused = status === 403 && code === 'INSUFFICIENT_SCOPE';
@@ -101,6 +118,8 @@ function judgeAdmitted(model: Model, operation: Asked, outcome: Outcome): string
       return operation.types === null
         ? judgeFeed(model, project, outcome)
         : judgeTypes(model, project, operation.types, outcome);
+    case 'endpoint':
+      return judgeEndpoint(model, project, operation, outcome);
     case 'list':
     case 'transfers':
       if (outcome.page === null) return `a list was answered with ${outcome.status}`;
@@ -140,7 +159,7 @@ function judgeCreated(
     const fields = [
       ...(holder.amountMicro === amountMicro ? [] : ['amount']),
       ...(holder.externalId === externalId ? [] : ['externalId']),
-      ...(['returnUrl', 'description', 'metadata'] as const).filter(
+      ...(['returnUrl', 'expiresInSeconds', 'description', 'metadata'] as const).filter(
         (name) => JSON.stringify(holder.said[name]) !== JSON.stringify(said[name]),
       ),
     ];
@@ -153,6 +172,8 @@ function judgeCreated(
       conflict?.rule === rule && conflict.invoiceId === holder.invoiceId && `${conflict.fields}` === `${fields}`;
     return expect(status === 409 && code === 'IDEMPOTENCY_CONFLICT' && isReported, `no conflict of ${rule} was told`);
   }
+  if (lifetimeOf(said) > LIFETIME_MS)
+    return expect(status === 400 && code === 'INVALID_REQUEST', 'a deadline beyond that of the project was taken');
   if (status === 409) {
     const isFull = code === 'AMOUNT_UNAVAILABLE' && !isAnyFree(model, project, amountMicro);
     return expect(isFull, `refused with ${code}, and a payable amount is free`);

@@ -15,12 +15,14 @@ test('whatever clients do, one by one and at once, the API does as its documenta
   expect(kinds).toEqual(
     expect.arrayContaining([
       'create',
+      'endpoint',
       'expire',
       'feed',
       'find',
       'list',
       'order',
       'pay',
+      'rate',
       'read',
       'retire',
       'trade',

@@ -19,8 +19,9 @@ export type ModelInvoice = {
   said: Said;
   address: string;
   payableMicro: bigint;
-  /** Unix milliseconds, as `expiresAt` has them. */
+  /** Unix milliseconds. */
   createdMs: number;
+  expiresMs: number;
   status: Status;
   /** As it was told. */
   withdrawnAt: string | null;
@@ -37,15 +38,25 @@ export type ModelTransfer = {
   id: string | null;
 };
 
-/** `scopes` `null`: a key that was made without. */
-type ModelKey = { project: number; isRevoked: boolean; tokens: number; scopes: readonly Scope[] | null };
-/** A door of a project for shops that speak another protocol. A USDT costs 7.2 of its currency. */
+/** `scopes` `null`: a key that was made without. `endpointTokens`: for operations on endpoints, which take one more. */
+type ModelKey = {
+  project: number;
+  isRevoked: boolean;
+  tokens: number;
+  endpointTokens: number;
+  scopes: readonly Scope[] | null;
+};
+/** A door of a project for shops that speak another protocol. A USDT costs 7.2 of its currency, as long as its rate is not too old. */
 export type ModelAdapter = {
   project: number;
   dialect: 'epusdt' | 'gmpay' | 'epay';
   isRevoked: boolean;
+  isRateOld: boolean;
   tokens: number;
+  endpointId: string;
 };
+/** Where a project is told. `isOwn`: the shop's, and not an adapter's. */
+export type ModelEndpoint = { project: number; url: string; description: string; isDisabled: boolean; isOwn: boolean };
 type ModelAddress = { project: number; isRetired: boolean };
 
 export type Model = {
@@ -55,6 +66,9 @@ export type Model = {
   limit: { perSecond: number; burst: number };
   keys: ModelKey[];
   adapters: ModelAdapter[];
+  endpoints: Map<string, ModelEndpoint>;
+  /** Where a server takes whatever is told. */
+  sinkUrl: string;
   addresses: Map<string, ModelAddress>;
   invoices: Map<string, ModelInvoice>;
   /** Failed authentications of this client. Its limit fills with every second that a run takes, so only its beginning is certain. */
@@ -67,6 +81,10 @@ export type Model = {
 
 /** From the creation of an invoice to its deadline. */
 export const LIFETIME_MS = 30 * 60_000;
+/** Operations on endpoints: of a key's limit otherwise. */
+export function endpointLimit({ perSecond, burst }: Model['limit']): Model['limit'] {
+  return { perSecond: perSecond / 50, burst: Math.max(1, Math.floor(burst / 10)) };
+}
 /** So many failed authentications a client may make at once. */
 export const FAILURE_BURST = 20;
 /** What buckets of keys gain by the time that a run takes by itself, at most. */
@@ -80,7 +98,17 @@ type Creation = {
   /** What a shop may say beside what it must. */
   said?: Said;
 };
-export type Said = { returnUrl?: string; description?: string; metadata?: Record<string, string> };
+export type Said = {
+  returnUrl?: string;
+  expiresInSeconds?: number;
+  description?: string;
+  metadata?: Record<string, string>;
+};
+
+/** Until the deadline of an invoice. */
+export function lifetimeOf({ expiresInSeconds }: Said): number {
+  return expiresInSeconds === undefined ? LIFETIME_MS : expiresInSeconds * 1000;
+}
 
 export type Operation =
   | (Creation & { kind: 'create'; key: number })
@@ -89,13 +117,23 @@ export type Operation =
   | { kind: 'feed'; key: number; limit: number; types: string[] | null }
   | ListOperation
   | AdapterOperation
+  | EndpointOperation
   | { kind: 'revoke'; key: number }
   | { kind: 'retire' | 'activate'; address: string };
 
-/** An order, a look at one, and the end of an adapter. */
+/** What a key does with the endpoints of its project. */
+export type EndpointOperation = { kind: 'endpoint'; key: number } & (
+  | { act: 'add'; url: string; isInvalid: boolean }
+  | { act: 'list' }
+  | { act: 'show' | 'disable' | 'enable'; endpointId: string }
+  | { act: 'change'; endpointId: string; description: string }
+);
+
+/** An order, a look at one, the age of the rate, and the end of an adapter. */
 export type AdapterOperation = { adapter: number } & (
   | { kind: 'order'; orderId: string; amount: string; isInvalid: boolean; isForged: boolean }
   | { kind: 'trade'; invoiceId: string }
+  | { kind: 'rate'; isOld: boolean }
   | { kind: 'disable' }
 );
 
@@ -114,8 +152,10 @@ export type Outcome = {
   withdrawnAt: string | null;
   isReplayed: boolean;
   conflict: { rule: string; fields: string[]; invoiceId: string } | null;
-  /** What the new invoice reserves. */
-  reserved: { address: string; payableMicro: bigint } | null;
+  /** What the new invoice reserves, and when the database says that it was made. */
+  reserved: { address: string; payableMicro: bigint; createdMs?: number } | null;
+  /** As they were told. */
+  endpoints: Json[] | null;
   events: { id: string; type: string; invoiceId: string | null; sequence: number }[] | null;
   /** The feed goes on behind these. */
   hasMore: boolean;
@@ -127,6 +167,7 @@ export function cloneModel(model: Model): Model {
     ...model,
     keys: model.keys.map((key) => ({ ...key })),
     adapters: model.adapters.map((adapter) => ({ ...adapter })),
+    endpoints: new Map([...model.endpoints].map(([id, each]) => [id, { ...each }])),
     addresses: new Map([...model.addresses].map(([address, each]) => [address, { ...each }])),
     invoices: new Map(model.invoices),
     feeds: model.feeds.map((feed) => [...feed]),
@@ -136,9 +177,10 @@ export function cloneModel(model: Model): Model {
 
 /** Lets time pass: keys may ask again. */
 export function pass(model: Model, ms: number): void {
-  const { perSecond, burst } = model.limit;
-  for (const each of [...model.keys, ...model.adapters])
-    each.tokens = Math.min(burst, each.tokens + (ms / 1000) * perSecond);
+  const fill = (tokens: number, { perSecond, burst }: Model['limit']) =>
+    Math.min(burst, tokens + (ms / 1000) * perSecond);
+  for (const each of [...model.keys, ...model.adapters]) each.tokens = fill(each.tokens, model.limit);
+  for (const key of model.keys) key.endpointTokens = fill(key.endpointTokens, endpointLimit(model.limit));
 }
 
 /** Takes a token of who asked; says whether the answer is the refusal for which there is none, and what is wrong with it. */

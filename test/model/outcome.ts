@@ -5,7 +5,7 @@ import type { Outcome } from './model.ts';
 /** What comes of an operation that nobody is answered. */
 export const NOTHING: Outcome = {
   ...{ status: 0, code: null, invoice: null, isReplayed: false, conflict: null, reserved: null, events: null },
-  ...{ hasMore: false, page: null, withdrawnAt: null },
+  ...{ hasMore: false, page: null, withdrawnAt: null, endpoints: null },
 };
 
 /** The UUID of an invoice id. */
@@ -18,12 +18,13 @@ export function uuidOf(invoiceId: string): string {
 /** What the database holds of an invoice. */
 export async function findReserved(database: pg.Pool, invoiceId: string) {
   const { rows } = await database.query(
-    'select a.address, i.payable_micro, i.external_id, i.expires_at from invoices i join addresses a on a.id = i.address_id where i.id = $1',
+    'select a.address, i.payable_micro, i.external_id, i.created_at, i.expires_at from invoices i join addresses a on a.id = i.address_id where i.id = $1',
     [uuidOf(invoiceId)],
   );
-  const { address, payable_micro, external_id, expires_at } = rows[0];
+  const { address, payable_micro, external_id, created_at, expires_at } = rows[0];
   return {
     ...{ address: String(address), payableMicro: BigInt(payable_micro), externalId: String(external_id) },
+    createdMs: created_at.getTime() as number,
     expiresAt: expires_at.toISOString() as string,
   };
 }

@@ -1,4 +1,4 @@
-import { LIFETIME_MS, type Model, type ModelInvoice, type Outcome, wordsFor } from './model.ts';
+import { lifetimeOf, type Model, type ModelInvoice, type Outcome, wordsFor } from './model.ts';
 
 type New = Pick<ModelInvoice, 'project' | 'externalId' | 'idempotencyKey' | 'amountMicro' | 'said'>;
 
@@ -7,7 +7,7 @@ export function reserve(
   model: Model,
   created: New,
   { invoiceId, expiresAt }: NonNullable<Outcome['invoice']>,
-  { address, payableMicro }: NonNullable<Outcome['reserved']>,
+  { address, payableMicro, createdMs: storedMs }: NonNullable<Outcome['reserved']>,
 ): string | null {
   const { project, amountMicro } = created;
   const owner = model.addresses.get(address);
@@ -18,8 +18,11 @@ export function reserve(
     (each) => each.address === address && each.payableMicro === payableMicro,
   );
   if (isTaken) return `${payableMicro} on ${address} is another invoice's`;
+  const expiresMs = Date.parse(expiresAt);
+  const createdMs = expiresMs - lifetimeOf(created.said);
+  if (storedMs !== undefined && storedMs !== createdMs) return `it waits until ${expiresAt}`;
   model.invoices.set(invoiceId, {
-    ...{ ...created, invoiceId, status: 'PENDING', createdMs: Date.parse(expiresAt) - LIFETIME_MS },
+    ...{ ...created, invoiceId, status: 'PENDING', createdMs, expiresMs },
     ...{ withdrawnAt: null, address, payableMicro },
   });
   return null;

@@ -5,7 +5,7 @@ import type { AdapterOperation, ModelAdapter, Outcome } from './model.ts';
 import { findReserved, NOTHING, uuidOf } from './outcome.ts';
 
 type Deps = { database: pg.Pool; client: string; adapters: readonly (ShopAdapter & Pick<ModelAdapter, 'dialect'>)[] };
-type Asked = Exclude<AdapterOperation, { kind: 'disable' }>;
+type Asked = Exclude<AdapterOperation, { kind: 'disable' | 'rate' }>;
 
 const NOTIFY_URL = 'https://shop.example/notify';
 
@@ -32,11 +32,11 @@ export function createAdapterRunner({ database, client, adapters }: Deps) {
     if (outcome.invoice === null) return outcome;
     const found = await findReserved(database, outcome.invoice.invoiceId);
     // What the answer says itself comes first; EPay's says only where the page is.
-    const { externalId, expiresAt } = found;
+    const { externalId, expiresAt, createdMs } = found;
     return {
       ...outcome,
       invoice: { ...outcome.invoice, externalId: outcome.invoice.externalId || externalId, expiresAt },
-      reserved: outcome.reserved ?? found,
+      reserved: { ...(outcome.reserved ?? found), createdMs },
     };
   };
 }

@@ -1,13 +1,15 @@
 import type pg from 'pg';
-import { decodeId, encodeId } from '../../src/domain/ids.ts';
+import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { changeAdapterRate } from '../../src/store/outbox/adapter-orders.ts';
+import { findWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import type { ShopAdapter } from '../adapters/fixture.ts';
 import { type Answer, call, type Json, type TestService } from '../support/service.ts';
-import type { ListOperation, Model, ModelAdapter, Operation, Outcome } from './model.ts';
+import type { EndpointOperation, ListOperation, Model, ModelAdapter, Operation, Outcome } from './model.ts';
 import { findReserved, NOTHING } from './outcome.ts';
 import { createAdapterRunner } from './run-adapter.ts';
 
@@ -26,16 +28,16 @@ type Deps = {
 export function createRunner({ service, database, client, model, projects, keys, adapters }: Deps) {
   const { db, clock } = service;
   const askAdapter = createAdapterRunner({ database, client, adapters });
-  const ask = (key: number, path: string, more: { idempotencyKey?: string; body?: object } = {}): Promise<Answer> => {
-    const { idempotencyKey, body } = more;
+  type More = { method?: string; idempotencyKey?: string; body?: object };
+  const ask = (key: number, path: string, more: More = {}): Promise<Answer> => {
+    const { idempotencyKey, body, method = body === undefined ? 'GET' : 'POST' } = more;
     const headers = {
       'x-api-key': keys[key]?.apiKey ?? '',
       'x-forwarded-for': client,
       ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     };
-    if (body === undefined) return call(service.url + path, { headers });
-    return call(service.url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+    return call(service.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   };
   const operate = (kind: 'retire' | 'activate', address: string) => {
     const parsed = parseAddress(address);
@@ -70,18 +72,24 @@ export function createRunner({ service, database, client, model, projects, keys,
       case 'list':
       case 'transfers':
         return outcomeOf(await ask(operation.key, pathOf(operation)));
+      case 'endpoint': {
+        const { path, ...more } = requestOf(operation);
+        const answer = await ask(operation.key, `/v1/webhook-endpoints${path}`, more);
+        const { status, body } = answer;
+        const endpoints = status >= 300 ? null : operation.act === 'list' ? body.data : [body];
+        return { ...NOTHING, status, code: body?.code ?? null, endpoints };
+      }
       case 'order':
       case 'trade':
         return askAdapter(operation);
+      case 'rate':
+        await setRate(service, adapters[operation.adapter]?.id ?? '', operation.isOld);
+        return NOTHING;
       case 'revoke':
         await revokeApiKey(db, keys[operation.key]?.keyId ?? '', unixMs(clock.now()));
         return NOTHING;
       case 'disable':
-        await revokeApiKey(
-          db,
-          decodeId('whe', adapters[operation.adapter]?.url.split('/').at(-1) ?? '') ?? '',
-          unixMs(clock.now()),
-        );
+        await revokeApiKey(db, adapters[operation.adapter]?.id ?? '', unixMs(clock.now()));
         return NOTHING;
       case 'retire':
       case 'activate':
@@ -89,6 +97,36 @@ export function createRunner({ service, database, client, model, projects, keys,
         return NOTHING;
     }
   };
+}
+
+function requestOf(operation: EndpointOperation): { path: string; method?: string; body?: object } {
+  switch (operation.act) {
+    case 'add':
+      return { path: '', body: { url: operation.isInvalid ? 'ftp://shop.example/' : operation.url } };
+    case 'list':
+      return { path: '' };
+    case 'show':
+      return { path: `/${operation.endpointId}` };
+    case 'change':
+      return { path: `/${operation.endpointId}`, method: 'PATCH', body: { description: operation.description } };
+    case 'disable':
+    case 'enable':
+      return { path: `/${operation.endpointId}/${operation.act}`, body: {} };
+  }
+}
+
+/** Nobody answers there, and a year is longer than a run. */
+const SOURCE = {
+  ...{ url: 'http://127.0.0.1:9/', path: '/cny', timePath: null, min: '7', max: '8', maxAgeMs: 365 * 86_400_000 },
+};
+
+/** Lets a source have said the rate of an adapter, now or more than a year ago. */
+async function setRate({ db, clock }: TestService, id: string, isOld: boolean): Promise<void> {
+  const endpoint = await findWebhookEndpoint(db, id);
+  if (endpoint === null) throw new Error(`there is no adapter ${id}`);
+  const readAt = unixMs(clock.now() - (isOld ? SOURCE.maxAgeMs + 60_000 : 0));
+  const rateSource = JSON.stringify(SOURCE);
+  await changeAdapterRate(db, endpoint, { rateMicro: 1n, rateSource, readMicro: 7_200_000n, readAt });
 }
 
 function pathOf(operation: ListOperation): string {
@@ -120,6 +158,7 @@ function outcomeOf({ status, headers, body }: Answer): Outcome {
     reserved: null,
     events: isFeed ? body.data.map(toEvent) : null,
     hasMore: isFeed && body.hasMore,
+    endpoints: null,
   };
 }
 

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import pg from 'pg';
-import { uuidV7 } from '../../src/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Scope } from '../../src/domain/scope.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountToAddress } from '../../src/tron/address.ts';
@@ -15,7 +18,7 @@ import {
   type TestService,
   type TestServiceOptions,
 } from '../support/service.ts';
-import { LIFETIME_MS, type Model, type ModelAdapter, type Policy } from './model.ts';
+import { endpointLimit, type Model, type ModelAdapter, type Policy } from './model.ts';
 import { uuidOf } from './outcome.ts';
 import { createRunner } from './runner.ts';
 
@@ -31,42 +34,56 @@ const PROJECTS: readonly { policy: Policy; addressCount: number; dialect: ModelA
 ];
 /** Of the keys of each project: the first is one without scopes. Each of the others creates, and most of them do not read something. */
 const SCOPES_OF_KEYS: readonly (readonly Scope[] | null)[][] = [
-  [null, ['create', 'read']],
+  [null, ['create', 'read', 'webhooks']],
   [null, ['create']],
-  [null, ['create', 'events', 'webhooks']],
+  [null, ['create', 'events', 'webhooks'], ['webhooks']],
 ];
 const SLOT_MS = 3000;
 
 /** The real service and what belongs to it while many runs go over it, each in projects of its own. */
-export type ModelService = { service: TestService; database: pg.Pool; limit: Model['limit']; stop(): Promise<void> };
+export type ModelService = {
+  service: TestService;
+  database: pg.Pool;
+  limit: Model['limit'];
+  sinkUrl: string;
+  stop(): Promise<void>;
+};
 
 export async function startModelService(
   config: NonNullable<TestServiceOptions['config']> = { rateLimit: LIMIT },
 ): Promise<ModelService> {
   const service = await startTestService({ config: { ...config, trustProxy: ['127.0.0.1'] } });
   const database = new pg.Pool({ connectionString: service.connectionString, max: 4 });
+  const sink = createServer((_, response) => response.writeHead(204).end()).listen(0, '127.0.0.1');
+  await once(sink, 'listening');
   const stop = async () => {
     await database.end();
     await service.stop();
+    sink.closeAllConnections();
+    sink.close();
   };
-  return { service, database, limit: config.rateLimit ?? LIMIT, stop };
+  const sinkUrl = `http://127.0.0.1:${(sink.address() as AddressInfo).port}`;
+  return { service, database, limit: config.rateLimit ?? LIMIT, sinkUrl, stop };
 }
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
 /** Fresh projects on the service, a client with an address of its own, and the model of them as they are. */
-export async function createWorld({ service, database, limit }: ModelService) {
+export async function createWorld({ service, database, limit, sinkUrl }: ModelService) {
   const { devnet, payer, clock } = service;
   const client = `10.${[...randomBytes(3)].join('.')}`;
-  const { model, projects, keys, adapters } = await makeProjects(service, limit);
+  const { model, projects, keys, adapters } = await makeProjects(service, limit, sinkUrl);
   const statusOf = async (invoiceId: string): Promise<string> => {
     const { rows } = await database.query('select status from invoices where id = $1', [uuidOf(invoiceId)]);
     return rows[0]?.status;
   };
   const countTransfers = async (project: number): Promise<number> => {
-    const { rows } = await database.query('select count(*)::int as count from transfers where project_id = $1', [
-      projects[project]?.id,
-    ]);
+    // Of one that pays nothing the event comes a moment later.
+    const { rows } = await database.query(
+      `select count(*)::int as count from transfers t where project_id = $1
+       and (kind = 'matched' or exists (select from events e where e.transfer_id = t.id and e.type like 'transfer.%'))`,
+      [projects[project]?.id],
+    );
     return rows[0].count;
   };
   /** The chain's clock never runs ahead of the service's, so what is made here lives as long as it should. Returns what passed. */
@@ -93,20 +110,24 @@ export async function createWorld({ service, database, limit }: ModelService) {
       );
       return { txId, passedMs };
     },
-    /** Lets every open invoice of the run run out. Returns how much time passed. */
-    async expire({ invoices }: Model): Promise<number> {
-      const jumpMs = LIFETIME_MS + SLOT_MS;
+    /** Lets time pass on the chain. Returns how much did. */
+    async jump(ms: number): Promise<number> {
+      const jumpMs = ms + SLOT_MS;
       clock.advance(jumpMs);
       devnet.mine(1, { timestampMs: Math.floor(clock.now() / SLOT_MS) * SLOT_MS });
-      const passedMs = settle();
-      for (const { invoiceId, status } of invoices.values()) {
-        if (status === 'PENDING')
-          await eventually(
-            () => statusOf(invoiceId),
-            (seen) => seen === 'EXPIRED',
-          );
+      return jumpMs + settle();
+    },
+    /** Waits until what ran out by the clock of the chain is expired, in the model as well. */
+    async expireDue({ invoices }: Model): Promise<void> {
+      const headMs = devnet.head().timestampMs;
+      for (const [invoiceId, invoice] of invoices) {
+        if (invoice.status !== 'PENDING' || invoice.expiresMs > headMs) continue;
+        await eventually(
+          () => statusOf(invoiceId),
+          (seen) => seen === 'EXPIRED',
+        );
+        invoices.set(invoiceId, { ...invoice, status: 'EXPIRED' });
       }
-      return jumpMs + passedMs;
     },
     wait: (ms: number) => clock.advance(ms),
     /** How many invoices the projects of the run have. */
@@ -120,14 +141,23 @@ export async function createWorld({ service, database, limit }: ModelService) {
   };
 }
 
-async function makeProjects(service: TestService, limit: Model['limit']) {
+async function makeProjects(service: TestService, limit: Model['limit'], sinkUrl: string) {
   const { db } = service;
   const projects: { id: string; projectId: string }[] = [];
   const keys: { apiKey: string; keyId: string }[] = [];
   const adapters: (ShopAdapter & Pick<ModelAdapter, 'dialect'>)[] = [];
   const model: Model = {
-    ...{ policies: PROJECTS.map(({ policy }) => policy), surchargeUnits: SURCHARGE_UNITS, limit },
-    ...{ keys: [], adapters: [], addresses: new Map(), invoices: new Map(), failures: 0, feeds: [], transfers: [] },
+    ...{ policies: PROJECTS.map(({ policy }) => policy), surchargeUnits: SURCHARGE_UNITS, limit, sinkUrl },
+    ...{
+      keys: [],
+      adapters: [],
+      endpoints: new Map(),
+      addresses: new Map(),
+      invoices: new Map(),
+      failures: 0,
+      feeds: [],
+      transfers: [],
+    },
   };
   for (const [index, { policy, addressCount, dialect }] of PROJECTS.entries()) {
     const maxSurchargeMicro = SURCHARGE_UNITS * (policy === 'tail-3' ? 1000n : 1n);
@@ -140,10 +170,19 @@ async function makeProjects(service: TestService, limit: Model['limit']) {
     }
     for (const scopes of SCOPES_OF_KEYS[index] ?? []) {
       keys.push(await addKey(db, made.id, { scopes }));
-      model.keys.push({ project: index, isRevoked: false, tokens: limit.burst, scopes });
+      model.keys.push({
+        ...{ project: index, isRevoked: false, scopes },
+        ...{ tokens: limit.burst, endpointTokens: endpointLimit(limit).burst },
+      });
     }
-    adapters.push({ ...(await addTestAdapter(service, dialect === 'epay' ? 'epay' : 'epusdt', made)), dialect });
-    model.adapters.push({ project: index, dialect, isRevoked: false, tokens: limit.burst });
+    const kind = dialect === 'epay' ? 'epay' : 'epusdt';
+    const adapter = await addTestAdapter(service, kind, made);
+    const endpointId = encodeId('whe', adapter.id);
+    adapters.push({ ...adapter, dialect });
+    const door = { project: index, dialect, isRevoked: false, isRateOld: false, endpointId };
+    model.adapters.push({ ...door, tokens: limit.burst });
+    const told = { url: `adapter:${kind}`, description: `adapter ${kind}`, isDisabled: false, isOwn: false };
+    model.endpoints.set(endpointId, { project: index, ...told });
     projects.push(made);
     model.feeds.push([]);
     model.transfers.push([]);
