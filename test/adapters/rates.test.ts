@@ -286,6 +286,20 @@ test('a source that repeats a time is as old as it says', async () => {
   expect((await create()).body.status_code).toBe(200);
 });
 
+test('a source that answers with an older time than before changes nothing', async () => {
+  const at = () => Math.floor(now() / 1000);
+  const source = await startSource(price('7.2', `,"t":${at()}`));
+  const { row } = await adapterOf(source, { rateTimePath: '/tether/t' });
+  const before = await row();
+  startKeeper();
+  const older = at() - 60;
+  source.answer(price('7.4', `,"t":${older}`));
+  await askedAgain(source);
+  await askedAgain(source);
+  await askedAgain(source);
+  expect(await row()).toEqual(before);
+});
+
 test('a clock that was put back makes no old rate new', async () => {
   const source = await startSource(price('7.2'));
   const { create } = await adapterOf(source);
