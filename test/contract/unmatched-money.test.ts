@@ -13,6 +13,7 @@ import {
   startTestService,
   type TestService,
   untilStatus,
+  untilTold,
 } from '../support/service.ts';
 import { created, order } from './ask.ts';
 import { runSql } from './sql.ts';
@@ -210,6 +211,7 @@ test('every incoming transfer is in the ledger exactly once, whatever the scenar
   expect(new Set(rows.map(({ txId, logIndex }) => `${txId}:${logIndex}`)).size).toBe(rows.length);
 
   // Each told once, with its own facts.
+  await untilTold(service);
   const reported = await events();
   for (const row of rows) {
     const own = reported.filter(({ transferId }) => transferId === row['id']);

@@ -16,7 +16,14 @@ import {
   untilPaid,
   untilRecorded,
 } from '../support/chain-view.ts';
-import { eventually, readInvoice, startTestService, type TestService, untilStatus } from '../support/service.ts';
+import {
+  eventually,
+  readInvoice,
+  startTestService,
+  type TestService,
+  untilStatus,
+  untilTold,
+} from '../support/service.ts';
 
 /** Blocks are a millisecond apart, so that the deadlines of the orders stay where the test puts them. */
 const QUICK = { stepMs: 1 };
@@ -76,10 +83,8 @@ async function expectEverythingTold({ txIds, twice, late, unpaid, paid }: Missed
     expect(await readInvoiceEvents(service, order)).not.toContain('invoice.expired');
   }
   expect((await readInvoice(service, late.id)).body.payment.transaction).toMatchObject({ late: true });
-  const events = await eventually(
-    () => service.db.run(reported, []),
-    (all) => all.some(({ type }) => type === 'transfer.duplicate'),
-  );
+  await untilTold(service);
+  const events = await service.db.run(reported, []);
   const count = (type: string) => events.filter((event) => event.type === type).length;
   expect(count('invoice.paid')).toBe(paid.length + 1);
   expect(count('transfer.duplicate')).toBe(1);

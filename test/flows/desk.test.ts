@@ -15,6 +15,7 @@ import {
   startTestService,
   type TestService,
   untilStatus,
+  untilTold,
 } from '../support/service.ts';
 
 const OPERATOR = commandActor('test');
@@ -61,17 +62,10 @@ async function recorded(txId: string) {
 
 /** Once all of the transaction's transfers are told of. */
 async function eventsAbout(txId: string): Promise<{ type: string; transferId: string }[]> {
-  const ofTransaction = "t.tx_id = decode($1, 'hex')";
-  await eventually(
-    () =>
-      client.query(`select from untold_transfers u join transfers t on t.id = u.transfer_id where ${ofTransaction}`, [
-        txId,
-      ]),
-    ({ rowCount }) => rowCount === 0,
-  );
+  await untilTold(service);
   const { rows } = await client.query(
     `select e.type, e.body::jsonb -> 'data' ->> 'transferId' as "transferId"
-     from events e join transfers t on t.id = e.transfer_id where ${ofTransaction} order by e.id`,
+     from events e join transfers t on t.id = e.transfer_id where t.tx_id = decode($1, 'hex') order by e.id`,
     [txId],
   );
   return rows;

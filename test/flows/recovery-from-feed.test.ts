@@ -23,6 +23,7 @@ import {
   type TestProject,
   type TestService,
   untilStatus,
+  untilTold,
 } from '../support/service.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -163,6 +164,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
     await pay(afterDisabling.invoiceId);
     service.devnet.mineUntilSolid();
     await untilStatus(at(), afterDisabling.invoiceId, 'PAID');
+    await untilTold(service);
     expect(await isDisabled()).toBe(true);
     const delivered = await runSql(service, `select from deliveries where project_id = $1 and status = 'delivered'`, [
       project.id,

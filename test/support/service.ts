@@ -22,6 +22,7 @@ import { insertApiKey } from '../../src/store/access/api-keys.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { acquireLease, releaseLease, watcherLease } from '../../src/store/chain/leases.ts';
 import type { Database } from '../../src/store/db/database.ts';
+import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { insertProject } from '../../src/store/ledger/projects.ts';
 import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
@@ -352,6 +353,16 @@ export async function inboxOf(service: TestService, invoiceId?: string): Promise
 
 /** Between two looks: short at first, and longer while one waits anyway, for looks take what is waited for its processor. */
 const POLL_MS = { first: 10, longest: 60 };
+
+const UNTOLD = unlistedStatement('', { id: 'uuid' }, 'select transfer_id as id from untold_transfers limit 1');
+
+/** Until an event tells of each transfer that was recorded and paid nothing. */
+export async function untilTold({ db }: { db: Database }): Promise<void> {
+  await eventually(
+    () => db.run(UNTOLD, []),
+    ({ length }) => length === 0,
+  );
+}
 
 /** Waits until `look` answers something that `isDone` accepts; fails with what was seen last. Bounded; polls, never guesses a time. */
 export async function eventually<Seen>(
