@@ -123,6 +123,7 @@ describe('the time of a rate', () => {
   test('a rate is current up to its limit, and not where it is of the future', () => {
     const current = (ageMs: number) => isCurrentRate(unixMs(NOW - ageMs), { maxAgeMs: 60_000 }, NOW);
     expect([0, 60_000, 60_001, -60_000, -60_001].map(current)).toEqual([true, true, false, true, false]);
+    expect(isCurrentRate(unixMs(NOW + 60_001), { maxAgeMs: 600_000 }, NOW)).toBe(false);
   });
 });
 

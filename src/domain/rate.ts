@@ -34,12 +34,15 @@ export function originOf({ url }: Pick<RateSource, 'url'>): string {
   return URL.canParse(url) ? new URL(url).origin : 'invalid URL';
 }
 
+/** Clocks differ by so much. */
+const AHEAD_MS = 60_000;
+
 /**
  * Whether a rate of this time may be used. One from the future is as wrong as an old one: a clock was put back, and what is right by it may be
  * of long ago.
  */
 export function isCurrentRate(at: UnixMs, { maxAgeMs }: Pick<RateSource, 'maxAgeMs'>, now: UnixMs): boolean {
-  return Math.abs(now - at) <= maxAgeMs;
+  return now - at <= maxAgeMs && at - now <= AHEAD_MS;
 }
 
 /**
@@ -93,8 +96,6 @@ function textAt(document: object, pointer: string): string | null {
   return typeof found === 'string' ? found : null;
 }
 
-/** Clocks differ by so much. */
-const AHEAD_MS = 60_000;
 const ISO = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
 
 /** A time of a source: seconds, milliseconds, or ISO 8601. `null`: it is none, or ahead of ours. */

@@ -37,12 +37,22 @@ const MAX_AT_ONCE = 50;
 const CONNECTIONS = 10;
 const KIND = 'rate-old';
 
-/** What is known of a source while this process asks it. `problem`: why its last answer gave no rate; `told`: what the alarm says. */
-type State = { rateSource: string; askedAt: UnixMs; pauseMs: number; problem: string | null; told: string | null };
+/**
+ * What is known of a source while this process asks it. `hasAnswered`: it, or why it did not, since this process asks; `problem`: why its last
+ * answer gave no rate; `told`: what the alarm says.
+ */
+type State = {
+  rateSource: string;
+  askedAt: UnixMs;
+  pauseMs: number;
+  hasAnswered: boolean;
+  problem: string | null;
+  told: string | null;
+};
 
 /**
  * Asks the sources of adapters for their rates, until stopped, and raises an alarm for each rate that is older than half of its limit. One process
- * does it at a time; the others stand by. What it reads stands with the adapter, so that all go by it. A source that hangs delays no other.
+ * does it at a time; the others stand by. What it reads stands with the adapter, so that all go by it. Of many, those are asked first that waited longest, whatever others hang.
  */
 export function startRateKeeper(options: Options): { stop(): Promise<void> } {
   const { db, now, log, localTargets, holder, pollMs = POLL_MS, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
@@ -50,6 +60,21 @@ export function startRateKeeper(options: Options): { stop(): Promise<void> } {
   const lease = holdLease(db, LEASE, holder, LEASE_MS);
   const states = new Map<string, State>();
   const underWay = new Map<string, Promise<void>>();
+  let due: SourcedAdapter[] = [];
+  const askNext = () => {
+    while (underWay.size < MAX_AT_ONCE) {
+      const adapter = due.shift();
+      if (adapter === undefined) return;
+      const asking = ask({ sender, localTargets, now, db, log }, adapter, stateOf(states, adapter));
+      underWay.set(
+        adapter.id,
+        asking.finally(() => {
+          underWay.delete(adapter.id);
+          askNext();
+        }),
+      );
+    }
+  };
   const loop = startLoop({
     name: 'rates',
     log,
@@ -57,29 +82,25 @@ export function startRateKeeper(options: Options): { stop(): Promise<void> } {
     run: async () => {
       if (!(await lease.keep())) {
         states.clear();
+        due = [];
         return pollMs;
       }
       const adapters = (await listSourcedAdapters(db)).filter(({ isSound }) => isSound);
       const listed = new Set(adapters.map(({ id }) => id));
       for (const id of states.keys()) if (!listed.has(id)) states.delete(id);
-      for (const adapter of adapters) {
-        const { id } = adapter;
-        const state = stateOf(states, adapter);
-        if (underWay.has(id) || underWay.size >= MAX_AT_ONCE || !isDue(state, now())) continue;
-        const asking = ask({ sender, localTargets, now, db, log }, adapter, state);
-        underWay.set(
-          id,
-          asking.finally(() => underWay.delete(id)),
-        );
-      }
+      due = adapters
+        .filter((adapter) => !underWay.has(adapter.id) && isDue(stateOf(states, adapter), now()))
+        .sort((one, other) => stateOf(states, one).askedAt - stateOf(states, other).askedAt);
+      askNext();
       await watchAges(options, adapters, states);
       return pollMs;
     },
   });
   return {
     stop: async () => {
-      await sender.close();
       await loop.stop();
+      due = [];
+      await sender.close();
       await Promise.all(underWay.values());
       await lease.release();
     },
@@ -90,7 +111,7 @@ export function startRateKeeper(options: Options): { stop(): Promise<void> } {
 function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter): State {
   const known = states.get(id);
   if (known?.rateSource === rateSource) return known;
-  const state: State = { rateSource, askedAt: unixMs(0), pauseMs: 0, problem: null, told: null };
+  const state: State = { rateSource, askedAt: unixMs(0), pauseMs: 0, hasAnswered: false, problem: null, told: null };
   states.set(id, state);
   return state;
 }
@@ -113,8 +134,8 @@ async function ask(
     state.pauseMs = Math.min(MAX_PAUSE_MS, source.maxAgeMs / QUESTIONS);
     const asked = await askRate(deps, adapter.network, source);
     if (asked === null) return;
-    // Whoever asks for years is asked again all the same.
-    state.pauseMs = Math.max(state.pauseMs, Math.min(asked.retryAfterMs ?? 0, source.maxAgeMs));
+    // Whoever asks for years is asked again all the same, and in time.
+    state.pauseMs = Math.max(state.pauseMs, Math.min(asked.retryAfterMs ?? 0, source.maxAgeMs / 2));
     if (asked.kind === 'ok')
       await storeReadRate(db, adapter, { readMicro: asked.rateMicro, readAt: asked.at }, deps.now());
     problem = asked.kind === 'ok' ? null : asked.reason;
@@ -129,6 +150,7 @@ async function ask(
     );
   if (state.problem !== null && problem === null) log.info(about, 'the rate of an adapter is read again');
   state.problem = problem;
+  state.hasAnswered = true;
 }
 
 /** Told at half of the limit, so that somebody can act before orders are refused. */
@@ -154,10 +176,11 @@ async function watchAges(
   for (const [subject, { adapter, source }] of old) {
     const state = states.get(adapter.id);
     const detail = describe(subject, adapter, source, state?.problem ?? 'it says no newer one');
-    if (state === undefined || state.told === detail) continue;
-    state.told = detail;
+    // Who asks anew hears the first answer before it says that there is none.
+    if (state === undefined || !state.hasAnswered || state.told === detail) continue;
     if (await raiseAlarm(db, adapter.network, { id: randomUUID(), kind: KIND, subject, detail }))
       log.error({ alarm: KIND, subject }, detail);
+    state.told = detail;
   }
 }
 

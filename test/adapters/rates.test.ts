@@ -344,6 +344,101 @@ test('a source that hangs delays no other', async () => {
   await eventually(row, ({ read_micro }) => read_micro === '7600000');
 });
 
+test('many sources that hang keep no other from being asked', async () => {
+  const [hanging, good] = [await startSource(price('7.2')), await startSource(price('7.2'))];
+  for (let count = 0; count <= 50; count += 1) {
+    const { projectId } = await createTestProject(service.db, { addressCount: 1 });
+    await enable(projectId, hanging.url, { rateMaxAge: '1m' });
+  }
+  const { row } = await adapterOf(good);
+  hanging.answer(() => undefined);
+  good.answer(price('7.6'));
+  // Time goes 50 times as fast as the timeouts, so that those that hang are due again whenever they have ended.
+  const [base, beginMs] = [now(), performance.now()];
+  const fast = () => unixMs(base + Math.floor((performance.now() - beginMs) * 50));
+  const { stop } = startKeeper({ now: fast });
+  await eventually(row, ({ read_micro }) => read_micro === '7600000');
+  await stop();
+  await runSql(service, 'update api_keys set revoked_at = now() where revoked_at is null', []);
+});
+
+test('an alarm that the database did not take is raised later', async () => {
+  const source = await startSource(price('7.2'));
+  const { alarm } = await adapterOf(source);
+  source.answer((_, response) => response.writeHead(503).end());
+  await runSql(
+    service,
+    `create function hiccup() returns trigger language plpgsql as $$ begin raise exception 'hiccup'; end $$;
+     create trigger hiccup before insert on alarms for each row when (new.kind = 'rate-old') execute function hiccup()`,
+  );
+  const { lines } = startKeeper();
+  service.clock.advance(6 * MINUTE);
+  await eventually(
+    () => lines,
+    (all) => all.some(({ msg }) => String(msg).includes('rates failed')),
+  );
+  await runSql(service, 'drop function hiccup cascade');
+  await eventually(alarm, (found) => found !== undefined);
+});
+
+test('a process that asks anew hears the first answer before it says that there is none', async () => {
+  const source = await startSource(price('7.2'));
+  const { adapter, row } = await adapterOf(source);
+  service.clock.advance(6 * MINUTE);
+  source.answer(price('7.3'));
+  const { stop } = startKeeper();
+  await eventually(row, ({ read_micro }) => read_micro === '7300000');
+  await stop();
+  expect(await runSql(service, 'select from alarms where subject = $1', [adapter.adapterId])).toEqual([]);
+});
+
+test('a source that asks for an hour is asked again before its rate is too old', async () => {
+  const source = await startSource(price('7.2'));
+  const { row } = await adapterOf(source);
+  source.answer((_, response) => {
+    response.writeHead(429, { 'retry-after': '3600' }).end();
+    source.answer(price('7.4'));
+  });
+  startKeeper();
+  await askedAgain(source);
+  service.clock.advance(5 * MINUTE);
+  await eventually(row, ({ read_micro }) => read_micro === '7400000');
+});
+
+test('a rate of the same time replaces one whose seal is damaged', async () => {
+  const at = Math.floor(now() / 1000);
+  const source = await startSource(price('7.2', `,"at":${at}`));
+  const { id, create } = await adapterOf(source, { rateTimePath: '/tether/at' });
+  await runSql(service, `update webhook_endpoints set read_mac = decode(repeat('ab', 24), 'hex') where id = $1`, [id]);
+  expect((await create()).status).toBe(404);
+  startKeeper();
+  await askedAgain(source);
+  await eventually(create, ({ body }) => body?.status_code === 200);
+});
+
+test('the same source, enabled again, replaces no newer rate by an older one', async () => {
+  const at = Math.floor(now() / 1000);
+  const source = await startSource(price('7.2', `,"at":${at}`));
+  const { projectId, row } = await adapterOf(source, { rateTimePath: '/tether/at' });
+  source.answer(price('6.9', `,"at":${at - 300}`));
+  await enable(projectId, source.url, { rateTimePath: '/tether/at' });
+  expect(await row()).toMatchObject({ read_micro: '7200000' });
+});
+
+test.each([
+  [{ rateMin: '0.009' }, 'rateMin', 'give 0.01 or more'],
+  [{ rateMin: '3.9' }, 'rateMax', 'set them close, such as 6.8 and 7.6'],
+  [{ ratePath: '/a\u0000' }, 'ratePath', 'such as /tether/cny'],
+  [{ ratePath: '/a\u001b[2J' }, 'ratePath', 'such as /tether/cny'],
+])('%j is refused', async (given, field, words) => {
+  await expect(enable('prj_none', 'http://127.0.0.1:1', given)).rejects.toMatchObject({
+    ...{ code: 'INVALID_ARGUMENT', field },
+  });
+  await expect(enable('prj_none', 'http://127.0.0.1:1', given)).rejects.toSatisfy((error) =>
+    JSON.stringify([error.message, error.reason]).includes(words),
+  );
+});
+
 test('a source is a target of webhooks: this machine is none where that is not allowed, neither at once nor later', async () => {
   const source = await startSource(price('7.2'));
   const { adapter, alarm } = await adapterOf(source);

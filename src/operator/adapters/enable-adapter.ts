@@ -97,11 +97,12 @@ async function findRate(
   }
 }
 
-/** For the record: the fixed rate, or its source. Path and query of a URL may hold a token. */
+/** For the record: the fixed rate, or its source. Path and query of a URL may hold a token, so a digest says whether it is another one. */
 function describeRate({ rateMicro, rateSource }: StoredRate): string | object {
   if (rateSource === null) return formatRate(rateMicro);
   const { url, maxAgeMs, ...rest } = readRateSource(rateSource);
-  return { origin: originOf({ url }), ...rest, maxAge: formatDuration(maxAgeMs) };
+  const urlDigest = createHash('sha256').update(url).digest('hex').slice(0, 12);
+  return { origin: originOf({ url }), urlDigest, ...rest, maxAge: formatDuration(maxAgeMs) };
 }
 
 /** 32 letters and digits, as such systems have theirs: 128 random bits. */
@@ -150,7 +151,10 @@ async function changeRate(
   if (endpoint === null) throw new Error(`adapter ${before.id} vanished; endpoints are never deleted`);
   const isSameSource = input.rateSource !== null && input.rateSource === before.rateSource;
   const rateMicro = isSameSource ? before.rateMicro : input.rateMicro;
-  await changeAdapterRate(tx, endpoint, { ...input, rateMicro });
+  // Whoever keeps the rates may have read a newer one meanwhile.
+  const isNewer = isSameSource && (before.readAt ?? 0) > (input.readAt ?? 0) && (before.readAt ?? 0) <= now;
+  const { readMicro, readAt } = isNewer ? before : input;
+  await changeAdapterRate(tx, endpoint, { ...input, rateMicro, readMicro, readAt });
   // The log has an entry of each change of what is set, and what is read is none.
   if (input.rateSource === before.rateSource && rateMicro === before.rateMicro) return;
   const detail = { rate: { from: describeRate(before), to: describeRate(input) } };

@@ -45,6 +45,15 @@ function readRateOrSource(input: Given): bigint | RateSource {
     readPrice('rateMin', rateMin, 'the lowest price of one USDT that you take, such as 6.5'),
     readPrice('rateMax', rateMax, 'the highest price of one USDT that you take, such as 8'),
   ];
+  if (min < LEAST_RATE) {
+    throw new FieldError('rateMin', `is ${clip(rateMin)}: give 0.01 or more, for of a rate six decimals are kept`);
+  }
+  if (max > 2n * min) {
+    throw new FieldError(
+      'rateMax',
+      say`is ${clip(rateMax)}, more than twice ${{ field: 'rateMin' }}: set them close, such as 6.8 and 7.6, for they are what protects you from a source that is wrong`,
+    );
+  }
   if (min > max) throw new FieldError('rateMax', say`is ${clip(rateMax)}, less than ${{ field: 'rateMin' }}`);
   const maxAgeMs = parseDuration(rateMaxAge) ?? 0;
   if (maxAgeMs < MAX_AGE.least || maxAgeMs > MAX_AGE.most) {
@@ -55,6 +64,8 @@ function readRateOrSource(input: Given): bigint | RateSource {
   return { url: rateUrl, path, timePath, min: rateMin, max: rateMax, maxAgeMs };
 }
 
+/** 0.01: what is cut off is a ten-thousandth of it at most. */
+const LEAST_RATE = 10_000n;
 const MAX_AGE = { least: 60_000, most: 7 * 86_400_000 };
 
 function readPrice(field: string, text: string, what: string): MicroUsdt {
@@ -64,7 +75,7 @@ function readPrice(field: string, text: string, what: string): MicroUsdt {
 }
 
 function readPointer(field: string, text: string): string {
-  if (text.length <= 200 && /^(\/([^~/]|~[01])+)+$/.test(text)) return text;
+  if (text.length <= 200 && /^(\/([^~/\p{C}]|~[01])+)+$/u.test(text)) return text;
   throw new FieldError(
     field,
     `is ${clip(text)}: write where it stands in the answer as a JSON pointer of at most 200 characters, such as /tether/cny for {"tether":{"cny":7.19}}`,

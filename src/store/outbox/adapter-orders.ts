@@ -151,13 +151,14 @@ export const listSourcedAdapters = rowsOf(
 export const storeReadRate = commandOf(
   'adapter-rate-store',
   `update webhook_endpoints set read_micro = $2, read_at = $3, read_mac = $4
-   where id = $1 and rate_source = $5 and (read_at < $3 or read_at > $6 or (read_at = $3 and read_micro <> $2))`,
+   where id = $1 and rate_source = $5 and (read_at < $3 or read_at > $6 or (read_at = $3 and read_micro <> $2) or not $7)`,
   (
-    { id, projectId, rateSource }: SourcedAdapter,
+    { id, projectId, rateSource, isReadSound }: SourcedAdapter,
     { readMicro, readAt }: Pick<SourcedAdapter, 'readMicro' | 'readAt'>,
     now: UnixMs,
   ) => [
     ...[id, readMicro, new Date(readAt), sealReadRate({ id, projectId, readMicro, readAt }), rateSource],
     new Date(now),
+    isReadSound,
   ],
 );
