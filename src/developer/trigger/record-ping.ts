@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
-import { eventBody } from '../../domain/event.ts';
-import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { newEvent } from '../../domain/event.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { replayDeliveries } from '../../operator/deliveries/delivery-replay.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -30,10 +30,11 @@ export async function recordPings(sandbox: Sandbox): Promise<string> {
 /** Records a ping for one endpoint (a UUID). Answers its id. */
 export async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: string): Promise<string> {
   const now = unixMs(systemClock.now());
-  const ping = { id: uuidV7(now, randomBytes(10)), type: 'ping', projectId, sequence: 1 } as const;
-  const body = eventBody({ ...ping, timestamp: now, data: { endpointId: encodeId('whe', endpointId) } });
+  const data = { endpointId: encodeId('whe', endpointId) };
+  const draft = { type: 'ping', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
+  const ping = newEvent(draft, { timestamp: now, random: randomBytes });
   await db.transaction(async (tx) => {
-    await recordEvents(tx, 'devnet', [{ ...ping, invoiceId: null, transferId: null, body }], now);
+    await recordEvents(tx, 'devnet', [ping], now);
     await replayDeliveries(tx, { endpointId, eventIds: [ping.id], now });
   });
   return encodeId('evt', ping.id);

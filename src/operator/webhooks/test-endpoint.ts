@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
-import { eventBody } from '../../domain/event.ts';
-import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { newEvent } from '../../domain/event.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -89,19 +89,18 @@ async function recordPing(
   { id: endpointId, projectId, network }: WebhookEndpoint,
 ): Promise<{ id: string; body: string }> {
   const timestamp = now();
-  const id = uuidV7(timestamp, random(10));
   const data = { endpointId: encodeId('whe', endpointId) };
-  const ping = { id, projectId, type: 'ping' as const, sequence: 1 };
-  const body = eventBody({ ...ping, timestamp, data });
+  const draft = { type: 'ping', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
+  const ping = newEvent(draft, { timestamp, random });
   await db.transaction(async (tx) => {
-    await recordEvents(tx, network, [{ ...ping, invoiceId: null, transferId: null, body }], timestamp);
-    await insertTestDelivery(tx, id, endpointId, timestamp);
-    const detail = { eventId: encodeId('evt', id) };
+    await recordEvents(tx, network, [ping], timestamp);
+    await insertTestDelivery(tx, ping.id, endpointId, timestamp);
+    const detail = { eventId: encodeId('evt', ping.id) };
     await recordActions(tx, actor, timestamp, [
       { projectId, action: 'webhook.tested', subject: encodeId('whe', endpointId), detail },
     ]);
   });
-  return { id, body };
+  return ping;
 }
 
 /** Plans the one attempt of a test and leases it to the caller, so that no dispatcher makes it as well. */

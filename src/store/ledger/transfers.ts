@@ -39,8 +39,8 @@ export type NewTransfer = Row<typeof incoming>;
 const rows = jsonRows({ ...incoming, mac: maybeHex });
 
 /**
- * Records transfers, and that those that pay nothing are to be told of. The caller has left out those that the ledger has; a second record of one is refused by constraint, unless
- * those of before were taken back.
+ * Records transfers, and that those that pay nothing are to be told of. The caller has left out those that the ledger has; a second record
+ * of one is refused by constraint, unless those of before were taken back.
  */
 export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
   const sealer = await tx.sealer();

@@ -109,6 +109,7 @@ export const listAdapters = rowsOf(
    where w.project_id = $1 and w.adapter is not null order by w.created_at, w.id limit 1000`,
   (projectId: string) => [projectId],
 );
+
 /** A fixed rate, or a source and what it said. */
 export type StoredRate = Pick<Adapter, 'rateMicro' | 'rateSource' | 'readMicro' | 'readAt'>;
 
