@@ -51,7 +51,7 @@ test('the commands of the page of installation do what it says, by npm and up to
   const sh = (block: string) => run('sh', ['-euc', block], { cwd: folder, env });
 
   const npm = await blockOf('npm');
-  const { stdout } = await sh(npm.replace('--global quittance', `--global ${quittance}`));
+  const { stdout } = await sh(npm.replace('./quittance-0.1.0.tgz', quittance));
   const { version } = JSON.parse(await readHere('package.json'));
   expect(stdout.trim().split('\n').at(-1)).toBe(version);
 

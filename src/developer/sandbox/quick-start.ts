@@ -39,8 +39,11 @@ export function consoleLink(link: string): string {
 `;
 }
 
-/** A package has no sources, and is no place for npm's scripts of ours. Where npm did not install it, as from a Debian package, nor is npx. */
+/**
+ * An installed package has no sources, so npm's scripts don't work there; one that npm didn't install, such as the Debian package, has no npx.
+ * `--no` keeps npx from fetching whatever the registry holds under our name.
+ */
 function quittanceCommand(): string {
   if (existsSync(new URL('src/', PACKAGE_ROOT))) return 'npm run quittance --';
-  return PACKAGE_ROOT.href.includes('/node_modules/') ? 'npx quittance' : 'quittance';
+  return PACKAGE_ROOT.href.includes('/node_modules/') ? 'npx --no quittance' : 'quittance';
 }
