@@ -1,4 +1,7 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { inBackupSession } from '../../src/store/db/copy-session.ts';
+import type { Sql } from '../../src/store/db/database.ts';
 import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
 import { type Shape, unlistedStatement } from '../../src/store/db/statement.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
@@ -97,6 +100,90 @@ test('an address comes from its account and its text together, or not at all', a
       { address: null },
     ]);
   } finally {
+    await db.close();
+    await database.drop();
+  }
+});
+
+test('a transaction in which the failure of a statement was caught fails and writes nothing, whatever failed and in whichever kind of transaction', async () => {
+  const database = await createTestDatabase();
+  const db = openTestDatabase({ connection: database.owner }, 2);
+  const insert = statement({}, 'insert into written values ($1::int4)');
+  const count = statement({ count: 'int8' }, 'select count(*) from written');
+  const failing: Record<string, (tx: Sql) => Promise<unknown>> = {
+    'a constraint': (tx) => tx.run(insert, [0]),
+    'a value': (tx) => tx.run(insert, ['none']),
+    'a calculation': (tx) => tx.run(statement({}, 'select 1 / $1::int4'), [0]),
+    'a name': (tx) => tx.run(statement({}, 'select nothing from written'), []),
+    'a definition': (tx) => tx.script('create table written ()'),
+    'a script of many': (tx) =>
+      tx.script('insert into written values (900); select 1 / 0; insert into written values (901)'),
+    'a setting': (tx) => tx.script("set local lock_timeout = 'soon'"),
+    'a time limit': (tx) => tx.script("set local statement_timeout = '1ms'; select pg_sleep(1)"),
+    'a lock': (tx) => tx.script("set local lock_timeout = '1ms'; lock table held"),
+    'a deadlock of its own': (tx) => tx.script(`do $$ begin raise exception 'no' using errcode = '40P01'; end $$`),
+  };
+  const transactions = {
+    transaction: (work: (tx: Sql) => Promise<void>) => db.transaction(work),
+    'backup session': (work: (tx: Sql) => Promise<void>) =>
+      inBackupSession(database.owner, 'isolation level read committed', work),
+  };
+  const holder = openTestDatabase({ connection: database.owner });
+  let letGo: () => void = () => undefined;
+  try {
+    await db.script('create table written (number int4 primary key check (number > 0)); create table held ()');
+    let isHeld: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      isHeld = resolve;
+    });
+    const release = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const holding = holder.transaction(async (tx) => {
+      await tx.script('set local idle_in_transaction_session_timeout = 0; lock table held');
+      isHeld();
+      await release;
+    });
+    await held;
+    let next = 0;
+    const step = fc.constantFrom('write', ...Object.keys(failing));
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...(Object.keys(transactions) as (keyof typeof transactions)[])),
+        fc.array(step, { minLength: 1, maxLength: 4 }),
+        async (kind, steps) => {
+          const [before] = await db.run(count, []);
+          const work = transactions[kind](async (tx) => {
+            for (const name of steps) {
+              const fail = failing[name];
+              if (fail === undefined) await tx.run(insert, [++next]).catch(() => undefined);
+              else await expect(fail(tx)).rejects.toThrow();
+            }
+          });
+          const isWhole = steps.every((name) => name === 'write');
+          if (isWhole) await work;
+          else
+            await expect(work).rejects.toMatchObject({
+              code: 'DATABASE_UNAVAILABLE',
+              retryable: true,
+              message: expect.stringMatching(
+                /^the database rolled back the transaction .+ had failed: .+ Nothing was written/s,
+              ),
+            });
+          const [after] = await db.run(count, []);
+          expect(Number(after?.count) - Number(before?.count)).toBe(isWhole ? steps.length : 0);
+        },
+      ),
+      { numRuns: 60, examples: Object.keys(failing).map((name) => ['transaction', ['write', name]]) },
+    );
+    await expect(db.snapshot((tx) => tx.run(insert, [++next]).catch(() => undefined))).rejects.toMatchObject({
+      code: 'DATABASE_UNAVAILABLE',
+    });
+    letGo();
+    await holding;
+  } finally {
+    letGo();
+    await holder.close();
     await db.close();
     await database.drop();
   }

@@ -1,6 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { uuidV7 } from '../../src/domain/ids.ts';
 import { MAX_ATTEMPTS, retryDelayMs } from '../../src/domain/retry.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { replayDeliveries } from '../../src/operator/deliveries/delivery-replay.ts';
+import { hastenDeliveries } from '../../src/operator/webhooks/waiting-deliveries.ts';
+import { insertEvents } from '../../src/store/outbox/events.ts';
+import { createWorld } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
 const chances = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), {
@@ -32,4 +39,52 @@ test('the wait is never shorter than the Retry-After, up to a day', () => {
       expect(retryDelayMs(attempt, 0, retryAfterMs)).toBeGreaterThanOrEqual(Math.min(retryAfterMs, 24 * HOUR_MS));
     }),
   );
+});
+
+test('news, a replay and what is hurried are due at once by the database, however wrong the clock of the writer is', async () => {
+  const world = await createWorld();
+  try {
+    const db = world.openDatabase();
+    const endpoint = await world.addEndpoint('https://shop.example/');
+    const invoiceId = await world.addInvoice();
+    const record = async (sequence: number, writerMs: number) => {
+      const id = uuidV7(writerMs, randomBytes(10));
+      const news = { id, projectId: world.projectId, type: 'invoice.expired', transferId: null, body: '{}' } as const;
+      const event = { ...news, invoiceId, sequence };
+      await db.transaction((tx) => insertEvents(tx, 'devnet', [event], unixMs(writerMs)));
+      return id;
+    };
+    const waiting = async () =>
+      (await world.sql('select event_id from deliveries where next_attempt_at > now() order by sequence')).map(
+        (row) => row['event_id'],
+      );
+    let sequence = 0;
+    for (const aheadMs of [-HOUR_MS, 0, 1000, HOUR_MS, 24 * HOUR_MS]) {
+      const writerMs = Date.now() + aheadMs;
+      const postpone = (id: string) =>
+        world.sql(
+          `update deliveries set next_attempt_at = now() + interval '59 minutes', attempt_count = 0 where event_id = $1`,
+          [id],
+        );
+      sequence += 1;
+      const earlier = await record(sequence, writerMs);
+      expect(await waiting(), `news of a clock ${aheadMs} ms ahead`).toEqual([]);
+      await postpone(earlier);
+      sequence += 1;
+      const later = await record(sequence, writerMs);
+      expect(await waiting(), `news behind a retry, ${aheadMs} ms ahead`).toEqual([]);
+      await world.sql(`update deliveries set status = 'dead' where event_id = $1`, [later]);
+      const eventIds = [later];
+      await replayDeliveries(db, { endpointId: endpoint.id, eventIds, now: unixMs(writerMs) });
+      expect(await waiting(), `a replay, ${aheadMs} ms ahead`).toEqual([]);
+      await world.sql(`update deliveries set next_attempt_at = now() + interval '3 days' where event_id = $1`, [later]);
+      await hastenDeliveries(db, endpoint.id, unixMs(writerMs), {
+        after: '00000000-0000-0000-0000-000000000000',
+        limit: 100,
+      });
+      expect(await waiting(), `what is hurried, ${aheadMs} ms ahead`).toEqual([]);
+    }
+  } finally {
+    await world.end();
+  }
 });

@@ -87,13 +87,13 @@ export const replayDeliveries = rowsOf(
      cross join lateral (
        select d.* from deliveries d where d.event_id = chosen.id and d.endpoint_id = $2 limit 1 for update) d),
    renewed as (
-     update deliveries d set status = 'pending', next_attempt_at = $3, created_at = chosen.planned_at, finished_at = null,
+     update deliveries d set status = 'pending', next_attempt_at = least($3, now()), created_at = chosen.planned_at, finished_at = null,
        max_attempts = d.attempt_count + ${MAX_ATTEMPTS}
      from locked join chosen on chosen.id = locked.event_id
      where d.event_id = locked.event_id and d.endpoint_id = $2 and locked.outcome = 'replayed'),
    planned as (
      insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, next_attempt_at, created_at)
-     select id, $2, project_id, invoice_id, sequence, $3, planned_at from chosen
+     select id, $2, project_id, invoice_id, sequence, least($3, now()), planned_at from chosen
      where not exists (select from locked where locked.event_id = chosen.id)
      on conflict do nothing)
    select chosen.id as event_id, coalesce(locked.status, 'missing') as was, coalesce(locked.outcome, 'replayed') as outcome

@@ -27,7 +27,7 @@ export const hastenDeliveries = answerOf(
      where d.endpoint_id = $1 and d.status = 'pending' and d.event_id > $3 and ${isLate('$2')}
      order by d.event_id limit $4::int8 for update),
    placed as (select event_id, row_number() over (order by event_id) as place from late)
-   update deliveries d set next_attempt_at = $2, created_at = $2::timestamptz + placed.place * interval '1 microsecond'
+   update deliveries d set next_attempt_at = least($2, now()), created_at = $2::timestamptz + placed.place * interval '1 microsecond'
    from placed where d.event_id = placed.event_id and d.endpoint_id = $1
    returning d.event_id`,
   (endpointId: string, now: UnixMs, page: { after: string; limit: number }) => [

@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { AppError } from '../../domain/errors.ts';
-import { type Connection, type Sql, sqlOn, types } from './database.ts';
+import { type Connection, runToCommit, type Sql, sqlOn, types } from './database.ts';
 
 /** A connection with a transaction, in which statements may take as long as they need. */
 export type BackupSession = Sql & {
@@ -39,13 +39,13 @@ export async function inBackupSession<Output>(
     await client.connect().catch(rethrow);
     await sql.script(SETTINGS);
     await sql.script(`begin ${mode}`);
-    const output = await work({
-      ...sql,
-      copyOut: (text) => client.query(copyTo(text)),
-      copyIn: (text) => client.query(copyFrom(text)),
-    });
-    await sql.script('commit');
-    return output;
+    return await runToCommit(client, (tx) =>
+      work({
+        ...tx,
+        copyOut: (text) => client.query(copyTo(text)),
+        copyIn: (text) => client.query(copyFrom(text)),
+      }),
+    );
   } finally {
     // The server rolls back all that was not committed.
     await client.end().catch(() => undefined);

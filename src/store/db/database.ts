@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { AppError } from '../../domain/errors.ts';
 import { shortageBehind } from '../../domain/shortage.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
@@ -140,9 +141,16 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
-/** Statements on a pool or on one connection. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
-export function sqlOn(queryable: pg.Pool | pg.ClientBase, { addressChecks, seals, onShortage }: Watch = {}): Sql {
-  const fail = (error: unknown) => rethrow(error, onShortage);
+/** Statements on a pool or on one connection. `onFailure` hears of each statement that fails. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
+export function sqlOn(
+  queryable: pg.Pool | pg.ClientBase,
+  { addressChecks, seals, onShortage }: Watch = {},
+  onFailure?: (error: unknown) => void,
+): Sql {
+  const fail = (error: unknown) => {
+    onFailure?.(error);
+    return rethrow(error, onShortage);
+  };
   const sql: Sql = {
     run: async (statement, parameters) => {
       const { name, text, sealColumns, addressColumns } = statement;
@@ -193,8 +201,7 @@ async function inTransaction<Result>(
   try {
     await client.query(begin).catch(fail);
     try {
-      const result = await work(sqlOn(client, watch));
-      await client.query('commit').catch(fail);
+      const result = await runToCommit(client, work, watch);
       broken = false;
       return result;
     } catch (error) {
@@ -211,6 +218,29 @@ async function inTransaction<Result>(
   } finally {
     client.release(broken);
   }
+}
+
+/**
+ * Runs `work` in the open transaction of a connection and commits. After a statement that failed, PostgreSQL answers COMMIT with ROLLBACK and
+ * no error, so `work` that caught the failure would count as done: `DATABASE_UNAVAILABLE` says that nothing was written.
+ */
+export async function runToCommit<Result>(
+  client: pg.ClientBase,
+  work: (tx: Sql) => Promise<Result>,
+  watch: Watch = {},
+): Promise<Result> {
+  let failure: unknown;
+  const tx = sqlOn(client, watch, (error) => {
+    failure ??= error;
+  });
+  const result = await work(tx);
+  const { command } = await client.query('commit').catch((error) => rethrow(error, watch.onShortage));
+  if (command === 'COMMIT') return result;
+  throw new AppError(
+    'DATABASE_UNAVAILABLE',
+    `the database rolled back the transaction instead of committing it, because a statement in it had failed: ${reasonOf(failure)}. Nothing was written, so it is safe to try again`,
+    { retryable: true, cause: failure },
+  );
 }
 
 function ignoreLoss(): void {}

@@ -27,13 +27,16 @@ export type NewEvent = {
 /** An invoice has fewer events. */
 const MOST_EARLIER = 100;
 
-/** What waits at the same endpoint for a retry of the same invoice becomes due too, for the new event waits for it. */
+/** News is due at once. A writer's clock that is ahead must not delay it, so the earlier of its time and the database's counts. */
+const DUE = 'least($2, now())';
+
+/** A retry of the same invoice that waits at the same endpoint becomes due too, because the new event waits for it. */
 const insertDeliveries = statement(
   'delivery-insert',
   { notified: 'text?' },
   `with planned as (
      insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, next_attempt_at, created_at)
-     select e.id, w.id, e.project_id, e.invoice_id, e.sequence, $2, $2
+     select e.id, w.id, e.project_id, e.invoice_id, e.sequence, ${DUE}, $2
      from events e join webhook_endpoints w on w.project_id = e.project_id and w.disabled_at is null
        and ${WANTS_EVENT}
      where e.id = any($1::uuid[])
@@ -44,8 +47,8 @@ const insertDeliveries = statement(
        where d.endpoint_id = planned.endpoint_id and d.invoice_id = planned.invoice_id and d.sequence < planned.sequence
          and d.status = 'pending'
        order by d.sequence limit ${MOST_EARLIER}) d
-     where d.next_attempt_at > $2 and ${mayBeHastened('d')}),
-   ${hastenChosen('$2')}
+     where d.next_attempt_at > ${DUE} and ${mayBeHastened('d')}),
+   ${hastenChosen(DUE)}
    select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified from (select from planned limit 1) planned`,
 );
 
