@@ -2,24 +2,25 @@ import type { RecordedAction } from '../store/access/audit-log.ts';
 import type { Role } from './actor.ts';
 
 /**
- * What a use case takes: the least role, whether it reaches beyond the projects (`wide`), so that only who may see all of them may do it,
- * whether the second factor is asked for again, and what the audit log calls it when it changes something. This table is the only place
- * that decides who may do what.
+ * The rights that a use case requires: the least role, whether it reaches beyond the projects (`wide`), so that only people with all
+ * projects may do it, and whether the console asks for the second factor again (`stepUp`). `each` asks every time, because the action
+ * decides where money or news goes, or who has access. `recent` accepts a proof of the last five minutes. `records` names its entries in
+ * the audit log. This table is the only place that decides who may do what.
  */
-export type Rule = { role: Role; wide?: true; stepUp?: true; records?: readonly RecordedAction[] };
+export type Rule = { role: Role; wide?: true; stepUp?: 'each' | 'recent'; records?: readonly RecordedAction[] };
 
 /** Every use case, by its name. */
 export const ACTIONS = {
   listAddresses: { role: 'viewer' },
   showCapacity: { role: 'viewer' },
   showCapacityOfAmount: { role: 'viewer' },
-  addAddresses: { role: 'owner', stepUp: true, records: ['address.added', 'address.proposed'] },
-  deriveAddresses: { role: 'owner', stepUp: true, records: ['address.derived', 'address.proposed'] },
+  addAddresses: { role: 'owner', stepUp: 'each', records: ['address.added', 'address.proposed'] },
+  deriveAddresses: { role: 'owner', stepUp: 'each', records: ['address.derived', 'address.proposed'] },
   findDerivationKey: { role: 'owner' },
   showDerivation: { role: 'owner' },
-  limitDerivation: { role: 'owner', stepUp: true, records: ['project.changed'] },
+  limitDerivation: { role: 'owner', stepUp: 'each', records: ['project.changed'] },
   retireAddresses: { role: 'operator', records: ['address.retired'] },
-  activateAddresses: { role: 'owner', stepUp: true, records: ['address.activated'] },
+  activateAddresses: { role: 'owner', stepUp: 'each', records: ['address.activated'] },
   showAddress: { role: 'viewer' },
   listBalances: { role: 'viewer' },
   compareBalances: { role: 'viewer', wide: true },
@@ -27,7 +28,7 @@ export const ACTIONS = {
   listAddressChanges: { role: 'viewer' },
   showAddressChange: { role: 'viewer' },
   confirmAddressChange: {
-    ...{ role: 'owner', stepUp: true },
+    ...{ role: 'owner', stepUp: 'each' },
     records: ['address.confirmed', 'address.added', 'address.derived', 'address.failed'],
   },
   withdrawAddressChange: { role: 'operator', records: ['address.withdrawn'] },
@@ -36,37 +37,37 @@ export const ACTIONS = {
   showProject: { role: 'viewer' },
   showSettings: { role: 'viewer' },
   createProject: { role: 'owner', wide: true, records: ['project.created'] },
-  archiveProject: { role: 'owner', stepUp: true, records: ['project.archived'] },
-  unarchiveProject: { role: 'owner', stepUp: true, records: ['project.unarchived'] },
-  updateProject: { role: 'owner', stepUp: true, records: ['project.changed'] },
+  archiveProject: { role: 'owner', stepUp: 'recent', records: ['project.archived'] },
+  unarchiveProject: { role: 'owner', stepUp: 'recent', records: ['project.unarchived'] },
+  updateProject: { role: 'owner', stepUp: 'recent', records: ['project.changed'] },
 
   listKeys: { role: 'owner' },
-  createKey: { role: 'owner', stepUp: true, records: ['key.created'] },
+  createKey: { role: 'owner', stepUp: 'each', records: ['key.created'] },
   revokeKey: { role: 'owner', records: ['key.revoked'] },
   listAdminKeys: { role: 'owner', wide: true },
-  createAdminKey: { role: 'owner', wide: true, stepUp: true, records: ['admin-key.created'] },
+  createAdminKey: { role: 'owner', wide: true, stepUp: 'each', records: ['admin-key.created'] },
   revokeAdminKey: { role: 'owner', wide: true, records: ['admin-key.revoked'] },
   showMasterKeys: { role: 'owner', wide: true },
-  rotateMasterKey: { role: 'owner', wide: true, stepUp: true, records: ['master-key.rotated'] },
-  rotateReceiptKey: { role: 'owner', wide: true, stepUp: true, records: ['receipt-key.rotated'] },
+  rotateMasterKey: { role: 'owner', wide: true, stepUp: 'each', records: ['master-key.rotated'] },
+  rotateReceiptKey: { role: 'owner', wide: true, stepUp: 'each', records: ['receipt-key.rotated'] },
 
   listAdapters: { role: 'viewer' },
-  enableAdapter: { role: 'owner', stepUp: true, records: ['key.created', 'webhook.added', 'webhook.changed'] },
+  enableAdapter: { role: 'owner', stepUp: 'each', records: ['key.created', 'webhook.added', 'webhook.changed'] },
   disableAdapter: { role: 'owner', records: ['key.revoked'] },
 
   listEndpoints: { role: 'viewer' },
   showEndpoint: { role: 'viewer' },
-  addEndpoint: { role: 'owner', stepUp: true, records: ['webhook.added'] },
-  updateEndpoint: { role: 'owner', stepUp: true, records: ['webhook.changed'] },
+  addEndpoint: { role: 'owner', stepUp: 'each', records: ['webhook.added'] },
+  updateEndpoint: { role: 'owner', stepUp: 'each', records: ['webhook.changed'] },
   enableEndpoint: { role: 'operator', records: ['webhook.enabled'] },
   disableEndpoint: { role: 'owner', records: ['webhook.disabled'] },
-  rotateSecret: { role: 'owner', stepUp: true, records: ['webhook.rotated'] },
+  rotateSecret: { role: 'owner', stepUp: 'each', records: ['webhook.rotated'] },
   testEndpoint: { role: 'operator', records: ['webhook.tested'] },
 
   listChannels: { role: 'viewer', wide: true },
-  addChannel: { role: 'owner', wide: true, stepUp: true, records: ['channel.added'] },
+  addChannel: { role: 'owner', wide: true, stepUp: 'each', records: ['channel.added'] },
   testChannel: { role: 'operator', wide: true, records: ['channel.tested'] },
-  removeChannel: { role: 'owner', wide: true, stepUp: true, records: ['channel.removed'] },
+  removeChannel: { role: 'owner', wide: true, stepUp: 'each', records: ['channel.removed'] },
 
   listDeliveries: { role: 'viewer' },
   showDelivery: { role: 'viewer' },
@@ -106,42 +107,42 @@ export const ACTIONS = {
   listJobs: { role: 'viewer', wide: true },
   showJob: { role: 'viewer', wide: true },
   stopJob: { role: 'viewer', wide: true },
-  acceptProducers: { role: 'owner', wide: true, stepUp: true, records: ['producers.accepted'] },
+  acceptProducers: { role: 'owner', wide: true, stepUp: 'recent', records: ['producers.accepted'] },
   acknowledgeAlarms: { role: 'operator', wide: true, records: ['alarm.acknowledged'] },
-  passBlock: { role: 'owner', wide: true, stepUp: true, records: ['block.passed'] },
+  passBlock: { role: 'owner', wide: true, stepUp: 'recent', records: ['block.passed'] },
   rescanRange: { role: 'operator', wide: true, records: ['chain.rescanned'] },
-  repairRange: { role: 'owner', wide: true, stepUp: true, records: ['chain.repaired'] },
-  resumeChain: { role: 'owner', wide: true, stepUp: true, records: ['chain.resumed'] },
+  repairRange: { role: 'owner', wide: true, stepUp: 'recent', records: ['chain.repaired'] },
+  resumeChain: { role: 'owner', wide: true, stepUp: 'recent', records: ['chain.resumed'] },
 
   checkSchema: { role: 'owner', wide: true },
   makeKey: { role: 'owner', wide: true },
   verifyBackup: { role: 'owner', wide: true, records: ['backup.verified'] },
-  createBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.created'] },
-  restoreBackup: { role: 'owner', wide: true, stepUp: true, records: ['backup.restored'] },
-  acceptRestore: { role: 'owner', wide: true, stepUp: true, records: ['backup.accepted'] },
+  createBackup: { role: 'owner', wide: true, stepUp: 'recent', records: ['backup.created'] },
+  restoreBackup: { role: 'owner', wide: true, stepUp: 'recent', records: ['backup.restored'] },
+  acceptRestore: { role: 'owner', wide: true, stepUp: 'recent', records: ['backup.accepted'] },
 
-  invitePerson: { role: 'owner', stepUp: true, records: ['user.invited'] },
+  invitePerson: { role: 'owner', stepUp: 'each', records: ['user.invited'] },
   listPeople: { role: 'owner' },
-  changeRole: { role: 'owner', stepUp: true, records: ['user.changed'] },
-  resetPerson: { role: 'owner', stepUp: true, records: ['user.reset'] },
-  removePerson: { role: 'owner', stepUp: true, records: ['user.removed'] },
+  changeRole: { role: 'owner', stepUp: 'each', records: ['user.changed'] },
+  resetPerson: { role: 'owner', stepUp: 'each', records: ['user.reset'] },
+  removePerson: { role: 'owner', stepUp: 'each', records: ['user.removed'] },
   listSessions: { role: 'owner' },
   endSession: { role: 'owner', records: ['session.ended'] },
   listOwnSessions: { role: 'viewer' },
   endOwnSession: { role: 'viewer', records: ['session.ended'] },
   endOtherSessions: { role: 'viewer', records: ['session.ended'] },
   listOwnPasskeys: { role: 'viewer' },
-  addPasskey: { role: 'viewer', stepUp: true, records: ['passkey.added'] },
-  removePasskey: { role: 'viewer', stepUp: true, records: ['passkey.removed'] },
+  addPasskey: { role: 'viewer', stepUp: 'each', records: ['passkey.added'] },
+  removePasskey: { role: 'viewer', stepUp: 'each', records: ['passkey.removed'] },
   stepUp: { role: 'viewer', records: ['session.stepped-up'] },
 
   listAudit: { role: 'owner', wide: true },
   exportAudit: { role: 'owner', wide: true },
   verifyAudit: { role: 'owner', wide: true },
 
-  sealLedger: { role: 'owner', wide: true, stepUp: true, records: ['ledger.sealed'] },
+  sealLedger: { role: 'owner', wide: true, stepUp: 'recent', records: ['ledger.sealed'] },
   checkSeals: { role: 'owner', wide: true },
-  acceptRow: { role: 'owner', wide: true, stepUp: true, records: ['row.accepted'] },
+  acceptRow: { role: 'owner', wide: true, stepUp: 'recent', records: ['row.accepted'] },
 
   showSystem: { role: 'owner', wide: true },
   showEnvironment: { role: 'owner', wide: true },

@@ -318,6 +318,7 @@ test('whoever confirms proves once more who it is, for the addresses that are sh
   const asked: SignedAction[] = [];
   const strict = await startTestConsole(console_.service, {
     stepUp: async () => ({
+      isRecent: false,
       ask: async (action) => {
         asked.push(action);
         return { passkey: null, hasCode: true };

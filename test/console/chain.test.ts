@@ -153,6 +153,7 @@ test('to go on takes a second proof of who it is, of what is shown, and nothing 
   await setHalt(db, 'devnet', 'block 7 contradicts');
   const asked: unknown[] = [];
   const stepUp = {
+    isRecent: false,
     ask: async (action: unknown) => {
       asked.push(action);
       return { passkey: null, hasCode: true };

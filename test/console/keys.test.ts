@@ -228,13 +228,9 @@ test('a key is made by who proves again who it is; its secret is on that one pag
   const made = await desk.ask(NEW, { cookie, form: { ...form, token: token(wrong), code: code() } });
   const secret = secretIn(made);
   expect([made.status, secret.length, made.headers.get('cache-control')]).toEqual([200, 83, 'no-store']);
-  // The proof counts for five minutes, and then no more.
+  // The proof counts for one key.
   const next = await desk.ask(NEW, { cookie, form: { ...form, token: token(await desk.ask(path, { cookie })) } });
-  expect(secretIn(next)).not.toBe(secret);
-  expect(secretIn(next)).toHaveLength(83);
-  desk.pass(6 * 60_000);
-  const late = await desk.ask(NEW, { cookie, form: { ...form, token: token(await desk.ask(path, { cookie })) } });
-  expect([secretIn(late), late.text.includes('Nothing is done yet')]).toEqual(['', true]);
+  expect([secretIn(next), next.text.includes('Nothing is done yet')]).toEqual(['', true]);
 
   const tables = await desk.sql(
     `select table_name as name from information_schema.tables where table_schema = 'public'`,
@@ -253,8 +249,5 @@ test('a key is made by who proves again who it is; its secret is on that one pag
   expect(out.location).toBe('/sign-in');
   expect((await desk.ask('/settings/keys', { cookie })).location).toBe('/sign-in?next=%2Fsettings%2Fkeys');
   const { data } = await listAudit(desk.deps, ANN, readAuditFilter({ action: 'key.created' }));
-  expect(data.map(({ actor }) => actor)).toEqual([
-    expect.objectContaining({ kind: 'console', name: 'ann' }),
-    expect.anything(),
-  ]);
+  expect(data.map(({ actor }) => actor)).toEqual([expect.objectContaining({ kind: 'console', name: 'ann' })]);
 });

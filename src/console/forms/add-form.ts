@@ -10,7 +10,7 @@ import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
 import { chooseProject, urlTo } from '../page/visit.ts';
-import { type Form, formPage, OWN_FIELDS, proofPage, type Refused } from './form.ts';
+import { type Form, type FormView, formPage, OWN_FIELDS, proofPage, type Refused } from './form.ts';
 
 /** Adds the page of a form, and what it is sent to. */
 export function addForm<Subject, Wanted, Outcome>(
@@ -44,8 +44,8 @@ async function send<Subject, Wanted, Outcome>(
   const labels = Object.fromEntries(view.fields.map(({ name, label }) => [name, label]));
   try {
     const wanted = form.read(filled, subject);
-    const asking = await askAgain(deps, form, asked, { filled, code, passkey });
-    if (asking !== null) return proofPage(visit, view, filled, asking.request, asking.refused);
+    const asking = await askAgain(deps, form, asked, { view, filled, code, passkey });
+    if (asking !== null) return proofPage(visit, view, filled, asking);
     return form.done(visit, subject, await form.run(visit.actor, wanted, `console-${taken.id}`));
   } catch (error) {
     if (!(error instanceof AppError) || !SHOWN_AGAIN.has(error.code)) throw error;
@@ -56,23 +56,30 @@ async function send<Subject, Wanted, Outcome>(
 /** What the person can mend in the form itself; other errors have a page of their own. */
 const SHOWN_AGAIN: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'CONFLICT', 'USAGE', 'CONFIG_INVALID']);
 
-/** `null`: the person proved who it is just now or in the last minutes, or need not for this. */
+type Filled = { view: FormView; filled: Fields; code: string | undefined; passkey: string | undefined };
+
+/** Returns `null` if the action requires no proof, or if the person has just given one that counts for it. */
 async function askAgain<Subject, Wanted, Outcome>(
   deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
   { action }: Form<Subject, Wanted, Outcome>,
   { visit, request }: Asked,
-  { filled, code, passkey }: { filled: Fields; code: string | undefined; passkey: string | undefined },
+  { view, filled, code, passkey }: Filled,
 ) {
   const rule: Rule = ACTIONS[action];
-  const stepUp = rule.stepUp === true ? await deps.stepUp(request) : null;
-  if (stepUp === null) return null;
-  // What is seen is what is signed: where the form goes, and all that it holds.
-  const signed = { name: action, input: JSON.stringify([visit.path, Object.entries(filled).sort()]) };
+  const stepUp = rule.stepUp === undefined ? null : await deps.stepUp(request);
+  if (stepUp === null || (rule.stepUp === 'recent' && stepUp.isRecent)) return null;
+  // A person signs what the page shows: the form, its subject and its project as the server resolved them, and every field.
+  const subject = [visit.path, view.title, view.about?.projectId ?? null];
+  const signed = { name: action, input: JSON.stringify([...subject, Object.entries(filled).sort()]) };
   const proof = readProof(code, passkey);
   const isRefused = proof !== null && !(await stepUp.take(signed, proof));
   if (proof !== null && !isRefused) return null;
   const problem = html`<p>That was not right, or it was used before. Nothing was done.</p>`;
-  return { request: await stepUp.ask(signed), refused: isRefused ? { problem, status: 403 } : null };
+  return {
+    ...(await stepUp.ask(signed)),
+    isEach: rule.stepUp === 'each',
+    refused: isRefused ? { problem, status: 403 } : null,
+  };
 }
 
 function readProof(code: string | undefined, passkey: string | undefined): StepUpProof | null {

@@ -117,8 +117,7 @@ export function proofPage(
   visit: Visit,
   { title, about, consequence, fields, back }: FormView,
   filled: Fields,
-  { passkey, hasCode }: StepUpRequest,
-  refused: Refused,
+  { passkey, hasCode, isEach, refused }: StepUpRequest & { isEach: boolean; refused: Refused },
 ): Page {
   const kept = [
     hidden('token', visit.token(visit.path)),
@@ -142,7 +141,7 @@ export function proofPage(
     main: html`${refused === null ? null : alert(refused.problem)}
 <section class="card" aria-labelledby="about-to"><h2 id="about-to">Is it you, and is this what you want?</h2>${consequence}
 ${facts(fields.flatMap((each) => (each.kind === 'seen' ? [] : [[each.label, shownValue(each, filled[each.name])] as const])))}
-<p class="hint">Nothing is done yet. Prove once more who you are: it counts for this, and for five minutes.${hasCode ? null : html` It takes a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Back, without doing it</a></p></section>
+<p class="hint">Nothing is done yet. Prove once more who you are: ${isEach ? 'Quittance asks for this every time.' : 'your proof counts for five minutes.'}${hasCode ? null : html` It takes a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Back, without doing it</a></p></section>
 ${byPasskey}${byCode}`,
   };
 }

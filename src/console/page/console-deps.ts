@@ -15,6 +15,8 @@ import type { Html } from '../../web/html.ts';
 
 /** Asks the person of a request again who it is, for an action that is shown. */
 export type StepUp = {
+  /** Whether the person has given a proof in the last five minutes. */
+  isRecent: boolean;
   ask(action: SignedAction): Promise<StepUpRequest>;
   /** Whether the proof is of this person, for this action, and new. */
   take(action: SignedAction, proof: StepUpProof): Promise<boolean>;
@@ -40,7 +42,7 @@ export type ConsoleDeps = OperationDeps &
     findSession(request: FastifyRequest): Promise<Session | null>;
     /** What links to people and their passkeys are made with. */
     people(): SignInDeps;
-    /** `null`: it need not prove anything, for it did in the last minutes, or is the owner of a sandbox. */
+    /** `null`: the owner of a sandbox, who has nothing to prove it by. */
     stepUp(request: FastifyRequest): Promise<StepUp | null>;
     /** Calls when an invoice got another status, in whatever process; also when that may have been missed. */
     onChange(listener: () => void): void;

@@ -40,14 +40,14 @@ export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
       const session = await find(request);
       return session && personActor(session.person, from);
     },
-    /** How the person behind a request proves again who it is; `null`: it need not. */
+    /** How the person behind a request proves again who it is; `null`: the owner of a sandbox has nothing to prove it by. */
     stepUp: async (request: FastifyRequest): Promise<StepUp | null> => {
       if (isSandbox(tokenOf(request))) return null;
       const session = await find(request);
       if (session === null) throw new AppError('USAGE', 'your session has ended: sign in again');
-      if (session.steppedUpUntil !== null) return null;
       const actor = personActor(session.person, fromOf(request));
       return {
+        isRecent: session.steppedUpUntil !== null,
         ask: (action) => requestStepUp(people(), session, action),
         take: async (action, proof) => (await stepUp(people(), actor, { session, action, proof })) !== null,
       };

@@ -11,7 +11,7 @@ export function formOf({ text }: Page, path: string, field = 'token'): Record<st
   const forms = text.split('<form ').filter((each) => each.includes(`action="${path}"`));
   const form = forms.find((each) => each.includes(`name="${field}"`))?.split('</form>')[0];
   if (form === undefined) throw new Error(`no form of the page posts ${field} to ${path}: ${text.slice(0, 2000)}`);
-  const inputs = [...form.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)];
+  const inputs = [...form.matchAll(/<input type="hidden" name="([\w.]+)" value="([^"]*)">/g)];
   return Object.fromEntries(inputs.map(([, name = '', value = '']) => [name, unescapeText(value)]));
 }
 
@@ -45,7 +45,7 @@ export async function sendWithCode(browser: Browser, path: string, code: string,
   return browser.ask(path, { cookie: browser.cookie, form: { ...formOf(asked, path, 'code'), code } });
 }
 
-/** The same by a passkey. */
+/** The same by a passkey; a form that is refused before it asks for one is answered as it is. */
 export async function sendWithPasskey(
   browser: Browser,
   path: string,
@@ -53,6 +53,7 @@ export async function sendWithPasskey(
   filled: Record<string, string> = {},
 ) {
   const asked = await send(browser, path, filled);
+  if (!asked.text.includes('Is it you')) return asked;
   const passkey = JSON.stringify(key.sign(passkeyOptionsOf(asked)));
   return browser.ask(path, { cookie: browser.cookie, form: { ...formOf(asked, path, 'passkey'), passkey } });
 }

@@ -4,7 +4,7 @@ import { listAudit, readAuditFilter } from '../../../src/operator/audit/list-aud
 import { createAuthenticator } from '../../people/authenticator.ts';
 import { ANN, CONSOLE, joinByPasskey, joinByPassword, PASSWORD } from '../../people/desk.ts';
 import { openConsole, SANDBOX } from '../open-console.ts';
-import { cookieOf, formOf, passkeyOptionsOf, send, sendWithCode } from './ask-again.ts';
+import { cookieOf, formOf, passkeyOptionsOf, send, sendWithCode, sendWithPasskey } from './ask-again.ts';
 
 const ME = '/settings/me';
 const NEW = `${ME}/passkeys/new`;
@@ -68,7 +68,7 @@ test('a passkey that was made for another page, by another origin, or twice is r
     const created = JSON.stringify(
       createAuthenticator(CONSOLE).create(passkeyOptionsOf(await ask(NEW, { cookie: browser.cookie }))),
     );
-    const { status, text } = await send(browser, NEW, { created, name: 'another', ...each });
+    const { status, text } = await sendWithPasskey(browser, NEW, key, { created, name: 'another', ...each });
     expect([says, status, text.includes(says)]).toEqual([says, 400, true]);
   }
   expect((await recorded()).filter((action) => action === 'passkey.added')).toHaveLength(1);
@@ -90,9 +90,10 @@ test('a passkey is removed after a proof, but not the last thing that somebody s
   }
   const second = createAuthenticator(CONSOLE);
   const options = passkeyOptionsOf(await ask(NEW, { cookie: browser.cookie }));
-  const added = await send(browser, NEW, { created: JSON.stringify(second.create(options)), name: 'another' });
+  const made = { created: JSON.stringify(second.create(options)), name: 'another' };
+  const added = await sendWithPasskey(browser, NEW, ann.key, made);
   expect(added.location).toBe(`${ME}?done=passkey-added`);
-  const removed = await send(browser, path);
+  const removed = await sendWithPasskey(browser, path, ann.key);
   expect([removed.status, removed.location]).toEqual([303, `${ME}?done=passkey-removed`]);
   expect((await ask(ME, { cookie: browser.cookie })).text).not.toContain('laptop');
   expect((await ask(path, { cookie: browser.cookie })).status).toBe(404);
