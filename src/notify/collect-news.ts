@@ -2,7 +2,14 @@ import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { findAuditHead } from '../store/access/audit-log.ts';
 import type { Sql } from '../store/db/database.ts';
-import { countAlarms, findAlarmNews, findMoneyNews, findSettledMoneyNews, sumDay } from '../store/outbox/news.ts';
+import {
+  countAlarms,
+  findAlarmNews,
+  findMoneyNews,
+  findOwnerNews,
+  findSettledMoneyNews,
+  sumDay,
+} from '../store/outbox/news.ts';
 import { isPlanned, type Phase, planNotification } from '../store/outbox/notifications.ts';
 import type { NotifyChannel } from '../store/outbox/notify-channels.ts';
 import {
@@ -10,6 +17,7 @@ import {
   alarmWords,
   isUrgentAlarm,
   moneyWords,
+  ownerWords,
   settledWords,
   summaryWords,
   type Words,
@@ -21,13 +29,14 @@ export type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Arr
 const DAY_MS = 86_400_000;
 
 /**
- * Plans what each channel is to be told: alarms, money without an order, daily summaries. A row of the outbox is made once for each thing and
+ * Plans what each channel is to be told: alarms, money without an order, new owners, daily summaries. A row of the outbox is made once for each thing and
  * its end, however many processes do this and however often. What ended a day ago is no news.
  */
 export async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): Promise<void> {
   const since = unixMs(Math.max(0, deps.now() - DAY_MS));
   await collectAlarms(deps, since);
   await collectMoney(deps, since);
+  await collectOwners(deps, since);
   for (const channel of channels) await collectSummary(deps, channel, since);
 }
 
@@ -50,6 +59,14 @@ async function collectMoney(deps: NewsDeps, since: UnixMs): Promise<void> {
     await plan(deps, { ...aboutOf(news), phase: 'raised' }, moneyWords(news));
   for (const news of await findSettledMoneyNews(deps.db, since))
     await plan(deps, { ...aboutOf(news), phase: 'over' }, settledWords(news));
+}
+
+/** A new owner can remove channels, so it doesn't wait for the end of quiet hours. */
+async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
+  for (const news of await findOwnerNews(deps.db, since)) {
+    const about = { channelId: news.channelId, about: `owner:${news.seq}`, phase: 'raised', isUrgent: true } as const;
+    await plan(deps, about, ownerWords(news));
+  }
 }
 
 /** Due from its minute on, so that it comes late rather than never; not on the day on which the channel was added after it. */

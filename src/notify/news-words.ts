@@ -2,7 +2,7 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount, microUsdt } from '../domain/money.ts';
 import { toIso } from '../domain/time.ts';
 import type { AlarmKind } from '../store/chain/alarms.ts';
-import type { AlarmNews, countAlarms, MoneyNews, sumDay } from '../store/outbox/news.ts';
+import type { AlarmNews, countAlarms, MoneyNews, OwnerNews, sumDay } from '../store/outbox/news.ts';
 import { oneLine } from './message.ts';
 
 export type Words = { title: string; body: string };
@@ -71,6 +71,26 @@ export function settledWords({ how, ...news }: MoneyNews & { how: string }): Wor
   return {
     title: `Settled on ${network}: ${amount} USDT, ${how}`,
     body: `Somebody decided about it: ${how}. Transaction ${txId}.`,
+  };
+}
+
+const OWNER_ACTIONS: Readonly<Record<OwnerNews['action'], string>> = {
+  'admin-key.created': 'made an admin key with the role owner',
+  'user.invited': 'invited an owner',
+  'user.changed': 'gave a person the role owner',
+  'user.reset': 'made a new sign-in link for an owner',
+};
+
+/** Whoever is an owner may do everything, so every channel hears of each new one. */
+export function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: OwnerNews): Words {
+  const title = 'A new owner';
+  if (!seal) return { title: `${title}: entry ${seq} of the audit log is not as it was recorded`, body: MADE_UP };
+  const name = oneLine(detail.login ?? detail.name ?? '', MAX_SUBJECT);
+  const undo = action === 'admin-key.created' ? `admin-key revoke ${subject}` : `user remove ${subject}`;
+  const by = `${oneLine(actedBy, MAX_SUBJECT)}${origin === null ? '' : ` (${oneLine(origin, MAX_SUBJECT)})`}`;
+  return {
+    title: oneLine(`${title}: ${name}`, MAX_TITLE),
+    body: `${by} ${OWNER_ACTIONS[action]}: ${name}, ${subject}, at ${toIso(actedAt)}. An owner may do everything.\n\nIf you did not expect it, undo it now: quittance ${undo}`,
   };
 }
 

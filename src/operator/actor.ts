@@ -1,3 +1,5 @@
+import type { UnixMs } from '../domain/time.ts';
+
 /** What a person or an admin key may do: `viewer` reads, `operator` decides about money that came, `owner` does all. */
 export const ROLES = ['viewer', 'operator', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
@@ -15,7 +17,12 @@ export type Actor = {
   projects: readonly string[] | null;
   origin: string | null;
   requestId: string | null;
+  /** The bounds of an admin key that has some. */
+  limits?: KeyLimits;
 };
+
+/** Until when and from which addresses a key may be used; `null`: without end, from anywhere. */
+export type KeyLimits = { expiresAt: UnixMs | null; allowedCidrs: readonly string[] | null };
 
 /** Whether an actor may see what belongs to a project (UUID). What it may not see is answered as what is not there. */
 export function maySee({ projects }: Actor, projectId: string): boolean {

@@ -1,6 +1,10 @@
-import { AppError } from '../domain/errors.ts';
+import { AppError, type FieldProblem } from '../domain/errors.ts';
+import { encodeId } from '../domain/ids.ts';
+import { toIso } from '../domain/time.ts';
 import { ACTIONS, type ActionName, type Rule } from './actions.ts';
-import { type Actor, ROLES } from './actor.ts';
+import { type Actor, type KeyLimits, ROLES, type Role } from './actor.ts';
+import { isWithin } from './input/cidr.ts';
+import { fieldProblem } from './input/field-error.ts';
 
 /** Whether an actor may take an action. */
 export function isAllowed({ role, projects }: Actor, action: ActionName): boolean {
@@ -22,4 +26,39 @@ export function authorize(actor: Actor, action: ActionName): void {
     'FORBIDDEN',
     `${action} concerns more than the projects that ${name} may see: it takes the role ${rule.role} for all projects`,
   );
+}
+
+/** Access that an actor is about to give. `projects`: UUIDs, `null` for all. A key for one project has no role. */
+type Grant = KeyLimits & { role?: Role; projects?: readonly string[] | null };
+
+/**
+ * Refuses access beyond the actor's own: a higher role, more projects, a later end, or more addresses. Otherwise a key with bounds could make
+ * one without. Errors: `INVALID_ARGUMENT`, with all problems at once.
+ */
+export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresAt, allowedCidrs }: Grant): void {
+  const problems: FieldProblem[] = [];
+  const { expiresAt: end = null, allowedCidrs: from = null } = own.limits ?? {};
+  if (role !== undefined && ROLES.indexOf(role) > ROLES.indexOf(own.role)) {
+    problems.push(fieldProblem('role', `is ${role}, and ${name} has the role ${own.role}: choose that or a lower one`));
+  }
+  if (projects !== undefined && own.projects !== null && !projects?.every((id) => own.projects?.includes(id))) {
+    const ids = own.projects.map((id) => encodeId('prj', id)).join(', ');
+    problems.push(fieldProblem('projects', `must be some of those that ${name} may see: ${ids}`));
+  }
+  if (end !== null && (expiresAt === null || expiresAt > end)) {
+    const given = expiresAt === null ? 'is missing' : `is ${toIso(expiresAt)}`;
+    problems.push(
+      fieldProblem('expires', `${given}, and ${name} ends at ${toIso(end)}: give that moment or an earlier one`),
+    );
+  }
+  if (from !== null && !allowedCidrs?.every((cidr) => from.some((each) => isWithin(cidr, each)))) {
+    const given = allowedCidrs === null ? 'is missing' : `is ${allowedCidrs.join(', ')}`;
+    problems.push(
+      fieldProblem('allowedIps', `${given}, and ${name} works only from ${from.join(', ')}: give some of these`),
+    );
+  }
+  if (problems.length === 0) return;
+  throw new AppError('INVALID_ARGUMENT', `nothing was made: ${name} gives no more access than it has itself`, {
+    problems,
+  });
 }

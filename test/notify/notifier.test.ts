@@ -1,7 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
-import { commandActor } from '../../src/operator/actor.ts';
+import { commandActor, type Role } from '../../src/operator/actor.ts';
+import { createAdminKey } from '../../src/operator/admin-keys/create-admin-key.ts';
 import { removeChannel } from '../../src/operator/notify/remove-channel.ts';
+import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
+import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { bodiesOf, createWorld, eventually, must, startMailServer, startReceiver } from './fixture.ts';
 
 test('each channel is told once that an alarm is raised, and once that it is over, whichever process does it', async () => {
@@ -70,6 +74,39 @@ test('money without an order is told, and that somebody decided about it', async
   );
   await eventually(() => expect(received).toHaveLength(2));
   expect(received[1]?.json['text']).toContain('Settled on devnet: 25.000137 USDT, refunded');
+});
+
+test('every channel is told of a new owner at once, also in its quiet hours, and of nobody else', async () => {
+  const world = await createWorld();
+  const [one, two] = [await startReceiver(), await startReceiver()];
+  const deps = { ...world, random: randomBytes, consoleUrl: 'https://console.example' };
+  const [anna, bert] = [commandActor('anna'), { ...commandActor('bert', '192.0.2.9'), kind: 'console' as const }];
+  const invite = (login: string, role: Role) => invitePerson(deps, bert, { login, name: login, role, projects: null });
+  const key = (name: string, role: Role) =>
+    createAdminKey(deps, anna, { name, role, projects: null, expiresAt: null, allowedCidrs: null });
+  await invite('before', 'owner');
+  // Whatever hour it is, one of them is quiet.
+  await world.addChannel('slack', { url: `${one.url}/services/a`, quiet: '00:00-12:00' });
+  await world.addChannel('slack', { url: `${two.url}/services/b`, quiet: '12:00-00:00' });
+  world.start();
+  await key('reader', 'viewer');
+  await invite('vera', 'viewer');
+  const { adminKeyId } = await key('cron', 'owner');
+  const { personId } = await invite('olga', 'owner');
+  await changeRole(deps, bert, { person: 'vera', role: 'owner' });
+  await resetPerson(deps, bert, { person: 'before' });
+  await changeRole(deps, bert, { person: 'olga', role: 'owner' });
+  for (const { received } of [one, two]) {
+    await eventually(() => expect(received).toHaveLength(4));
+    const texts = bodiesOf(received).map(({ text }) => String(text));
+    expect(texts.map((text) => text.split('\n')[0])).toEqual(
+      ['cron', 'olga', 'vera', 'before'].map((name) => `A new owner: ${name}`),
+    );
+    expect(texts[0]).toContain('anna made an admin key with the role owner');
+    expect(texts[0]).toContain(`quittance admin-key revoke ${adminKeyId}`);
+    expect(texts[1]).toContain('bert (192.0.2.9) invited an owner');
+    expect(texts[1]).toContain(`quittance user remove ${personId}`);
+  }
 });
 
 describe('a channel that hangs or fails', () => {

@@ -23,6 +23,7 @@ const INNER = [
     'selectEndpoint',
     'selectEvent',
     'selectProject',
+    'refuseBeyond',
     'refuseUnknownProjects',
   ],
 ];

@@ -17,6 +17,7 @@ import { addEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
 import { createWebhookSender } from '../../webhooks/send.ts';
 import { formatSecret } from '../../webhooks/sign.ts';
 import type { Actor } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
 import { formatDuration } from '../input/duration.ts';
 import { FieldError } from '../input/field-error.ts';
 import { type KeyDeps, openEncryptionKeys } from '../keys/encryption-keys.ts';
@@ -52,6 +53,8 @@ export async function enableAdapter(deps: Deps, actor: Actor, input: Input): Pro
       await changeRate(tx, { actor, now: now() }, { ...input, ...rate }, enabled);
       return { id: enabled.id, isNew: false };
     }
+    // Its key neither ends nor has a list of addresses.
+    refuseBeyond(actor, { expiresAt: null, allowedCidrs: null });
     const [at, uuid, projectId] = [now(), uuidV7(now(), random(10)), project.id];
     const secret = input.secret ?? made ?? '';
     const keyRing = await openEncryptionKeys({ ...deps, db: tx });

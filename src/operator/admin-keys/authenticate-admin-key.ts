@@ -24,5 +24,6 @@ export async function authenticateAdminKey(
   if (key === null || !timingSafeEqual(hash('sha256', text, 'buffer'), key.secretSha256)) return null;
   if (key.allowedCidrs !== null && !isAllowed(key.allowedCidrs)) return null;
   await touchAdminKey(db, id, at);
-  return { kind: 'admin', name: key.name, role: key.role, id, projects: key.projects, ...asking };
+  const { name, role, projects, expiresAt, allowedCidrs } = key;
+  return { kind: 'admin', name, role, id, projects, limits: { expiresAt, allowedCidrs }, ...asking };
 }

@@ -6,6 +6,7 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import { insertAdminKey } from '../../store/access/admin-keys.ts';
 import type { Database } from '../../store/db/database.ts';
 import { type Actor, ROLES, type Role } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
 import { gatherProblems } from '../input/gather-problems.ts';
 import { readChoice } from '../input/read-choice.ts';
 import { type NewKey, readNewKey } from '../keys/create-key.ts';
@@ -35,7 +36,7 @@ export function readNewAdminKey({ role: name, projects, ...asked }: Asked, now: 
 
 type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array };
 
-/** Makes a key of the admin API and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+/** Makes a key of the admin API and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, also for more access than the actor has. */
 export async function createAdminKey(
   { db, now, random }: Deps,
   actor: Actor,
@@ -43,6 +44,7 @@ export async function createAdminKey(
 ): Promise<CreatedAdminKeyView> {
   const projects: string[] = [];
   for (const projectId of wanted.projects ?? []) projects.push((await selectProject(db, actor, projectId)).id);
+  refuseBeyond(actor, { role, projects: wanted.projects === null ? null : projects, expiresAt, allowedCidrs });
   const id = uuidV7(now(), random(10));
   const adminKey = formatAdminKey(id, random(32));
   const secretSha256 = createHash('sha256').update(adminKey).digest();

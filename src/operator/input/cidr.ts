@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 
 export type ParsedCidr = { kind: 'ok'; cidr: string } | { kind: 'invalid'; reason: string };
 
@@ -20,4 +20,14 @@ export function parseCidr(text: string): ParsedCidr {
   }
   if (Number(prefix) === 0) return { kind: 'invalid', reason: `${shown} means everyone; leave it out or narrow it` };
   return { kind: 'ok', cidr: `${ip}/${Number(prefix)}` };
+}
+
+/** Whether all addresses of a block are in another one. Both are written as `parseCidr` writes them. */
+export function isWithin(inner: string, outer: string): boolean {
+  const [[ip = '', bits], [outerIp = '', outerBits]] = [inner.split('/'), outer.split('/')];
+  const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
+  if (isIP(ip) !== isIP(outerIp) || Number(bits) < Number(outerBits)) return false;
+  const list = new BlockList();
+  list.addSubnet(outerIp, Number(outerBits), family);
+  return list.check(ip, family);
 }

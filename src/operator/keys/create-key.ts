@@ -7,6 +7,7 @@ import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
 import { parseCidr } from '../input/cidr.ts';
 import { clip } from '../input/clip.ts';
 import { parseMoment } from '../input/duration.ts';
@@ -77,6 +78,7 @@ export async function createKey(
   { projectId, ...key }: NewKey & { projectId: string | undefined },
 ): Promise<CreatedKeyView> {
   const project = await selectProject(db, actor, projectId);
+  refuseBeyond(actor, key);
   const id = uuidV7(now(), random(10));
   const apiKey = formatApiKey(project.network, id, random(32));
   const secretSha256 = createHash('sha256').update(apiKey).digest();

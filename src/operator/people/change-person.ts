@@ -3,8 +3,9 @@ import { forgetFactors, updateRole } from '../../store/access/people.ts';
 import { endSessionsOf } from '../../store/access/sessions.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
 import { recordActions } from '../record-actions.ts';
-import { type InviteDeps, makeLink } from './invite-person.ts';
+import { ENDLESS, type InviteDeps, makeLink } from './invite-person.ts';
 import { type NewRights, refuseUnknownProjects } from './read-person.ts';
 import { keepAnOwner, lockToChange, lockToRemove, viewPerson } from './select-person.ts';
 import type { ChangedPersonView, InvitedView, RemovedPersonView } from './views.ts';
@@ -22,6 +23,7 @@ export async function changeRole(
     const rights = { role, projects: role === 'owner' ? null : projects === undefined ? found.projects : projects };
     if (role !== 'owner') await keepAnOwner(tx, found);
     await refuseUnknownProjects(tx, actor, rights.projects);
+    refuseBeyond(actor, { ...rights, ...ENDLESS });
     await updateRole(tx, { ...found, ...rights });
     const endedSessions = await endSessionsOf(tx, found.id, now());
     const [before, after] = [viewPerson(found), viewPerson({ ...found, ...rights })];
@@ -47,6 +49,8 @@ export async function resetPerson(
 ): Promise<InvitedView> {
   return deps.db.transaction(async (tx) => {
     const found = await lockToChange(tx, person);
+    // Whoever has the link is that person.
+    refuseBeyond(actor, { ...found, ...ENDLESS });
     await forgetFactors(tx, found, deps.now(), { isGone: false });
     const link = await makeLink(tx, deps, { personId: found.id, kind: 'reset' });
     const view = viewPerson(found);

@@ -7,6 +7,7 @@ import { endInvitations, insertInvitation } from '../../store/access/invitations
 import { insertPerson } from '../../store/access/people.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
 import { recordActions } from '../record-actions.ts';
 import { type Rights, refuseUnknownProjects } from './read-person.ts';
 import { viewPerson } from './select-person.ts';
@@ -14,6 +15,9 @@ import type { InvitedView } from './views.ts';
 
 /** `consoleUrl`: the origin of the console from the configuration, never from a request. */
 export type InviteDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; consoleUrl: string | null };
+
+/** A person's access neither ends nor has a list of addresses. */
+export const ENDLESS = { expiresAt: null, allowedCidrs: null };
 
 const LIFETIME_MS = 15 * 60_000;
 const TOKEN_BYTES = 32;
@@ -29,6 +33,7 @@ export async function invitePerson(
   const person = { id: uuidV7(now(), random(10)), ...input };
   return db.transaction(async (tx) => {
     await refuseUnknownProjects(tx, actor, input.projects);
+    refuseBeyond(actor, { ...input, ...ENDLESS });
     if (!(await insertPerson(tx, person, now()))) {
       const hint = { command: 'user reset', args: [person.login] };
       throw new AppError('CONFLICT', say`${person.login} is there already: "${hint}" makes a new link`);

@@ -4,8 +4,8 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { AlarmKind } from '../chain/alarms.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
-import { SEALED_ALARM, SEALED_TRANSFER } from '../db/sealed-tables.ts';
-import { count, hex, isAsSealed, micro, type Row, text } from '../db/statement.ts';
+import { SEALED_ACTION, SEALED_ALARM, SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
 /** Of what is new for a channel. `wasRaised`: it was told, or will be, that it began. */
@@ -83,6 +83,33 @@ export const findSettledMoneyNews = rowsOf(
    join transfers t on t.id = ended.transfer_id join projects p on p.id = t.project_id
    join notify_channels c on c.removed_at is null
    where exists (${told(ABOUT_TRANSFER, 'raised')}) and not exists (${told(ABOUT_TRANSFER, 'over')}) order by t.id limit 500`,
+  (since: UnixMs) => [new Date(since)],
+);
+
+const owner = {
+  seq: count,
+  action: text<'admin-key.created' | 'user.invited' | 'user.changed' | 'user.reset'>(),
+  subject: 'text',
+  detail: json<{ name?: string; login?: string }>(),
+  actedBy: 'text',
+  origin: 'text?',
+  actedAt: 'timestamptz',
+  seal: isAsSealed(SEALED_ACTION),
+} as const;
+export type OwnerNews = Row<typeof owner & { readonly channelId: 'uuid' }>;
+
+/**
+ * The first 500 entries of the audit log, since a channel was added and not before `since`, that give somebody the role owner, or a new link to
+ * an owner, and of which the channel was not told.
+ */
+export const findOwnerNews = rowsOf(
+  'news-owners',
+  { channelId: 'uuid', ...owner },
+  `select c.id as channel_id, ${listColumns(owner, 'o.', { seal: sealColumn(SEALED_ACTION, 'o.') })}
+   from operator_actions o join notify_channels c on c.removed_at is null and o.acted_at >= c.created_at
+   where o.action in ('admin-key.created', 'user.invited', 'user.changed', 'user.reset') and o.acted_at > $1
+     and coalesce(o.detail ->> 'to', o.detail ->> 'role') = 'owner' and o.detail ->> 'from' is distinct from 'owner'
+     and not exists (${told(`'owner:' || o.seq`, 'raised')}) order by o.seq limit 500`,
   (since: UnixMs) => [new Date(since)],
 );
 
