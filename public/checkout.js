@@ -8,6 +8,7 @@ const TIMEOUT_MS = 10_000;
 const SILENCE_MS = 50_000;
 const COPIED_MS = 2500;
 const CLOCK_MS = 5000;
+const CHECK_MS = 1000;
 const MINUTE_MS = 60_000;
 
 const { path } = document.body.dataset;
@@ -119,8 +120,46 @@ function setCutOff(value) {
 
 // Each part as the service wrote it.
 const shown = Object.fromEntries(all('[data-part]').map((part) => [part.id, part.innerHTML]));
+let { title } = document;
 
-function apply({ version, state, title, now, parts }) {
+// When the page last heard the service, by two clocks: the first may stand still while the device sleeps, and the second may be set.
+const clocks = () => [performance.now(), Date.now()];
+let lastHeard = [0, Date.now() - performance.now()];
+let cover;
+
+// Payment may have been suspended meanwhile, so a page that has heard nothing for a minute hides how to pay until it hears again.
+// Returns whether it begins to.
+function check() {
+  const isOld = shown.pay && clocks().some((now, i) => Math.abs(now - lastHeard[i]) >= MINUTE_MS);
+  if (!isOld === !cover) return false;
+  if (isOld) {
+    cover = document.createElement('p');
+    cover.className = 'notice';
+    cover.textContent = texts.checking;
+    find('#pay').before(cover);
+    wake();
+  } else {
+    cover.remove();
+    cover = undefined;
+  }
+  invoice.classList.toggle('covered', !!cover);
+  document.title = cover ? texts.checking : title;
+  announce(cover ? texts.checking : '');
+  return !!cover;
+}
+
+function hear() {
+  lastHeard = clocks();
+  failures = 0;
+  setCutOff(false);
+  check();
+}
+
+function apply(message) {
+  const { version, state, now, parts } = message;
+  // Of a page that was suspended from the start there is nothing but that.
+  if (state !== 'suspended' && !find('#find')) return location.reload();
+  ({ title } = message);
   setTime(now);
   for (const [name, content] of Object.entries(parts)) {
     const part = find(`#${name}`);
@@ -131,8 +170,8 @@ function apply({ version, state, title, now, parts }) {
     // What is the same stays, with what is being typed in it, and is not announced again.
     if (fresh.innerHTML === shown[name]) continue;
     shown[name] = fresh.innerHTML;
-    // What was said of a transaction before may no longer be so.
-    if (name === 'status') put(find('#transaction-answer'));
+    // What was said of a transaction before may no longer be so, and an address that was copied may be suspended.
+    if (name === 'status') for (const old of all('#transaction-answer,#said')) put(old);
     put(part, [fresh.content]);
     enhance(part);
   }
@@ -187,10 +226,9 @@ function connect() {
       if (stream !== mine) return;
       isHeard = true;
       clearTimeout(timer);
-      failures = 0;
-      setCutOff(false);
       wait();
       handle(JSON.parse(event.data));
+      hear();
     });
   on('page', (message) => {
     apply(message);
@@ -232,8 +270,7 @@ async function refresh() {
     if (status !== 200 && status !== 204) throw new Error(`status ${status}`);
     if (mine !== round) return;
     if (text) apply(JSON.parse(text));
-    failures = 0;
-    setCutOff(false);
+    hear();
     if (!stream && !document.hidden && performance.now() >= streamAfter) connect();
     else if (!stream) later();
   } catch {
@@ -249,6 +286,10 @@ function wake() {
   close();
   streamAfter = 0;
   refresh();
+}
+
+function rouse() {
+  if (!check()) wake();
 }
 
 async function copy(button) {
@@ -492,15 +533,16 @@ async function payWithWallet(box) {
   tellOutcome(box, outcome, txId);
 }
 
-// While the wallet asked its owner, the page may have found another payment.
+// While the wallet asked its owner, the page may have found another payment, or heard nothing more.
 function stillWanted(box) {
-  if (!box.isConnected) throw new Error('paid otherwise');
+  check();
+  if (!box.isConnected || cover) throw new Error('not wanted now');
 }
 
 document.addEventListener('click', ({ target }) => {
   // Who taps the code has no other device to scan it with; its button is the same for keyboards.
   const button = target.closest('.qr') ? find('[data-from=address]') : target.closest('button');
-  if (!button) return;
+  if (!button || (invoice && check())) return;
   if (button.dataset.copy) copy(button);
   else if ('print' in button.dataset) print();
   else if (button.closest('[data-wallet]')) payWithWallet(button.closest('[data-wallet]'));
@@ -513,16 +555,16 @@ enhance(document.body);
 tellShop();
 if (invoice) {
   document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) return wake();
+    if (!document.hidden) return rouse();
     // A browser has six connections to a server, and a stream takes one of them.
     close();
     later();
   });
   addEventListener('pagehide', close);
   addEventListener('pageshow', (event) => {
-    if (event.persisted) wake();
+    if (event.persisted) rouse();
   });
-  addEventListener('online', wake);
+  addEventListener('online', rouse);
   addEventListener('offline', () => setCutOff(true));
   addEventListener('tronLink#initialized', offerWallet);
   addEventListener('TIP6963:announceProvider', hearWallet);
@@ -531,5 +573,6 @@ if (invoice) {
   sayConnection();
   tick();
   setInterval(tick, CLOCK_MS);
+  setInterval(check, CHECK_MS);
   connect();
 }

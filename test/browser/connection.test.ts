@@ -63,6 +63,17 @@ const stoppedAndSilent = {
   },
 };
 
+/** Lets time pass for a page whose stream is silent, while each poll is answered. */
+async function pollFor(page: Page, ms: number): Promise<void> {
+  const stepMs = 11_000;
+  for (let passed = 0; passed + stepMs <= ms; passed += stepMs) {
+    const answered = page.waitForResponse(/\/parts\?/);
+    await page.clock.fastForward(stepMs);
+    await (await answered).finished();
+    expect(await page.getByText('Checking…').count()).toBe(0);
+  }
+}
+
 const refusals: { how: string; refuse(route: Route): Promise<void> | undefined }[] = [
   { how: 'refused by a proxy', refuse: (route) => route.fulfill({ status: 503 }) },
   { how: 'cut', refuse: (route) => route.abort() },
@@ -176,7 +187,7 @@ test('a page outlives a restart of the service: it says that there is no connect
   const invoice = await newInvoice(service);
   const { page, problems, close } = await openPage(browser, invoice.url, { beforeOpening: (page) => stopClock(page) });
   await service.stopService();
-  await passUntil(noConnection(page));
+  await passUntil(noConnection(page), 3000);
   expect(await textOf(page, '#amount')).toBe(invoice.amount);
   await service.restart();
   await payInto(service, invoice);
@@ -217,6 +228,120 @@ test('coming back to the page looks at once, also past a stream and a request th
   await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
   await untilHeading(page, 'Paid');
   expect(problems).toEqual([]);
+  await close();
+});
+
+const TEN_MINUTES_MS = 10 * 60_000;
+
+/** Sets the clock of the device; timers and the time that passes stay as they are, as while a device sleeps. */
+const setClock = (page: Page, byMs: number) =>
+  page.evaluate('Date.now()').then((now) => page.clock.setSystemTime(Number(now) + byMs));
+
+const SILENCES: { how: string; pass(page: Page): Promise<unknown> }[] = [
+  { how: 'has heard nothing for a minute', pass: (page) => page.clock.fastForward(61_000) },
+  {
+    how: 'is looked at again after ten minutes',
+    pass: async (page) => {
+      await setClock(page, TEN_MINUTES_MS);
+      await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+    },
+  },
+  {
+    how: 'comes back from where browsers keep pages aside',
+    pass: async (page) => {
+      await setClock(page, TEN_MINUTES_MS);
+      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
+    },
+  },
+  {
+    how: 'is on a device that slept with its lid open',
+    pass: async (page) => {
+      await setClock(page, TEN_MINUTES_MS);
+      await page.clock.runFor(1000);
+    },
+  },
+  {
+    how: 'is copied from before it has noticed a sleep',
+    pass: async (page) => {
+      await setClock(page, TEN_MINUTES_MS);
+      await page.getByRole('button', { name: 'Copy the address' }).click();
+    },
+  },
+  {
+    how: 'cannot tell how long, because the clock was set back',
+    pass: async (page) => {
+      await setClock(page, -60 * 60_000);
+      await page.clock.runFor(1000);
+    },
+  },
+];
+
+test.each(SILENCES)(
+  'a page that $how shows neither amount nor address nor code, until the service answers',
+  async ({ pass }) => {
+    const { service, browser } = checkout;
+    const invoice = await newInvoice(service);
+    let isAway = true;
+    const answer = (route: Route) => (isAway ? route.abort() : route.continue());
+    const { page, close } = await openPage(browser, invoice.url, {
+      permissions: ['clipboard-read', 'clipboard-write'],
+      beforeOpening: async (page) => {
+        await stopClock(page);
+        await page.route('**/parts?*', answer);
+        await page.route('**/live?*', (route) => route.abort());
+      },
+    });
+    await page.evaluate(`navigator.clipboard.writeText('before')`);
+    await page.locator('#help summary').first().click();
+    const howToPay = ['#amount', '#address', '.qr', '#fee-field'].map((selector) => page.locator(selector));
+    for (const part of howToPay) expect(await part.isVisible()).toBe(true);
+    expect(await page.title()).toContain(invoice.amount);
+    const heard = await listenTo(page);
+    await pass(page);
+    await page.getByText('Checking… Do not pay until').first().waitFor();
+    for (const part of howToPay) expect(await part.isVisible()).toBe(false);
+    expect(await page.getByRole('button', { name: /Copy/ }).count()).toBe(0);
+    expect(await textOf(page, 'main')).not.toMatch(new RegExp(`${invoice.amount}|${invoice.address.slice(4, 17)}`));
+    expect(await page.title()).not.toContain(invoice.amount);
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe('before');
+    await page.clock.runFor(100);
+    expect(await heard()).toContain('Checking… Do not pay until the amount and the address are shown again.');
+    // It stays so for as long as nothing comes.
+    await page.clock.fastForward(TEN_MINUTES_MS);
+    expect(await page.locator('#amount').isVisible()).toBe(false);
+    isAway = false;
+    await passUntil(page.locator('#amount'));
+    for (const part of howToPay) expect(await part.isVisible()).toBe(true);
+    expect(await page.getByText('Checking…').count()).toBe(0);
+    expect(await page.title()).toContain(invoice.amount);
+    await close();
+  },
+);
+
+test('a page that polls, and is answered that nothing changed, goes on showing how to pay', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  const { page, problems, close } = await openPage(browser, invoice.url, stoppedAndSilent);
+  await pollFor(page, 3 * 60_000);
+  expect(await page.locator('#amount').isVisible()).toBe(true);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('where there is nothing to pay, silence hides nothing', async () => {
+  const { service, browser } = checkout;
+  const invoice = await newInvoice(service);
+  await payInto(service, invoice);
+  const { page, close } = await openPage(browser, invoice.url, {
+    beforeOpening: async (page) => {
+      await stopClock(page);
+      await page.route(/\/(live|parts)\?/, (route) => route.abort());
+    },
+  });
+  await passUntil(noConnection(page));
+  await page.clock.fastForward(TEN_MINUTES_MS);
+  expect(await page.getByText('Checking…').count()).toBe(0);
+  expect(await textOf(page, '#found')).toContain(invoice.amount);
   await close();
 });
 
@@ -294,7 +419,7 @@ test('the minutes that pass are shown and not announced', async () => {
   const invoice = await newInvoice(service);
   const { page, close } = await openPage(browser, invoice.url, stoppedAndSilent);
   const heard = await listenTo(page);
-  await page.clock.fastForward(3 * 60_000);
+  await pollFor(page, 3 * 60_000);
   expect(await textOf(page, '#left')).toMatch(/(26|27) min left/);
   // Announcements are made with the next frame.
   await page.clock.runFor(100);

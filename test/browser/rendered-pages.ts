@@ -6,18 +6,20 @@ import { ASSETS } from '../../src/checkout/page/assets.ts';
 import type { Question } from '../../src/checkout/page/help.ts';
 import { composeMessage, versionOf } from '../../src/checkout/page/live-message.ts';
 import { renderPage } from '../../src/checkout/page/page.ts';
-import type { Page } from '../../src/checkout/page/page-state.ts';
+import { isReadable, type LinkPage, type Page } from '../../src/checkout/page/page-state.ts';
 import { WALLET_NODES } from '../../src/checkout/page/wallets.ts';
 import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
 import { chooseLanguage, type Language } from '../../src/checkout/words/languages.ts';
 import { wordsOf } from '../../src/checkout/words/words.ts';
 
+import { AppError } from '../../src/domain/errors.ts';
 import type { LookupAnswer } from '../../src/domain/lookup/lookup.ts';
+import type { UnixMs } from '../../src/domain/time.ts';
 import { serveAsset } from '../../src/web/assets.ts';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, type PageState } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_STATES, type PageState, suspendedPage } from '../support/checkout-page.ts';
 
 /** Everything that is ever shown below a link. */
-export const VIEWS = [...PAGE_STATES, 'receipt', 'not found', 'unavailable'] as const;
+export const VIEWS = [...PAGE_STATES, 'suspended', 'receipt', 'not found', 'unavailable'] as const;
 
 export type View = (typeof VIEWS)[number];
 
@@ -27,15 +29,16 @@ export type View = (typeof VIEWS)[number];
  */
 export type RenderedPages = {
   /** Serves a page under a link of its own; the answer is its URL. */
-  add(page: Page): string;
+  add(page: Shown): string;
   /** A view in a language, with everything that a merchant can set. */
   urlOf(view: View, language: Language): string;
   /** Lets a page that `add` has served show something else, live. */
-  change(url: string, page: Page): void;
+  change(url: string, page: Shown): void;
   stop(): Promise<void>;
 };
 
-type Served = { page: Page; streams: Set<ServerResponse> };
+type Shown = LinkPage & { now: UnixMs };
+type Served = { page: Shown; streams: Set<ServerResponse> };
 
 /** As long as it can be, with a word that no line holds. */
 const DESCRIPTION = `Zwei Karten, מושב 7 — ${'W'.repeat(118)}`;
@@ -58,15 +61,19 @@ export async function startRenderedPages(): Promise<RenderedPages> {
   serveLogo(app);
   servePages(app, served);
   const origin = await app.listen({ host: '127.0.0.1', port: 0 });
-  const add = (page: Page) => {
+  const add = (page: Shown) => {
     const checkoutToken = String(served.size + 1);
-    served.set(checkoutToken, { page: { ...page, invoice: { ...page.invoice, checkoutToken } }, streams: new Set() });
+    served.set(checkoutToken, {
+      page: { ...page, invoice: { ...page.invoice, checkoutToken } } as Shown,
+      streams: new Set(),
+    });
     return `${origin}/c/${checkoutToken}`;
   };
   return {
     add,
     urlOf: (view, language) => {
       if (view === 'not found') return `${origin}/c/x?lang=${language}`;
+      if (view === 'suspended') return `${add(suspendedPage())}?lang=${language}`;
       if (view === 'unavailable') return `${origin}/unavailable?lang=${language}`;
       const state: PageState = view === 'receipt' ? 'paid' : view;
       const shown = { language, brand: FULL_BRAND, invoice: { description: DESCRIPTION } };
@@ -77,7 +84,7 @@ export async function startRenderedPages(): Promise<RenderedPages> {
       const entry = served.get(checkoutToken);
       if (entry === undefined) throw new Error(`nothing is served at ${url}`);
       const before = entry.page;
-      entry.page = { ...page, invoice: { ...page.invoice, checkoutToken } };
+      entry.page = { ...page, invoice: { ...page.invoice, checkoutToken } } as Shown;
       const message = `event: page\ndata: ${JSON.stringify(composeMessage(before, entry.page))}\n\n`;
       for (const stream of entry.streams) stream.write(message);
     },
@@ -87,10 +94,10 @@ export async function startRenderedPages(): Promise<RenderedPages> {
 
 function servePages(app: FastifyInstance, served: Map<string, Served>): void {
   const find = (request: FastifyRequest): Page | null => {
-    const entry = served.get((request.params as { token: string }).token);
+    const page = served.get((request.params as { token: string }).token)?.page ?? null;
+    if (page !== null && !isReadable(page)) throw new AppError('ROW_CHANGED', 'a row that nobody may rely on');
     const { language, isAsked } = chooseLanguage(request);
-    if (entry === undefined || !isAsked) return entry?.page ?? null;
-    return { ...entry.page, words: wordsOf(language), isLanguageAsked: true };
+    return page && isAsked ? { ...page, words: wordsOf(language), isLanguageAsked: true } : page;
   };
   app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_request, body, done) => {
     done(null, body);

@@ -25,7 +25,7 @@ async function listen(fixture: LiveFixture): Promise<{ url: string; app: Fastify
   registerCheckout(app, { ...deps, site: SITE });
   registerAsk(app, { ...deps, site: SITE, readTransaction: {}, limits: createLookupLimits(deps.now) });
   registerLogos(app, deps);
-  registerLive(app, { ...deps, metrics, site: SITE, beatMs: BEAT_MS });
+  registerLive(app, { ...deps, metrics, site: SITE, beatMs: BEAT_MS, lookMs: 50, sweepMs: 100 });
   await app.listen({ host: '127.0.0.1', port: 0 });
   return { app, url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}` };
 }
@@ -36,6 +36,8 @@ let url: string;
 let invoice: LiveInvoice;
 beforeAll(async () => {
   fixture = await createLiveFixture();
+  // As whoever owns the database can.
+  await fixture.sql('alter table addresses drop constraint addresses_text');
   ({ app, url } = await listen(fixture));
   invoice = await fixture.invoice();
 });
@@ -119,6 +121,73 @@ test('whoever opens a page whose payment is gone is told so, on the same stream,
   const byHand = await call(`${url}/c/${paying.token}/parts?v=${seen?.version}`);
   expect(byHand.body.parts.status).toContain('replaced the block');
 });
+
+/** What an address of the database says of itself, as somebody changes it there who gets past its guards. */
+const setAddressText = async (text: string) => {
+  await fixture.sql("set session_replication_role = 'replica'");
+  const { rows } = await fixture.sql('select address from addresses limit 1');
+  await fixture.sql('update addresses set address = $1', [text]);
+  await fixture.sql("set session_replication_role = 'origin'");
+  return String(rows[0]?.address);
+};
+
+const THIEF = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
+
+const BEFORE: { state: string; reach(invoice: LiveInvoice): Promise<unknown> }[] = [
+  { state: 'waiting', reach: async () => undefined },
+  { state: 'expired', reach: (invoice) => fixture.setStatus('EXPIRED', [invoice]) },
+  {
+    state: 'withdrawn',
+    reach: (invoice) => fixture.sql('update invoices set withdrawn_at = now() where id = $1', [invoice.id]),
+  },
+  { state: 'confirming', reach: (invoice) => fixture.mine().then(() => fixture.detect(invoice)) },
+];
+
+test.each(BEFORE)(
+  'in the state $state, a suspension reaches the open page, a poll, a reload and the status, nothing answers with an address, and its end reaches them too',
+  async ({ state, reach }) => {
+    const paying = await fixture.invoice();
+    await reach(paying);
+    const link = `${url}/c/${paying.token}`;
+    const stream = await openEventStream(`${link}/live`);
+    onTestFinished(() => stream.close());
+    const last = () => stream.messages().at(-1);
+    const shown = await eventually(last, (message) => message?.state === state);
+    const address = await setAddressText(THIEF);
+    onTestFinished(() => setAddressText(address).then(() => undefined));
+    const suspended = await eventually(last, (message) => message?.state === 'suspended');
+    const parts = await call(`${link}/parts?v=${shown?.version}`);
+    expect(parts).toMatchObject({ status: 200, body: { state: 'suspended', version: suspended?.version } });
+    expect(await call(`${link}/parts?v=${suspended?.version}`)).toMatchObject({ status: 204 });
+    const status = await call(`${link}/status`);
+    expect(status).toMatchObject({ status: 200, body: { state: 'suspended', amount: null, address: null } });
+    const page = await fetch(link);
+    const reloaded = await page.text();
+    expect([page.status, page.headers.get('retry-after')]).toEqual([503, '60']);
+    expect(reloaded).toContain(`data-state="suspended" data-version="${suspended?.version}"`);
+    const later = await openEventStream(`${link}/live?v=${suspended?.version}`);
+    onTestFinished(() => later.close());
+    const asked = await fetch(`${link}/ask`, { method: 'POST', body: new URLSearchParams({ paste: address }) });
+    const proof = await fetch(`${link}/address-proof.json`);
+    const receipt = await fetch(`${link}/receipt`);
+    const others = await Promise.all([asked, proof, receipt].map((answer) => answer.text()));
+    for (const text of [JSON.stringify([suspended, parts, status]), reloaded, ...others]) {
+      const read = text.replace(/<style.*?<\/style>/s, '').replaceAll('\\"', '"');
+      expect(read).not.toMatch(new RegExp(`${address}|${THIEF}|class="qr|data-copy="|id="amount|payment is safe`));
+    }
+    for (const text of [suspended?.parts.status ?? '', reloaded, others[0] ?? '']) {
+      expect(text).toContain('keep the transaction ID and contact the shop through a channel that you already know');
+    }
+    await setAddressText(address);
+    await eventually(last, (message) => message?.state === state);
+    const back = await eventually(
+      () => later.messages().at(-1),
+      (message) => message?.state === state,
+    );
+    expect((back?.parts.pay ?? '').includes(address)).toBe(state === 'waiting' || state === 'expired');
+    expect((await call(`${link}/parts?v=${suspended?.version}`)).body).toMatchObject({ state });
+  },
+);
 
 test('the same is to be had by polling: everything, or 204 where nothing is new', async () => {
   const { status, body, headers } = await call(`${url}/c/${invoice.token}/parts`);

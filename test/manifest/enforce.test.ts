@@ -10,7 +10,7 @@ import { parseAddress } from '../../src/tron/address.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { openEventStream } from '../support/event-stream.ts';
-import { createInvoice, eventually, inboxOf, payableOf, readInvoice, untilStatus } from '../support/service.ts';
+import { call, createInvoice, eventually, inboxOf, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import { type GuardedService, startGuardedService } from './guarded-service.ts';
 import { OTHER_XPUB } from './xpubs.ts';
 
@@ -39,12 +39,18 @@ async function plant(service: GuardedService): Promise<void> {
 
 /** None of the faces shows a thief's address, and the page says what to do. */
 async function expectSuspended(service: GuardedService, { checkoutUrl, invoiceId }: Record<string, string>) {
-  for (const url of [checkoutUrl, `${checkoutUrl}/parts`, `${checkoutUrl}/live`, `${checkoutUrl}/receipt`]) {
+  const live = await openEventStream(`${checkoutUrl}/live`);
+  const [told] = await eventually(live.messages, ({ length }) => length > 0);
+  live.close();
+  const { status, body: parts } = await call(`${checkoutUrl}/parts`);
+  expect([told?.state, status, parts.state]).toEqual(['suspended', 200, 'suspended']);
+  expect(JSON.stringify([told, parts])).not.toMatch(new RegExp(`${THIEF}|class=.{2}qr`));
+  for (const url of [checkoutUrl, `${checkoutUrl}/receipt`]) {
     const response = await fetch(url ?? '');
     expect([url, response.status]).toEqual([url, 503]);
     const text = await response.text();
     expect(text, url).not.toContain(THIEF);
-    expect(text, url).not.toContain('<svg');
+    expect(text, url).not.toContain('class="qr"');
   }
   expect(await (await fetch(checkoutUrl ?? '')).text()).toContain('Payment is suspended. Do not pay');
   const answer = await readInvoice(service, invoiceId ?? '');
@@ -124,14 +130,17 @@ test('an address whose text and account the owner of the database changed is sho
   service.devnet.mineUntilSolid();
   await eventually(service.unvouched, (open) => THIEF in open);
   expect(await runSql(service, `select 1 from invoices where status = 'PAID'`)).toEqual([]);
+  const told = () => stream.messages().at(-1);
+  await eventually(told, (message) => message?.state === 'suspended' && message.parts.pay === '');
   expect(stream.text()).not.toContain(THIEF);
-  stream.close();
 
   await runSql(service, 'update addresses set address = $1, account = $2', [address, own?.['account']]);
   await runSql(service, guards('enable'));
   await service.payer.transfer({ contract: service.devnet.usdtContract, to: address, amountMicro });
   service.devnet.mineUntilSolid();
   await untilStatus(service, body.invoiceId, 'PAID');
+  await eventually(told, (message) => message?.state === 'paid');
+  stream.close();
 });
 
 test('an address that waits for its signature is served once the manifest that has it is installed, without a restart', async () => {

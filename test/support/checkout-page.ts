@@ -1,8 +1,8 @@
-import type { Page } from '../../src/checkout/page/page-state.ts';
+import type { Page, SuspendedPage } from '../../src/checkout/page/page-state.ts';
 import type { Language } from '../../src/checkout/words/languages.ts';
 import { type Words, wordsOf } from '../../src/checkout/words/words.ts';
 import { microUsdt } from '../../src/domain/money.ts';
-import { unixMs } from '../../src/domain/time.ts';
+import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import type { Brand, CheckoutInvoice } from '../../src/store/ledger/checkout.ts';
 import type { PayingTransfer } from '../../src/store/ledger/paying-transfer.ts';
 import type { TronAddress } from '../../src/tron/address.ts';
@@ -82,6 +82,16 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       ...invoice,
       brand: { ...PLAIN_BRAND, ...brand },
     },
+  };
+}
+
+/** The page of the same link while nothing of its invoice may be shown. */
+export function suspendedPage(language: Language = 'en'): SuspendedPage & { now: UnixMs } {
+  return {
+    words: wordsOf(language),
+    isLanguageAsked: false,
+    now: unixMs(NOW),
+    invoice: { checkoutToken: '1111111111111111111111', suspended: 'unconfirmed' },
   };
 }
 

@@ -3,11 +3,11 @@ import { inSlices, type Slices } from '../../runtime/in-slices.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Database } from '../../store/db/database.ts';
-import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { composeMessage, type LiveMessage, versionOf } from '../page/live-message.ts';
-import type { Page } from '../page/page-state.ts';
+import type { LinkPage } from '../page/page-state.ts';
+import type { LinkedInvoice } from '../page/suspension.ts';
 import { createLiveReads } from './live-reads.ts';
-import { createLiveRegistry, type OpenLink, type OpenPage, type Reader } from './live-registry.ts';
+import { createLiveRegistry, type OpenPage, type Reader } from './live-registry.ts';
 import { startLiveUpdates } from './live-updates.ts';
 
 export type LivePagesDeps = {
@@ -21,10 +21,12 @@ export type LivePagesDeps = {
   sweepMs?: number;
 };
 
+type LookedAt = LinkPage & { now: UnixMs };
+
 /** An open page. Its content never goes back in time. */
 export type LivePage = {
   /** The page as the reader should see it now. */
-  look(): Page;
+  look(): LookedAt;
   /** From now on each change is sent, beginning with the present if the reader shows another version. */
   start(version: string, send: (message: LiveMessage) => void): void;
   close(): void;
@@ -36,7 +38,7 @@ export type LivePages = {
   /** `null` for a link that leads nowhere. The page must be closed. */
   open(checkoutToken: string, reader: Reader): Promise<LivePage | null>;
   /** The invoice behind a link, read together with others; `null` where there is none. */
-  read(checkoutToken: string): Promise<CheckoutInvoice | null>;
+  read(checkoutToken: string): Promise<LinkedInvoice | null>;
   stop(): Promise<void>;
 };
 
@@ -60,7 +62,7 @@ export function createLivePages(deps: LivePagesDeps): LivePages {
       notify(page, now());
     } catch (error) {
       // The others must be told all the same; this one is tried again with the next change.
-      log.error({ err: error, invoiceId: page.link.invoice?.id }, 'a live page could not be told what changed');
+      log.error({ err: error, invoiceId: page.link.invoiceId }, 'a live page could not be told what changed');
     }
   });
   const updates = startLiveUpdates({
@@ -112,13 +114,15 @@ function toLivePage(
   };
 }
 
-function lookAt({ link, reader }: OpenPage, now: UnixMs): Page {
-  return { ...reader, invoice: invoiceOf(link), now };
+function lookAt({ link: { token, invoice }, reader }: OpenPage, now: UnixMs): LookedAt {
+  if (invoice === null) throw new Error(`the invoice of ${token.slice(0, 4)}… was not read`);
+  return pageOf(reader, invoice, now);
 }
 
-function invoiceOf({ token, invoice }: OpenLink): CheckoutInvoice {
-  if (invoice === null) throw new Error(`the invoice of ${token.slice(0, 4)}… was not read`);
-  return invoice;
+/** The page of a link as a reader sees it now. */
+export function pageOf(reader: Reader, invoice: LinkedInvoice, now: UnixMs): LookedAt {
+  // The same, but the compiler tells the two kinds of a page apart.
+  return 'id' in invoice ? { ...reader, invoice, now } : { ...reader, invoice, now };
 }
 
 function notify(page: OpenPage, now: UnixMs): void {
@@ -131,7 +135,7 @@ function notify(page: OpenPage, now: UnixMs): void {
   page.send(message);
 }
 
-function show(page: OpenPage, present: Page, version: string): void {
+function show(page: OpenPage, present: LinkPage, version: string): void {
   page.sent = present;
   page.version = version;
 }

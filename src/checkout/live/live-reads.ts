@@ -1,20 +1,20 @@
-import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Database } from '../../store/db/database.ts';
-import { type CheckoutInvoice, readChainHeads, readCheckoutInvoices } from '../../store/ledger/checkout.ts';
+import { readChainHeads, readCheckoutInvoices } from '../../store/ledger/checkout.ts';
 import type { ChainHead } from '../../store/ledger/paying-transfer.ts';
+import { type LinkedInvoice, suspensionOf } from '../page/suspension.ts';
 
 export type LiveReads = {
-  /** The invoice behind a link, as it is now or later; `null` where there is none. */
-  readInvoice(checkoutToken: string): Promise<CheckoutInvoice | null>;
+  /** The invoice behind a link, as it is now or later, or that payment is suspended; `null` where there is none. */
+  readInvoice(checkoutToken: string): Promise<LinkedInvoice | null>;
   readHeads(): Promise<Map<Network, ChainHead>>;
 };
 
 /** The most links that `readCheckoutInvoices` takes. */
 const MAX_TOGETHER = 500;
 
-type PendingRead = { resolve(invoice: CheckoutInvoice | null): void; reject(error: unknown): void };
+type PendingRead = { resolve(invoice: LinkedInvoice | null): void; reject(error: unknown): void };
 
 /**
  * Makes all reads of live pages, one query at a time. So no answer is older than one that came before it, and the database gets one query
@@ -45,7 +45,7 @@ export function createLiveReads({
       const invoices = await inTurn('invoices', async () => {
         // The batch is taken no sooner, so that questions asked while another query was under way go along.
         batch = takeFirst(due, MAX_TOGETHER);
-        return readTogether(db, batch);
+        return readTogether(db, [...batch.keys()]);
       });
       const found = new Map(invoices.map((invoice) => [invoice.checkoutToken, invoice]));
       for (const [token, all] of batch) for (const { resolve } of all) resolve(found.get(token) ?? null);
@@ -71,30 +71,18 @@ export function createLiveReads({
   };
 }
 
-/** A damaged address fails every link that is read with it. Then each link is read alone, and only the damaged ones fail. */
-async function readTogether(db: Database, batch: Map<string, PendingRead[]>): Promise<CheckoutInvoice[]> {
-  const tokens = [...batch.keys()];
+/** One invoice that can't be relied on fails the whole query. Then each half is read by itself, down to the links that fail alone. */
+async function readTogether(db: Database, tokens: readonly string[]): Promise<LinkedInvoice[]> {
   try {
     return await readCheckoutInvoices(db, tokens);
   } catch (error) {
-    if (!isDamaged(error)) throw error;
+    const suspended = error instanceof Error ? suspensionOf(error) : null;
+    const [checkoutToken] = tokens;
+    if (suspended === null || checkoutToken === undefined) throw error;
+    if (tokens.length === 1) return [{ checkoutToken, suspended }];
   }
-  const found: CheckoutInvoice[] = [];
-  for (const token of tokens) {
-    try {
-      found.push(...(await readCheckoutInvoices(db, [token])));
-    } catch (error) {
-      if (!isDamaged(error)) throw error;
-      for (const { reject } of batch.get(token) ?? []) reject(error);
-      batch.delete(token);
-    }
-  }
-  return found;
-}
-
-export function isDamaged(error: unknown): boolean {
-  const codes: readonly string[] = ['ADDRESS_DAMAGED', 'ADDRESS_NOT_VOUCHED', 'ROW_CHANGED'];
-  return error instanceof AppError && codes.includes(error.code);
+  const half = Math.ceil(tokens.length / 2);
+  return [...(await readTogether(db, tokens.slice(0, half))), ...(await readTogether(db, tokens.slice(half)))];
 }
 
 function takeFirst<Key, Value>(from: Map<Key, Value>, count: number): Map<Key, Value> {

@@ -1,6 +1,6 @@
-import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 import type { LiveMessage } from '../page/live-message.ts';
-import type { Page } from '../page/page-state.ts';
+import type { LinkPage, Page } from '../page/page-state.ts';
+import type { LinkedInvoice } from '../page/suspension.ts';
 
 export type Reader = Pick<Page, 'words' | 'isLanguageAsked' | 'site'>;
 
@@ -8,7 +8,7 @@ export type Reader = Pick<Page, 'words' | 'isLanguageAsked' | 'site'>;
 export type OpenPage = {
   link: OpenLink;
   reader: Reader;
-  sent: Page | null;
+  sent: LinkPage | null;
   version: string;
   send: ((message: LiveMessage) => void) | null;
 };
@@ -16,7 +16,9 @@ export type OpenPage = {
 /** A link with open pages, and what was read of its invoice last; `null` until the first answer. */
 export type OpenLink = {
   token: string;
-  invoice: CheckoutInvoice | null;
+  invoice: LinkedInvoice | null;
+  /** That of the invoice, once it was read. It stays while payment is suspended. */
+  invoiceId: string | null;
   isBlind: boolean;
   pages: Set<OpenPage>;
 };
@@ -34,7 +36,7 @@ export function createLiveRegistry() {
     links: (): Iterable<OpenLink> => byToken.values(),
     findByInvoice: (id: string): OpenLink | undefined => byInvoice.get(id),
     add: (token: string, reader: Reader): OpenPage => {
-      const link = byToken.get(token) ?? { token, invoice: null, isBlind: false, pages: new Set() };
+      const link = byToken.get(token) ?? { token, invoice: null, invoiceId: null, isBlind: false, pages: new Set() };
       const page: OpenPage = { link, reader, sent: null, version: '', send: null };
       byToken.set(token, link);
       link.pages.add(page);
@@ -47,12 +49,14 @@ export function createLiveRegistry() {
       pageCount -= 1;
       if (link.pages.size > 0) return;
       byToken.delete(link.token);
-      if (link.invoice !== null) byInvoice.delete(link.invoice.id);
+      if (link.invoiceId !== null) byInvoice.delete(link.invoiceId);
     },
     /** Notes what was read of a link, unless its last page was closed meanwhile. */
-    learn: (link: OpenLink, invoice: CheckoutInvoice): void => {
+    learn: (link: OpenLink, invoice: LinkedInvoice): void => {
       if (byToken.get(link.token) !== link) return;
       link.invoice = invoice;
+      if (!('id' in invoice)) return;
+      link.invoiceId = invoice.id;
       byInvoice.set(invoice.id, link);
     },
   };

@@ -10,9 +10,10 @@ import { DATA_HEADERS } from '../page/headers.ts';
 import { composeMessage, versionOf } from '../page/live-message.ts';
 import type { Site } from '../page/page-state.ts';
 import { UNKNOWN_LINK } from '../page/register.ts';
+import { viewPage } from '../page/view.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { createLivePages, type LivePage, type LivePagesDeps } from './live-pages.ts';
+import { createLivePages, type LivePage, type LivePagesDeps, pageOf } from './live-pages.ts';
 import type { Reader } from './live-registry.ts';
 
 export type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site: Site; beatMs?: number };
@@ -35,7 +36,7 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     const asked = readAsked(request, deps.site);
     const invoice = asked && (await pages.read(asked.token));
     if (asked === null || invoice === null) return reply.code(404).send(UNKNOWN_LINK);
-    const page = { ...asked.reader, invoice, now: deps.now() };
+    const page = pageOf(asked.reader, invoice, deps.now());
     return versionOf(page) === asked.version ? sendNothing(request, reply.code(204)) : composeMessage(null, page);
   });
   app.get('/c/:token/live', { schema }, async (request, reply) => {
@@ -86,7 +87,7 @@ function follow(page: LivePage, version: string, stream: LiveStream): void {
 }
 
 function isPaid(page: LivePage): boolean {
-  return page.look().invoice.status === 'PAID';
+  return viewPage(page.look()).state === 'paid';
 }
 
 /** HEAD gets a stream, because Fastify states the length of every other answer to it. */

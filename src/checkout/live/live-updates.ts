@@ -6,7 +6,7 @@ import type { Database } from '../../store/db/database.ts';
 import { INVOICES_CHANNEL } from '../../store/ledger/checkout.ts';
 import type { ChainHead } from '../../store/ledger/paying-transfer.ts';
 import { viewCheckout } from '../page/view.ts';
-import { isDamaged, type LiveReads } from './live-reads.ts';
+import type { LiveReads } from './live-reads.ts';
 import type { LiveRegistry, OpenLink } from './live-registry.ts';
 
 export type LiveUpdatesOptions = {
@@ -51,7 +51,7 @@ export function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
     const invoice = await reads.readInvoice(link.token);
     if (invoice === null) return false;
     registry.learn(link, invoice);
-    link.isBlind = viewCheckout(invoice, now()).blind;
+    link.isBlind = 'id' in invoice && viewCheckout(invoice, now()).blind;
     onChange(link);
     return true;
   };
@@ -71,7 +71,7 @@ export function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
     const links = [...stale].slice(0, MAX_TOGETHER);
     for (const link of links) stale.delete(link);
     try {
-      await Promise.all(links.filter(({ pages }) => pages.size > 0).map((link) => read(link).catch(unlessDamaged)));
+      await Promise.all(links.filter(({ pages }) => pages.size > 0).map(read));
     } catch (error) {
       for (const link of links) stale.add(link);
       throw error;
@@ -107,18 +107,14 @@ export function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   };
 }
 
-/** An open page shows content from before the address was changed. It gets no more changes, and turns blind, until that is repaired. */
-function unlessDamaged(error: unknown): void {
-  if (!isDamaged(error)) throw error;
-}
-
 /** Returns the links whose invoices must be read, because the block of their transfer may be another now. */
 function applyHeads(registry: LiveRegistry, heads: ReadonlyMap<Network, ChainHead>): OpenLink[] {
   const toRead: OpenLink[] = [];
   for (const link of registry.links()) {
     const { invoice } = link;
-    const head = invoice === null ? undefined : heads.get(invoice.network);
-    if (invoice === null || head === undefined || isSame(head, invoice.head)) continue;
+    if (invoice === null || !('id' in invoice)) continue;
+    const head = heads.get(invoice.network);
+    if (head === undefined || isSame(head, invoice.head)) continue;
     if (invoice.status === 'CONFIRMING') toRead.push(link);
     else link.invoice = { ...invoice, head };
   }
@@ -135,7 +131,7 @@ function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLi
   const known = new Map<ChainHead | null, boolean>();
   for (const link of registry.links()) {
     const { invoice } = link;
-    if (invoice === null) continue;
+    if (invoice === null || !('id' in invoice)) continue;
     const isBlind = known.get(invoice.head) ?? viewCheckout(invoice, now).blind;
     known.set(invoice.head, isBlind);
     if (isBlind === link.isBlind) continue;

@@ -3,8 +3,11 @@ import { AppError } from '../../domain/errors.ts';
 import { sendCompressed } from '../../web/send-compressed.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { renderNotFound, renderSuspended, renderUnavailable } from './apologies.ts';
+import { renderNotFound, renderUnavailable } from './apologies.ts';
 import { newNonce, type PageOrigins, pageHeaders } from './headers.ts';
+import { renderSuspended } from './page.ts';
+import type { SuspendedPage } from './page-state.ts';
+import { suspensionOf } from './suspension.ts';
 
 /** As short as a database takes to restart. */
 const RETRY_AFTER_S = 5;
@@ -30,14 +33,23 @@ export async function answerPage(
     if (page === null) return await send(request, reply.code(404), nonce, { html: renderNotFound(words, nonce) });
     return await send(request, reply, nonce, page);
   } catch (error) {
-    const code = error instanceof AppError ? error.code : null;
-    if (code === 'ADDRESS_NOT_VOUCHED' || code === 'ADDRESS_DAMAGED' || code === 'ROW_CHANGED') {
+    const page = suspendedPageOf(error, request);
+    if (page !== null) {
       reply.code(503).header('Retry-After', String(SUSPENDED_RETRY_AFTER_S));
-      return await send(request, reply, nonce, { html: renderSuspended(words, nonce) });
+      return await send(request, reply, nonce, { html: renderSuspended(page, nonce) });
     }
-    if (code !== 'DATABASE_UNAVAILABLE') throw error;
+    if (!(error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE')) throw error;
     return await answerUnavailable(request, reply.code(503), RETRY_AFTER_S);
   }
+}
+
+/** What Quittance shows in place of an invoice that it can't rely on. `null`: the error has another cause. */
+export function suspendedPageOf(error: unknown, request: FastifyRequest): SuspendedPage | null {
+  const suspended = error instanceof Error ? suspensionOf(error) : null;
+  if (suspended === null) return null;
+  const { token: checkoutToken } = request.params as { token: string };
+  const { language, isAsked } = chooseLanguage(request);
+  return { words: wordsOf(language), isLanguageAsked: isAsked, invoice: { checkoutToken, suspended } };
 }
 
 /** The page for a moment in which there is none; the caller sets the status. */

@@ -27,16 +27,3 @@ export function renderUnavailable(words: Words, nonce: string): string {
 <p>${say('unavailablePaid')}</p>`,
   });
 }
-
-/** For an address that nobody vouches for. It is no fault that passes by itself, so nothing asks the payer to try again. */
-export function renderSuspended(words: Words, nonce: string): string {
-  const { say, text } = words;
-  return renderDocument({
-    title: text('suspended'),
-    words,
-    nonce,
-    main: html`<h1>${say('suspended')}</h1>
-<p>${say('suspendedText')}</p>
-<p>${say('unavailablePaid')}</p>`,
-  });
-}

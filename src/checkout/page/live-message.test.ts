@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
-import { checkoutPage, FULL_BRAND, PAGE_STATES } from '../../../test/support/checkout-page.ts';
-import { unixMs } from '../../domain/time.ts';
+import { checkoutPage, FULL_BRAND, PAGE_STATES, suspendedPage } from '../../../test/support/checkout-page.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { composeMessage, versionOf } from './live-message.ts';
 import { PART_NAMES } from './page-parts.ts';
-import type { Page } from './page-state.ts';
+import type { LinkPage } from './page-state.ts';
+
+type Seen = LinkPage & { now: UnixMs };
 
 /** What may be seen of an invoice at one moment. */
-function allPages(): Page[] {
+function allPages(): Seen[] {
   const states = PAGE_STATES.map((state) => checkoutPage(state, { brand: FULL_BRAND }));
   const [found] = states.filter(({ invoice }) => invoice.status === 'CONFIRMING');
   const { transfer, head } = found?.invoice ?? {};
@@ -24,10 +26,17 @@ function allPages(): Page[] {
   const prices = [null, { sun: 210, at: found.now }, { sun: 210, at: found.now - 4 * 3_600_000 }].map((energyPrice) =>
     checkoutPage('waiting', { brand: FULL_BRAND, invoice: { energyPrice } }),
   );
-  return [...states, ...prices, ...others.map((change) => ({ ...found, invoice: { ...found.invoice, ...change } }))];
+  const withdrawn = checkoutPage('expired', { brand: FULL_BRAND, invoice: { withdrawnAt: found.now } });
+  const apart = [withdrawn, suspendedPage()];
+  return [
+    ...states,
+    ...prices,
+    ...apart,
+    ...others.map((change) => ({ ...found, invoice: { ...found.invoice, ...change } })),
+  ];
 }
 
-const partsOf = (page: Page) => composeMessage(null, page).parts;
+const partsOf = (page: Seen) => composeMessage(null, page).parts;
 
 test('without a page before, a message holds all parts', () => {
   for (const page of allPages()) expect(Object.keys(partsOf(page))).toEqual([...PART_NAMES]);
@@ -44,6 +53,20 @@ test('of any two pages exactly the parts that differ are sent, and the version d
       expect(parts).toEqual(Object.fromEntries(Object.keys(parts).map((name) => [name, all[name as 'pay']])));
       expect(version === versionOf(before)).toBe(Object.keys(parts).length === 0);
     }
+  }
+});
+
+test('from every state, the message that payment is suspended takes away how to pay, and the way back brings it again', () => {
+  for (const before of allPages()) {
+    const suspended = composeMessage(before, suspendedPage());
+    const shown = { ...partsOf(before), ...suspended.parts };
+    expect(suspended.state).toBe('suspended');
+    expect(shown).toEqual(partsOf(suspendedPage()));
+    expect(JSON.stringify([shown, suspended.title])).not.toMatch(
+      /TPL66VK2g|123456\.99|class=\\"qr|data-copy|data-wallet/,
+    );
+    expect(shown.status).toContain('Do not pay');
+    expect({ ...shown, ...composeMessage(suspendedPage(), before).parts }).toEqual(partsOf(before));
   }
 });
 

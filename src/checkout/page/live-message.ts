@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import type { UnixMs } from '../../domain/time.ts';
 import { PART_NAMES, type PartName, partKey, renderPart, titleOf } from './page-parts.ts';
-import type { Page } from './page-state.ts';
-import { type CheckoutView, viewCheckout } from './view.ts';
+import type { LinkPage } from './page-state.ts';
+import { type CheckoutView, viewPage } from './view.ts';
 
 /** Tells the script of a page that something changed: each part that differs, as HTML. */
 export type LiveMessage = {
@@ -14,8 +15,8 @@ export type LiveMessage = {
 };
 
 /** The parts of `after` that differ from those of `before`; all of them where that is `null`. */
-export function composeMessage(before: Page | null, after: Page): LiveMessage {
-  const [old, view] = [before && viewCheckout(before.invoice, before.now), viewCheckout(after.invoice, after.now)];
+export function composeMessage(before: LinkPage | null, after: LinkPage & { now: UnixMs }): LiveMessage {
+  const [old, view] = [before && viewPage(before), viewPage(after)];
   const parts: LiveMessage['parts'] = {};
   for (const name of PART_NAMES) {
     if (before && old && partKey(name, before, old) === partKey(name, after, view)) continue;
@@ -25,8 +26,8 @@ export function composeMessage(before: Page | null, after: Page): LiveMessage {
 }
 
 /** Changes exactly when the shown content changes, but for the clock that runs down. 16 hex characters. */
-export function versionOf(page: Page): string {
-  const view = viewCheckout(page.invoice, page.now);
+export function versionOf(page: LinkPage): string {
+  const view = viewPage(page);
   const keys = PART_NAMES.map((name) => partKey(name, page, view));
   return createHash('sha256').update(keys.join('\n')).digest('hex').slice(0, 16);
 }

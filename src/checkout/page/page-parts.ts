@@ -1,13 +1,16 @@
 import { assertNever } from '../../domain/assert-never.ts';
+import { toIso } from '../../domain/time.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
+import type { TextKey } from '../words/catalogue.ts';
 import type { Words } from '../words/words.ts';
 import { renderReturn } from './brand-links.ts';
 import { openIf, type Question, renderHelp } from './help.ts';
 import { type NetworkFee, networkFeeOf } from './network-fee.ts';
-import type { Page } from './page-state.ts';
+import { isReadable, type LinkPage, type Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from './pieces.ts';
+import type { Suspension } from './suspension.ts';
 import type { CheckoutView } from './view.ts';
 import { renderOwnWallet } from './wallets.ts';
 
@@ -17,14 +20,13 @@ export const PART_NAMES = ['status', 'left', 'when', 'progress', 'found', 'pay',
 export type PartName = (typeof PART_NAMES)[number];
 
 /** The inputs of a part: while they are the same, so is the part. Facts of an invoice that never change are left out. */
-export function partKey(name: PartName, page: Page, view: CheckoutView): string {
+export function partKey(name: PartName, page: LinkPage, view: CheckoutView): string {
   const { state, blind, transaction } = view;
-  const { hadPayment, secondTxId } = page.invoice;
   switch (name) {
     case 'status':
-      return [hadPayment ? 'gone' : state, isShownBlind(view)].join();
+      return [isGone(page, view) ? 'gone' : state, view.suspended, isShownBlind(view)].join();
     case 'pay':
-      return [view.amount !== null, hadPayment].join();
+      return [view.amount !== null, isGone(page, view)].join();
     case 'rules':
       return String(isAskedToPay(page, view) && (networkFeeOf(page.invoice, view, page.now)?.sun ?? ''));
     case 'help':
@@ -32,11 +34,12 @@ export function partKey(name: PartName, page: Page, view: CheckoutView): string 
     case 'left':
       return String(isCounted(page, view));
     case 'when':
-      return view.amount === null || hadPayment ? '' : [state, state === 'waiting' && blind].join();
+      return isAskedToPay(page, view) ? [state, state === 'waiting' && blind].join() : '';
     case 'progress':
       return state === 'confirming' ? [transaction?.blockNumber, builtOn(view)].join() : '';
     case 'found':
-      return [state === 'paid', transaction?.txId, transaction?.blockNumber, secondTxId].join();
+      if (transaction === null || !isReadable(page)) return '';
+      return [state === 'paid', transaction.txId, transaction.blockNumber, page.invoice.secondTxId].join();
     case 'check':
       return String(state === 'paid');
     default:
@@ -45,18 +48,18 @@ export function partKey(name: PartName, page: Page, view: CheckoutView): string 
 }
 
 /** `question`: what was entered into a form of the page. */
-export function renderPart(name: PartName, page: Page, view: CheckoutView, question: Question | null = null): Html {
+export function renderPart(name: PartName, page: LinkPage, view: CheckoutView, question: Question | null = null): Html {
   switch (name) {
     case 'status':
       return renderStatus(page, view);
     case 'pay':
-      return view.amount === null || view.address === null
+      return view.amount === null || view.address === null || !isReadable(page)
         ? NOTHING
-        : renderPayOrNot(page, view.amount, view.address, question);
+        : renderPayOrNot(page, { ...view, amount: view.amount, address: view.address }, question);
     case 'left':
-      return isCounted(page, view) ? renderLeft(page, view) : NOTHING;
+      return isCounted(page, view) ? renderLeft(page) : NOTHING;
     case 'when':
-      return renderWhen(page, view);
+      return isAskedToPay(page, view) ? renderWhen(page, view) : NOTHING;
     case 'rules':
       return isAskedToPay(page, view) ? renderRules(page.words, networkFeeOf(page.invoice, view, page.now)) : NOTHING;
     case 'help':
@@ -64,7 +67,7 @@ export function renderPart(name: PartName, page: Page, view: CheckoutView, quest
     case 'progress':
       return renderProgress(page, view);
     case 'found':
-      return renderFound(page, view);
+      return isReadable(page) ? renderFound(page, view) : NOTHING;
     case 'check':
       return renderCheck(page, view);
     default:
@@ -74,23 +77,31 @@ export function renderPart(name: PartName, page: Page, view: CheckoutView, quest
 
 const NOTHING = html``;
 
-function isAskedToPay({ invoice }: Page, { amount }: CheckoutView): boolean {
-  return amount !== null && !invoice.hadPayment;
+/** Whether the block of the payment was replaced, so that the payer waits for it instead of paying again. */
+function isGone(page: LinkPage, { amount }: CheckoutView): boolean {
+  return amount !== null && isReadable(page) && page.invoice.hadPayment;
+}
+
+function isAskedToPay(page: LinkPage, view: CheckoutView): page is Page {
+  return view.amount !== null && isReadable(page) && !page.invoice.hadPayment;
 }
 
 const MINUTE_MS = 60_000;
 
 /** The title of the window. */
-export function titleOf({ words, invoice }: Page, { state, amount }: CheckoutView): string {
-  const merchant = invoice.brand.name;
-  if (invoice.hadPayment) return `${words.text('gone')} – ${merchant}`;
+export function titleOf(page: LinkPage, view: CheckoutView): string {
+  const { words } = page;
+  const { state, projectName: merchant, amount } = view;
+  if (merchant === null) return words.text('suspended');
+  if (isGone(page, view)) return `${words.text('gone')} – ${merchant}`;
   switch (state) {
     case 'paid':
       return words.text('titlePaid', { merchant });
     case 'confirming':
       return words.text('titleFound', { merchant });
     case 'withdrawn':
-      return `${words.text('withdrawn')} – ${merchant}`;
+    case 'suspended':
+      return `${words.text(state)} – ${merchant}`;
     default:
       return words.text('titlePay', { amount: amount ?? '', merchant });
   }
@@ -101,11 +112,11 @@ function isShownBlind({ state, blind }: CheckoutView): boolean {
 }
 
 /** Screen readers announce it, so it holds nothing that changes within a state. */
-function renderStatus(page: Page, view: CheckoutView): Html {
+function renderStatus(page: LinkPage, view: CheckoutView): Html {
   const { say } = page.words;
   const blind = isShownBlind(view) ? html`<p class="notice">${say('blindText')}</p>` : null;
   const heading = (text: Html) => html`<h1>${renderIcon(view.state)}<span>${text}</span></h1>`;
-  if (page.invoice.hadPayment) return html`${heading(say('gone'))}<p class="notice">${say('goneText')}</p>${blind}`;
+  if (isGone(page, view)) return html`${heading(say('gone'))}<p class="notice">${say('goneText')}</p>${blind}`;
   switch (view.state) {
     case 'waiting':
       return html`${heading(say('waiting'))}${blind}`;
@@ -113,6 +124,8 @@ function renderStatus(page: Page, view: CheckoutView): Html {
       return html`${heading(say('expired'))}<p>${say('expiredText')}</p>${blind}`;
     case 'withdrawn':
       return html`${heading(say('withdrawn'))}<p>${say('withdrawnText')}</p>${blind}`;
+    case 'suspended':
+      return html`${heading(say('suspended'))}${SUSPENDED_TEXTS[view.suspended ?? 'unconfirmed'].map((key) => html`<p>${say(key)}</p>`)}`;
     case 'confirming':
       return html`${heading(say('found'))}<p>${say('foundText')}</p>${blind}`;
     case 'paid':
@@ -122,8 +135,17 @@ function renderStatus(page: Page, view: CheckoutView): Html {
   }
 }
 
+/** What a payer reads while payment is suspended, for each reason. */
+const SUSPENDED_TEXTS: Readonly<Record<Suspension, readonly TextKey[]>> = {
+  unconfirmed: ['suspendedText', 'suspendedPaid'],
+};
+
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
-function renderPayOrNot(page: Page, amount: string, address: string, question: Question | null): Html {
+function renderPayOrNot(
+  page: Page,
+  { amount, address }: { amount: string; address: string },
+  question: Question | null,
+): Html {
   const { words } = page;
   const pay = html`${renderOwnWallet(page)}${renderPay(words, { amount, address, qr: renderQr(address, words.text('qrLabel'), 6) })}`;
   if (!page.invoice.hadPayment) return pay;
@@ -170,29 +192,27 @@ ${cost}</ul>`;
 }
 
 /** A payer whose payment is on its way is not hurried, and a clock that stands counts nothing. */
-function isCounted({ invoice }: Page, { state, blind }: CheckoutView): boolean {
-  return state === 'waiting' && !blind && !invoice.hadPayment;
+function isCounted(page: LinkPage, view: CheckoutView): page is Page {
+  return view.state === 'waiting' && !view.blind && isAskedToPay(page, view);
 }
 
 /** The time that is left, in the line of the status. Without the script the figure would grow old. */
-function renderLeft({ words, now }: Page, { expiresAt }: CheckoutView): Html {
-  const leftMs = Date.parse(expiresAt) - now;
+function renderLeft({ words, now, invoice }: Page): Html {
+  const leftMs = invoice.expiresAt - now;
   const left =
     leftMs < MINUTE_MS
       ? words.say('lessThanMinute')
       : words.say('timeLeft', { duration: words.duration(leftMs, 'short') });
-  return html`<span class="scripted" data-until="${expiresAt}">${left}</span>`;
+  return html`<span class="scripted" data-until="${toIso(invoice.expiresAt)}">${left}</span>`;
 }
 
 /** Until when to pay. */
-function renderWhen(page: Page, view: CheckoutView): Html {
-  const { words, now, invoice } = page;
-  const { state, expiresAt, blind } = view;
-  if (invoice.hadPayment) return NOTHING;
-  const { say } = words;
-  if (state === 'expired') return html`<p><span>${say('timeEnded', { time: words.time(expiresAt) })}</span></p>`;
-  if (state !== 'waiting') return NOTHING;
-  return renderDeadline(words, { expiresAt, leftMs: Date.parse(expiresAt) - now, stands: blind });
+function renderWhen({ words, now, invoice }: Page, { state, blind }: CheckoutView): Html {
+  const expiresAt = toIso(invoice.expiresAt);
+  if (state === 'expired') {
+    return html`<p><span>${words.say('timeEnded', { time: words.time(expiresAt) })}</span></p>`;
+  }
+  return renderDeadline(words, { expiresAt, leftMs: invoice.expiresAt - now, stands: blind });
 }
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -214,7 +234,7 @@ function builtOn({ transaction }: CheckoutView): number {
   return Math.min(transaction?.confirmations ?? 0, PRODUCERS);
 }
 
-function renderProgress({ words }: Page, view: CheckoutView): Html {
+function renderProgress({ words }: LinkPage, view: CheckoutView): Html {
   const { state, transaction } = view;
   if (state !== 'confirming' || transaction === null) return NOTHING;
   const built = builtOn(view);
@@ -244,7 +264,7 @@ function renderFound(page: Page, { state, transaction }: CheckoutView): Html {
 </dl>${second}${back}${receipt}`;
 }
 
-function renderCheck(page: Page, view: CheckoutView): Html {
+function renderCheck(page: LinkPage, view: CheckoutView): Html {
   if (view.state === 'paid') return NOTHING;
   return html`<p><a href="${pageUrl(page)}">${page.words.say('checkNow')}</a></p>`;
 }

@@ -3,6 +3,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 import type { Words } from '../words/words.ts';
+import type { SuspendedLink } from './suspension.ts';
 
 /** `usdt`: the token's contract, by the networks that this process knows it of; `proofOf`: what shows that an address is vouched for. */
 export type Site = {
@@ -20,3 +21,13 @@ export type Page = {
   now: UnixMs;
   site: Site;
 };
+
+/** A page whose invoice Quittance can't rely on. */
+export type SuspendedPage = Pick<Page, 'words' | 'isLanguageAsked'> & { invoice: SuspendedLink };
+
+export type LinkPage = Page | SuspendedPage;
+
+/** Whether the invoice of a page is there. */
+export function isReadable(page: LinkPage): page is Page {
+  return 'id' in page.invoice;
+}

@@ -1,8 +1,8 @@
-import type { Page } from './page-state.ts';
+import type { Words } from '../words/words.ts';
 
 /** A URL of the page, or of a path below it, that keeps the language which the reader chose. */
 export function pageUrl(
-  { invoice, words, isLanguageAsked }: Pick<Page, 'invoice' | 'words' | 'isLanguageAsked'>,
+  { invoice, words, isLanguageAsked }: { invoice: { checkoutToken: string }; words: Words; isLanguageAsked: boolean },
   below: '' | '/ask' | '/receipt' | '/receipt.json' | '/address-proof.json' = '',
 ): string {
   return `/c/${invoice.checkoutToken}${below}${isLanguageAsked ? `?lang=${words.language}` : ''}`;

@@ -6,11 +6,11 @@ import { renderHeader } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
 import { versionOf } from './live-message.ts';
 import { PART_NAMES, renderPart, titleOf } from './page-parts.ts';
-import type { Page } from './page-state.ts';
+import { isReadable, type LinkPage, type Page, type SuspendedPage } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
-import { viewCheckout } from './view.ts';
+import { viewPage } from './view.ts';
 import { NETWORK_NAMES } from './wallets.ts';
 
 /** The payer's entry, and the answer about a transaction. */
@@ -20,7 +20,7 @@ export type Exchange = { question: Question; answer: Html | null };
 export function renderPage(page: Page, nonce: string, exchange: Exchange | null = null): string {
   const { words, invoice } = page;
   return renderDocument({
-    title: titleOf(page, viewCheckout(invoice, page.now)),
+    title: titleOf(page, viewPage(page)),
     words,
     nonce,
     accent: invoice.brand.accent,
@@ -32,16 +32,30 @@ ${renderFooter(page)}
   });
 }
 
+/** The page of a link whose invoice Quittance can't rely on. Once it can, the script loads the whole page. */
+export function renderSuspended(page: SuspendedPage, nonce: string): string {
+  const { words } = page;
+  return renderDocument({
+    title: titleOf(page, viewPage(page)),
+    words,
+    nonce,
+    script: { path: `/c/${page.invoice.checkoutToken}`, texts: connectionTextsOf(words) },
+    main: html`${renderInvoice(page, null)}
+<p id="said" class="unseen" role="status"></p>`,
+  });
+}
+
 /** The parts that change with the state: the script replaces each part whose content changed. The look-up stands among them, and stays. */
-function renderInvoice(page: Page, exchange: Exchange | null): Html {
-  const view = viewCheckout(page.invoice, page.now);
+function renderInvoice(page: LinkPage, exchange: Exchange | null): Html {
+  const view = viewPage(page);
   const question = exchange?.question ?? null;
   const parts = PART_NAMES.map((name) => {
     const role = name === 'status' ? html` role="status"` : null;
-    return html`${name === 'rules' ? renderFind(page, exchange) : null}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
+    const findForm = name === 'rules' && isReadable(page) ? renderFind(page, exchange) : null;
+    return html`${findForm}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
 `;
   });
-  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}" data-now="${page.now}">
+  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}"${isReadable(page) ? html` data-now="${page.now}"` : null}>
 ${parts}</div>`;
 }
 
@@ -95,13 +109,18 @@ export function copyTextsOf({ text }: Words): Record<string, string> {
   };
 }
 
+/** The texts of the script about its connection. */
+function connectionTextsOf({ text }: Words): Record<string, string> {
+  return { updatesItself: text('updatesItself'), noConnection: text('noConnection') };
+}
+
 /** The texts that the script says by itself. */
 function textsOf(words: Words): Record<string, string> {
   const { text } = words;
   return {
     ...copyTextsOf(words),
-    updatesItself: text('updatesItself'),
-    noConnection: text('noConnection'),
+    ...connectionTextsOf(words),
+    checking: text('checking'),
     timeLeft: text('timeLeft', { duration: '{duration}' }),
     lessThanMinute: text('lessThanMinute'),
     searching: text('searching'),

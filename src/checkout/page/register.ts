@@ -6,12 +6,13 @@ import { findCheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { serveAsset } from '../../web/assets.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { answerPage } from './answer-page.ts';
+import { answerPage, suspendedPageOf } from './answer-page.ts';
 import { ASSETS } from './assets.ts';
 import { DATA_HEADERS, type PageOrigins } from './headers.ts';
 import { renderPage } from './page.ts';
-import type { Page, Site } from './page-state.ts';
-import { viewCheckout } from './view.ts';
+import type { LinkPage, Page, Site } from './page-state.ts';
+import { suspensionOf } from './suspension.ts';
+import { viewPage } from './view.ts';
 import { WALLET_NODES } from './wallets.ts';
 
 /** The answer to scripts for every link that leads nowhere. */
@@ -33,16 +34,16 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
     }),
   );
   app.get('/c/:token/status', { schema }, async (request, reply) => {
-    const page = await findPage(deps, request);
     reply.headers(DATA_HEADERS);
-    return page === null ? reply.code(404).send(UNKNOWN_LINK) : viewCheckout(page.invoice, page.now);
+    const page = await findLinkPage(deps, request);
+    return page === null ? reply.code(404).send(UNKNOWN_LINK) : viewPage(page);
   });
   app.get('/c/:token/address-proof.json', { schema }, async (request, reply) => {
     const page = await findPage(deps, request);
     reply.headers(DATA_HEADERS);
     if (page === null) return reply.code(404).send(UNKNOWN_LINK);
     const { network, address } = page.invoice;
-    const addressProof = deps.site.proofOf(network, address);
+    const addressProof = suspensionOf(page.invoice) === null ? deps.site.proofOf(network, address) : null;
     return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
   });
   // Links that were cut, or to which a chat added something.
@@ -56,7 +57,21 @@ export function originsOf({ invoice: { network, embedOrigins } }: Page): PageOri
   return { connectTo: WALLET_NODES[network], frameOn: embedOrigins };
 }
 
-/** The page of a request as its reader sees it; `null`: there is no such link. Error: `DATABASE_UNAVAILABLE`. */
+/** The same, or what Quittance may show in its place. */
+async function findLinkPage(deps: CheckoutDeps, request: FastifyRequest): Promise<LinkPage | null> {
+  try {
+    return await findPage(deps, request);
+  } catch (error) {
+    const page = suspendedPageOf(error, request);
+    if (page === null) throw error;
+    return page;
+  }
+}
+
+/**
+ * The page of a request as its reader sees it; `null`: there is no such link. Errors: `DATABASE_UNAVAILABLE`, and those for which
+ * `suspensionOf` has a reason.
+ */
 export async function findPage({ db, now, site }: CheckoutDeps, request: FastifyRequest): Promise<Page | null> {
   const { token } = request.params as { token: string };
   if (!isCheckoutToken(token)) return null;

@@ -84,6 +84,19 @@ const RULES: Rule[] = [
     planted: ['uk', 'openTrust', 'Сплатити'],
   },
   {
+    // The payer would take it for a request to pay again.
+    says: 'says only once more that the payment is awaited',
+    // In Portuguese the one word more is the verb.
+    languages: CODES.filter((code) => code !== 'pt-BR'),
+    isBroken: ({ key, text, catalogue }) => {
+      const words = text.split(' ');
+      const awaited = String(catalogue['waiting']).split(' ');
+      const isIn = (word: string) => words.some((own) => own.toLowerCase() === word.toLowerCase());
+      return key === 'gone' && awaited.every(isIn) && words.length <= awaited.length + 1;
+    },
+    planted: ['uk', 'gone', 'Знову очікуємо ваш платіж'],
+  },
+  {
     says: 'has digits that are not Latin',
     isBroken: ({ text }) => /(?![0-9])\p{Nd}/u.test(text),
     planted: ['fa', 'paid', '۱'],
