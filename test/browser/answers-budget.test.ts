@@ -4,11 +4,11 @@ import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
 import { renderNotFound, renderUnavailable } from '../../src/checkout/page/apologies.ts';
 import { ASSETS } from '../../src/checkout/page/assets.ts';
 import { newNonce } from '../../src/checkout/page/headers.ts';
-import { renderPage } from '../../src/checkout/page/page.ts';
+import { renderPage, renderSuspended } from '../../src/checkout/page/page.ts';
 import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
 import { LANGUAGES } from '../../src/checkout/words/languages.ts';
 import { wordsOf } from '../../src/checkout/words/words.ts';
-import { checkoutPage, FULL_BRAND, PAGE_STATES } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_STATES, suspendedPage } from '../support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../support/lookup-answers.ts';
 
 /** The smaller of the two that people mean by it. */
@@ -51,6 +51,7 @@ describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
       renderReceipt(page, { transfer, isSigned: true, nonce: newNonce() }),
       renderNotFound(wordsOf(language), newNonce()),
       renderUnavailable(wordsOf(language), newNonce()),
+      renderSuspended(suspendedPage(language), newNonce()),
     ];
     expect(Math.max(...texts.map(sizeOf))).toBeLessThanOrEqual(10 * KB);
   });
