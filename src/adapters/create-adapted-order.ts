@@ -47,9 +47,9 @@ export async function createAdaptedOrder(
   const idempotencyKey = `adapter:${adapter.id}:${digest}`;
   const { projectId } = adapter;
   const input = { ...rule, keyId: rule.id, idempotencyKey, externalId: asked.orderId, requestedMicro };
-  const created = isCurrent(adapter, deps.now())
-    ? await createOrder(deps, input)
-    : ((await findEarlier(deps, input)) ?? refuseOldRate());
+  const refusal = refuseNew(adapter, deps.now());
+  const created = refusal === null ? await createOrder(deps, input) : await findEarlier(deps, input);
+  if (created === null) throw refusal;
   const invoiceId = await invoiceOf(created, deps, { projectId, network: adapter.network, requestedMicro });
   // Before anybody hears of the invoice. If the process dies here, the shop asks again, and gets it.
   await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
@@ -78,12 +78,16 @@ function readAmount({ amount, currency }: Asked, adapter: Admitted['adapter']): 
   );
 }
 
-function isCurrent({ rateSource, readAt }: Admitted['adapter'], now: UnixMs): boolean {
-  return rateSource === null || (readAt !== null && isCurrentRate(readAt, readRateSource(rateSource), now));
-}
-
-function refuseOldRate(): never {
-  throw new Refusal(
+/** Why no new order is taken: nobody would hear of its payment, or its price is not known. */
+function refuseNew({ disabledAt, rateSource, readAt }: Admitted['adapter'], now: UnixMs): Refusal | null {
+  if (disabledAt !== null) {
+    return new Refusal(
+      CODES.system,
+      'the adapter takes no orders because its callbacks are disabled, so the shop would not hear of the payment. The operator can run "quittance webhook enable" with the id of the adapter',
+    );
+  }
+  if (rateSource === null || (readAt !== null && isCurrentRate(readAt, readRateSource(rateSource), now))) return null;
+  return new Refusal(
     CODES.rate,
     'rate calculation failed: the rate that is known is too old, so no order is taken: try again later. The operator sees why by "quittance adapter list" and "quittance chain status"',
   );

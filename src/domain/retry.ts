@@ -21,6 +21,13 @@ const MAX_RETRY_AFTER_MS = 24 * 3600 * 1000;
 /** Ends the error of an attempt whose answer had a Retry-After. Such a delivery is never hastened; nothing else keeps that it was asked. */
 export const PAUSE_ASKED = '; it asks for a pause';
 
+/**
+ * The errors of attempts at a shop of an adapter that say that it is away: no answer, or one of a proxy before it. Whatever else it answers is
+ * an answer to this one callback, which then comes by its schedule alone. A regular expression, also of PostgreSQL.
+ */
+export const OUTAGE =
+  '^(timeout|dns|connection_refused|connection_lost|unreachable|tls|network|http_(50[234]|52[0-9]|530)):';
+
 /** Milliseconds for which an answer asks to be left alone, as far as that is honoured. */
 export function askedPauseMs(retryAfterMs: number | null): number {
   return Math.min(retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);

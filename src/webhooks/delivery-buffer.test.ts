@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createDeliveryBuffer } from './delivery-buffer.ts';
 
-type Item = { endpointId: string; isFailing: boolean; number: number };
-const items = (endpointId: string, count: number, isFailing = false): Item[] =>
-  Array.from({ length: count }, (_, number) => ({ endpointId, isFailing, number }));
+type Item = { endpointId: string; target: string; isFailing: boolean; number: number };
+const items = (target: string, count: number, isFailing = false): Item[] =>
+  Array.from({ length: count }, (_, number) => ({ endpointId: target.split(' ')[0] ?? '', target, isFailing, number }));
 const buffer = (concurrency = 128, perEndpoint = 8) =>
   createDeliveryBuffer<Item>({ concurrency, perEndpoint, maxWaitMs: 2000 });
 const takeAll = (of: ReturnType<typeof buffer>) => {
@@ -58,20 +58,34 @@ test('an endpoint whose attempts fail has one place, and what waits for it is gi
 
 test('endpoints that fail have half of the places together, and in them come first', () => {
   const of = buffer(8, 2);
-  for (let number = 0; number < 20; number++) of.add(items(`failing ${number}`, 1, true), 0);
+  for (let number = 0; number < 20; number++) of.add(items(`failing-${number}`, 1, true), 0);
   of.add(items('healthy', 2), 0);
   const taken = takeAll(of);
   expect(taken.map(({ endpointId }) => endpointId)).toEqual(
-    [0, 1, 2, 3].map((n) => `failing ${n}`).concat('healthy', 'healthy'),
+    [0, 1, 2, 3].map((n) => `failing-${n}`).concat('healthy', 'healthy'),
   );
-  of.end('failing 0', null);
-  expect(takeAll(of)).toMatchObject([{ endpointId: 'failing 4' }]);
+  of.end('failing-0', null);
+  expect(takeAll(of)).toMatchObject([{ endpointId: 'failing-4' }]);
   // One that succeeds counts as healthy, and one that fails no more.
-  of.end('failing 1', false);
+  of.end('failing-1', false);
   of.end('healthy', true);
   expect(takeAll(of)).toEqual([]);
   of.end('healthy', true);
-  expect(takeAll(of)).toMatchObject([{ endpointId: 'failing 5' }]);
+  expect(takeAll(of)).toMatchObject([{ endpointId: 'failing-5' }]);
+});
+
+test('of an adapter no URL holds up another: what has no place is given back at once, and all of them leave places to others', () => {
+  const of = buffer(16, 4);
+  expect(of.add(items('x slow', 40), 0)).toHaveLength(32);
+  expect(of.add(items('x failing', 5, true), 0)).toHaveLength(4);
+  expect(of.add(items('x fast', 3), 0)).toEqual([]);
+  expect(of.room().get('x')).toBe(128 - 8 - 1 - 3);
+  const taken = takeAll(of);
+  // Half of the places, and the other half is left.
+  expect(taken).toHaveLength(8);
+  expect(taken.filter(({ target }) => target === 'x fast')).toHaveLength(3);
+  of.add(items('a', 9), 0);
+  expect(takeAll(of)).toHaveLength(4);
 });
 
 test('what has waited for two seconds is given back', () => {
@@ -98,7 +112,8 @@ test('an endpoint that runs dry may have twice as much the next time, one whose 
 });
 
 test('whatever happens, the bounds hold and nothing is lost or comes twice', () => {
-  const endpoint = fc.constantFrom('a', 'b', 'c', 'd');
+  const targets = ['a', 'b', 'c', 'd', 'x 1', 'x 2', 'x 3'];
+  const endpoint = fc.constantFrom(...targets);
   const step = fc.oneof(
     fc.record({ kind: fc.constant('add' as const), endpoint, count: fc.nat(12), isFailing: fc.boolean() }),
     fc.record({ kind: fc.constant('take' as const) }),
@@ -114,14 +129,14 @@ test('whatever happens, the bounds hold and nothing is lost or comes twice', () 
       const underWay: Item[] = [];
       for (const one of steps) {
         if (one.kind === 'add') {
-          of.add(items(one.endpoint, one.count, one.isFailing), nowMs);
           added += one.count;
+          out += of.add(items(one.endpoint, one.count, one.isFailing), nowMs).length;
         }
         if (one.kind === 'take') underWay.push(...takeAll(of));
         if (one.kind === 'end') {
           const ended = underWay.shift();
           if (ended === undefined) continue;
-          out += 1 + of.end(ended.endpointId, one.isFailure).length;
+          out += 1 + of.end(ended.target, one.isFailure).length;
         }
         if (one.kind === 'stale') {
           nowMs += one.afterMs;
@@ -129,12 +144,21 @@ test('whatever happens, the bounds hold and nothing is lost or comes twice', () 
         }
         expect(of.underWay()).toBe(underWay.length);
         expect(of.underWay()).toBeLessThanOrEqual(10);
-        for (const id of ['a', 'b', 'c', 'd']) {
-          expect(underWay.filter(({ endpointId }) => endpointId === id).length).toBeLessThanOrEqual(4);
+        for (const id of targets) {
+          expect(underWay.filter(({ target }) => target === id).length).toBeLessThanOrEqual(4);
         }
+        expect(of.room().get('x') ?? 128).toBeLessThanOrEqual(128);
         expect(of.held() + out).toBe(added);
       }
-      expect(of.takeAll().length + underWay.length + out).toBe(added);
+      // Whatever waits gets its turn when attempts end.
+      underWay.push(...takeAll(of));
+      while (underWay.length > 0) {
+        const ended = underWay.shift();
+        out += 1 + of.end(ended?.target ?? '', false).length;
+        underWay.push(...takeAll(of));
+      }
+      expect(of.held()).toBe(0);
+      expect(out).toBe(added);
     }),
   );
 });

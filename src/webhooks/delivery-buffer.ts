@@ -1,22 +1,23 @@
 /**
- * The leased deliveries that wait for their turn, and the number of attempts under way. It decides which delivery is next: endpoints take
- * turns. None has more than `perEndpoint` attempts under way, and none more than it leaves to the others. An endpoint whose attempts fail
- * has one place; all failing ones together have half of the places. Nothing here knows of the database or the network.
+ * The leased deliveries that wait for their turn, and the number of attempts under way. It decides which delivery is next: targets take
+ * turns. None has more than `perEndpoint` attempts under way, and none more than it leaves to the others. A target whose attempts fail
+ * has one place; all failing ones together have half of the places. A target is an endpoint, or one URL of an adapter's orders; those of one
+ * adapter together leave as much to the others as one endpoint does. Nothing here knows of the database or the network.
  */
 export type DeliveryBuffer<Item> = {
-  /** Takes in what was leased at `nowMs`. */
-  add(items: readonly Item[], nowMs: number): void;
+  /** Takes in what was leased at `nowMs`, and returns the rest: one URL of an adapter must not hold up the others. */
+  add(items: readonly Item[], nowMs: number): Item[];
   /** The next delivery that may be attempted now; its attempt counts as under way until `end`. */
   next(): Item | undefined;
-  /** An attempt to this endpoint is over. If it failed, what waits is taken out. `null`: it says nothing about the endpoint. */
-  end(endpointId: string, isFailure: boolean | null): Item[];
+  /** An attempt to this target is over. If it failed, what waits is taken out. `null`: it says nothing about the target. */
+  end(target: string, isFailure: boolean | null): Item[];
   /** Takes out what has waited for too long. */
   takeStale(nowMs: number): Item[];
   /** Takes out all that waits. */
   takeAll(): Item[];
   /** How many more may be leased of each endpoint that is known here. */
   room(): ReadonlyMap<string, number>;
-  /** Whether some endpoint has so little waiting that it may soon have nothing to do. */
+  /** Whether some target has so little waiting that it may soon have nothing to do. */
   isLow(): boolean;
   /** Waiting and under way together. */
   held(): number;
@@ -25,9 +26,14 @@ export type DeliveryBuffer<Item> = {
 
 /** How many deliveries may be leased of an endpoint that is not known here. */
 export const DEFAULT_ROOM = 16;
+/** How many of an adapter may wait, at all of its URLs together. */
+const ADAPTER_ROOM = 128;
 
-type Leased = { endpointId: string; isFailing: boolean };
-type Endpoint<Item> = {
+type Leased = { endpointId: string; target: string; isFailing: boolean };
+type Target<Item> = {
+  endpointId: string;
+  /** The endpoint has other targets beside this one. */
+  isShared: boolean;
   waiting: { item: Item; sinceMs: number }[];
   underWay: number;
   isFailing: boolean;
@@ -41,107 +47,135 @@ type Limits = { concurrency: number; perEndpoint: number; maxWaitMs: number };
 
 export function createDeliveryBuffer<Item extends Leased>(limits: Limits): DeliveryBuffer<Item> {
   const { concurrency, perEndpoint, maxWaitMs } = limits;
-  const endpoints = new Map<string, Endpoint<Item>>();
-  /** Endpoints that may be next, in the order of their turns; those that fail come first, for they have only half of the places. */
+  const targets = new Map<string, Target<Item>>();
+  /** Targets that may be next, in the order of their turns; those that fail come first, for they have only half of the places. */
   const turns = { failing: new Set<string>(), healthy: new Set<string>() };
   const attempts = createAttemptCount(limits);
 
-  const takeTurn = (id: string, endpoint: Endpoint<Item>) => {
-    turns[endpoint.isFailing ? 'healthy' : 'failing'].delete(id);
-    turns[endpoint.isFailing ? 'failing' : 'healthy'].add(id);
+  const takeTurn = (id: string, target: Target<Item>) => {
+    turns[target.isFailing ? 'healthy' : 'failing'].delete(id);
+    turns[target.isFailing ? 'failing' : 'healthy'].add(id);
   };
   const nextOf = (inTurn: Set<string>): Item | undefined => {
     for (const id of inTurn) {
-      const endpoint = endpoints.get(id);
+      const target = targets.get(id);
       inTurn.delete(id);
-      // An endpoint that has all of its places gets its turn again when an attempt ends.
-      if (endpoint === undefined || !attempts.isRoomFor(endpoint)) continue;
-      const first = endpoint.waiting.shift();
+      // A target that has all of its places gets its turn again when an attempt ends.
+      if (target === undefined || !attempts.isRoomFor(target)) continue;
+      const first = target.waiting.shift();
       if (first === undefined) continue;
-      attempts.count(endpoint, 1);
-      if (endpoint.waiting.length > 0) inTurn.add(id);
+      attempts.count(target, 1);
+      if (target.waiting.length > 0) inTurn.add(id);
       return first.item;
     }
     return undefined;
   };
-  const add = (item: Item, nowMs: number) => {
-    const { endpointId, isFailing } = item;
-    const fresh = { waiting: [], underWay: 0, isFailing, lookAhead: LOOK_AHEAD.least };
-    const endpoint = endpoints.get(endpointId) ?? fresh;
-    endpoints.set(endpointId, endpoint);
-    attempts.judge(endpoint, isFailing);
-    endpoint.waiting.push({ item, sinceMs: nowMs });
-    takeTurn(endpointId, endpoint);
+  /** Whether there is room for it. */
+  const add = (item: Item, nowMs: number): boolean => {
+    const { endpointId, target: id, isFailing } = item;
+    const isShared = id !== endpointId;
+    const fresh = { endpointId, isShared, waiting: [], underWay: 0, isFailing, lookAhead: LOOK_AHEAD.least };
+    const target = targets.get(id) ?? fresh;
+    attempts.judge(target, isFailing);
+    const most = isFailing ? 1 : 2 * perEndpoint;
+    if (isShared && target.waiting.length + target.underWay >= most) return false;
+    targets.set(id, target);
+    target.waiting.push({ item, sinceMs: nowMs });
+    takeTurn(id, target);
+    return true;
   };
   return {
     add: (items, nowMs) => {
-      for (const item of items) add(item, nowMs);
-      for (const [id, endpoint] of endpoints) {
-        if (endpoint.waiting.length + endpoint.underWay === 0) endpoints.delete(id);
+      const rest = items.filter((item) => !add(item, nowMs));
+      for (const [id, target] of targets) {
+        if (target.waiting.length + target.underWay === 0) targets.delete(id);
       }
+      return rest;
     },
     next: () => {
       if (attempts.underWay() >= concurrency) return undefined;
       return (attempts.isRoomForFailing() ? nextOf(turns.failing) : undefined) ?? nextOf(turns.healthy);
     },
-    end: (endpointId, isFailure) => {
-      const endpoint = endpoints.get(endpointId);
-      if (endpoint === undefined) return [];
-      attempts.count(endpoint, -1);
-      attempts.judge(endpoint, isFailure ?? endpoint.isFailing);
-      if (isFailure === true) return takeOut(endpoint, () => true);
-      if (endpoint.waiting.length > 0) takeTurn(endpointId, endpoint);
-      return [];
+    end: (id, isFailure) => {
+      const target = targets.get(id);
+      if (target === undefined) return [];
+      attempts.count(target, -1);
+      attempts.judge(target, isFailure ?? target.isFailing);
+      const out = isFailure === true ? takeOut(target, () => true) : [];
+      if (target.waiting.length > 0) takeTurn(id, target);
+      // Other URLs of an adapter may have waited for this place.
+      for (const [otherId, other] of target.isShared ? targets : []) {
+        if (other.endpointId === target.endpointId && other.waiting.length > 0) takeTurn(otherId, other);
+      }
+      return out;
     },
     takeStale: (nowMs) =>
-      [...endpoints.values()].flatMap((endpoint) => {
-        const stale = takeOut(endpoint, (sinceMs) => nowMs - sinceMs > maxWaitMs);
-        if (stale.length > 0) endpoint.lookAhead = Math.max(LOOK_AHEAD.least, endpoint.lookAhead / 2);
+      [...targets.values()].flatMap((target) => {
+        const stale = takeOut(target, (sinceMs) => nowMs - sinceMs > maxWaitMs);
+        if (stale.length > 0) target.lookAhead = Math.max(LOOK_AHEAD.least, target.lookAhead / 2);
         return stale;
       }),
-    takeAll: () => [...endpoints.values()].flatMap((endpoint) => takeOut(endpoint, () => true)),
-    room: () => new Map([...endpoints].map(([id, endpoint]) => [id, roomOf(endpoint, perEndpoint)])),
-    isLow: () => endpoints.size === 0 || [...endpoints.values()].some(isLow),
-    held: () => [...endpoints.values()].reduce((sum, { waiting }) => sum + waiting.length, attempts.underWay()),
+    takeAll: () => [...targets.values()].flatMap((target) => takeOut(target, () => true)),
+    room: () => {
+      const room = new Map<string, number>();
+      for (const target of targets.values()) {
+        const { endpointId, isShared, waiting } = target;
+        const own = isShared
+          ? Math.max(0, (room.get(endpointId) ?? ADAPTER_ROOM) - waiting.length)
+          : roomOf(target, perEndpoint);
+        room.set(endpointId, own);
+      }
+      return room;
+    },
+    isLow: () => targets.size === 0 || [...targets.values()].some(isLow),
+    held: () => [...targets.values()].reduce((sum, { waiting }) => sum + waiting.length, attempts.underWay()),
     underWay: attempts.underWay,
   };
 }
 
-/** Attempts under way: of each endpoint, of all together, and of those that fail. */
+/** Attempts under way: of each target, of each adapter, of all together, and of those that fail. */
 function createAttemptCount({ concurrency, perEndpoint }: Limits) {
   let underWay = 0;
   let failingUnderWay = 0;
+  const ofAdapters = new Map<string, number>();
+  // Half of it for those that fail, so that others of the adapter always find a place.
+  const isRoomAtAdapter = ({ endpointId, isShared, isFailing }: Target<unknown>) =>
+    !isShared || (ofAdapters.get(endpointId) ?? 0) < (concurrency - underWay) / (isFailing ? 2 : 1);
   return {
     underWay: () => underWay,
-    isRoomFor: (endpoint: Endpoint<unknown>) =>
-      endpoint.underWay < Math.min(endpoint.isFailing ? 1 : perEndpoint, concurrency - underWay),
+    isRoomFor: (target: Target<unknown>) =>
+      target.underWay < Math.min(target.isFailing ? 1 : perEndpoint, concurrency - underWay) && isRoomAtAdapter(target),
     isRoomForFailing: () => failingUnderWay < concurrency / 2,
-    count: (endpoint: Endpoint<unknown>, change: 1 | -1) => {
+    count: (target: Target<unknown>, change: 1 | -1) => {
       underWay += change;
-      endpoint.underWay += change;
-      if (endpoint.isFailing) failingUnderWay += change;
+      target.underWay += change;
+      if (target.isFailing) failingUnderWay += change;
+      if (!target.isShared) return;
+      const ofAdapter = (ofAdapters.get(target.endpointId) ?? 0) + change;
+      if (ofAdapter > 0) ofAdapters.set(target.endpointId, ofAdapter);
+      else ofAdapters.delete(target.endpointId);
     },
-    judge: (endpoint: Endpoint<unknown>, isFailing: boolean) => {
-      if (endpoint.isFailing !== isFailing) failingUnderWay += isFailing ? endpoint.underWay : -endpoint.underWay;
-      endpoint.isFailing = isFailing;
+    judge: (target: Target<unknown>, isFailing: boolean) => {
+      if (target.isFailing !== isFailing) failingUnderWay += isFailing ? target.underWay : -target.underWay;
+      target.isFailing = isFailing;
     },
   };
 }
 
-function takeOut<Item>(endpoint: Endpoint<Item>, isOut: (sinceMs: number) => boolean): Item[] {
-  const out = endpoint.waiting.filter(({ sinceMs }) => isOut(sinceMs));
-  endpoint.waiting = endpoint.waiting.filter(({ sinceMs }) => !isOut(sinceMs));
+function takeOut<Item>(target: Target<Item>, isOut: (sinceMs: number) => boolean): Item[] {
+  const out = target.waiting.filter(({ sinceMs }) => isOut(sinceMs));
+  target.waiting = target.waiting.filter(({ sinceMs }) => !isOut(sinceMs));
   return out.map(({ item }) => item);
 }
 
 /** How many more of an endpoint may be leased. It may look further ahead once nothing waits. */
-function roomOf(endpoint: Endpoint<unknown>, perEndpoint: number): number {
-  const { isFailing, waiting, underWay } = endpoint;
-  if (waiting.length === 0 && !isFailing) endpoint.lookAhead = Math.min(LOOK_AHEAD.most, endpoint.lookAhead * 2);
-  const most = isFailing ? 1 : perEndpoint + endpoint.lookAhead;
+function roomOf(target: Target<unknown>, perEndpoint: number): number {
+  const { isFailing, waiting, underWay } = target;
+  if (waiting.length === 0 && !isFailing) target.lookAhead = Math.min(LOOK_AHEAD.most, target.lookAhead * 2);
+  const most = isFailing ? 1 : perEndpoint + target.lookAhead;
   return Math.max(0, most - waiting.length - underWay);
 }
 
-function isLow({ isFailing, waiting, lookAhead }: Endpoint<unknown>): boolean {
+function isLow({ isFailing, waiting, lookAhead }: Target<unknown>): boolean {
   return !isFailing && waiting.length < lookAhead / 2;
 }

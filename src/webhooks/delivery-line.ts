@@ -10,6 +10,7 @@ import { createSecretOpener, UNSIGNABLE_PAUSE_MS } from './decrypt-secrets.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import type { Hastener } from './hasten.ts';
 import { createOutcomeQueue } from './outcome-queue.ts';
+import { isOutage } from './record-attempts.ts';
 
 /**
  * The most deliveries waiting, under way and unrecorded together. Those that a crash leaves are attempted again when their leases run out.
@@ -18,6 +19,8 @@ const MAX_LEASED = 2048;
 /** A delivery that has waited for longer is given back, so that the rest of its lease is always enough for an attempt and its record. */
 const MAX_WAIT_MS = 2000;
 const RECORD_MARGIN_MS = 3000;
+/** A callback for which its URL has no place is put off for so long, uncounted, so that those to other URLs of the adapter are leased. */
+const PUT_OFF_MS = 5000;
 /** Outcomes are recorded together: at this number, when nothing is under way, or this many milliseconds after the last were. */
 const FLUSH = { outcomes: 200, ms: 20 };
 /** While enough deliveries wait, leasing can wait too: much of its cost does not depend on how many it takes. */
@@ -57,7 +60,16 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   const openSecrets = createSecretOpener(options);
   const isWorthRecording = () => queue.size() >= FLUSH.outcomes || buffer.underWay() === 0;
   const timer = createFlushTimer(wake);
-  const attempts = createAttempts(options, { buffer, queue }, () => (isWorthRecording() ? wake() : timer.start()));
+  const putOff = (deliveries: readonly SignableDelivery[]) => {
+    queue.giveBack(deliveries.filter(({ adapter }) => adapter === null));
+    queue.giveBack(
+      deliveries.filter(({ adapter }) => adapter !== null),
+      PUT_OFF_MS,
+    );
+  };
+  const attempts = createAttempts(options, { buffer, queue, putOff }, () =>
+    isWorthRecording() ? wake() : timer.start(),
+  );
   let isAnnounced = true;
   let announcedAtMs = performance.now();
   let leasedAtMs = Number.NEGATIVE_INFINITY;
@@ -71,7 +83,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   return {
     record: async () => {
       const nowMs = performance.now();
-      queue.giveBack(buffer.takeStale(nowMs));
+      putOff(buffer.takeStale(nowMs));
       if (!isWorthRecording() && nowMs - flushedAtMs < FLUSH.ms) return timer.start();
       flushedAtMs = nowMs;
       await queue.flush();
@@ -90,13 +102,14 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       const sound = deliveries.filter(({ isEventSound, isEndpointSound }) => isEventSound && isEndpointSound);
       const opened = sound.length === 0 ? { signable: [], unsignable: [] } : await openSecrets(sound, now);
       const { unsignable } = opened;
-      const { signable, orderless } = await addOrders(db, opened.signable);
+      const { signable, orderless } = await addOrders(options, opened.signable);
       const unsound = deliveries.filter((delivery) => !sound.includes(delivery));
       queue.giveBack([...unsignable, ...orderless, ...unsound], UNSIGNABLE_PAUSE_MS);
       if (deliveries.length > 0) options.requestShare?.onWork(performance.now() - dueAtMs, IN_TIME_MS);
-      buffer.add(signable, performance.now());
+      const rest = buffer.add(signable, performance.now());
+      putOff(rest);
       attempts.begin();
-      if (isMore) announce();
+      if (isMore || rest.length > 0) announce();
     },
     announce,
     end: async () => {
@@ -110,7 +123,10 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
 }
 
 /** Adds what adapters tell their shops. What has no order any more, or one that somebody changed, is told to nobody. */
-async function addOrders(db: Database, deliveries: readonly SignableDelivery[]) {
+async function addOrders(
+  { db, hastener }: Pick<DeliveryLineOptions, 'db' | 'hastener'>,
+  deliveries: readonly SignableDelivery[],
+) {
   const adapted = deliveries.filter(({ adapter }) => adapter !== null);
   if (adapted.length === 0) return { signable: [...deliveries], orderless: [] };
   const orders = await findCallbackOrders(
@@ -122,7 +138,8 @@ async function addOrders(db: Database, deliveries: readonly SignableDelivery[]) 
   for (const delivery of deliveries) {
     const order = orders.get(delivery.eventId);
     if (delivery.adapter === null) signable.push(delivery);
-    else if (order?.endpointId === delivery.endpointId) signable.push({ ...delivery, order });
+    else if (order?.endpointId === delivery.endpointId && order.notifyUrl === delivery.callbackUrl)
+      signable.push({ ...delivery, order, isFailing: hastener.failingSince(delivery.target) !== null });
     else orderless.push(delivery);
   }
   return { signable, orderless };
@@ -145,16 +162,19 @@ function createFlushTimer(wake: () => void): { start(): void; stop(): void } {
 type Held = {
   buffer: DeliveryBuffer<SignableDelivery>;
   queue: ReturnType<typeof createOutcomeQueue>;
+  putOff(deliveries: readonly SignableDelivery[]): void;
 };
 
 /** Attempts deliveries as long as the buffer gives any; `onEnd` is called after each. */
-function createAttempts(options: DeliveryLineOptions, { buffer, queue }: Held, onEnd: () => void) {
+function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }: Held, onEnd: () => void) {
   const { clock, timeoutMs, hastener } = options;
   const underWay = new Set<Promise<void>>();
   let isEnding = false;
   const attempt = async (delivery: SignableDelivery) => {
     const outcome = await attemptDelivery(options, delivery, hastener.takeDueAt(delivery));
-    queue.giveBack(buffer.end(delivery.endpointId, outcome && outcome.kind === 'failed'));
+    putOff(
+      buffer.end(delivery.target, outcome && (isOutage(outcome) || (outcome.kind === 'delivered' ? false : null))),
+    );
     if (outcome === null) queue.giveBack([delivery]);
     else queue.add(outcome);
   };
@@ -163,7 +183,7 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue }: Held, o
       const delivery = buffer.next();
       if (delivery === undefined) return;
       if (delivery.leasedUntil < clock.now() + timeoutMs + RECORD_MARGIN_MS) {
-        buffer.end(delivery.endpointId, null);
+        buffer.end(delivery.target, null);
         queue.giveBack([delivery]);
         continue;
       }

@@ -4,12 +4,12 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createSeldom } from '../runtime/seldom.ts';
 import type { Database } from '../store/db/database.ts';
-import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
+import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
 import { hastenDeliveries } from '../store/outbox/delivery-hasten.ts';
-import { findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
+import { findFailingCallbackUrls, findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
 
-/** Failing endpoints and those that were back lately. The one that was heard of longest ago is forgotten first. */
-const MAX_ENDPOINTS = 1000;
+/** Failing targets and those that were back lately. The one that was heard of longest ago is forgotten first. */
+const MAX_TARGETS = 1000;
 /** In one statement, which the sending waits for; the others follow at once. */
 const BATCH = 20;
 /** What waited when more were hastened has its schedule's pause once more. */
@@ -23,18 +23,18 @@ const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 const NOT_HASTENED = 'webhooks that wait for a retry cannot be made due before it; trying again';
 
-/** What is known of an endpoint. `probeAtMs`: it fails, and one delivery is hastened then; `backAtMs`: all that wait are. */
+/** What is known of a target. `probeAtMs`: it fails, and one delivery is hastened then; `backAtMs`: all that wait are. */
 type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number; returnedAt: UnixMs | null };
 
 export type Hastener = ReturnType<typeof createHastener>;
 
 /**
- * Notices that a failing receiver is back, by deliveries that are made due before their time: one whenever the pause of its endpoint is
- * over, and all that wait once it has taken one. What stands here is lost with the process: the failing endpoints are learned from the
- * database, and an attempt of which it is not known any more when it had been due has its schedule's pause once more.
+ * Notices that a failing receiver is back, by deliveries that are made due before their time: one whenever the pause of its target is
+ * over, and all that wait once it has taken one. Of an adapter, whose shop is away, each URL is a target (`targetOf`), and the database keeps
+ * nothing of its health. What stands here is lost with the process: the failing targets are learned from the database, and an attempt of which it is not known any more when it had been due has its schedule's pause once more.
  */
 export function createHastener({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
-  const watched = watchEndpoints(db);
+  const watched = watchTargets(db);
   const seldom = createSeldom(() => performance.now());
   const hastened = new Map<string, { attempt: number; dueAt: UnixMs }>();
   let pausedUntilMs = Number.NEGATIVE_INFINITY;
@@ -48,12 +48,14 @@ export function createHastener({ db, clock, log }: { db: Database; clock: Clock;
       if (attemptCount > 0) hastened.set(keyOf(delivery), { attempt: attemptCount + 1, dueAt });
     }
     forgetOldest(hastened, MAX_HASTENED);
-    watched.asked(due, new Set(rows.map(({ endpointId }) => endpointId)), now);
+    watched.asked(due, new Set(rows.map(({ endpointId, callbackUrl }) => targetOf(endpointId, callbackUrl))), now);
     return rows.length > 0;
   };
   return {
     onFailure: watched.onFailure,
     onReturn: watched.onReturn,
+    /** Since when a target fails, as far as it is known here. */
+    failingSince: watched.failingSince,
     /** Hastens what is to be hastened now. Returns whether that was anything. Never throws: what is due must not wait for it. */
     round: async (): Promise<boolean> => {
       if (performance.now() < pausedUntilMs) return false;
@@ -77,56 +79,62 @@ export function createHastener({ db, clock, log }: { db: Database; clock: Clock;
   };
 }
 
-type Asked = { endpointId: string; isBack: boolean; returnedAt: UnixMs | null };
+type Asked = { target: string; isBack: boolean; returnedAt: UnixMs | null };
 
-/** Endpoints that fail, and when each is to be asked. */
-function watchEndpoints(db: Database) {
-  const endpoints = new Map<string, Known>();
+/** Targets that fail, and when each is to be asked. */
+function watchTargets(db: Database) {
+  const targets = new Map<string, Known>();
   let learnedAtMs = Number.NEGATIVE_INFINITY;
 
   const change = (id: string, changes: Partial<Known>) => {
-    const known = endpoints.get(id) ?? { failingSince: null, probeAtMs: NEVER, backAtMs: NEVER, returnedAt: null };
-    endpoints.delete(id);
-    endpoints.set(id, { ...known, ...changes });
-    forgetOldest(endpoints, MAX_ENDPOINTS);
+    const known = targets.get(id) ?? { failingSince: null, probeAtMs: NEVER, backAtMs: NEVER, returnedAt: null };
+    targets.delete(id);
+    targets.set(id, { ...known, ...changes });
+    forgetOldest(targets, MAX_TARGETS);
   };
   const onFailure = (id: string, failingSince: UnixMs, now: UnixMs) =>
     change(id, { failingSince, probeAtMs: now + failurePauseMs(failingSince, now) });
   const learn = async (now: UnixMs) => {
-    const failing = await findFailingEndpoints(db);
+    const endpoints = await findFailingEndpoints(db);
+    const callbacks = await findFailingCallbackUrls(db);
+    const failing = [
+      ...endpoints,
+      ...callbacks.map(({ endpointId, url, failingSince }) => ({ id: targetOf(endpointId, url), failingSince })),
+    ];
     const ids = new Set(failing.map(({ id }) => id));
-    for (const [id, known] of endpoints) if (!ids.has(id)) known.probeAtMs = NEVER;
+    for (const [id, known] of targets) if (!ids.has(id)) Object.assign(known, { failingSince: null, probeAtMs: NEVER });
     for (const { id, failingSince } of failing.toReversed()) {
       // One that lies further off was set by a clock that was wrong.
-      if ((endpoints.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) onFailure(id, failingSince, now);
+      if ((targets.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) onFailure(id, failingSince, now);
     }
     learnedAtMs = now;
   };
   return {
-    /** An attempt has failed at an endpoint that has failed since then. */
+    failingSince: (id: string) => targets.get(id)?.failingSince ?? null,
+    /** An attempt has failed at a target that has failed since then. */
     onFailure,
-    /** An endpoint that had failed has taken a delivery. */
+    /** A target that had failed has taken a delivery. */
     onReturn: (id: string, now: UnixMs) => {
-      const { returnedAt = null } = endpoints.get(id) ?? {};
+      const { returnedAt = null } = targets.get(id) ?? {};
       const isSoon = returnedAt !== null && Math.abs(now - returnedAt) < RETURN_EVERY_MS;
-      change(id, { probeAtMs: NEVER, backAtMs: isSoon ? now + RETURN_EVERY_MS : now });
+      change(id, { failingSince: null, probeAtMs: NEVER, backAtMs: isSoon ? now + RETURN_EVERY_MS : now });
     },
     due: async (now: UnixMs): Promise<Asked[]> => {
       if (Math.abs(now - learnedAtMs) >= LEARN_EVERY_MS) await learn(now);
-      const due = [...endpoints].filter(([, known]) => nextMs(known) <= now).slice(0, BATCH);
-      return due.map(([endpointId, { backAtMs, returnedAt }]) => ({ endpointId, isBack: backAtMs <= now, returnedAt }));
+      const due = [...targets].filter(([, known]) => nextMs(known) <= now).slice(0, BATCH);
+      return due.map(([target, { backAtMs, returnedAt }]) => ({ target, isBack: backAtMs <= now, returnedAt }));
     },
     /** These were asked, and of those in `found` something was hastened. */
     asked: (due: readonly Asked[], found: ReadonlySet<string>, now: UnixMs) => {
-      for (const { endpointId: id, isBack } of due) {
-        const { failingSince, probeAtMs } = endpoints.get(id) ?? { failingSince: null, probeAtMs: NEVER };
+      for (const { target: id, isBack } of due) {
+        const { failingSince, probeAtMs } = targets.get(id) ?? { failingSince: null, probeAtMs: NEVER };
         if (isBack) change(id, { backAtMs: NEVER, returnedAt: now });
         if (probeAtMs > now) continue;
         // An attempt that was hastened says when the next one is; if it never reports, the database does.
         change(id, { probeAtMs: found.has(id) ? NEVER : now + failurePauseMs(failingSince ?? now, now) });
       }
     },
-    nextAtMs: () => [...endpoints.values()].reduce((least, known) => Math.min(least, nextMs(known)), NEVER),
+    nextAtMs: () => [...targets.values()].reduce((least, known) => Math.min(least, nextMs(known)), NEVER),
   };
 }
 

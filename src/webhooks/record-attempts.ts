@@ -1,5 +1,6 @@
 import { type EndpointHealth, hasFailedTooLong, healthAfterFailures } from '../domain/circuit.ts';
 import { encodeId } from '../domain/ids.ts';
+import { OUTAGE } from '../domain/retry.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
@@ -17,14 +18,15 @@ type RecordDeps = {
   db: Database;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
-  hastener: Pick<Hastener, 'onFailure' | 'onReturn'>;
+  hastener: Pick<Hastener, 'onFailure' | 'onReturn' | 'failingSince'>;
 };
 type Disabled = { endpointId: string; reason: string };
 type Failing = { id: string; failingSince: UnixMs };
 
 /**
  * Records the outcomes of attempts in the order in which they ended: the deliveries and the log of attempts, the state of the endpoints,
- * and the endpoints that are disabled for it. It writes all or nothing. But if only the endpoints cannot be written, their next attempts
+ * and the endpoints that are disabled for it. An adapter has no state: what a shop answers to one order's callback says nothing of other orders.
+ * It writes all or nothing. But if only the endpoints cannot be written, their next attempts
  * do that, so that one whose row is locked delays the others by a second. Where the database is away nothing is written, and the caller
  * comes again. The hastener, the metrics and the log are told afterwards.
  */
@@ -56,6 +58,7 @@ export async function recordAttempts(
   const { ours, back, disabled, failing } = recorded;
   for (const id of new Set([...back, ...endpointsBack(outcomes)])) hastener.onReturn(id, now);
   for (const { id, failingSince } of failing) hastener.onFailure(id, failingSince, now);
+  for (const outcome of outcomes) if (isCallback(outcome)) noteCallback(hastener, outcome, now);
   for (const outcome of outcomes) logOutcome({ log, metrics }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
     log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
@@ -68,6 +71,7 @@ const MAX_LOGGED = 10;
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
   const failures = new Map<string, AttemptOutcome[]>();
   for (const outcome of outcomes) {
+    if (isCallback(outcome)) continue;
     const { endpointId } = outcome.delivery;
     const before = failures.get(endpointId) ?? [];
     const after = outcome.kind === 'delivered' ? before.filter(isGone) : [...before, outcome];
@@ -80,10 +84,32 @@ function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, At
 /** Endpoints that took a delivery after a failure among these outcomes. The database never knew that they failed. */
 function endpointsBack(outcomes: readonly AttemptOutcome[]): string[] {
   const failed = new Set<string>();
-  return outcomes.flatMap(({ kind, delivery: { endpointId } }) => {
+  return outcomes.flatMap((outcome) => {
+    const { kind, delivery } = outcome;
+    const { endpointId } = delivery;
+    if (isCallback(outcome)) return [];
     if (kind === 'failed') failed.add(endpointId);
     return kind === 'delivered' && failed.has(endpointId) ? [endpointId] : [];
   });
+}
+
+function isCallback({ delivery }: AttemptOutcome): boolean {
+  return delivery.adapter !== null;
+}
+
+const AWAY = new RegExp(OUTAGE);
+
+/** Whether an attempt says that its target is away. Of a callback only what nobody at the shop answered does. */
+export function isOutage(outcome: AttemptOutcome): boolean {
+  return outcome.kind === 'failed' && (!isCallback(outcome) || AWAY.test(outcome.error ?? ''));
+}
+
+/** The shop of an order is away, or it was and has answered; which it has also where this process did not see that it was away. */
+function noteCallback(hastener: RecordDeps['hastener'], outcome: AttemptOutcome, now: UnixMs): void {
+  const { target, attempt } = outcome.delivery;
+  const since = hastener.failingSince(target);
+  if (isOutage(outcome)) hastener.onFailure(target, since ?? now, now);
+  else if (since !== null || (outcome.kind === 'delivered' && attempt > 1)) hastener.onReturn(target, now);
 }
 
 function isGone({ status }: AttemptOutcome): boolean {

@@ -6,7 +6,7 @@ import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import type { Database } from '../store/db/database.ts';
-import { findLongFailingEndpoints } from '../store/outbox/endpoint-health.ts';
+import { findLongFailingCallbacks, findLongFailingEndpoints } from '../store/outbox/endpoint-health.ts';
 
 type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number };
 
@@ -15,15 +15,18 @@ const FAILING_MS = 15 * 60_000;
 const CHECK_MS = 15_000;
 const KIND = 'webhook-failing';
 
-/** Raises an alarm for each endpoint at which every attempt of 15 minutes failed, and ends it with the first that is delivered. Any number of processes may do so. */
+/**
+ * Raises an alarm for each endpoint at which every attempt of 15 minutes failed, and ends it with the first that is delivered; and for each
+ * adapter of which an order has not been told for so long, until all such orders are. Any number of processes may do so.
+ */
 export function startReceiverWatch({ db, now, log, checkMs = CHECK_MS }: Deps): Loop {
   return startLoop({
     name: 'watch of receivers',
     log,
     maxPauseMs: CHECK_MS,
     run: async () => {
-      const failing = await findLongFailingEndpoints(db, unixMs(Math.max(0, now() - FAILING_MS)));
-      const failingIds = new Set(failing.map(({ id }) => encodeId('whe', id)));
+      const failing = await findFailing(db, unixMs(Math.max(0, now() - FAILING_MS)));
+      const failingIds = new Set(failing.map(({ subject }) => subject));
       const told = new Set<string>();
       for (const network of NETWORKS) {
         for (const subject of await findAlarmSubjects(db, network, KIND)) {
@@ -33,16 +36,32 @@ export function startReceiverWatch({ db, now, log, checkMs = CHECK_MS }: Deps): 
             log.info({ alarm: KIND, subject }, 'the alarm is over');
         }
       }
-      for (const { id, network, url, failingSince } of failing) {
-        const subject = encodeId('whe', id);
+      for (const { subject, network, detail } of failing) {
         if (told.has(subject)) continue;
-        // Path and query of the URL may hold a token.
-        const origin = URL.canParse(url) ? new URL(url).origin : 'invalid URL';
-        const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. What is wrong: quittance webhook test ${subject}`;
         if (await raiseAlarm(db, network, { id: randomUUID(), kind: KIND, subject, detail }))
           log.error({ alarm: KIND, subject }, detail);
       }
       return checkMs;
     },
   });
+}
+
+async function findFailing(db: Database, before: UnixMs) {
+  const endpoints = await findLongFailingEndpoints(db, before);
+  const callbacks = await findLongFailingCallbacks(db, before);
+  return [
+    ...endpoints.map(({ id, network, url, failingSince }) => {
+      const subject = encodeId('whe', id);
+      // Path and query of the URL may hold a token.
+      const origin = URL.canParse(url) ? new URL(url).origin : 'invalid URL';
+      const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. What is wrong: quittance webhook test ${subject}`;
+      return { subject, network, detail };
+    }),
+    ...callbacks.map(({ endpointId, network, count, eventId, failingSince, error }) => {
+      const subject = encodeId('whe', endpointId);
+      const orders = count === 1 ? 'One paid order' : `${count} paid orders`;
+      const detail = `${orders} of the adapter ${subject} could not be reported to the shop for more than 15 minutes; callbacks of other orders continue. The first has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. See every attempt: quittance deliveries show ${encodeId('evt', eventId)}`;
+      return { subject, network, detail };
+    }),
+  ];
 }

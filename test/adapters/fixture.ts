@@ -47,29 +47,37 @@ export function signAsShop(fields: Record<string, unknown>, secret: string): str
 
 type Told = { method: string; query: URLSearchParams; text: string; body: Json };
 
-/** A shop that is told of payments. It answers what `answers` hold, the last of them for ever. */
+/**
+ * A shop that is told of payments. It answers what `answers` hold, the last of them permanently, or what its `answer` says: a text, a status,
+ * and 0 closes the connection.
+ */
 export async function startShop(...answers: (string | number)[]) {
   const told: Told[] = [];
+  const shop = {
+    told,
+    answer: (_: Told): string | number => answers[Math.min(told.length, answers.length) - 1] ?? 'ok',
+  };
   const server = createServer(async (asked, answer) => {
     let text = '';
     for await (const chunk of asked) text += chunk;
     const query = new URL(asked.url ?? '/', 'http://shop').searchParams;
-    told.push({ method: asked.method ?? '', query, text, body: text === '' ? null : JSON.parse(text) });
-    const said = answers[Math.min(told.length, answers.length) - 1] ?? 'ok';
+    const one = { method: asked.method ?? '', query, text, body: text === '' ? null : JSON.parse(text) };
+    told.push(one);
+    const said = shop.answer(one);
+    if (said === 0) return void answer.destroy();
     answer.statusCode = typeof said === 'number' ? said : 200;
     answer.end(typeof said === 'number' ? '' : said);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
-    told,
+  return Object.assign(shop, {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     stop: async () => {
       server.closeAllConnections();
       server.close();
       await once(server, 'close');
     },
-  };
+  });
 }
 
 export type Asked = { status: number; location: string | undefined; text: string; body: Json };

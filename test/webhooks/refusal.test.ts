@@ -59,7 +59,7 @@ test('a delivery that is hastened again and again without an attempt is left no 
   const event = await world.addEvent([endpoint]);
   for (const delivery of await leaseAll(db)) await recordOne(db, failedOutcome(delivery), now());
   for (let index = 0; index < 20; index++) {
-    const asked = [{ endpointId: endpoint.id, isBack: true, returnedAt: null }];
+    const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
     expect(await hastenDeliveries(db, asked, now())).toMatchObject([{ eventId: event.id }]);
     // As when its secret cannot be opened.
     expect(await returnDeliveries(db, await leaseAll(db), unixMs(now() + 10_000))).toBe(1);
@@ -115,7 +115,7 @@ test('what was hastened waits while its endpoint is disabled, and is tried when 
   });
   await world.untilNothingIsUnderWay();
   world.clock.advance(4 * 3_600_000);
-  const asked = [{ endpointId: endpoint.id, isBack: true, returnedAt: null }];
+  const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
   expect(await hastenDeliveries(db, asked, now())).toEqual([]);
   isGone = false;
   await enableEndpoint({ db, now }, commandActor('test'), { endpointId: encodeId('whe', endpoint.id) });

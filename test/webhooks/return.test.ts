@@ -316,7 +316,7 @@ test('an event that a receiver refuses while it takes others is tried once more 
 
 describe('of the deliveries that wait', () => {
   const ask = (endpoint: { id: string }, isBack: boolean) =>
-    hastenDeliveries(world.openDatabase(), [{ endpointId: endpoint.id, isBack, returnedAt: null }], now());
+    hastenDeliveries(world.openDatabase(), [{ target: endpoint.id, isBack, returnedAt: null }], now());
 
   test('none is hastened that has had 240 attempts, or is under way', async () => {
     const endpoint = await world.addEndpoint('http://127.0.0.1:1/');

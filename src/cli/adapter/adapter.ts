@@ -66,7 +66,10 @@ const ADAPTERS: readonly Column<AdapterView>[] = [
   ['RATE', ({ rate, currency }) => `${rate} ${currency}`],
   ['FROM', ({ rateSource: from }) => (from === null ? 'fixed' : `${from.origin}, ${ageOf(from)}`)],
   ['CREATED', ({ createdAt }) => createdAt],
-  ['DISABLED', ({ disabledAt }) => disabledAt ?? 'no'],
+  [
+    'DISABLED',
+    ({ disabledAt, callbacksDisabledAt: off }) => disabledAt ?? (off === null ? 'no' : `callbacks since ${off}`),
+  ],
   ['PATH', ({ path }) => path],
 ];
 

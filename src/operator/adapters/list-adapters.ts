@@ -15,7 +15,9 @@ export async function listAdapters(
   const project = await selectProject(db, actor, projectId);
   const data = (await findAdapters(db, project.id)).map((adapter) => ({
     ...viewAdapter(adapter, now()),
-    ...{ createdAt: toIso(adapter.createdAt), disabledAt: adapter.revokedAt && toIso(adapter.revokedAt) },
+    createdAt: toIso(adapter.createdAt),
+    disabledAt: adapter.revokedAt && toIso(adapter.revokedAt),
+    callbacksDisabledAt: adapter.disabledAt && toIso(adapter.disabledAt),
   }));
   return { data };
 }

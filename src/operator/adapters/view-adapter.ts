@@ -7,7 +7,10 @@ import { asNumber } from '../../webhooks/adapter-signature.ts';
 import { formatDuration } from '../input/duration.ts';
 
 /** What everybody sees of an adapter who may see it. */
-export function viewAdapter({ id, projectId, network, adapter: kind, currency, ...rate }: Adapter, now: UnixMs) {
+export function viewAdapter(
+  { id, projectId, network, adapter: kind, currency, ...rate }: Omit<Adapter, 'disabledAt'>,
+  now: UnixMs,
+) {
   return {
     ...{ adapterId: encodeId('whe', id), projectId: encodeId('prj', projectId), network, kind, currency },
     ...{

@@ -13,9 +13,12 @@ const adapter = {
 
 /**
  * An adapter. `rate`: the price of one USDT in `currency`. `rateSource`: where it is read, the time that it is of, and whether that is too long
- * ago for an order; `null`: it is fixed. `path`: of its URL, behind that of the service.
+ * ago for an order; `null`: it is fixed. `path`: of its URL, behind that of the service. `callbacksDisabledAt`: it takes no orders until
+ * `webhook enable`.
  */
-export const AdapterView = Type.Object({ ...adapter, createdAt: Time, disabledAt: nullable(Time) });
+export const AdapterView = Type.Object({
+  ...{ ...adapter, createdAt: Time, disabledAt: nullable(Time), callbacksDisabledAt: nullable(Time) },
+});
 export type AdapterView = Static<typeof AdapterView>;
 
 /** `secret`: one that was made for it, which is shown this one time. */

@@ -33,7 +33,7 @@ const ADVICE: Record<AlarmKind, Text> = {
   'order-flood':
     'A sale, or somebody makes the shop create orders. It ends by itself when half of both limits is free.',
   'webhook-disabled': say`Repair the receiver, then "${{ command: 'webhook enable' }}", which ends it.`,
-  'webhook-failing': say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}". It ends with the first event that is delivered.`,
+  'webhook-failing': say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". It ends when the receiver accepts an event, and for an adapter when the shop accepts every callback that waits.`,
   'rate-old': say`Repair the source of the rate, or set another one or a fixed rate: "${{ command: 'adapter enable' }}". It ends with a newer rate.`,
   'notify-failing': say`Find out why: "${{ command: 'notify test' }}", or take the channel away: "${{ command: 'notify remove' }}". It ends with the first message that arrives.`,
   'secret-damaged': say`Find out who wrote to the database, and restore the row or the master key, or make a new secret: "${{ command: 'webhook rotate' }}". Events wait meanwhile.`,

@@ -2,6 +2,7 @@ import type { EventType } from '../../domain/event.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { answerOf } from '../../store/db/rows-of.ts';
 import { count } from '../../store/db/statement.ts';
+import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { LEASE_MS } from '../../store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL } from '../../store/outbox/events.ts';
 
@@ -44,7 +45,7 @@ export const countUnplanned = answerOf(
   'replay-count-missing',
   { count },
   `select count(*) as count from (
-     select from events e
+     select from events e join webhook_endpoints w on w.id = $2 and ${WANTS_EVENT}
      where e.project_id = $1 and e.position >= $3 and e.type = any($4::text[])
        and not exists (select from deliveries d where d.event_id = e.id and d.endpoint_id = $2)
      limit $5::int8) missing`,

@@ -25,6 +25,8 @@ const adapter = {
   rateSource: 'text?',
   readMicro: 'int8?',
   readAt: 'timestamptz?',
+  /** Its callbacks are off since then, and it takes no orders. */
+  disabledAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_ENDPOINT),
   isReadSound: isAsSealed(SEALED_READ_RATE),
 } as const;

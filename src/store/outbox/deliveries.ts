@@ -23,6 +23,8 @@ const leased = {
   network: text<Network>(),
   /** What the endpoint speaks if it is an adapter's. */
   adapter: 'text?',
+  /** Where the order of an adapter is told; its seal is compared when it is used. */
+  callbackUrl: 'text?',
   /** The attempts to this endpoint fail: it gets one at a time. */
   isFailing: 'bool',
   /** The endpoint was left alone for a while, and this attempt finds out whether it is back. */
@@ -32,8 +34,15 @@ const leased = {
   isEndpointSound: isAsSealed(SEALED_ENDPOINT),
 } as const;
 
-/** An attempt that is ours until `leasedUntil`. */
-export type LeasedDelivery = Row<typeof leased> & { leasedUntil: UnixMs };
+/**
+ * An attempt that is ours until `leasedUntil`. `target`: what its success or failure says something about, which is the endpoint, or for an
+ * adapter one URL of its orders.
+ */
+export type LeasedDelivery = Row<typeof leased> & { target: string; leasedUntil: UnixMs };
+
+/** No URL has a space. */
+export const targetOf = (endpointId: string, callbackUrl: string | null) =>
+  callbackUrl === null ? endpointId : `${endpointId} ${callbackUrl}`;
 
 /**
  * `waiting` jumps from endpoint to endpoint through the index, so that neither endpoints without work nor the length of a queue cost
@@ -118,10 +127,11 @@ const lease = statement(
      where w.id = shared.id and shared.is_probe and exists (select from taken where taken.endpoint_id = w.id))
    select taken.event_id as delivery_event_id, taken.endpoint_id as delivery_endpoint_id, shared.project_id as delivery_project_id,
      taken.attempt_count as delivery_attempt, taken.max_attempts as delivery_max_attempts, e.body as delivery_body, shared.url as delivery_url,
-     shared.network as delivery_network, shared.adapter as delivery_adapter, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe,
+     shared.network as delivery_network, shared.adapter as delivery_adapter, o.notify_url as delivery_callback_url, shared.is_failing as delivery_is_failing, shared.is_probe as delivery_is_probe,
      ${sealColumn(SEALED_EVENT, 'e.')} as delivery_is_event_sound, shared.seal as delivery_is_endpoint_sound, total.deferred
    from (select count(*) as deferred from deferred) total
-   left join (taken join shared on shared.id = taken.endpoint_id join events e on e.id = taken.event_id) on true`,
+   left join (taken join shared on shared.id = taken.endpoint_id join events e on e.id = taken.event_id
+     left join adapter_orders o on shared.adapter is not null and o.project_id = e.project_id and o.invoice_id = e.invoice_id) on true`,
 );
 
 /**
@@ -144,7 +154,10 @@ export async function leaseDueDeliveries(
     [...options.room.values()].map(BigInt),
   ]);
   // The one row of a round that took nothing has no delivery.
-  const deliveries = rows.flatMap(({ delivery }) => (delivery === null ? [] : [{ ...delivery, leasedUntil }]));
+  const deliveries = rows.flatMap(({ delivery }) => {
+    if (delivery === null) return [];
+    return [{ ...delivery, target: targetOf(delivery.endpointId, delivery.callbackUrl), leasedUntil }];
+  });
   return { deliveries, isMore: (rows[0]?.deferred ?? 0) > 0 };
 }
 

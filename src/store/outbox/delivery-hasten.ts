@@ -1,4 +1,4 @@
-import { MAX_ATTEMPTS, PAUSE_ASKED } from '../../domain/retry.ts';
+import { MAX_ATTEMPTS, OUTAGE, PAUSE_ASKED } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../db/rows-of.ts';
 
@@ -36,30 +36,36 @@ export const hastenChosen = (now: string) => `picked as materialized (
        max_attempts = case when d.attempt_count = 0 then d.max_attempts else least(d.max_attempts + 1, d.attempt_count + ${MAX_ATTEMPTS}) end
      where d.ctid = any (array(select tuple from picked)))`;
 
+const AT_TARGET = `(asked.url is null or exists (
+           select from adapter_orders o
+           where o.project_id = d.project_id and o.invoice_id = d.invoice_id and o.notify_url = asked.url))`;
+
 /**
- * Makes deliveries that wait due now. Of an endpoint that is back: all, but no event behind one of its invoice that must go on waiting.
+ * Makes deliveries that wait due now. Of a target that is back: all, but no event behind one of its invoice that must go on waiting.
  * Of one that fails: the one that was hastened least often, unless it is left alone, or something is due there anyway that waits for no
- * earlier event. `returnedAt` is when it was back before. Returns when each had been due.
+ * earlier event. To a shop of an adapter that was away none is hastened that it answered. `returnedAt` is when it was back before. Returns when
+ * each had been due.
  */
 export const hastenDeliveries = rowsOf(
   'delivery-hasten-waiting',
-  { eventId: 'uuid', endpointId: 'uuid', attemptCount: 'int4', dueAt: 'timestamptz' },
+  { eventId: 'uuid', endpointId: 'uuid', callbackUrl: 'text?', attemptCount: 'int4', dueAt: 'timestamptz' },
   `with asked as (
-     select w.id, given.is_back, coalesce(given.returned_at, '-infinity') as returned_at
-     from unnest($1::uuid[], $2::bool[], $3::timestamptz[]) given (id, is_back, returned_at)
-     join webhook_endpoints w on w.id = given.id
-     where w.disabled_at is null and (given.is_back or (
-       w.failing_since is not null and (w.open_until is null or w.open_until <= $4) and not exists (
+     select w.id, asked.url, asked.is_back, coalesce(asked.returned_at, '-infinity') as returned_at
+     from unnest($1::uuid[], $2::bool[], $3::timestamptz[], $5::text[]) asked (id, is_back, returned_at, url)
+     join webhook_endpoints w on w.id = asked.id
+     where w.disabled_at is null and (asked.is_back or (
+       (w.failing_since is not null or asked.url is not null) and (w.open_until is null or w.open_until <= $4) and not exists (
          select from deliveries d
-         where d.endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= $4 and coalesce((
+         where d.endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= $4 and ${AT_TARGET} and coalesce((
            select e.next_attempt_at from deliveries e
            where e.endpoint_id = d.endpoint_id and e.invoice_id = d.invoice_id and e.sequence < d.sequence and e.status = 'pending'
            order by e.sequence limit 1), '-infinity') <= $4)))),
    chosen as materialized (
-     select d.tuple, d.next_attempt_at as due_at from asked cross join lateral (
+     select d.tuple, d.next_attempt_at as due_at, asked.url from asked cross join lateral (
        select d.tuple, d.next_attempt_at from (
          select d.ctid as tuple, d.* from deliveries d
-         where d.endpoint_id = asked.id and d.status = 'pending' and d.next_attempt_at > $4
+         where d.endpoint_id = asked.id and d.status = 'pending' and d.next_attempt_at > $4 and ${AT_TARGET}
+           and (asked.url is null or d.last_error ~ '${OUTAGE}')
          order by d.next_attempt_at, d.created_at, d.sequence limit ${MOST_SEEN}) d
        where (asked.is_back or d.attempt_count > 0) and ${mayBeHastened('d', 'asked.returned_at')}
          and (d.attempt_count > 0 or not exists (
@@ -68,11 +74,13 @@ export const hastenDeliveries = rowsOf(
              and not ${mayBeHastened('e', 'asked.returned_at')}))
        order by d.max_attempts, d.next_attempt_at limit case when asked.is_back then ${MOST_SEEN} else 1 end) d),
    ${hastenChosen('$4')}
-   select event_id, endpoint_id, attempt_count, due_at from picked`,
-  (asked: readonly { endpointId: string; isBack: boolean; returnedAt: UnixMs | null }[], now: UnixMs) => [
-    asked.map(({ endpointId }) => endpointId),
+   select p.event_id, p.endpoint_id, p.attempt_count, p.due_at, chosen.url as callback_url
+   from picked p join chosen on chosen.tuple = p.tuple`,
+  (asked: readonly { target: string; isBack: boolean; returnedAt: UnixMs | null }[], now: UnixMs) => [
+    asked.map(({ target }) => target.split(' ')[0] ?? ''),
     asked.map(({ isBack }) => String(isBack)),
     asked.map(({ returnedAt }) => returnedAt && new Date(returnedAt).toISOString()),
     new Date(now),
+    asked.map(({ target }) => target.split(' ')[1] ?? null),
   ],
 );

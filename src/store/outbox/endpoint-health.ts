@@ -1,5 +1,6 @@
 import type { EndpointHealth } from '../../domain/circuit.ts';
 import type { Network } from '../../domain/network.ts';
+import { OUTAGE } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
@@ -66,6 +67,31 @@ export const findLongFailingEndpoints = rowsOf(
   { id: 'uuid', network: text<Network>(), url: 'text', failingSince: 'timestamptz' },
   `select id, network, url, failing_since from webhook_endpoints
    where failing_since <= $1 and disabled_at is null order by failing_since, id limit 100`,
+  (before: UnixMs) => [new Date(before)],
+);
+
+/** The thousand URLs of adapters' orders whose shop is away, by what waits for it, and about since when. */
+export const findFailingCallbackUrls = rowsOf(
+  'callback-urls-failing',
+  { endpointId: 'uuid', url: 'text', failingSince: 'timestamptz' },
+  `select d.endpoint_id, o.notify_url as url, min(d.created_at) as failing_since
+   from webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = 'pending'
+   join adapter_orders o on o.project_id = d.project_id and o.invoice_id = d.invoice_id
+   where w.adapter is not null and w.disabled_at is null and d.attempt_count > 0 and d.last_error ~ '${OUTAGE}'
+   group by d.endpoint_id, o.notify_url order by failing_since desc limit 1000`,
+  () => [],
+);
+
+/** Adapters of which an order is not told since before a time, the first 100: how many, and the first of them. */
+export const findLongFailingCallbacks = rowsOf(
+  'callbacks-long-failing',
+  { endpointId: 'uuid', network: text<Network>(), count, eventId: 'text', failingSince: 'timestamptz', error: 'text' },
+  `select w.id as endpoint_id, w.network, count(*) as count, min(d.created_at) as failing_since,
+     (array_agg(d.event_id::text order by d.created_at, d.event_id))[1] as event_id,
+     (array_agg(d.last_error order by d.created_at, d.event_id))[1] as error
+   from webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = 'pending'
+   where w.adapter is not null and w.disabled_at is null and d.last_error is not null and d.created_at <= $1
+   group by w.id order by failing_since, w.id limit 100`,
   (before: UnixMs) => [new Date(before)],
 );
 

@@ -37,7 +37,7 @@ const insertDeliveries = statement(
   `with planned as (
      insert into deliveries (event_id, endpoint_id, project_id, invoice_id, sequence, next_attempt_at, created_at)
      select e.id, w.id, e.project_id, e.invoice_id, e.sequence, ${DUE}, $2
-     from events e join webhook_endpoints w on w.project_id = e.project_id and w.disabled_at is null
+     from events e join webhook_endpoints w on w.project_id = e.project_id and (w.disabled_at is null or w.adapter is not null)
        and ${WANTS_EVENT}
      where e.id = any($1::uuid[])
      returning endpoint_id, invoice_id, sequence),
@@ -52,7 +52,10 @@ const insertDeliveries = statement(
    select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified from (select from planned limit 1) planned`,
 );
 
-/** Records events and plans one delivery to each active endpoint that wants their type, in the caller's transaction. */
+/**
+ * Records events and plans one delivery to each active endpoint that wants their type, in the caller's transaction. What an adapter is to tell is
+ * planned also while it is disabled, because its shop has no feed.
+ */
 export async function insertEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
   if (events.length === 0) return;
   await recordEvents(tx, network, events, now);
