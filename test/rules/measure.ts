@@ -55,7 +55,11 @@ function toTable(measures: Measures): string {
     ['lines', measures.lines],
     ['lines of a file: median, p90, max', `${fileLines.median}, ${fileLines.p90}, ${fileLines.max}`],
     [`files over ${FILE_LIMIT} lines`, measures.filesOver300.length, longOnes(measures.filesOver300)],
-    [`functions over ${FUNCTION_LIMIT} lines`, measures.functionsOverLimit.length, longOnes(measures.functionsOverLimit)],
+    [
+      `functions over ${FUNCTION_LIMIT} lines`,
+      measures.functionsOverLimit.length,
+      longOnes(measures.functionsOverLimit),
+    ],
     ['import cycles', measures.importCycles.length, measures.importCycles.map((cycle) => cycle.join(' '))],
     ['two-way folder pairs', twoWayPairs.fullDepth.length, twoWayPairs.fullDepth],
     ['two-way pairs at the top level', twoWayPairs.topLevel.length, twoWayPairs.topLevel],

@@ -74,7 +74,7 @@ export const hastenDeliveries = rowsOf(
              and not ${mayBeHastened('e', 'asked.returned_at')}))
        order by d.max_attempts, d.next_attempt_at limit case when asked.is_back then ${MOST_SEEN} else 1 end) d),
    ${hastenChosen('$4')}
-   select p.event_id, p.endpoint_id, p.attempt_count, p.due_at, chosen.url as callback_url
+   select p.event_id, p.endpoint_id, chosen.url as callback_url, p.attempt_count, p.due_at
    from picked p join chosen on chosen.tuple = p.tuple`,
   (asked: readonly { target: string; isBack: boolean; returnedAt: UnixMs | null }[], now: UnixMs) => [
     asked.map(({ target }) => target.split(' ')[0] ?? ''),

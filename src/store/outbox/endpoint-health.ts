@@ -85,9 +85,9 @@ export const findFailingCallbackUrls = rowsOf(
 /** Adapters of which an order is not told since before a time, the first 100: how many, and the first of them. */
 export const findLongFailingCallbacks = rowsOf(
   'callbacks-long-failing',
-  { endpointId: 'uuid', network: text<Network>(), count, eventId: 'text', failingSince: 'timestamptz', error: 'text' },
+  { endpointId: 'uuid', network: text<Network>(), count, failingSince: 'timestamptz', eventId: 'uuid', error: 'text' },
   `select w.id as endpoint_id, w.network, count(*) as count, min(d.created_at) as failing_since,
-     (array_agg(d.event_id::text order by d.created_at, d.event_id))[1] as event_id,
+     (array_agg(d.event_id order by d.created_at, d.event_id))[1] as event_id,
      (array_agg(d.last_error order by d.created_at, d.event_id))[1] as error
    from webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = 'pending'
    where w.adapter is not null and w.disabled_at is null and d.last_error is not null and d.created_at <= $1
