@@ -54,7 +54,7 @@ async function readiness(deps: HealthDeps): Promise<Readiness> {
 
 async function findProblem(db: Database): Promise<string | null> {
   try {
-    const pending = await pendingMigrations(db);
+    const pending = await pendingMigrations(db, { mayBeUpgrading: true });
     return pending === 0 ? null : `${pending} migrations are not applied; run: quittance migrate`;
   } catch (error) {
     // Anyone may ask, so the message, which names the database's host, stays in the log.

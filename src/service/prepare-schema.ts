@@ -27,6 +27,11 @@ function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions)
   const hooks: MigrationHooks = {
     onBegin: (migrations) =>
       log.info({ migrations }, 'bringing the database schema up to date; with a large ledger this takes minutes'),
+    onBlocked: (blockers, pauseMs) =>
+      log.warn(
+        { blockers, pauseMs },
+        'other sessions hold locks on tables that the upgrade has to change; it tries again',
+      ),
     ...(keyRing === null
       ? {}
       : {

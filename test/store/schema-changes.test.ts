@@ -163,11 +163,11 @@ describe('a start refuses', () => {
     const isNamed = { message: expect.stringContaining('setting session_replication_role was changed') };
     expect(await migrate(db)).toEqual([]);
     await client.query(`alter database ${name} set session_replication_role = 'replica'`);
-    // The connection is of before; those that follow will have it.
     await expect(migrate(db)).rejects.toMatchObject(isNamed);
     await client.query(`alter database ${name} reset session_replication_role`);
     expect(await migrate(db)).toEqual([]);
-    await db.script(`set session_replication_role = 'replica'`);
+    const user = (await client.query('select current_user as name')).rows[0].name;
+    await client.query(`alter role ${user} in database ${name} set session_replication_role = 'replica'`);
     await expect(migrate(db)).rejects.toMatchObject(isNamed);
   });
 

@@ -16,6 +16,7 @@ const EXIT_CODES: Readonly<Record<string, ExitCode>> = {
   NOT_FOUND: EXIT.notFound,
   CONFLICT: EXIT.conflict,
   DATABASE_UNAVAILABLE: EXIT.unavailable,
+  MIGRATION_BLOCKED: EXIT.unavailable,
   DATA_DIR_IN_USE: EXIT.unavailable,
   PORT_IN_USE: EXIT.unavailable,
   SANDBOX_NOT_RUNNING: EXIT.unavailable,

@@ -155,6 +155,10 @@ export const now = () => unixMs(systemClock.now());
 export function encryptingWith(config: Config, { stderr, note }: Terminal): MigrationHooks {
   const keyRing = () => requireKeyRing(config, note);
   return {
+    onBlocked: (blockers, pauseMs) =>
+      note(
+        `waiting ${pauseMs / 1000} s, because the upgrade has to change tables that others have locked: ${blockers}`,
+      ),
     encryptPlainSecrets: (tx) => {
       const log = createLogger({ level: config.logLevel, destination: stderr });
       return encryptPlainSecrets(tx, { keyRing, log, now, random: randomBytes });

@@ -18,11 +18,16 @@ export type Sql = {
   sealer(mayCreate?: boolean): Promise<Sealer | null>;
 };
 
+/** One connection, on which transactions follow one another. */
+export type Session = Sql & Pick<Database, 'transaction'>;
+
 export type Database = Sql & {
   /** Runs `work` in one transaction. A throw rolls back and passes on. No network call may stand inside. */
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
   /** The same for reading alone: every statement sees what was committed when the first one began, so that their answers fit together. */
   snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
+  /** Runs `work` on a connection beside the pool, with which locks and settings of the session end. */
+  session<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
   /** Why no invoice may be made under these settings of a project, in words; `null`: it may. */
   refuseRule(rule: OwnRule): string | null;
   /**
@@ -114,11 +119,12 @@ export function openDatabase(options: DatabaseOptions): Database {
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
     types,
   };
+  const admission = options.admission ?? createAdmission(CONNECT_TIMEOUT_MS);
   const pool = new pg.Pool({
     ...clientConfig,
     max: options.poolSize,
     idleTimeoutMillis: 30_000,
-    onConnect: options.admission ?? createAdmission(CONNECT_TIMEOUT_MS),
+    onConnect: admission,
   });
   pool.on('error', options.onError);
   // The pool listens only while a connection is idle, and an error event without a listener would end the process. In use, the statement
@@ -130,6 +136,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     refuseRule: (rule) => options.addressChecks?.refuseRule?.(rule) ?? null,
     transaction: (work) => inTransaction(pool, WRITING, work, options),
     snapshot: (work) => inTransaction(pool, READING, work, options),
+    session: (work) => inSession(new pg.Client(clientConfig), admission, work, options),
     listen: (channel, onNotify) => {
       listeners.push(keepListening(clientConfig, channel, onNotify, options.onError));
     },
@@ -217,6 +224,34 @@ async function inTransaction<Result>(
     }
   } finally {
     client.release(broken);
+  }
+}
+
+async function inSession<Result>(
+  client: pg.Client,
+  admit: Admission,
+  work: (session: Session) => Promise<Result>,
+  watch: Watch,
+): Promise<Result> {
+  const fail = (error: unknown) => rethrow(error, watch.onShortage);
+  client.on('error', ignoreLoss);
+  const sql = sqlOn(client, watch);
+  const transaction = async <Inner>(inner: (tx: Sql) => Promise<Inner>): Promise<Inner> => {
+    await sql.script(WRITING);
+    try {
+      return await runToCommit(client, inner, watch);
+    } catch (error) {
+      // Where this fails, too, the connection is lost, and the next statement says so.
+      await client.query('rollback').catch(ignoreLoss);
+      throw error;
+    }
+  };
+  try {
+    await client.connect().catch(fail);
+    await admit(client).catch(fail);
+    return await work({ ...sql, transaction });
+  } finally {
+    await client.end().catch(ignoreLoss);
   }
 }
 

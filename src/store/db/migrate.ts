@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
-import type { Database, Sql } from './database.ts';
+import type { Database, Session, Sql } from './database.ts';
+import { BLOCKER, blocked, blocker, createGiveWay, findPid, type GiveWay } from './give-way.ts';
 import { refuseOldServer } from './refuse-server.ts';
-import { rowsOf } from './rows-of.ts';
+import { answerOf, rowsOf } from './rows-of.ts';
 import { findOwnership, grantRuntimeRole, RUNTIME_ROLE } from './runtime-role.ts';
 import { refuseChangedSchema } from './schema-changes.ts';
 import { statement } from './statement.ts';
@@ -28,50 +30,81 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
   );
 }
 
-/**
- * Brings the schema and the grants of the runtime role up to this release in one transaction, and returns the names of the applied
- * migrations. Safe to call from many processes at once, and by a user who owns nothing where nothing is missing. Errors:
- * `CONFIG_INVALID` for a server that is too old, `MIGRATIONS_PENDING` for such a user where something is, `SCHEMA_NEWER` when the database has migrations that this release does not
- * know, `SCHEMA_CHANGED` when an applied one differs from its file, or the schema is not what they made: then nothing is applied, and
- * the release of before goes on; `MIGRATION_REFUSED` for data that a migration does not take. `onBegin` hears of work that may take minutes. With `migrations`, for the state of an older release,
- * nothing is granted and the schema is not examined.
- */
-export async function migrate(
-  db: Database,
-  { migrations, ...hooks }: MigrationHooks & { migrations?: Migration[] } = {},
-): Promise<string[]> {
-  const known = migrations ?? (await readMigrations());
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await db.transaction(async (tx) => {
-        const applied = await migrateWithin(tx, known, hooks);
-        if (migrations === undefined) {
-          await refuseChangedSchema(tx);
-          if ((await findOwnership(tx)).isOwner) await grantRuntimeRole(tx).catch(rethrow);
-        }
-        return applied;
-      });
-    } catch (error) {
-      // Beside a running process of the former release, whose transactions lock the same tables in another order.
-      if (attempt === MAX_ATTEMPTS || !isDeadlock(error)) throw error;
-    }
+/** A part of a migration with a transaction of its own, or in none: only that lets PostgreSQL build an index while others write. */
+type Step = { text: string; isOutside: boolean };
+
+const MARKER = /^-- step( outside a transaction)?$/;
+
+/** The steps of a migration: a line `-- step`, or `-- step outside a transaction`, begins another one. */
+export function stepsOf(text: string): Step[] {
+  const steps: (Step & { lines: string[] })[] = [];
+  for (const line of text.split('\n')) {
+    const marker = MARKER.exec(line);
+    if (marker !== null || steps.length === 0)
+      steps.push({ text: '', lines: [], isOutside: marker?.[1] !== undefined });
+    steps.at(-1)?.lines.push(line);
   }
-}
-
-const MAX_ATTEMPTS = 5;
-/** PostgreSQL's SQLSTATE of the one that has to give way. */
-const DEADLOCK = '40P01';
-
-function isDeadlock(error: unknown): boolean {
-  const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
-  return code === DEADLOCK || cause?.code === DEADLOCK;
+  return steps
+    .map(({ lines, isOutside }) => ({ text: lines.join('\n'), isOutside }))
+    .filter(({ text }) => /^(?!--).*\S/m.test(text));
 }
 
 export type MigrationHooks = {
   onBegin?: (names: string[]) => void;
+  /** Hears that others have locked what the upgrade has to change. They are named, and it tries again after `pauseMs`. */
+  onBlocked?: (blockers: string, pauseMs: number) => void;
   /** Seals the secrets that releases before 0004 stored as plain text. Without it a ledger that has such is refused. */
   encryptPlainSecrets?: (tx: Sql) => Promise<void>;
 };
+
+/**
+ * Brings the schema and the grants of the runtime role up to this release, and returns the names of the applied migrations. Safe to call
+ * from many processes at once, and by a user who owns nothing where nothing is missing. It is one transaction, unless a migration has
+ * steps; then what was done before a failure stays, and the next call goes on from there. Nobody who creates or reads invoices waits
+ * for it longer than `LOCK_WAIT_MS`: it gives way, and tries again after growing pauses, for `patienceMs` in all. Errors:
+ * `CONFIG_INVALID` for a server that is too old, `MIGRATIONS_PENDING` for such a user where something is missing, `SCHEMA_NEWER` when the
+ * database has migrations that this release does not know, `SCHEMA_CHANGED` when an applied one differs from its file, or the schema is
+ * not what they made: then the last transaction is undone, and the release of before goes on; `MIGRATION_REFUSED` for data that a
+ * migration does not accept; `MIGRATION_BLOCKED` where others hold locks for longer than `patienceMs`. `onBegin` hears of work that may
+ * take minutes. With `migrations`, for the state of an older release, nothing is granted and the schema is not examined.
+ */
+export async function migrate(
+  db: Database,
+  {
+    migrations,
+    patienceMs = PATIENCE_MS,
+    ...hooks
+  }: MigrationHooks & { migrations?: Migration[]; patienceMs?: number } = {},
+): Promise<string[]> {
+  const known = migrations ?? (await readMigrations());
+  const finish = async (tx: Sql) => {
+    if (migrations !== undefined) return;
+    await refuseChangedSchema(tx);
+    if ((await findOwnership(tx)).isOwner) await grantRuntimeRole(tx).catch(rethrow);
+  };
+  return db.session(async (session) => {
+    await refuseOldServer(session);
+    await session.script(SETTINGS);
+    await takeTurn(session, patienceMs);
+    const giveWay = createGiveWay(db, session, { ...hooks, pid: await findPid(session), patienceMs });
+    const { isMade, missing } = await findMissing(session, known);
+    if (missing.length > 0) hooks.onBegin?.(missing.map(({ name }) => name));
+    const pending = [...missing];
+    // Nobody uses a database that is new, so there it is one transaction.
+    while (isMade && pending.some(hasSteps)) {
+      const next = pending.findIndex(hasSteps);
+      const before = pending.splice(0, next);
+      if (before.length > 0) await giveWay((tx) => applyWhole(tx, before, hooks));
+      for (const one of pending.splice(0, 1)) await applySteps(session, one, giveWay);
+    }
+    await giveWay(async (tx) => {
+      if (!isMade) await tx.script(CREATE_TABLE);
+      await applyWhole(tx, pending, hooks);
+      await finish(tx);
+    });
+    return missing.map(({ name }) => name);
+  });
+}
 
 /** The migration that made the table of sealed secrets: until it is applied, plain ones are those of a former release. */
 const TABLE_OF_ENCRYPTED_SECRETS = 4;
@@ -79,29 +112,90 @@ const TABLE_OF_ENCRYPTED_SECRETS = 4;
 const REFUSED = 'QT008';
 
 /** `migrate` in the caller's transaction, at whose end other processes go on that would migrate. Grants nothing. */
-export async function migrateWithin(
-  tx: Sql,
-  known: Migration[],
-  { onBegin, encryptPlainSecrets }: MigrationHooks = {},
-): Promise<string[]> {
+export async function migrateWithin(tx: Sql, known: Migration[], hooks: MigrationHooks = {}): Promise<string[]> {
   await refuseOldServer(tx);
   await lockMigrations(tx);
-  const { isMade, isOwner, mayRead } = await findOwnership(tx);
-  if (isMade && !mayRead) throw nothingGranted();
-  const applied = isMade ? await readApplied(tx, known) : new Set();
-  const missing = known.filter(({ version }) => !applied.has(version));
-  if (missing.length > 0 && !isOwner) throw pendingForOthers(missing, isMade);
+  const { isMade, missing } = await findMissing(tx, known);
   if (!isMade) await tx.script(CREATE_TABLE);
-  if (missing.length > 0) onBegin?.(missing.map(({ name }) => name));
-  for (const { version, name, sha256, text } of missing) {
-    await tx
-      .script(`set local statement_timeout = '1h'; set local quote_all_identifiers = off; ${text}`)
-      .catch(rethrow);
-    await tx.run(insertApplied, [version, name, sha256]);
-    if (version === TABLE_OF_ENCRYPTED_SECRETS) await encryptPlainSecrets?.(tx);
-  }
+  await tx.script("set local statement_timeout = '1h'; set local quote_all_identifiers = off");
+  await applyWhole(tx, missing, hooks);
   return missing.map(({ name }) => name);
 }
+
+/** A migration that a database lacks; `done` of its steps were applied before. */
+type Missing = Migration & { done: number };
+
+async function findMissing(sql: Sql, known: Migration[]): Promise<{ isMade: boolean; missing: Missing[] }> {
+  const { isMade, isOwner, mayRead } = await findOwnership(sql);
+  if (isMade && !mayRead) throw nothingGranted();
+  const missing = isMade ? await readMissing(sql, known) : known.map((each) => ({ ...each, done: 0 }));
+  if (missing.length > 0 && !isOwner) throw pendingForOthers(missing, isMade);
+  return { isMade, missing };
+}
+
+function hasSteps({ text, done }: Missing): boolean {
+  return done > 0 || stepsOf(text).length > 1 || stepsOf(text).some(({ isOutside }) => isOutside);
+}
+
+/** Applies migrations in the caller's transaction, in which no index is built concurrently. */
+async function applyWhole(
+  tx: Sql,
+  migrations: readonly Missing[],
+  { encryptPlainSecrets }: MigrationHooks,
+): Promise<void> {
+  for (const { version, name, sha256, text, done } of migrations) {
+    for (const step of stepsOf(text).slice(done)) {
+      await tx.script(step.isOutside ? step.text.replace(/\bconcurrently\b/gi, '') : step.text).catch(rethrow);
+    }
+    await tx.run(recordApplied, [version, name, sha256]);
+    if (version === TABLE_OF_ENCRYPTED_SECRETS) await encryptPlainSecrets?.(tx);
+  }
+}
+
+/**
+ * Applies a migration step by step. How many are done is recorded with each: processes of the former release then know that an upgrade is
+ * under way and judge no schema, and a later start goes on from there.
+ */
+async function applySteps(
+  session: Session,
+  { version, name, sha256, text, done }: Missing,
+  giveWay: GiveWay,
+): Promise<void> {
+  const steps = stepsOf(text);
+  const record = (sql: Sql, count: number) =>
+    sql.run(recordApplied, [version, name, count === steps.length ? sha256 : `${count} ${sha256}`]);
+  await record(session, done);
+  for (const [index, step] of steps.entries()) {
+    if (index < done) continue;
+    if (step.isOutside) {
+      await giveWay(async () => {
+        await dropUnfinishedIndex(session, step.text);
+        await session.script(step.text).catch(rethrow);
+      }, 'outside a transaction');
+      await record(session, index + 1);
+    } else {
+      await giveWay(async (tx) => {
+        await tx.script(step.text).catch(rethrow);
+        await record(tx, index + 1);
+      });
+    }
+  }
+}
+
+/** What is left of an index whose building was interrupted is no index, and keeps its name. */
+async function dropUnfinishedIndex(session: Session, text: string): Promise<void> {
+  const name = /create (?:unique )?index concurrently if not exists (\w+)/i.exec(text)?.[1];
+  if (name !== undefined && (await isUnfinished(session, name)))
+    await session.script(`drop index concurrently ${name}`);
+}
+
+const isUnfinished = answerOf(
+  'migrate-index-unfinished',
+  { isThere: 'bool' },
+  'select exists (select from pg_index where indexrelid = to_regclass($1) and not indisvalid) as is_there',
+  (name: string) => [name],
+  ([row]) => row?.isThere === true,
+);
 
 function pendingForOthers(missing: readonly Migration[], isMade: boolean): AppError {
   const what = isMade ? `lacks ${missing.map(({ name }) => name).join(', ')}` : 'has no tables of Quittance yet';
@@ -122,24 +216,67 @@ function rethrow(error: Error & { code?: string }): never {
   throw error.code === REFUSED ? new AppError('MIGRATION_REFUSED', error.message, { cause: error }) : error;
 }
 
+/** Longer than most backups of a small ledger take. A supervisor starts again what ended with this. */
+const PATIENCE_MS = 300_000;
+/** The connection is the upgrade's alone. */
+const SETTINGS = `set statement_timeout = '1h'; set quote_all_identifiers = off`;
+
+/**
+ * Waits until no other process upgrades, and keeps all others from it until the connection ends. It asks again and again: whoever waits in
+ * PostgreSQL has a snapshot, for whose end a concurrent building of an index waits in turn.
+ */
+async function takeTurn(session: Session, patienceMs: number): Promise<void> {
+  const begun = performance.now();
+  while (!(await tryLock(session))) {
+    if (performance.now() - begun > patienceMs) {
+      throw blocked('another process upgrades this database', await findHolders(session));
+    }
+    await delay(TURN_POLL_MS);
+  }
+}
+
+const TURN_POLL_MS = 100;
+
+const tryLock = answerOf(
+  'migrate-turn',
+  { isOurs: 'bool' },
+  `select pg_try_advisory_lock(${LOCK_KEY}) as is_ours`,
+  () => [],
+  ([row]) => row?.isOurs === true,
+);
+
+const findHolders = rowsOf(
+  'migrate-turn-holders',
+  blocker,
+  `select ${BLOCKER} from (
+     select pid from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = ${LOCK_KEY}
+       and database = (select oid from pg_database where datname = current_database())) b
+   left join pg_stat_activity a using (pid)`,
+  () => [],
+);
+
 /** Keeps the schema as it is for other processes until the caller's transaction ends. */
 export async function lockMigrations(tx: Sql): Promise<void> {
   await tx.script(`select pg_advisory_xact_lock(${LOCK_KEY})`);
 }
 
-/** The number of migrations that this release has and the database lacks. Throws as `migrate` does. */
-export async function pendingMigrations(db: Sql, migrations?: Migration[]): Promise<number> {
-  const known = migrations ?? (await readMigrations());
-  return known.length - (await readApplied(db, known)).size;
+/**
+ * The number of migrations that this release has and the database lacks. Throws as `migrate` does, but not of an upgrade to a newer release
+ * that is under way, if `mayBeUpgrading`.
+ */
+export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}): Promise<number> {
+  return (await readMissing(db, await readMigrations(), mayBeUpgrading)).length;
 }
 
 const CREATE_TABLE = `create table schema_migrations (
   version integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`;
 
-const insertApplied = statement(
+/** The digest of a migration of which only some steps are applied stands behind their number: `2 0f…`. */
+const recordApplied = statement(
   'schema-insert-applied',
   {},
-  'insert into schema_migrations (version, name, sha256) values ($1, $2, $3)',
+  `insert into schema_migrations (version, name, sha256) values ($1, $2, $3)
+   on conflict (version) do update set name = excluded.name, sha256 = excluded.sha256, applied_at = now()`,
 );
 
 /** The migrations that a database has, in their order. */
@@ -152,22 +289,28 @@ export const findApplied = rowsOf(
 
 export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
 
-async function readApplied(db: Sql, known: Migration[]): Promise<Set<number>> {
-  const rows = await findApplied(db);
-  for (const row of rows) {
+/** The migrations that a database lacks in whole or in part. */
+async function readMissing(db: Sql, known: Migration[], mayBeUpgrading = false): Promise<Missing[]> {
+  const done = new Map<number, number>();
+  for (const row of await findApplied(db)) {
+    const [, steps, digest] = /^(?:(\d+) )?(.*)$/.exec(row.sha256) ?? [];
     const file = known[row.version - 1];
     if (file === undefined) {
+      if (mayBeUpgrading && steps !== undefined) continue;
       throw new AppError(
         'SCHEMA_NEWER',
         `the database has migration ${row.name}, and this release ends at number ${known.length}: start the newer release of Quittance that made it`,
       );
     }
-    if (file.sha256 !== row.sha256) {
+    if (file.sha256 !== digest) {
       throw new AppError(
         'SCHEMA_CHANGED',
         `migration ${row.name} differs from the one that was applied: restore the file as it was released; migrations are append-only`,
       );
     }
+    done.set(row.version, steps === undefined ? Number.POSITIVE_INFINITY : Number(steps));
   }
-  return new Set(rows.map((row) => row.version));
+  return known
+    .map((each) => ({ ...each, done: done.get(each.version) ?? 0 }))
+    .filter(({ done: steps }) => steps !== Number.POSITIVE_INFINITY);
 }

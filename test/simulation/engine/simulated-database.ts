@@ -179,6 +179,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
     refuseRule: real.refuseRule,
     transaction: (work) => begin('transaction', work),
     snapshot: (work) => begin('snapshot', work),
+    session: real.session,
     listen: (_, onNotify) => options.listen(process, onNotify),
     stats: real.stats,
     // The connections outlive the process.
