@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
 import type { Database, Session, Sql } from './database.ts';
-import { BLOCKER, blocked, blocker, createGiveWay, findPid, type GiveWay } from './give-way.ts';
+import { createLockRetry, findPid, type LockRetry, takeTurn, UPGRADE_LOCK } from './lock-retry.ts';
 import { refuseOldServer } from './refuse-server.ts';
 import { answerOf, rowsOf } from './rows-of.ts';
 import { findOwnership, grantRuntimeRole, RUNTIME_ROLE } from './runtime-role.ts';
@@ -12,8 +11,6 @@ import { refuseChangedSchema } from './schema-changes.ts';
 import { statement } from './statement.ts';
 
 const FOLDER = new URL('migrations/', PACKAGE_ROOT);
-/** Serialises migrations of processes that start together. Any constant will do; this is "quittan" in hexadecimal. */
-const LOCK_KEY = 0x71756974;
 
 export type Migration = { version: number; name: string; text: string; sha256: string };
 
@@ -61,7 +58,7 @@ export type MigrationHooks = {
  * Brings the schema and the grants of the runtime role up to this release, and returns the names of the applied migrations. Safe to call
  * from many processes at once, and by a user who owns nothing where nothing is missing. It is one transaction, unless a migration has
  * steps; then what was done before a failure stays, and the next call goes on from there. Nobody who creates or reads invoices waits
- * for it longer than `LOCK_WAIT_MS`: it gives way, and tries again after growing pauses, for `patienceMs` in all. Errors:
+ * for it longer than a second: it gives way, and tries again after growing pauses, for `patienceMs` in all. Errors:
  * `CONFIG_INVALID` for a server that is too old, `MIGRATIONS_PENDING` for such a user where something is missing, `SCHEMA_NEWER` when the
  * database has migrations that this release does not know, `SCHEMA_CHANGED` when an applied one differs from its file, or the schema is
  * not what they made: then the last transaction is undone, and the release of before goes on; `MIGRATION_REFUSED` for data that a
@@ -86,7 +83,7 @@ export async function migrate(
     await refuseOldServer(session);
     await session.script(SETTINGS);
     await takeTurn(session, patienceMs);
-    const giveWay = createGiveWay(db, session, { ...hooks, pid: await findPid(session), patienceMs });
+    const retryWhenLocked = createLockRetry(db, session, { ...hooks, pid: await findPid(session), patienceMs });
     const { isMade, missing } = await findMissing(session, known);
     if (missing.length > 0) hooks.onBegin?.(missing.map(({ name }) => name));
     const pending = [...missing];
@@ -94,10 +91,10 @@ export async function migrate(
     while (isMade && pending.some(hasSteps)) {
       const next = pending.findIndex(hasSteps);
       const before = pending.splice(0, next);
-      if (before.length > 0) await giveWay((tx) => applyWhole(tx, before, hooks));
-      for (const one of pending.splice(0, 1)) await applySteps(session, one, giveWay);
+      if (before.length > 0) await retryWhenLocked((tx) => applyWhole(tx, before, hooks));
+      for (const one of pending.splice(0, 1)) await applySteps(session, one, retryWhenLocked);
     }
-    await giveWay(async (tx) => {
+    await retryWhenLocked(async (tx) => {
       if (!isMade) await tx.script(CREATE_TABLE);
       await applyWhole(tx, pending, hooks);
       await finish(tx);
@@ -159,7 +156,7 @@ async function applyWhole(
 async function applySteps(
   session: Session,
   { version, name, sha256, text, done }: Missing,
-  giveWay: GiveWay,
+  retryWhenLocked: LockRetry,
 ): Promise<void> {
   const steps = stepsOf(text);
   const record = (sql: Sql, count: number) =>
@@ -168,13 +165,13 @@ async function applySteps(
   for (const [index, step] of steps.entries()) {
     if (index < done) continue;
     if (step.isOutside) {
-      await giveWay(async () => {
+      await retryWhenLocked(async () => {
         await dropUnfinishedIndex(session, step.text);
         await session.script(step.text).catch(rethrow);
       }, 'outside a transaction');
       await record(session, index + 1);
     } else {
-      await giveWay(async (tx) => {
+      await retryWhenLocked(async (tx) => {
         await tx.script(step.text).catch(rethrow);
         await record(tx, index + 1);
       });
@@ -221,43 +218,9 @@ const PATIENCE_MS = 300_000;
 /** The connection is the upgrade's alone. */
 const SETTINGS = `set statement_timeout = '1h'; set quote_all_identifiers = off`;
 
-/**
- * Waits until no other process upgrades, and keeps all others from it until the connection ends. It asks again and again: whoever waits in
- * PostgreSQL has a snapshot, for whose end a concurrent building of an index waits in turn.
- */
-async function takeTurn(session: Session, patienceMs: number): Promise<void> {
-  const begun = performance.now();
-  while (!(await tryLock(session))) {
-    if (performance.now() - begun > patienceMs) {
-      throw blocked('another process upgrades this database', await findHolders(session));
-    }
-    await delay(TURN_POLL_MS);
-  }
-}
-
-const TURN_POLL_MS = 100;
-
-const tryLock = answerOf(
-  'migrate-turn',
-  { isOurs: 'bool' },
-  `select pg_try_advisory_lock(${LOCK_KEY}) as is_ours`,
-  () => [],
-  ([row]) => row?.isOurs === true,
-);
-
-const findHolders = rowsOf(
-  'migrate-turn-holders',
-  blocker,
-  `select ${BLOCKER} from (
-     select pid from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = ${LOCK_KEY}
-       and database = (select oid from pg_database where datname = current_database())) b
-   left join pg_stat_activity a using (pid)`,
-  () => [],
-);
-
 /** Keeps the schema as it is for other processes until the caller's transaction ends. */
 export async function lockMigrations(tx: Sql): Promise<void> {
-  await tx.script(`select pg_advisory_xact_lock(${LOCK_KEY})`);
+  await tx.script(`select pg_advisory_xact_lock(${UPGRADE_LOCK})`);
 }
 
 /**

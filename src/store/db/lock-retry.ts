@@ -4,8 +4,11 @@ import type { Database, Session, Sql } from './database.ts';
 import { answerOf, rowsOf } from './rows-of.ts';
 import type { Row } from './statement.ts';
 
+/** Serialises migrations of processes that start together. Any constant will do; this is "quittan" in hexadecimal. */
+export const UPGRADE_LOCK = 0x71756974;
+
 /** So long may one transaction of an upgrade wait for locks in all. Whoever comes after it in the line of a table waits as long. */
-export const LOCK_WAIT_MS = 1000;
+const LOCK_WAIT_MS = 1000;
 const LOOK_MS = 200;
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 15_000;
@@ -14,12 +17,12 @@ const MAX_PAUSE_MS = 15_000;
  * Runs one transaction of an upgrade, and again after a pause whenever others hold what it has to lock. `outside a transaction`: what
  * runs locks nobody out, so it may wait.
  */
-export type GiveWay = (work: (tx: Sql) => Promise<unknown>, kind?: 'outside a transaction') => Promise<void>;
+export type LockRetry = (work: (tx: Sql) => Promise<unknown>, kind?: 'outside a transaction') => Promise<void>;
 
-export const blocker = { pid: 'int4', user: 'text?', application: 'text?', state: 'text?', seconds: 'int4?' } as const;
+const blocker = { pid: 'int4', user: 'text?', application: 'text?', state: 'text?', seconds: 'int4?' } as const;
 
 /** The columns of `blocker`, of a session `a` of pg_stat_activity. That has no state and time of another user's for most users. */
-export const BLOCKER = `b.pid, a.usename::text as user, a.application_name as application, a.state,
+const BLOCKER = `b.pid, a.usename::text as user, a.application_name as application, a.state,
   extract(epoch from clock_timestamp() - a.xact_start)::int4 as seconds`;
 
 export const findPid = answerOf(
@@ -46,7 +49,7 @@ const cancel = answerOf(
 );
 
 /** `patienceMs`: how long each transaction is tried again. `pid` is the process of the session. */
-export function createGiveWay(
+export function createLockRetry(
   db: Database,
   session: Session,
   {
@@ -54,7 +57,7 @@ export function createGiveWay(
     patienceMs,
     onBlocked,
   }: { pid: number; patienceMs: number; onBlocked?: (blockers: string, pauseMs: number) => void },
-): GiveWay {
+): LockRetry {
   return async (work, kind) => {
     const isOutside = kind !== undefined;
     let waitedMs = 0;
@@ -117,7 +120,7 @@ function watchBlockers(db: Database, pid: number, mostMs: number) {
   };
 }
 
-export function blocked(why: string, blockers: readonly Row<typeof blocker>[]): AppError {
+function blocked(why: string, blockers: readonly Row<typeof blocker>[]): AppError {
   const pids = blockers.map(({ pid }) => pid);
   const end = pids.map((pid) => `select pg_terminate_backend(${pid})`).join('; ');
   return new AppError(
@@ -138,3 +141,37 @@ function describeBlockers(blockers: readonly Row<typeof blocker>[]): string {
 function describeSeconds(seconds: number): string {
   return seconds < 120 ? `${seconds} s` : `${Math.floor(seconds / 60)} min`;
 }
+
+/**
+ * Waits until no other process upgrades, and keeps all others from it until the connection ends. It asks again and again: whoever waits in
+ * PostgreSQL has a snapshot, for whose end a concurrent building of an index waits in turn.
+ */
+export async function takeTurn(session: Sql, patienceMs: number): Promise<void> {
+  const begun = performance.now();
+  while (!(await tryLock(session))) {
+    if (performance.now() - begun > patienceMs) {
+      throw blocked('another process upgrades this database', await findHolders(session));
+    }
+    await delay(TURN_POLL_MS);
+  }
+}
+
+const TURN_POLL_MS = 100;
+
+const tryLock = answerOf(
+  'migrate-turn',
+  { isOurs: 'bool' },
+  `select pg_try_advisory_lock(${UPGRADE_LOCK}) as is_ours`,
+  () => [],
+  ([row]) => row?.isOurs === true,
+);
+
+const findHolders = rowsOf(
+  'migrate-turn-holders',
+  blocker,
+  `select ${BLOCKER} from (
+     select pid from pg_locks where locktype = 'advisory' and granted and classid = 0 and objid = ${UPGRADE_LOCK}
+       and database = (select oid from pg_database where datname = current_database())) b
+   left join pg_stat_activity a using (pid)`,
+  () => [],
+);
