@@ -256,6 +256,16 @@ describe('an upgrade in steps', () => {
 });
 
 describe('each migration', () => {
+  /** These have a row for each order, or more. */
+  const LARGE = [
+    'invoices',
+    'transfers',
+    'outgoing_transfers',
+    'events',
+    'deliveries',
+    'delivery_attempts',
+    'requests',
+  ];
   const later = released.filter(({ version }) => version > 31);
   /** Statements without comments, and without the bodies of functions. */
   const statementsOf = (text: string) =>
@@ -290,7 +300,7 @@ describe('each migration', () => {
         const locks = statements.some((statement) => /^(alter table|create trigger|drop)/i.test(statement));
         for (const statement of statements) {
           const table = /^(?:alter table (?:only )?|create (?:unique )?index .*? on )(\w+)/i.exec(statement)?.[1] ?? '';
-          if (isOutside || made.includes(table)) continue;
+          if (isOutside || made.includes(table) || !LARGE.includes(table)) continue;
           const what = `${name}: ${statement}`;
           expect(statement, `${what}: build it concurrently, in a step of its own`).not.toMatch(
             /^create (unique )?index/i,
