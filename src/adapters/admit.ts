@@ -19,6 +19,12 @@ export type Admitted = {
   secret: string;
 };
 
+const KIND = Symbol('kind of adapter');
+type KnownRequest = FastifyRequest & { [KIND]?: AdapterKind };
+
+/** The kind of the adapter that a request was found to name. */
+export const kindOf = (request: KnownRequest): AdapterKind | undefined => request[KIND];
+
 /**
  * Finds the adapter that a request names in its path, if the request is genuine for its secret. What is wrong takes a token of the client
  * network, as wrong keys do, and what is right one of the adapter.
@@ -26,13 +32,13 @@ export type Admitted = {
 export async function admit(
   deps: AdapterDeps,
   request: FastifyRequest,
-  kind: AdapterKind,
+  kinds: readonly AdapterKind[],
   isGenuine: (secret: string) => boolean,
 ): Promise<Admitted> {
   const { failureBuckets, keyBuckets, now } = deps;
   const { network } = clientOf(request);
   refuseLimited(failureBuckets.take(network, now()), ADAPTER_FAILURES);
-  const found = await findOpened(deps, request, kind).catch((error: unknown) => {
+  const found = await findOpened(deps, request, kinds).catch((error: unknown) => {
     // That the database does not answer is nobody's mistake.
     failureBuckets.giveBack(network);
     throw error;
@@ -44,19 +50,25 @@ export async function admit(
   return found;
 }
 
-/** The adapter with the id of the path, of this kind, as long as it is enabled. */
-export async function findEnabled({ db, now }: AdapterDeps, request: FastifyRequest, kind: AdapterKind) {
+/** The adapter with the id of the path, of one of these kinds, as long as it is enabled. */
+export async function findEnabled({ db, now }: AdapterDeps, request: KnownRequest, kinds: readonly AdapterKind[]) {
   const { adapterId = '' } = request.params as { adapterId?: string };
   const id = decodeId('whe', adapterId);
   const rule = id === null ? null : await findValidApiKey(db, id, now());
   const adapter = rule === null ? null : await findAdapter(db, rule.id);
-  if (rule === null || adapter?.adapter !== kind || adapter.projectId !== rule.projectId) return null;
+  if (rule === null || adapter === null || adapter.projectId !== rule.projectId) return null;
+  if (!kinds.includes(adapter.adapter)) return null;
+  request[KIND] = adapter.adapter;
   return { adapter, rule };
 }
 
-async function findOpened(deps: AdapterDeps, request: FastifyRequest, kind: AdapterKind): Promise<Admitted | null> {
+async function findOpened(
+  deps: AdapterDeps,
+  request: FastifyRequest,
+  kinds: readonly AdapterKind[],
+): Promise<Admitted | null> {
   const { db, keyRing, now } = deps;
-  const found = await findEnabled(deps, request, kind);
+  const found = await findEnabled(deps, request, kinds);
   if (found === null) return null;
   if (keyRing === null) throw unopened('this process has no master key: set QUITTANCE_MASTER_KEY for it');
   const rows = await findActiveSecrets(db, [found.adapter.id], now());

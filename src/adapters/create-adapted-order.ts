@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { assertNever } from '../domain/assert-never.ts';
 import { readLink } from '../domain/brand/brand.ts';
 import { exchange } from '../domain/exchange.ts';
+import { formatOptions } from '../domain/invoice-options.ts';
 import { type MicroUsdt, parseAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { isCurrentRate, readRateSource } from '../domain/rate.ts';
@@ -10,7 +11,7 @@ import { findEarlier } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
 import { type Dialect, insertAdapterOrder } from '../store/outbox/adapter-orders.ts';
-import { asNumber } from '../webhooks/adapter-signature.ts';
+import { asNumber, startedField } from '../webhooks/adapter-signature.ts';
 import { checkTarget, targetRule } from '../webhooks/target.ts';
 import type { AdapterDeps } from './adapter-deps.ts';
 import type { Admitted } from './admit.ts';
@@ -21,12 +22,13 @@ export type Asked = {
   dialect: Dialect;
   orderId: string;
   amount: string;
-  currency: string;
   notifyUrl: string;
   returnUrl: string;
   name: string;
   type: string;
   param: string;
+  /** For how many seconds the order waits, in BEpusdt. */
+  timeout: string;
 };
 
 /**
@@ -40,13 +42,15 @@ export async function createAdaptedOrder(
 ): Promise<InvoicePayment> {
   const requestedMicro = readAmount(asked, adapter);
   const order = readOrder(asked, adapter.network, deps.localTargets);
+  const { timeout } = asked;
   // Nobody else can make a key of this adapter, so what holds it is this very order.
   const digest = createHmac('sha256', secret)
-    .update(JSON.stringify([asked.orderId, order]))
+    .update(JSON.stringify([asked.orderId, order, ...(timeout === '' ? [] : [timeout])]))
     .digest('hex');
   const idempotencyKey = `adapter:${adapter.id}:${digest}`;
   const { projectId } = adapter;
-  const input = { ...rule, keyId: rule.id, idempotencyKey, externalId: asked.orderId, requestedMicro };
+  const options = readLifetime(timeout, rule.invoiceLifetimeMs / 1000);
+  const input = { ...rule, keyId: rule.id, idempotencyKey, externalId: asked.orderId, requestedMicro, options };
   const refusal = refuseNew(adapter, deps.now());
   const created = refusal === null ? await createOrder(deps, input) : await findEarlier(deps, input);
   if (created === null) throw refusal;
@@ -61,10 +65,23 @@ export async function createAdaptedOrder(
 /** PHP writes no more of a number, and shops sign what it writes. */
 const MAX_DIGITS = 14;
 
-function readAmount({ amount, currency }: Asked, adapter: Admitted['adapter']): MicroUsdt {
-  if (currency !== '' && currency.toUpperCase() !== adapter.currency) {
-    throw new Refusal(CODES.rate, `rate calculation failed: the adapter has a rate for ${adapter.currency} only`);
+/** As short as an invoice can wait. */
+const LEAST_SECONDS = 300;
+
+/** Seconds that a project does not allow, 0 among them, leave the lifetime as it is: so they do in BEpusdt. The answer says how long it is. */
+function readLifetime(timeout: string, mostSeconds: number): string | null {
+  if (!/^[0-9]{0,9}$/.test(timeout)) {
+    throw new Refusal(
+      CODES.fields,
+      `timeout is ${JSON.stringify(timeout.slice(0, 30))}: send whole seconds, such as 1200`,
+    );
   }
+  const expiresInSeconds = Number(timeout);
+  const isAllowed = expiresInSeconds >= LEAST_SECONDS && expiresInSeconds <= mostSeconds;
+  return isAllowed ? formatOptions({ expiresInSeconds }) : null;
+}
+
+function readAmount({ amount }: Asked, adapter: Admitted['adapter']): MicroUsdt {
   const parsed = parseAmount(amount);
   if (parsed.kind === 'invalid') throw new Refusal(CODES.amount, `invalid payment amount: it ${parsed.reason}`);
   if (asNumber(amount).replace('.', '').length > MAX_DIGITS) {
@@ -104,11 +121,26 @@ function readOrder(asked: Asked, network: Network, localTargets: boolean) {
   ] as const) {
     if ([...value].length > most) throw new Refusal(CODES.fields, `${field} must have at most ${most} characters`);
   }
+  refuseUntellable(asked);
   const urls = {
     notifyUrl: readNotifyUrl(asked.notifyUrl, network, localTargets),
     returnUrl: readReturn(asked.returnUrl),
   };
   return { dialect, amount, ...urls, name: name || null, type: type || null, param: param || null };
+}
+
+/** Refuses texts of which a callback could not be signed: a shop could read its signed text in two ways. */
+function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void {
+  const isEpay = dialect === 'epay';
+  const told = isEpay ? { out_trade_no: orderId, name, type, param } : { order_id: orderId };
+  for (const [field, value] of Object.entries(told)) {
+    const started = startedField(value);
+    if (started === null) continue;
+    throw new Refusal(
+      CODES.fields,
+      `failed to parse request params: ${field} contains "&${started.slice(0, 64)}=", so the signed text of the callback could be read in two ways: write ${field} without "&" or without "="`,
+    );
+  }
 }
 
 /** Where the shop is told. The rules of webhooks hold, here and again at each connection. */

@@ -10,10 +10,10 @@ import { isSameText } from '../webhooks/sign.ts';
 import type { AdapterDeps } from './adapter-deps.ts';
 import { type Admitted, admit } from './admit.ts';
 import { createAdaptedOrder } from './create-adapted-order.ts';
+import { routeOptions } from './error-form.ts';
+import { checkFields } from './fields.ts';
 import { readForm } from './read-fields.ts';
 import { CODES, Refusal } from './refusal.ts';
-import { refuseOtherCoins } from './refuse-other-coins.ts';
-import { routeOptions } from './route-options.ts';
 
 const BASE = '/adapters/:adapterId';
 const METHODS = ['GET', 'POST'] as const;
@@ -34,30 +34,21 @@ export function registerEpay(app: FastifyInstance, deps: AdapterDeps): void {
   });
 }
 
-const inJson = routeOptions(({ isUnknown, message }, _request, reply) =>
-  reply.code(isUnknown ? 404 : 200).send({ code: -1, msg: message }),
-);
-
-/** A browser shows it to the payer. */
-const inWords = routeOptions(({ isUnknown, message }, _request, reply) =>
-  reply
-    .code(isUnknown ? 404 : 400)
-    .type('text/plain; charset=utf-8')
-    .send(`${message}\n`),
-);
+const inJson = routeOptions(200);
+const inWords = routeOptions(400);
 
 async function makeOrder(deps: AdapterDeps, request: FastifyRequest) {
   const fields = readForm(request);
   const isGenuine = (secret: string) => fields.get('pid') === PID && isSigned(fields, fields.get('sign') ?? '', secret);
-  const admitted = await admit(deps, request, 'epay', isGenuine);
+  const admitted = await admit(deps, request, ['epay'], isGenuine);
+  checkFields('epay', fields, admitted.adapter);
   const signType = fields.get('sign_type') ?? '';
   if (!/^(MD5)?$/i.test(signType)) throw new Refusal(CODES.fields, 'sign_type must be MD5');
-  refuseOtherCoins(fields, ['type']);
   return createAdaptedOrder(deps, admitted, {
     ...{ dialect: 'epay', orderId: fields.get('out_trade_no') ?? '', amount: fields.get('money') ?? '' },
-    ...{ currency: fields.get('currency') ?? '', notifyUrl: fields.get('notify_url') ?? '' },
-    ...{ returnUrl: fields.get('return_url') ?? '', name: fields.get('name') ?? '' },
-    ...{ type: fields.get('type') ?? '', param: fields.get('param') ?? '' },
+    ...{ notifyUrl: fields.get('notify_url') ?? '', returnUrl: fields.get('return_url') ?? '' },
+    ...{ name: fields.get('name') ?? '', type: fields.get('type') ?? '', param: fields.get('param') ?? '' },
+    timeout: '',
   });
 }
 
@@ -76,7 +67,8 @@ async function create(deps: AdapterDeps, request: FastifyRequest) {
 async function readOrder(deps: AdapterDeps, request: FastifyRequest) {
   const fields = readForm(request);
   const isGenuine = (secret: string) => fields.get('pid') === PID && isSameText(fields.get('key') ?? '', secret);
-  const { adapter } = await admit(deps, request, 'epay', isGenuine);
+  const { adapter } = await admit(deps, request, ['epay'], isGenuine);
+  checkFields('epayQuery', fields, adapter);
   if (fields.get('act') !== 'order')
     throw new Refusal(CODES.fields, 'act must be order: nothing else is answered here');
   const id = await findOrderId(deps, adapter, fields);

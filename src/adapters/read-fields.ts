@@ -24,13 +24,17 @@ function readFlatJson(request: FastifyRequest): Fields {
   const text = bodyText(request).trim();
   if (!text.startsWith('{') || !text.endsWith('}')) throw malformed('the body is not one JSON object');
   const fields: [string, string][] = [];
-  const member = /\s*("(?:[^"\\]|\\.)*")\s*:\s*(?:("(?:[^"\\]|\\.)*")|(-?[0-9.eE+-]+)|(null))\s*([,}])/suy;
+  const member = /\s*("(?:[^"\\]|\\.)*")\s*:\s*(?:("(?:[^"\\]|\\.)*")|(-?[0-9.eE+-]+)|(true|false)|(null))\s*([,}])/suy;
   for (member.lastIndex = 1; ; ) {
     const found = member.exec(text);
     if (found === null) throw malformed('the body is not a JSON object of texts and numbers');
-    const [, name = '', value, number, nothing, end] = found;
-    if (nothing === undefined)
-      fields.push([parseText(name), value === undefined ? readNumber(number) : parseText(value)]);
+    const [, name = '', value, number, truth, nothing, end] = found;
+    // BEpusdt has one field of this type.
+    if (truth !== undefined && name !== '"reselect"')
+      throw malformed(`${name.slice(0, MAX_NAME)} is ${truth}, not a text or number`);
+    if (nothing === undefined) {
+      fields.push([parseText(name), truth ?? (value === undefined ? readNumber(number) : parseText(value))]);
+    }
     if (fields.length > MAX_FIELDS) break;
     if (end === '}') {
       if (member.lastIndex !== text.length) throw malformed('something follows the JSON object');
@@ -42,6 +46,8 @@ function readFlatJson(request: FastifyRequest): Fields {
 
 /** The fields of a body, in the form that its content type names. */
 export function readBody(request: FastifyRequest): Fields {
+  if (/\?./.test(request.url))
+    throw malformed('the URL has a query: send all fields in the body, and the URL without "?"');
   const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
   if (type === 'application/json') return readFlatJson(request);
   if (type === 'application/x-www-form-urlencoded') return collect([...new URLSearchParams(bodyText(request))]);

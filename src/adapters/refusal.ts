@@ -22,6 +22,7 @@ export const CODES = {
   rate: 10006,
   noOrder: 10008,
   fields: 10009,
+  orderState: 10010,
   network: 10014,
   asset: 10016,
   notifyUrl: 10041,

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { ADAPTER_FAILURES } from '../adapters/adapter-deps.ts';
+import { showProblem } from '../adapters/error-form.ts';
 import { registerAdapters } from '../adapters/register-adapters.ts';
 import { createAmountRefusals } from '../api/amount-refusals.ts';
 import type { ApiDeps } from '../api/api-deps.ts';
@@ -51,7 +52,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   const requestLog = createRequestLog({ ...context, db });
   const onAnswer = config.requestLog === false ? {} : { onAnswer: requestLog.onAnswer };
   const { trustProxy, requestLines } = config;
-  const app = createServer({ ...context, recognize, trustProxy, requestShare, requestLines, ...onAnswer });
+  const app = createServer({ ...context, recognize, trustProxy, requestShare, requestLines, showProblem, ...onAnswer });
   await registerOpenApi(app, { publicUrl, now, isSandbox: context.sandbox !== undefined });
   registerApi(app, context, authenticator);
   await registerPages(app, context);

@@ -38,6 +38,8 @@ export type ServerOptions = {
   recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
   /** Whether each answer has a line in the log, beside those that always have one; `false` when absent. */
   requestLines?: boolean | undefined;
+  /** An error in another form than `application/problem+json`, for the URLs that have one. */
+  showProblem?(url: string, problem: Problem, requestId: string): { type: string; body: string } | null;
   /** Hears of each answer when it is sent. Must not throw. */
   onAnswer?(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
 };
@@ -167,14 +169,14 @@ function sendProblem(
   request: FastifyRequest,
   reply: FastifyReply,
   problem: Problem,
-  options: Pick<ServerOptions, 'publicUrl'>,
+  options: Pick<ServerOptions, 'publicUrl' | 'showProblem'>,
 ): FastifyReply {
   notesOf(request).code = problem.code;
-  return reply
-    .code(problem.status)
-    .headers(problem.headers)
-    .type('application/problem+json; charset=utf-8')
-    .send(JSON.stringify(problemBody(problem, options.publicUrl(), request.id)));
+  const { type, body } = options.showProblem?.(request.url, problem, request.id) ?? {
+    type: 'application/problem+json; charset=utf-8',
+    body: JSON.stringify(problemBody(problem, options.publicUrl(), request.id)),
+  };
+  return reply.code(problem.status).headers(problem.headers).type(type).send(body);
 }
 
 type Refusals = {

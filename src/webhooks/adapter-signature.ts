@@ -19,6 +19,15 @@ export function signFields(fields: Fields, secret: string): string {
   return hash('md5', parts.join('&') + secret, 'hex');
 }
 
+/**
+ * The name of the field that a value begins when the signed text is split again: `x&money=1` begins `money`. `null` if there is none, and then
+ * splitting at each `&` that begins a field gives back the fields that were signed. `isField` says which names count.
+ */
+export function startedField(value: string, isField: (name: string) => boolean = () => true): string | null {
+  for (const [, name = ''] of value.matchAll(/&([^&=]*)=/g)) if (isField(name)) return name;
+  return null;
+}
+
 /** Whether fields carry this signature. Shops write it in either case. */
 export function isSigned(fields: Fields, signature: string, secret: string): boolean {
   return isSameText(signature.toLowerCase(), signFields(fields, secret));

@@ -1,32 +1,44 @@
 import { assertNever } from '../domain/assert-never.ts';
 import type { Network } from '../domain/network.ts';
 import type { AdapterOrder } from '../store/outbox/adapter-orders.ts';
-import { adapterSecret, asNumber, PID, signFields } from './adapter-signature.ts';
-import type { SendResult } from './send.ts';
+import { adapterSecret, asNumber, PID, signFields, startedField } from './adapter-signature.ts';
+import { failedAttempt, type SendResult } from './send.ts';
 import type { SendDeps } from './send-signed.ts';
 import { targetRule } from './target.ts';
 
-/** The part of an event `invoice.paid` that a callback tells. */
-type Paid = {
+/** The part of an event that a callback tells. */
+type Event = {
   data: {
     invoiceId: string;
     externalId: string;
     status: string;
-    payment: { payableAmount: string; address: string; transaction: { txId: string } };
+    payment: { payableAmount: string; address: string; transaction: { txId: string } | null };
   };
 };
 
 type Told = { network: Network; body: string; order: AdapterOrder; secrets: readonly string[] };
 
-/** Tells a shop of a payment in the form of its system, once. Delivered is an answer that says so, as those systems have it. */
+/**
+ * Notifies a shop in the form of its system, once. A payment is delivered when the answer says so, as those systems have it; any 2xx does for
+ * an order whose time is up.
+ */
 export async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowMs: number): Promise<SendResult> {
   const [stored] = told.secrets;
   if (stored === undefined) throw new Error('an adapter has no secret');
+  const { data } = JSON.parse(told.body) as Event;
+  const { fields, numbers } = listFields(told.order, data);
+  // Creation refuses such an order. This one is older than that rule.
+  for (const [name, value] of fields) {
+    const started = startedField(value);
+    if (started === null) continue;
+    const reason = `${name} contains "&${started}=", so a shop could read the signed text in two ways`;
+    return failedAttempt(null, `unsigned: ${reason.slice(0, 200)}`, 0);
+  }
   return sender.send({
-    ...describeCallback(told.order, told.body, adapterSecret(stored)),
+    ...describeCallback(told.order, { fields, numbers }, adapterSecret(stored)),
     rule: targetRule(told.network, localTargets),
     nowMs,
-    isTaken,
+    ...(data.status === 'PAID' && { isTaken }),
   });
 }
 
@@ -36,55 +48,61 @@ function isTaken(answer: Uint8Array): boolean {
   return word === 'ok' || word === 'success';
 }
 
-/** The request that tells of a payment. `body`: of the event. */
-function describeCallback(order: AdapterOrder, body: string, secret: string) {
-  const { data } = JSON.parse(body) as Paid;
-  if (data.status !== 'PAID') throw new Error(`a callback is only for what is paid, not for ${data.status}`);
-  const { dialect } = order;
+type Listed = {
+  fields: ReadonlyMap<string, string>;
+  /** The names of those that JSON has as numbers. */
+  numbers: readonly string[];
+};
+
+/** What a callback says, without its signature. BEpusdt alone has one for an order whose time is up. */
+function listFields(order: AdapterOrder, { payment, ...data }: Event['data']): Listed {
+  const { dialect, amount } = order;
+  if (data.status !== 'PAID' && !(data.status === 'EXPIRED' && dialect === 'bepusdt')) {
+    throw new Error(`${dialect} has no callback for ${data.status}`);
+  }
+  const { address, transaction, payableAmount } = payment;
+  if (data.status === 'PAID' && transaction === null) throw new Error('the event of a payment names no transaction');
+  const ids = [['trade_id', data.invoiceId] as const, ['order_id', data.externalId] as const];
+  const amounts = [['amount', asNumber(amount)] as const, ['actual_amount', asNumber(payableAmount)] as const];
+  const hash = ['block_transaction_id', (data.status === 'PAID' && transaction?.txId) || ''] as const;
+  const status = ['status', data.status === 'PAID' ? '2' : '3'] as const;
+  const numbers = ['amount', 'actual_amount', 'status'];
   switch (dialect) {
     case 'epusdt':
-    case 'gmpay':
-      return { method: 'POST', url: order.notifyUrl, ...jsonCallback(order, data, secret) } as const;
-    case 'epay': {
-      const link = order.notifyUrl.includes('?') ? '&' : '?';
-      const query = new URLSearchParams([...epayFields(order, data, secret)]);
-      return { method: 'GET', url: `${order.notifyUrl}${link}${query}`, headers: {}, body: new Uint8Array() } as const;
+      return { fields: new Map([...ids, ['token', address], hash, ...amounts, status]), numbers };
+    case 'bepusdt':
+      return { fields: new Map([...ids, ['token', address], hash, ...amounts, status]), numbers: ['amount', 'status'] };
+    case 'gmpay': {
+      const coin = [['receive_address', address] as const, ['token', 'USDT'] as const];
+      return { fields: new Map([['pid', PID], ...ids, ...coin, hash, ...amounts, status]), numbers };
     }
+    case 'epay':
+      return { fields: epayFields(order, data), numbers: [] };
     default:
       return assertNever(dialect);
   }
 }
 
-/** epusdt, and its successor, in which `token` is the currency and no longer the address. */
-function jsonCallback({ dialect, amount }: AdapterOrder, { payment, ...data }: Paid['data'], secret: string) {
-  const { address, transaction, payableAmount } = payment;
-  const texts = new Map([
-    ...(dialect === 'gmpay' ? ([['pid', PID]] as const) : []),
-    ['trade_id', data.invoiceId],
-    ['order_id', data.externalId],
-    ...(dialect === 'gmpay' ? ([['receive_address', address]] as const) : []),
-    ['token', dialect === 'gmpay' ? 'USDT' : address],
-    ['block_transaction_id', transaction.txId],
-  ] as const);
-  const numbers = new Map([
-    ['amount', asNumber(amount)],
-    ['actual_amount', asNumber(payableAmount)],
-    ['status', '2'],
-  ]);
-  const signature = signFields(new Map<string, string>([...texts, ...numbers]), secret);
-  // Numbers are written as they were signed: a JSON writer has none that are exact.
-  const members = [
-    ...[...texts, ['signature', signature] as const].map(([name, value]) => `"${name}":${JSON.stringify(value)}`),
-    ...[...numbers].map(([name, value]) => `"${name}":${value}`),
-  ];
-  return { headers: { 'content-type': 'application/json' }, body: Buffer.from(`{${members.join(',')}}`) };
-}
-
-function epayFields({ amount, name, type, param }: AdapterOrder, data: Paid['data'], secret: string) {
-  const fields = new Map<string, string>([
+function epayFields({ amount, name, type, param }: AdapterOrder, data: Omit<Event['data'], 'payment'>) {
+  return new Map<string, string>([
     ...[['pid', PID] as const, ['trade_no', data.invoiceId] as const, ['out_trade_no', data.externalId] as const],
     ...[['type', type ?? 'usdt'] as const, ['name', name ?? data.externalId] as const, ['money', amount] as const],
     ...[['trade_status', 'TRADE_SUCCESS'] as const, ...(param === null ? [] : [['param', param] as const])],
   ]);
-  return fields.set('sign', signFields(fields, secret)).set('sign_type', 'MD5');
+}
+
+/** The signed request: EPay's is a GET, and all others post JSON. */
+function describeCallback({ dialect, notifyUrl }: AdapterOrder, { fields, numbers }: Listed, secret: string) {
+  const signature = signFields(fields, secret);
+  if (dialect === 'epay') {
+    const link = notifyUrl.includes('?') ? '&' : '?';
+    const query = new URLSearchParams([...fields, ['sign', signature], ['sign_type', 'MD5']]);
+    return { method: 'GET', url: `${notifyUrl}${link}${query}`, headers: {}, body: new Uint8Array() } as const;
+  }
+  // Numbers are written as they were signed: a JSON writer has none that are exact.
+  const members = [...fields, ['signature', signature] as const].map(
+    ([name, value]) => `"${name}":${numbers.includes(name) ? value : JSON.stringify(value)}`,
+  );
+  const headers = { 'content-type': 'application/json' };
+  return { method: 'POST', url: notifyUrl, headers, body: Buffer.from(`{${members.join(',')}}`) } as const;
 }

@@ -6,6 +6,7 @@ import { request } from 'undici';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { storeAdapter } from '../../src/operator/adapters/enable-adapter.ts';
+import type { AdapterKind } from '../../src/store/outbox/adapter-orders.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import type { Json, TestProject, TestService } from '../support/service.ts';
 
@@ -16,7 +17,7 @@ export type ShopAdapter = { id: string; url: string; secret: string };
 /** An adapter of a project, as the command adds it; a USDT costs 7.2 CNY. */
 export async function addTestAdapter(
   service: TestService,
-  kind: 'epusdt' | 'epay',
+  kind: AdapterKind,
   project: Pick<TestProject, 'id'> = service.project,
 ): Promise<ShopAdapter> {
   const id = uuidV7(Date.now(), randomBytes(10));

@@ -3,14 +3,14 @@ import { PROJECT_OPTION, type Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
 export function addAdapterCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program.command('adapter').description('for shops that speak the API of epusdt or EPay');
+  const group = program.command('adapter').description('for shops that speak the API of epusdt, BEpusdt or EPay');
   group
     .command('enable')
     .description(
       'let such shops order from a project and show their secret, once; again, it changes the rate or its source',
     )
     .option(...PROJECT_OPTION)
-    .requiredOption('--kind <kind>', 'epusdt (and its successor, gmpay) or epay')
+    .requiredOption('--kind <kind>', 'epusdt (and its successor, gmpay), bepusdt or epay')
     .option('--rate <price>', 'the price of one USDT in the currency of the shop, such as 7.2; or the options below')
     .option('--rate-url <url>', 'where it is read again and again, as JSON')
     .option('--rate-path <pointer>', 'the place of the number in that JSON, such as /tether/cny')

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
+import type { EventType } from '../../domain/event.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
@@ -113,8 +114,12 @@ function createShopSecret(random: Random): string {
   return Buffer.from(random(16)).toString('hex');
 }
 
-/** What an adapter is told of. */
-const TOLD = ['invoice.paid'];
+/** The events that a shop can be notified of: only BEpusdt knows one for an order whose time is up. */
+const TOLD: Readonly<Record<Input['kind'], EventType[]>> = {
+  epusdt: ['invoice.paid'],
+  bepusdt: ['invoice.paid', 'invoice.expired'],
+  epay: ['invoice.paid'],
+};
 
 type StoreDeps = { keyRing: KeyRing; now: UnixMs; random: Random };
 type NewAdapter = StoredRate & Pick<Input, 'kind' | 'currency'> & { id: string; projectId: string; secret: string };
@@ -131,7 +136,7 @@ export async function storeAdapter(
   const secretSha256 = createHash('sha256').update(random(32)).digest();
   const name = nameOf(kind);
   await insertApiKey(tx, { id, projectId, name, secretSha256, expiresAt: null, allowedCidrs: null });
-  const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD };
+  const told = { url: `adapter:${kind}`, description: name, eventTypes: TOLD[kind] };
   await insertWebhookEndpoint(tx, { id, projectId, ...told, ...rate, adapter: kind, currency });
   const stored = formatSecret(Buffer.from(secret, 'latin1'));
   await addEndpointSecret(tx, keyRing, { endpointId: id, secret: stored, now, random });

@@ -1,11 +1,10 @@
 import { say } from '../../domain/message.ts';
 import { type MicroUsdt, parseAmount } from '../../domain/money.ts';
 import type { RateSource } from '../../domain/rate.ts';
+import { ADAPTER_KINDS } from '../../store/outbox/adapter-orders.ts';
 import { clip } from '../input/clip.ts';
 import { parseDuration } from '../input/duration.ts';
 import { FieldError } from '../input/field-error.ts';
-
-const KINDS = ['epusdt', 'epay'] as const;
 
 type Given = {
   kind: string;
@@ -24,8 +23,8 @@ type Given = {
 
 /** Reads what an adapter is to be: with a fixed rate in millionths, or the source of one. Errors: `INVALID_ARGUMENT`. */
 export function readAdapter(input: Given) {
-  const kind = KINDS.find((each) => each === input.kind);
-  if (kind === undefined) throw new FieldError('kind', `is ${clip(input.kind)}: choose ${KINDS.join(' or ')}`);
+  const kind = ADAPTER_KINDS.find((each) => each === input.kind);
+  if (kind === undefined) throw new FieldError('kind', `is ${clip(input.kind)}: choose ${ADAPTER_KINDS.join(', ')}`);
   const currency = (input.currency ?? 'CNY').toUpperCase();
   if (!/^[A-Z]{3,5}$/.test(currency)) throw new FieldError('currency', `is ${clip(currency)}: give a code such as CNY`);
   return { kind, currency, rate: readRateOrSource(input), secret: readShopSecret(input.secret) };

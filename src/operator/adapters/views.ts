@@ -1,4 +1,5 @@
 import { type Static, Type } from '../../runtime/type.ts';
+import { ADAPTER_KINDS } from '../../store/outbox/adapter-orders.ts';
 import { nullable, Time } from '../view.ts';
 
 const text = Type.String();
@@ -7,7 +8,7 @@ const source = Type.Object({
   ...{ at: Time, ageSeconds: Type.Integer(), isTooOld: Type.Boolean() },
 });
 const adapter = {
-  ...{ adapterId: text, projectId: text, network: text, kind: Type.Enum(['epusdt', 'epay']) },
+  ...{ adapterId: text, projectId: text, network: text, kind: Type.Enum([...ADAPTER_KINDS]) },
   ...{ currency: text, rate: text, rateSource: nullable(source), path: text },
 };
 

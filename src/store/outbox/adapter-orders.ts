@@ -7,8 +7,9 @@ import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 import { sealReadRate, type WebhookEndpoint } from './webhook-endpoints.ts';
 
 /** Which system an adapter speaks for, and the forms that its orders come in. */
-export type AdapterKind = 'epusdt' | 'epay';
-export type Dialect = 'epusdt' | 'gmpay' | 'epay';
+export const ADAPTER_KINDS = ['epusdt', 'bepusdt', 'epay'] as const;
+export type AdapterKind = (typeof ADAPTER_KINDS)[number];
+export type Dialect = AdapterKind | 'gmpay';
 
 /** Whether an endpoint `w` is told of an event `e`: an adapter's, of payments of its own orders. */
 export const WANTS_EVENT = `(w.event_types is null or e.type = any(w.event_types))

@@ -1,0 +1,54 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Problem } from '../web/problem.ts';
+import { Refusal } from './refusal.ts';
+
+const PREFIX = '/adapters/';
+
+type Shown = { type: string; body: string };
+type Said = { code: number; message: string; requestId: string };
+
+const inJson = (body: object): Shown => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(body) });
+
+/** An error in the form of the protocol that a path belongs to. A path of none of them gets the members of all. */
+function showError(path: string, { code, message, requestId }: Said): Shown {
+  // A browser shows it to the payer.
+  if (path.includes('submit.php')) return { type: 'text/plain; charset=utf-8', body: `${message}\n` };
+  const ofEpay = { code: -1, msg: message };
+  if (/\/m?api\.php/.test(path)) return inJson(ofEpay);
+  const ofEpusdt = { status_code: code, message, data: null, request_id: requestId };
+  return inJson(/\/(api\/v1|pay|payments)\//.test(path) ? ofEpusdt : { ...ofEpusdt, ...ofEpay });
+}
+
+const pathOf = (url: string) => url.split('?', 1)[0] ?? '';
+
+/** A problem that any route may answer, in the form of an adapter's protocol; `null` if the URL is not below that of an adapter. */
+export function showProblem(url: string, problem: Problem, requestId: string): Shown | null {
+  const path = pathOf(url);
+  if (!path.startsWith(PREFIX)) return null;
+  const below = path.slice(PREFIX.length).replace(/^[^/]*/, '');
+  const message =
+    problem.code === 'ROUTE_NOT_FOUND'
+      ? `No adapter has the path ${JSON.stringify(below.slice(0, 100))}: compare the URL in the shop's plugin with docs/adapters.md. Some plugins add a path to the URL themselves`
+      : problem.message;
+  return showError(path, { code: problem.status, message, requestId });
+}
+
+/** What the routes of adapters share. `refusedStatus`: the HTTP status of a refusal. No cache stores an order, and no search engine lists it. */
+export function routeOptions(refusedStatus: number, codeOf = ({ code }: Refusal, _request: FastifyRequest) => code) {
+  return {
+    schema: { hide: true },
+    onRequest: async (_request: FastifyRequest, reply: FastifyReply) => {
+      reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' });
+    },
+    errorHandler: async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
+      if (!(error instanceof Refusal)) throw error;
+      const { message, isUnknown } = error;
+      const code = codeOf(error, request);
+      const { type, body } = showError(pathOf(request.url), { code, message, requestId: request.id });
+      return reply
+        .code(isUnknown ? 404 : refusedStatus)
+        .type(type)
+        .send(body);
+    },
+  };
+}
