@@ -4,15 +4,22 @@ import { Refusal } from './refusal.ts';
 
 const PREFIX = '/adapters/';
 
-type Shown = { type: string; body: string };
+type Shown = { headers: Record<string, string>; body: string };
 type Said = { code: number; message: string; requestId: string };
 
-const inJson = (body: object): Shown => ({ type: 'application/json; charset=utf-8', body: JSON.stringify(body) });
+/** No cache stores an order, and no search engine lists it. */
+const HEADERS = { 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' };
+
+const shown = (type: string, body: string): Shown => ({
+  headers: { ...HEADERS, 'Content-Type': `${type}; charset=utf-8` },
+  body,
+});
+const inJson = (body: object) => shown('application/json', JSON.stringify(body));
 
 /** An error in the form of the protocol that a path belongs to. A path of none of them gets the members of all. */
 function showError(path: string, { code, message, requestId }: Said): Shown {
   // A browser shows it to the payer.
-  if (path.includes('submit.php')) return { type: 'text/plain; charset=utf-8', body: `${message}\n` };
+  if (path.includes('submit.php')) return shown('text/plain', `${message}\n`);
   const ofEpay = { code: -1, msg: message };
   if (/\/m?api\.php/.test(path)) return inJson(ofEpay);
   const ofEpusdt = { status_code: code, message, data: null, request_id: requestId };
@@ -33,21 +40,21 @@ export function showProblem(url: string, problem: Problem, requestId: string): S
   return showError(path, { code: problem.status, message, requestId });
 }
 
-/** What the routes of adapters share. `refusedStatus`: the HTTP status of a refusal. No cache stores an order, and no search engine lists it. */
+/** What the routes of adapters share. `refusedStatus`: the HTTP status of a refusal. */
 export function routeOptions(refusedStatus: number, codeOf = ({ code }: Refusal, _request: FastifyRequest) => code) {
   return {
     schema: { hide: true },
     onRequest: async (_request: FastifyRequest, reply: FastifyReply) => {
-      reply.headers({ 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' });
+      reply.headers(HEADERS);
     },
     errorHandler: async (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
       if (!(error instanceof Refusal)) throw error;
       const { message, isUnknown } = error;
       const code = codeOf(error, request);
-      const { type, body } = showError(pathOf(request.url), { code, message, requestId: request.id });
+      const { headers, body } = showError(pathOf(request.url), { code, message, requestId: request.id });
       return reply
         .code(isUnknown ? 404 : refusedStatus)
-        .type(type)
+        .headers(headers)
         .send(body);
     },
   };

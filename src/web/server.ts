@@ -39,7 +39,11 @@ export type ServerOptions = {
   /** Whether each answer has a line in the log, beside those that always have one; `false` when absent. */
   requestLines?: boolean | undefined;
   /** An error in another form than `application/problem+json`, for the URLs that have one. */
-  showProblem?(url: string, problem: Problem, requestId: string): { type: string; body: string } | null;
+  showProblem?(
+    url: string,
+    problem: Problem,
+    requestId: string,
+  ): { headers: Record<string, string>; body: string } | null;
   /** Hears of each answer when it is sent. Must not throw. */
   onAnswer?(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
 };
@@ -172,11 +176,14 @@ function sendProblem(
   options: Pick<ServerOptions, 'publicUrl' | 'showProblem'>,
 ): FastifyReply {
   notesOf(request).code = problem.code;
-  const { type, body } = options.showProblem?.(request.url, problem, request.id) ?? {
-    type: 'application/problem+json; charset=utf-8',
+  const { headers, body } = options.showProblem?.(request.url, problem, request.id) ?? {
+    headers: { 'Content-Type': 'application/problem+json; charset=utf-8' },
     body: JSON.stringify(problemBody(problem, options.publicUrl(), request.id)),
   };
-  return reply.code(problem.status).headers(problem.headers).type(type).send(body);
+  return reply
+    .code(problem.status)
+    .headers({ ...problem.headers, ...headers })
+    .send(body);
 }
 
 type Refusals = {

@@ -119,6 +119,7 @@ test.each<[path: string, form: Form]>([
       const answer = await ask(`${service.url}${id}${path}?sign=secret`, { method });
       expectForm(answer, form, 404);
       expect(answer.text).toContain('docs/adapters.md');
+      expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-robots-tag': 'noindex' });
       expect(answer.text).not.toContain('secret');
     }
   }

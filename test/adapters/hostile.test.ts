@@ -28,7 +28,7 @@ const order = fc.record(
   Object.fromEntries(
     Object.entries(VALUES).map(([name, usual]) => [
       name,
-      fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...usual) }, { weight: 1, arbitrary: hostileText }),
+      fc.oneof({ weight: 15, arbitrary: fc.constantFrom(...usual) }, { weight: 1, arbitrary: hostileText }),
     ]),
   ),
   { requiredKeys: ['order_id', 'amount', 'notify_url'] },
