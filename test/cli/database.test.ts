@@ -71,7 +71,9 @@ describe('with DATABASE_URL', () => {
           '0029_scopes.sql',
           '0030_untold_transfers.sql',
           '0031_rate_sources.sql',
-          '0032_bepusdt.sql',
+          '0032_owner_news.sql',
+          '0033_callbacks_by_order.sql',
+          '0034_bepusdt.sql',
         ],
       },
     });
@@ -241,7 +243,9 @@ describe('with the embedded database', () => {
         '0029_scopes.sql',
         '0030_untold_transfers.sql',
         '0031_rate_sources.sql',
-        '0032_bepusdt.sql',
+        '0032_owner_news.sql',
+        '0033_callbacks_by_order.sql',
+        '0034_bepusdt.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);
