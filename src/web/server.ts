@@ -39,11 +39,7 @@ export type ServerOptions = {
   /** Whether each answer has a line in the log, beside those that always have one; `false` when absent. */
   requestLines?: boolean | undefined;
   /** An error in another form than `application/problem+json`, for the URLs that have one. */
-  showProblem?(
-    url: string,
-    problem: Problem,
-    requestId: string,
-  ): { headers: Record<string, string>; body: string } | null;
+  showProblem?(url: string, problem: Problem, id: string): { headers: Record<string, string>; body: string } | null;
   /** Hears of each answer when it is sent. Must not throw. */
   onAnswer?(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
 };
