@@ -262,6 +262,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),
+    ...since(32, { live_time: AT, live_at: LATER }),
   });
   await insert('head_blocks', { network: 'devnet', number: 104, block_id: bytes(32, 104), block_time: LATER });
   await insert('sightings', {
@@ -275,6 +276,12 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     },
     ...{ from_address: `T${'p'.repeat(33)}`, amount_micro: 25_000_002, ...since(5, { position: 7 }) },
   });
+  if (version >= 32) {
+    await insert('arrivals', {
+      ...{ network: 'devnet', tx_id: bytes(32, 50), log_index: 2, address_id: uuid(0x4001) },
+      ...{ amount_micro: 25_000_002, first_time: LATER },
+    });
+  }
   const event = (n: number, type: string, extra: object) => ({
     ...{
       id: uuid(0x8000 + n),

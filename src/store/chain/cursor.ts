@@ -114,6 +114,18 @@ export const updateCursor = commandOf(
   ],
 );
 
+/**
+ * The newest examined block is the newest that there is. Called after a node was asked for another one: by then the chain's time was no less,
+ * which is all that is made of it.
+ */
+export const markLive = commandOf(
+  'chain-cursor-live',
+  `update chain_cursors c set live_at = now(), live_time = coalesce(
+     (select block_time from head_blocks where network = c.network order by number desc limit 1), c.solid_time)
+   where network = $1`,
+  (network: Network) => [network],
+);
+
 /** When the first invoice of a network was created; `null` if there is none. Read once, for a network without a cursor. */
 export const findEarliestInvoiceTime = answerOf(
   'invoice-earliest',
