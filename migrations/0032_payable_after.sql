@@ -17,8 +17,8 @@ revoke execute on function guard_columns from public;
 select guard_columns('invoices',
   array['status', 'event_count', 'paid_transfer_id', 'expires_at', 'mac', 'paid_mac', 'withdrawn_at', 'withdrawn_mac']);
 
--- Where the chain stood when a watcher last saw that it has no later block, and the database's clock then: only what has passed since goes
--- by a clock, so that one which is wrong by the same all the time does no harm.
+-- Where the chain stood when a watcher last saw that it has no later block, and the database's clock then. Both are null where that clock was
+-- seen to be wrong.
 alter table chain_cursors
   add column live_time timestamptz check (isfinite(live_time)),
   add column live_at timestamptz check (isfinite(live_at)),

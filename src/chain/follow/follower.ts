@@ -138,17 +138,14 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
   return { pauseMs: head.nextMs, hasChanged: head.added + finalized > 0 };
 }
 
-/** Where blocks come when a person wants them, the end of the chain stays so long what it is. */
+/** On a local network blocks may come when a person wants them, however late. */
 const LOCAL_LIVE_MS = 30_000;
 
-/**
- * Tells the database that the chain has no later block, once for each: a node may show none for hours, and the chain goes on. That of a
- * local network does not.
- */
+/** Tells the database that the chain has no later block, once for each: a node that is stuck says so for hours, and a real chain goes on. */
 async function noteLive({ db, network, slotMs }: FollowDeps, following: Following): Promise<void> {
   const { number } = tipOf(following);
-  const isKnown = number === following.live.number;
-  if (isKnown && (slotMs !== null || performance.now() - following.live.ms < LOCAL_LIVE_MS)) return;
+  const { live } = following;
+  if (number === live.number && (slotMs !== null || performance.now() - live.ms < LOCAL_LIVE_MS)) return;
   await markLive(db, network);
   following.live = { number, ms: performance.now() };
 }
