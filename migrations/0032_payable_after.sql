@@ -23,6 +23,8 @@ alter table chain_cursors
   add column live_time timestamptz check (isfinite(live_time)),
   add column live_at timestamptz check (isfinite(live_at)),
   add constraint chain_cursors_live check ((live_time is null) = (live_at is null));
+select guard_columns('chain_cursors',
+  array['solid_number', 'solid_id', 'solid_time', 'updated_at', 'live_time', 'live_at', 'halted_at', 'halt_reason', 'mac']);
 
 -- Transfers to our addresses in any block that was examined, also in one that was orphaned since, for as long as a transaction can come back
 -- in another block. first_time: of the first of those blocks.
