@@ -28,14 +28,14 @@ end $$;
 
 grant select on schema_migrations, ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts,
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections,
-  outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations,
+  outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries,
   delivery_attempts, untold_transfers, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions,
   spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
 grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
-  chain_cursors, head_blocks, sightings, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
+  chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, untold_transfers, receipt_keys,
   people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications
   to quittance_runtime;
@@ -54,7 +54,7 @@ grant update (refused_at) on refused_amounts to quittance_runtime;
 grant update (position, epoch) on allocation_hints to quittance_runtime;
 grant update (good_block, checked_block, balance_micro, expected_micro, node, checked_at, due_at)
   on balance_checks to quittance_runtime;
-grant update (solid_number, solid_id, solid_time, updated_at, halted_at, halt_reason, mac) on chain_cursors to quittance_runtime;
+grant update (solid_number, solid_id, solid_time, updated_at, live_time, live_at, halted_at, halt_reason, mac) on chain_cursors to quittance_runtime;
 grant update (confirmed_at) on producer_confirmations to quittance_runtime;
 grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;
@@ -81,5 +81,5 @@ grant update (status, claimed_until, ended_at) on notifications to quittance_run
 grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
-grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_finished_deliveries, forget_told_transfers, lock_transfers,
+grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_old_arrivals, forget_finished_deliveries, forget_told_transfers, lock_transfers,
   hurry_devnet_invoice, forget_old_sessions, forget_old_requests, forget_old_notifications to quittance_runtime;

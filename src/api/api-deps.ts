@@ -17,6 +17,7 @@ export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched'> & {
   keyBuckets: TokenBuckets;
   rateLimit: { perSecond: number; burst: number };
   now(): UnixMs;
+  steadyNow(): UnixMs;
   random(bytes: number): Uint8Array;
   randomBelow(n: number): number;
   /** No payable amount was free. */

@@ -135,7 +135,7 @@ function explainUnavailable(
     addressesInUse === 0
       ? `The project has no address in use for its policy "${policy}"`
       : policy === 'exact'
-        ? `The amount ${amount} is reserved on every address in use of the project (${addressesInUse}), and under its policy "exact" an address serves an amount once`
+        ? `The amount ${amount} is reserved on every address in use of the project (${addressesInUse}), or arrived there in the last 24 hours without an order. Under the policy "exact" an address serves an amount once`
         : `All payable amounts for ${amount} are reserved on every address in use of the project (${addressesInUse})`;
   return `${reason}. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
 }

@@ -77,8 +77,9 @@ async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<F
     if (place === undefined) return { kind: 'exhausted' };
     const reserved = await countReservedByPart(db, place.id, range, PART_UNITS * range.unitMicro);
     const part = drawPart(range, reserved, randomBelow);
-    if (part !== null) return { kind: 'free', offers: await offersOf(deps, place, part) };
-    // What is remembered ends before an address that somebody put there, which is never full.
+    const offers = part === null ? [] : await offersOf(deps, place, part);
+    if (offers.length > 0) return { kind: 'free', offers };
+    // What is remembered ends before an address that somebody put there, which is never full, and before one whose last amounts arrived lately.
     await advanceHint(db, projectId, policy, range, countCodeWords(range));
     full = place.position;
   }

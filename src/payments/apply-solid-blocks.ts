@@ -8,6 +8,7 @@ import {
   findInvoicesDetectedAbove,
   findInvoicesDetectedUpTo,
 } from '../store/chain/head-blocks.ts';
+import { forgetOldArrivals } from '../store/chain/incoming.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import { type PlannedChange, recordChanges } from './record-changes.ts';
@@ -30,6 +31,7 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
     const headNumber = orphaned.isHeadOrphaned ? last.number : Math.max(cursor.head.number, last.number);
     const examinedTime = orphaned.isHeadOrphaned || cursor.head.number < last.number ? last.time : cursor.head.time;
     await updateCursor(tx, watching.network, last);
+    await forgetOldArrivals(tx, watching.network, last.time);
 
     const touched = [...invoicesOf(incoming), ...orphaned.invoices];
     const invoices = await findChangeable(tx, watching.network, touched);

@@ -18,6 +18,8 @@ import { type SharedInserts, shareInserts } from './share-inserts.ts';
 export type CreateDeps = {
   db: Database;
   now(): UnixMs;
+  /** See `createSteadyClock`; `now` where a process creates one invoice and ends. */
+  steadyNow?(): UnixMs;
   random(bytes: number): Uint8Array;
   /** A uniform integer in 0 … n−1. */
   randomBelow(n: number): number;
@@ -72,6 +74,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     options: input.options ?? null,
     checkoutToken: formatCheckoutToken(deps.random(16)),
     now,
+    steadyAt: (deps.steadyNow ?? deps.now)(),
   };
   const { places, inserts } = deps.sharing ?? createSharing(deps);
   const placing = { ...deps, places };

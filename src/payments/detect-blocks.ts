@@ -14,7 +14,7 @@ import {
   insertSightings,
   type Sighting,
 } from '../store/chain/head-blocks.ts';
-import { findIncoming } from '../store/chain/incoming.ts';
+import { findIncoming, noteArrivals } from '../store/chain/incoming.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import { accountToAddress } from '../tron/address.ts';
@@ -30,7 +30,8 @@ type Detected = { sighting: Sighting; seen: SeenTransfer };
  * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`. Returns the heights of those blocks
  * that have an exact transfer for an invoice. `certainTime`: time of the newest block whose transfers are all known; an invoice that
  * lost its transfer expires by no later clock, for the transfer may stand in a block that waits. `open`: those of
- * the blocks of which not all transfers are known. Earlier sightings in them, by a watcher that knew more, stay.
+ * the blocks of which not all transfers are known. Earlier sightings in them, by a watcher that knew more, stay. `orphaned`: blocks that
+ * were examined before these: an address may have been added since.
  */
 export function detectBlocks(
   watching: Watching,
@@ -38,6 +39,7 @@ export function detectBlocks(
   blocks: ChainBlock[],
   certainTime: UnixMs,
   open: readonly { number: number; id: string }[] = [],
+  orphaned: readonly ChainBlock[] = [],
 ): Promise<ReadonlySet<number>> {
   return withCursor(watching, async (tx, cursor) => {
     const { network } = watching;
@@ -47,6 +49,7 @@ export function detectBlocks(
     assertLinked(ancestor, blocks);
     const lost = ancestorNumber < cursor.head.number ? await dropAbove(watching, tx, ancestorNumber, open) : [];
     await insertHeadBlocks(tx, network, blocks);
+    if (orphaned.length > 0) await findExact(watching, tx, orphaned);
     const detected = await findExact(watching, tx, blocks);
     if (detected.length > 0)
       await insertSightings(
@@ -97,14 +100,12 @@ async function dropAbove(
   return lost;
 }
 
-/** The transfers that would pay an invoice: exact, to its address, and the invoice not paid yet. */
-async function findExact({ network }: Watching, tx: Sql, blocks: ChainBlock[]): Promise<Detected[]> {
+/** The transfers that would pay an invoice: exact, to its address, later than it, and the invoice not paid yet. All of ours are remembered. */
+async function findExact({ network }: Watching, tx: Sql, blocks: readonly ChainBlock[]): Promise<Detected[]> {
   const placed = blocks.flatMap((block) => block.transfers.map((transfer) => ({ block, transfer })));
-  const incoming = await findIncoming(
-    tx,
-    network,
-    placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id })),
-  );
+  const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
+  const incoming = await findIncoming(tx, network, transfers);
+  await noteArrivals(tx, network, transfers, incoming);
   return incoming.flatMap(({ index, projectId, invoice }) => {
     const found = placed[index];
     if (found === undefined || invoice === null || invoice.status === 'PAID') return [];

@@ -3,7 +3,7 @@ import { encodeId, firstIdOf, timeOfId, uuidV7 } from '../domain/ids.ts';
 import { matchTransfer } from '../domain/match.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
-import { findIncoming, type Incoming } from '../store/chain/incoming.ts';
+import { findIncoming, type Incoming, noteArrivals } from '../store/chain/incoming.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { ChangeableInvoice } from '../store/ledger/invoice-changes.ts';
 import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
@@ -19,7 +19,7 @@ export type DecidedTransfer = NewTransfer & { toAddress: TronAddress };
 /** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
 
-/** Whether a block of that time can concern an address or an invoice that was created then. */
+/** Whether a block of that time can concern an address that was added then. Whether it can pay an invoice is asked of the database. */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
 /** `isAgain`: transfers that were taken back are recorded again, because an operator saw that the chain has them. */
@@ -39,7 +39,7 @@ export async function recordTransfers(
   const placed = blocks.flatMap((block) =>
     block.transfers.filter(({ amount }) => amount > 0n).map((transfer) => ({ block, transfer })),
   );
-  const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id }));
+  const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
   // The order matters: an address that is added between the two statements then misses incoming transfers, never outgoing ones, so the
   // balance it had before the ledger knew it is not negative.
   const arrived = await findIncoming(tx, network, transfers, isAgain);
@@ -47,6 +47,7 @@ export async function recordTransfers(
   const idTime = arrived.length === 0 ? recording.now() : await timeOfNext(recording, tx, arrived);
   const incoming = decide(placed, arrived, concerns, (place) => uuidV7(idTime, recording.random(10), place));
   if (incoming.length > 0) await insertTransfers(tx, network, incoming);
+  await noteArrivals(tx, network, transfers, arrived);
   const outgoing = await insertOutgoing(tx, network, describeOutgoing(placed, left, concerns), isAgain);
   const counts = { matched: 0, duplicate: 0, unmatched: 0, outgoing };
   for (const { kind } of incoming) counts[kind]++;
@@ -75,13 +76,12 @@ function decide(
   return arrived.flatMap(({ index, projectId, addressId, addressCreatedAt, address, invoice }, place) => {
     const { block, transfer } = placedAt(placed, index);
     if (!concerns(addressCreatedAt, block.time)) return [];
-    const asked = invoice !== null && concerns(invoice.createdAt, block.time) ? invoice : null;
-    const reservedBy = asked && {
-      invoiceId: asked.id,
-      status: paidHere.has(asked.id) ? ('PAID' as const) : asked.status,
+    const reservedBy = invoice && {
+      invoiceId: invoice.id,
+      status: paidHere.has(invoice.id) ? ('PAID' as const) : invoice.status,
     };
     const { kind } = matchTransfer(reservedBy);
-    if (kind === 'matched' && asked !== null) paidHere.add(asked.id);
+    if (kind === 'matched' && invoice !== null) paidHere.add(invoice.id);
     return [
       {
         // Ids rise in chain order, and events follow it.
@@ -91,7 +91,7 @@ function decide(
         ...describe(block, transfer),
         fromAddress: accountToAddress(transfer.from),
         kind,
-        invoiceId: asked?.id ?? null,
+        invoiceId: invoice?.id ?? null,
         producer: block.producer,
         toAddress: address,
       },

@@ -9,6 +9,7 @@ import type { Logger } from '../runtime/log.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { createRequestShare, type RequestShare } from '../runtime/request-share.ts';
+import { createSteadyClock } from '../runtime/steady-clock.ts';
 import type { Databases } from './open-databases.ts';
 import type { Known } from './prepare-troubles.ts';
 import type { ServiceOptions } from './service-options.ts';
@@ -28,6 +29,8 @@ export type Context = Databases &
     blockMs: number;
     lagMs?(): number;
     now(): UnixMs;
+    /** See `createSteadyClock`. */
+    steadyNow(): UnixMs;
     /** No later than any clock shows that this process knows: for what deletes, and what ends for good. */
     certainNow(): UnixMs;
     random(bytes: number): Uint8Array;
@@ -46,6 +49,7 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
   const { config, connection, sandbox, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
   const { clock, certainNow } = known.clocks;
   const now = () => unixMs(clock.now());
+  const steadyClock = createSteadyClock(clock.now);
   const metrics = createMetrics();
   const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
   let url = `http://${config.host}:${config.port}`;
@@ -62,6 +66,7 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
       metrics,
       blockMs,
       now,
+      steadyNow: () => unixMs(steadyClock()),
       certainNow,
       requestShare: createRequestShare(),
     },

@@ -83,6 +83,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
     keyBuckets: createTokenBuckets(perSecond, burst, MAX_BUCKETS),
     rateLimit: config.rateLimit,
     now,
+    steadyNow: context.steadyNow,
     random,
     randomBelow: (n) => randomInt(n),
     gate: createUnpaidGate({ db, now }),

@@ -17,7 +17,17 @@ const CHANGING: Record<string, string[]> = {
   balance_checks: [
     ...['good_block', 'checked_block', 'balance_micro', 'expected_micro', 'node', 'checked_at', 'due_at'],
   ],
-  chain_cursors: ['solid_number', 'solid_id', 'solid_time', 'updated_at', 'halted_at', 'halt_reason', 'mac'],
+  chain_cursors: [
+    'solid_number',
+    'solid_id',
+    'solid_time',
+    'updated_at',
+    'live_time',
+    'live_at',
+    'halted_at',
+    'halt_reason',
+    'mac',
+  ],
   deliveries: [
     ...['status', 'attempt_count', 'next_attempt_at', 'created_at', 'finished_at', 'last_status', 'last_error'],
     'max_attempts',
@@ -80,7 +90,16 @@ const CHANGING: Record<string, string[]> = {
 
 /** The state of running processes, of which nothing must be believed later, and what grows old and is deleted. */
 const WORKING = [
-  ...['allocation_hints', 'chain_status', 'delivery_attempts', 'head_blocks', 'invitations', 'leases', 'notifications'],
+  ...[
+    'allocation_hints',
+    'arrivals',
+    'chain_status',
+    'delivery_attempts',
+    'head_blocks',
+    'invitations',
+    'leases',
+    'notifications',
+  ],
   ...['producer_confirmations', 'refused_amounts', 'requests', 'schema_migrations', 'sessions', 'sightings'],
   ...['spent_challenges', 'untold_transfers'],
 ];

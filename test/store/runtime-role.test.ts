@@ -224,6 +224,7 @@ describe('the role as which the service works', () => {
       { name: 'forget_finished_deliveries', ...bound },
       { name: 'forget_head_blocks_above', ...bound },
       { name: 'forget_head_blocks_up_to', ...bound },
+      { name: 'forget_old_arrivals', ...bound },
       { name: 'forget_old_notifications', ...bound },
       {
         name: 'forget_old_requests',

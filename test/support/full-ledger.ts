@@ -262,6 +262,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),
+    ...since(35, { live_time: AT, live_at: LATER }),
   });
   await insert('head_blocks', { network: 'devnet', number: 104, block_id: bytes(32, 104), block_time: LATER });
   await insert('sightings', {
@@ -275,6 +276,12 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     },
     ...{ from_address: `T${'p'.repeat(33)}`, amount_micro: 25_000_002, ...since(5, { position: 7 }) },
   });
+  if (version >= 35) {
+    await insert('arrivals', {
+      ...{ network: 'devnet', tx_id: bytes(32, 50), log_index: 2, address_id: uuid(0x4001) },
+      ...{ amount_micro: 25_000_002, first_time: LATER },
+    });
+  }
   const event = (n: number, type: string, extra: object) => ({
     ...{
       id: uuid(0x8000 + n),
@@ -318,6 +325,8 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       ...{ failing_since: AT, disabled_at: LATER, disabled_reason: 'it answered 410' },
       ...since(4, { description: ODD, event_types: ['invoice.paid'], consecutive_failures: 9, open_until: LATER }),
       ...since(27, { adapter: 'epusdt', currency: 'CNY', rate_micro: 7_200_000 }),
+      // Since 0033 an adapter has none.
+      ...since(27, { failing_since: null, consecutive_failures: 0, open_until: null }),
       ...since(31, {
         rate_source: '{"min":"6.5","max":"8"}',
         read_micro: 7_190_000,

@@ -91,6 +91,7 @@ export function addInvoice(
     payableMicro: microUsdt(payableMicro),
     address,
     createdAt,
+    payableAfter: unixMs(createdAt - 3000),
     expiresAt: unixMs(createdAt + LIFETIME_MS),
     paid: paidAgoMs === null ? null : { at: unixMs(shop.now - paidAgoMs), from: randomAddress(random) },
   };

@@ -15,6 +15,7 @@ export function suspectOf(requestedMicro: bigint, payableMicro: bigint, more: Pa
     payableMicro: microUsdt(payableMicro),
     address: 'THere',
     createdAt: CREATED_AT,
+    payableAfter: unixMs((more.createdAt ?? CREATED_AT) - 3000),
     expiresAt: unixMs(CREATED_AT + 30 * 60_000),
     paid: null,
     ...more,

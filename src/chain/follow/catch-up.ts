@@ -5,7 +5,7 @@ import { isSignedBy } from '../verify/producers.ts';
 import { LONG_RANGE_BLOCKS } from '../verify/read-block.ts';
 import { assertLater, extend } from './extend.ts';
 import { finalize, ownSolidOf } from './finalize.ts';
-import { type FollowDeps, type Following, tipOf } from './following.ts';
+import { type FollowDeps, type Following, replaceFrom, tipOf } from './following.ts';
 import { avoid, identifySigner } from './identify-signer.ts';
 import { gatherQuorum } from './quorum.ts';
 import { type AheadRange, createReadAhead, type ReadAhead } from './read-ahead.ts';
@@ -133,7 +133,7 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
     : `${node.origin} calls block ${following.solidClaim} irreversible, but too few of the known producers built on it up to block ${tipOf(following).number}`;
   deps.pool.report(node, 'unverifiable', detail);
   await deps.alarms.raise('not-solid', String(first.number), detail);
-  following.window.splice(0);
+  replaceFrom(following, 0);
   following.solidClaim = null;
   following.producersPeriod = -1;
   following.producersNextMs = 0;

@@ -9,7 +9,7 @@ import { toChainBlock, type WindowBlock } from './window.ts';
  * restart that waits until as much is verified as was examined before, so that no invoice loses a sighting that it still has.
  */
 export async function detect(watching: Watching, following: Following): Promise<void> {
-  const { window } = following;
+  const { window, orphaned } = following;
   const firstUnsigned = window.findIndex(({ signer }) => signer === null);
   const signed = firstUnsigned < 0 ? window : window.slice(0, firstUnsigned);
   const first = signed.findIndex(isBehind);
@@ -25,7 +25,9 @@ export async function detect(watching: Watching, following: Following): Promise<
     blocks.map(toChainBlock),
     certainTime(following),
     open,
+    orphaned.map(toChainBlock),
   );
+  orphaned.splice(0);
   for (const block of blocks) {
     block.detected = block.agreed === null ? 'proven' : 'everything';
     block.hasSighting = detected.has(block.number);

@@ -5,7 +5,7 @@ import type { ProvenHeader } from '../proof/prove-block.ts';
 import { checked, type ReadBlock } from '../verify/read-block.ts';
 import { readBlock, readHeadBlock } from '../verify/read-with-logs.ts';
 import { diagnoseFork } from './diagnose-fork.ts';
-import { type FollowDeps, type Following, tipOf } from './following.ts';
+import { type FollowDeps, type Following, replaceFrom, tipOf } from './following.ts';
 import { avoid, identifySigner } from './identify-signer.ts';
 import { othersFor, withQuorum } from './quorum.ts';
 import type { WindowBlock } from './window.ts';
@@ -65,14 +65,14 @@ export async function extend(
     const count = following.window.length - kept;
     deps.log.info({ node: node.origin, blocks: count }, 'the head of the chain was replaced');
   }
-  following.window.splice(kept, Number.POSITIVE_INFINITY, ...blocks);
+  replaceFrom(following, kept, ...blocks);
   if (signers.at(-1) !== null) deps.pool.praise(next.node);
   return blocks;
 }
 
 /** A branch that split off longer ago is not walked back block by block: the blocks in memory are forgotten and read anew. */
 function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
-  following.window.splice(0);
+  replaceFrom(following, 0);
   avoid(deps, following, node);
   const message = `${node.origin} shows a branch that parted more than ${MAX_WALK_BLOCKS} blocks ago; the blocks above ${following.base.number} are read again`;
   return new AppError('NODE_REFUSED', message, { retryable: true });

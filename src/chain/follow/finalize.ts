@@ -6,7 +6,7 @@ import { accountToAddress } from '../../tron/address.ts';
 import type { Node } from '../nodes/node.ts';
 import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
 import { readNewestSolid } from '../verify/read-block.ts';
-import type { FollowDeps, Following } from './following.ts';
+import { type FollowDeps, type Following, replaceFrom } from './following.ts';
 import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 
 /** Transactions that an alarm names. */
@@ -35,7 +35,7 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
   const ours = following.window.find(({ number }) => number === solid.number);
   if (ours !== undefined && ours.id !== solid.id) {
     // Our window is a branch that lost, or the node is wrong: the next blocks decide. Our blocks are read again.
-    following.window.splice(following.window.indexOf(ours));
+    replaceFrom(following, following.window.indexOf(ours));
     deps.pool.report(
       node,
       'contradicts',
@@ -54,7 +54,7 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
   const { network, metrics } = deps;
   if (!isLinked(following)) {
     // No part of this program leaves it so; if one ever does, nothing is recorded from it.
-    following.window.splice(0);
+    replaceFrom(following, 0);
     throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, and are read again', {
       retryable: true,
     });

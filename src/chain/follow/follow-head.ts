@@ -21,13 +21,13 @@ const LEAST_ASKS = 0.3;
 const BLOCK_REQUESTS = 2.4;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Reads the next block when it is due. Where the preferred node misses it for too long, another one is asked. */
+/** Reads the next block when it is due. Where the preferred node misses it for too long, another one is asked. `isNewest`: there is none. */
 export async function followHead(
   deps: FollowDeps,
   following: Following,
   node: Node,
   nodes: readonly Node[],
-): Promise<{ added: number; nextMs: number }> {
+): Promise<{ added: number; nextMs: number; isNewest?: true }> {
   const { pace } = following;
   if (isWindowFull(following)) return { added: 0, nextMs: deps.blockMs };
   const period = Math.floor(tipOf(following).time / PERIOD_MS);
@@ -43,7 +43,7 @@ export async function followHead(
     isLate = added > 0;
     if (isLate) deps.pool.report(node, 'lagging', `it has no block ${tipOf(following).number}, others do`);
   }
-  if (added === 0) return { added, nextMs: pace.onMiss(deps.now()) };
+  if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
   const { lateInfos } = following;
   if (!lateInfos.isNow) lateInfos.blocks = 0;
   // A block whose infos came later says nothing about when blocks can be read.

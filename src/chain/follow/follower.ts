@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { expireInvoices } from '../../payments/expire-invoices.ts';
 import type { Watching } from '../../payments/watching.ts';
-import { type ChainCursor, findCursor } from '../../store/chain/cursor.ts';
+import { type ChainCursor, findCursor, markLive } from '../../store/chain/cursor.ts';
 import type { Lease } from '../../store/chain/leases.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';
 import type { Node } from '../nodes/node.ts';
@@ -123,6 +123,7 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
       throw error;
     }),
   );
+  if ('isNewest' in head) await noteLive(deps, following);
   await askSolidInTime(deps, following, nodes);
   let finalized = 0;
   const finalizedMs = await timed(async () => {
@@ -135,6 +136,18 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
   if ('error' in head) throw head.error;
   progress.onHead(following, head.added);
   return { pauseMs: head.nextMs, hasChanged: head.added + finalized > 0 };
+}
+
+/** On a local network blocks may come when a person wants them, however late. */
+const LOCAL_LIVE_MS = 30_000;
+
+/** Tells the database that the chain has no later block, once for each: a node that is stuck says so for hours, and a real chain goes on. */
+async function noteLive({ db, network, slotMs }: FollowDeps, following: Following): Promise<void> {
+  const { number } = tipOf(following);
+  const { live } = following;
+  if (number === live.number && (slotMs !== null || performance.now() - live.ms < LOCAL_LIVE_MS)) return;
+  await markLive(db, network);
+  following.live = { number, ms: performance.now() };
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {
@@ -172,6 +185,8 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     diagnosingFork: new Map(),
     quorumNextMs: 0,
     disputeNextMs: 0,
+    live: { number: -1, ms: 0 },
+    orphaned: [],
     rangeFailures: new Map(),
     withoutLogs: new Map(),
   };

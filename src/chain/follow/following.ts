@@ -62,6 +62,10 @@ export type Following = {
   /** Until when a node, by origin, is not asked for logs by JSON-RPC, because it showed none; monotonic. */
   withoutLogs: Map<string, number>;
   pace: Pace;
+  /** The newest block when a node had no further one and the database was told so, and when; monotonic. */
+  live: { number: number; ms: number };
+  /** Blocks that were examined and are of no branch that is followed any more, until the database is told; the newest. */
+  orphaned: WindowBlock[];
   /** Operators whose irreversible chain is another than ours, with what they show. */
   diagnosingFork: Map<string, string>;
   /** When logs are asked for again, monotonic. */
@@ -69,6 +73,16 @@ export type Following = {
   /** When operators that differ are asked for again, monotonic. */
   disputeNextMs: number;
 };
+
+/** More than a branch that is walked back. */
+const MAX_ORPHANED = 200;
+
+/** Takes the blocks from a place on out of the window, and puts others there. */
+export function replaceFrom({ window, orphaned }: Following, place: number, ...blocks: WindowBlock[]): void {
+  const gone = window.splice(place, Number.POSITIVE_INFINITY, ...blocks);
+  orphaned.push(...gone.filter(({ detected }) => detected !== 'nothing'));
+  orphaned.splice(0, orphaned.length - MAX_ORPHANED);
+}
 
 /** The newest verified block. */
 export function tipOf({ window, base }: Following): { number: number; id: string; time: UnixMs } {

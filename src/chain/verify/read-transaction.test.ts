@@ -228,6 +228,8 @@ test('whatever a node says, the answer is one of the closed set or a refusal', a
     payableMicro: microUsdt(AMOUNT),
     status: 'PENDING' as const,
     createdAt: unixMs(0),
+    payableAfter: unixMs(0),
+    firstSeenAt: null,
     payingTxId: null,
     wasSighted: false,
     solidNumber: 1,

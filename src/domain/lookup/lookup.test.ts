@@ -18,6 +18,8 @@ const INVOICE: LookupInvoice = {
   payableMicro: microUsdt(25_000_137n),
   status: 'PENDING',
   createdAt: unixMs(1_000_000),
+  payableAfter: unixMs(997_000),
+  firstSeenAt: null,
   payingTxId: null,
   wasSighted: false,
   solidNumber: 100,
@@ -109,22 +111,34 @@ const CASES: [
     { code: 'exact_but_already_paid', ...EXACT, paidBy: OTHER_TX },
   ],
   [
-    'exact, in a block that was examined before the invoice was created, so that it comes before what was seen since',
-    { status: 'CONFIRMING', payingTxId: OTHER_TX, createdAt: unixMs(1_060_001), head: head(125) },
-    done({ usdt: [sent(25_000_137n)] }),
-    { code: 'exact_not_yet_examined', ...EXACT, earlierTransaction: null },
-  ],
-  [
     'exact, before the first block was examined',
     { solidNumber: null, head: null },
     done({ usdt: [sent(25_000_137n)] }),
     { code: 'exact_not_yet_examined', ...EXACT, earlierTransaction: null },
   ],
   [
-    'exact, in a block that was recorded before the invoice was created',
-    { solidNumber: 120, createdAt: unixMs(1_060_001) },
+    'exact, in a recorded block that was examined before the invoice was created',
+    { solidNumber: 120, createdAt: unixMs(1_060_001), payableAfter: AT_120.blockTime },
     done({ usdt: [sent(25_000_137n)] }),
     { code: 'before_invoice', ...EXACT, invoiceCreatedAt: '1970-01-01T00:17:40.001Z' },
+  ],
+  [
+    'exact, in a block that was examined before the invoice was created, and is not irreversible',
+    { createdAt: unixMs(1_060_001), payableAfter: AT_120.blockTime, head: head(120) },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'before_invoice', ...EXACT, invoiceCreatedAt: '1970-01-01T00:17:40.001Z' },
+  ],
+  [
+    'exact, in a later block since a fork, and first seen before the invoice was created',
+    { createdAt: unixMs(1_057_001), payableAfter: unixMs(1_057_000), firstSeenAt: unixMs(1_057_000) },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'before_invoice', ...EXACT, invoiceCreatedAt: '1970-01-01T00:17:37.001Z' },
+  ],
+  [
+    'exact, in a block of the same moment since a fork, and first seen after the invoice was created',
+    { payableAfter: AT_120.blockTime, firstSeenAt: unixMs(1_063_000) },
+    done({ usdt: [sent(25_000_137n)] }),
+    { code: 'exact_not_yet_examined', ...EXACT, earlierTransaction: null },
   ],
   [
     'exact, in a recorded block, and our books do not have it',
@@ -145,8 +159,8 @@ const CASES: [
     { code: 'exact_not_confirmed', ...EXACT, checkAgainSeconds: 60 },
   ],
   [
-    'of another amount, and more than ten minutes before the invoice',
-    { createdAt: unixMs(AT_120.blockTime + 600_001) },
+    'of another amount, in a block that the invoice came after',
+    { createdAt: unixMs(AT_120.blockTime + 600_001), payableAfter: AT_120.blockTime },
     done({ usdt: [sent(24_000_137n)] }),
     {
       code: 'before_invoice',
@@ -156,8 +170,8 @@ const CASES: [
     },
   ],
   [
-    'of another amount, and ten minutes before the invoice, by which two clocks may differ',
-    { createdAt: unixMs(AT_120.blockTime + 600_000) },
+    'of another amount, in the first block that may pay the invoice',
+    { createdAt: unixMs(AT_120.blockTime + 600_000), payableAfter: unixMs(AT_120.blockTime - 1) },
     done({ usdt: [sent(24_000_137n)] }),
     {
       code: 'short',

@@ -13,6 +13,10 @@ export type LookupInvoice = {
   payableMicro: MicroUsdt;
   status: InvoiceStatus;
   createdAt: UnixMs;
+  /** Whatever pays it is in a later block. */
+  payableAfter: UnixMs;
+  /** Of the first block in which the transaction was seen to bring this amount here: a fork may have moved it since. */
+  firstSeenAt: UnixMs | null;
   /** The transaction that paid it, or the first one that is about to. */
   payingTxId: string | null;
   /** The transaction that is asked about was seen as its payment before, in whatever block. */
@@ -39,6 +43,7 @@ export type LookupAnswer =
   | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
   /** A node shows it in a block whose transfers are recorded, and it is not among them. */
   | ({ code: 'exact_not_recorded' } & Exact)
+  /** It was on the chain before this invoice, so it does not pay it; `amount` is what arrived. */
   | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
   | ({ code: 'short' } & Differing)
   | ({ code: 'over' } & Differing)
@@ -188,17 +193,15 @@ function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Done): Moved {
   return isUsdtCall ? 'nothing' : 'unknown';
 }
 
-/** Our clock may differ from the chain's by so much, and a payment of this invoice must not be taken for an older one. */
-const CLOCK_DOUBT_MS = 600_000;
-
 function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
   const { payableMicro } = invoice;
-  if (arrivedMicro === payableMicro) return answerExact(invoice, facts);
+  const isExact = arrivedMicro === payableMicro;
   // It is mostly another order's payment: the address and amount of this one were not known yet.
-  if (facts.blockTime < invoice.createdAt - CLOCK_DOUBT_MS) {
+  if (((isExact ? invoice.firstSeenAt : null) ?? facts.blockTime) <= invoice.payableAfter) {
     const amount = formatAmount(arrivedMicro);
     return { code: 'before_invoice', ...placed(facts), amount, invoiceCreatedAt: toIso(invoice.createdAt) };
   }
+  if (isExact) return answerExact(invoice, facts);
   const isShort = arrivedMicro < payableMicro;
   return {
     code: isShort ? 'short' : 'over',
@@ -214,18 +217,14 @@ function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: Micr
 function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
   const exact = exactly(invoice, facts);
   if (invoice.solidNumber !== null && facts.blockNumber <= invoice.solidNumber) {
-    // Its block was recorded before there was an invoice that it could pay.
-    return facts.blockTime < invoice.createdAt
-      ? { code: 'before_invoice', ...exact, invoiceCreatedAt: toIso(invoice.createdAt) }
-      : { code: 'exact_not_recorded', ...exact };
+    return { code: 'exact_not_recorded', ...exact };
   }
   if (invoice.status === 'PAID') return { code: 'exact_but_already_paid', ...exact, paidBy: invoice.payingTxId };
   const isAboveHead = invoice.head === null || facts.blockNumber > invoice.head.number;
-  // Blocks that were examined before this invoice existed were not searched for it; they precede all that was seen since.
-  if (!isAboveHead && facts.blockTime >= invoice.createdAt) {
+  if (!isAboveHead) {
     return { code: 'exact_not_confirmed', ...exact, checkAgainSeconds: NOT_CONFIRMED_AGAIN_SECONDS };
   }
-  return { code: 'exact_not_yet_examined', ...exact, earlierTransaction: isAboveHead ? invoice.payingTxId : null };
+  return { code: 'exact_not_yet_examined', ...exact, earlierTransaction: invoice.payingTxId };
 }
 
 /** The transfer whose amount is nearest to the payable one; the first of equals. */

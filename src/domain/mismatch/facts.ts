@@ -13,6 +13,8 @@ export type Suspect = {
   /** Where it is to be paid (T…). */
   address: string;
   createdAt: UnixMs;
+  /** Whatever pays it is later. */
+  payableAfter: UnixMs;
   expiresAt: UnixMs;
   /** The transfer that paid it; `null` if none did. */
   paid: { at: UnixMs; from: string } | null;

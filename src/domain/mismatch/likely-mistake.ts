@@ -42,13 +42,14 @@ export const KINDS: Readonly<Record<CauseCode, LikelyMistake['kind'] | null>> = 
 };
 
 /** An invoice and a sender of which nothing counts but the amounts: the payer names the invoice, so that one was meant. */
-const AT = unixMs(0);
+const AT = unixMs(1);
 const NAMED = {
   id: '',
   externalId: '',
   status: 'PENDING',
   address: '',
   createdAt: AT,
+  payableAfter: unixMs(0),
   expiresAt: AT,
   paid: null,
 } as const;

@@ -2,16 +2,13 @@ import type { UnixMs } from '../time.ts';
 import type { Suspect } from './facts.ts';
 
 const HOUR_MS = 3_600_000;
-/** The clock of the chain and ours may differ by so much. */
-const CLOCK_ERROR_MS = 10 * 60_000;
-
 /**
  * How plausible it is, before looking at the amount, that a transfer of this time was meant for this invoice: 0 … 1. An invoice
  * that did not exist cannot be meant; one that was open is likelier than one that had expired, and that likelier than a paid one.
  */
 export function plausibility(invoice: Suspect, at: UnixMs): number {
   const ageMs = at - invoice.createdAt;
-  if (ageMs < -CLOCK_ERROR_MS) return 0;
+  if (at <= invoice.payableAfter) return 0;
   if (invoice.paid !== null && invoice.paid.at <= at) return at - invoice.paid.at < 24 * HOUR_MS ? 0.03 : 0.003;
   const overdueMs = at - invoice.expiresAt;
   if (overdueMs > 0) {

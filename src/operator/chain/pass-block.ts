@@ -145,8 +145,8 @@ async function describe(
   { db, network }: Deps,
   { number, shown, block }: { number: number; shown: readonly ShownBlock[]; block: ShownBlock },
 ): Promise<ShownBlockView> {
-  const { id: blockId, transactionCount, isHeaderProven } = block;
-  const placed = block.transfers.map((transfer) => ({ ...transfer, blockId }));
+  const { id: blockId, time: blockTime, transactionCount, isHeaderProven } = block;
+  const placed = block.transfers.map((transfer) => ({ ...transfer, blockId, blockTime }));
   const transfers = (await findIncoming(db, network, placed)).flatMap(({ index, address, invoice }) => {
     const transfer = placed[index];
     if (transfer === undefined) return [];

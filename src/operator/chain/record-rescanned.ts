@@ -9,12 +9,12 @@ import { findChangeable } from '../../store/ledger/invoice-changes.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 
-/** How far the clock of the server that created an address or an invoice may be ahead of the chain's: far worse than clocks are. */
+/** How far the clock of the server that added an address may be ahead of the chain's: far worse than clocks are. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
 
 /**
- * Whether a block can concern an address or invoice that was created at `createdAt`. The watcher meets blocks when they are
- * new; a rescan meets old ones, and a transfer from before an invoice was asked for must not pay it.
+ * Whether a block can concern an address that was added at `createdAt`. The watcher meets blocks when they are new; a rescan meets old
+ * ones, and what came before an address was ours is no part of the ledger.
  */
 export function concerns(createdAt: UnixMs, blockTime: UnixMs): boolean {
   return blockTime >= createdAt - CLOCK_MARGIN_MS;

@@ -7,6 +7,7 @@ import type { ChainParameters } from '../../chain/verify/read-block.ts';
 import { readLogs } from '../../chain/verify/read-logs.ts';
 import { digestWord } from '../../chain/verify/settle-unproven.ts';
 import type { ChainTransfer } from '../../domain/chain-block.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { accountToAddress } from '../../tron/address.ts';
 
 /** A block as one node shows it, whether or not it can be proven. `id` and `parentId` are 64 hex characters. */
@@ -14,6 +15,7 @@ export type ShownBlock = {
   node: Node;
   id: string;
   parentId: string;
+  time: UnixMs;
   /** Over all that is shown (64 hex): who shows the same has the same. */
   digest: string;
   transactionCount: number;
@@ -40,7 +42,7 @@ export async function showBlock(
   const block = examineBlock(shown, { number, slotMs, usdt });
   const logs = readLogs(block, await node.ask(infosOf(number, usdt)), usdt);
   return {
-    ...{ node, id: block.id, parentId: block.parentId, digest: digestWord(block, logs) },
+    ...{ node, id: block.id, parentId: block.parentId, time: block.time, digest: digestWord(block, logs) },
     ...{ transactionCount: block.transactions.length, transfers: logs.transfers },
     ...{ problem: problemOf(known, block), isHeaderProven: isSignedBy(known, block) },
   };

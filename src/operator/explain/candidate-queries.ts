@@ -29,7 +29,7 @@ const CLOCK_ERROR_MS = 600_000;
 
 // Both ends: a payment that went wrong comes soon after its invoice, and an operator asks about what came today.
 /**
- * Unmatched transfers that may have been meant for an invoice: since its creation, to its address or of its amounts. The first
+ * Unmatched transfers that may have been meant for an invoice: later than what could not pay it, to its address or of its amounts. The first
  * and the last `limit`, and how many there are; `isAll` is false if there may be more, as only the first and the last 10,000 of the
  * project are looked at.
  */
@@ -44,17 +44,20 @@ export const findCandidates = answerOf(
      where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id desc limit ${READ}),
    near as materialized (
      select id from (select * from first union select * from last) ends
-     where kind = 'unmatched' and block_time >= $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
+     where kind = 'unmatched' and block_time > $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
    select id, (select count(*) from near) as total, (select count(*) from first) < ${READ} as is_all
    from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)) ends
    order by id`,
   (
-    invoice: Pick<ExplainedInvoice, 'projectId' | 'createdAt' | 'requestedMicro' | 'payableMicro' | 'addressId'>,
+    invoice: Pick<
+      ExplainedInvoice,
+      'projectId' | 'createdAt' | 'payableAfter' | 'requestedMicro' | 'payableMicro' | 'addressId'
+    >,
     limit: number,
   ) => [
     invoice.projectId,
     invoice.addressId,
-    new Date(invoice.createdAt),
+    new Date(invoice.payableAfter),
     invoice.payableMicro,
     invoice.requestedMicro,
     limit,

@@ -5,6 +5,7 @@ import type { Policy } from '../../domain/policy.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { rowOf, rowsOf } from '../../store/db/rows-of.ts';
 import { maybe, micro, type Row, text } from '../../store/db/statement.ts';
+import { payableAfter } from '../../store/ledger/standing.ts';
 
 const located = { id: 'uuid', projectId: 'uuid', projectName: 'text', network: text<Network>() } as const;
 /** An invoice and its project. Ids are UUIDs. */
@@ -52,6 +53,7 @@ const selectShape = {
   payableMicro: micro<MicroUsdt>('int8'),
   status: text<InvoiceStatus>(),
   createdAt: 'timestamptz',
+  payableAfter: 'timestamptz',
   expiresAt: 'timestamptz',
   withdrawnAt: 'timestamptz?',
   options: 'text?',
@@ -71,7 +73,7 @@ export const findExplainedInvoice = rowOf(
   'explain-invoice-select',
   selectShape,
   `select i.id, i.project_id, p.name as project_name, i.network, i.external_id, i.idempotency_key, i.api_key_id,
-     k.name as api_key_name, i.requested_micro, i.payable_micro, i.status, i.created_at, i.expires_at, i.withdrawn_at, i.options, i.event_count,
+     k.name as api_key_name, i.requested_micro, i.payable_micro, i.status, i.created_at, ${payableAfter('i.')} as payable_after, i.expires_at, i.withdrawn_at, i.options, i.event_count,
      i.paid_transfer_id, i.address_id, ${addressColumn('a')} as address, a.policy, a.retired_at
    from invoices i
    join projects p on p.id = i.project_id

@@ -22,6 +22,7 @@ import type { NewInvoiceView } from './views.ts';
 type Deps = InvoiceDeps & {
   networks: readonly Network[];
   now(): UnixMs;
+  steadyNow?(): UnixMs;
   random(bytes: number): Uint8Array;
   randomBelow(n: number): number;
 };

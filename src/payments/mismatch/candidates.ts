@@ -7,7 +7,7 @@ import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../../store/db/sealed-tables.ts';
 import { isAsSealed, maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
-import { outgoingStands, stands } from '../../store/ledger/standing.ts';
+import { outgoingStands, payableAfter, stands } from '../../store/ledger/standing.ts';
 
 const mismatchedShape = {
   id: 'uuid',
@@ -53,18 +53,20 @@ const suspectShape = {
   payableMicro: micro<MicroUsdt>('int8'),
   address: 'address',
   createdAt: 'timestamptz',
+  payableAfter: 'timestamptz',
   expiresAt: 'timestamptz',
   paid: maybe({ at: 'timestamptz', from: 'text' }),
 } as const;
 /** An invoice that answers the question `question`. */
 export type FoundSuspect = Row<typeof suspectShape>;
 
+const PAYABLE_AFTER = payableAfter('i.');
 const SUSPECT = `(q.question - 1)::int4 as question, i.id, i.external_id, i.status, i.requested_micro, i.payable_micro, ${addressColumn('a')} as address,
-     i.created_at, i.expires_at, p.block_time as paid_at, p.from_address as paid_from`;
+     i.created_at, ${PAYABLE_AFTER} as payable_after, i.expires_at, p.block_time as paid_at, p.from_address as paid_from`;
 const WITH_ADDRESS_AND_PAYMENT = `join addresses a on a.id = i.address_id
    left join lateral (select block_time, from_address from transfers where id = i.paid_transfer_id limit 1) p on true`;
 const READ_OF_INVOICE =
-  'id, external_id, status, requested_micro, payable_micro, address_id, created_at, expires_at, paid_transfer_id';
+  'id, external_id, status, requested_micro, payable_micro, address_id, created_at, payable_after, expires_at, paid_transfer_id';
 
 /** Many invoices may stand within one range (900 in a cent). So many are read of each, and so many kept: unpaid and newest first. */
 const READ = 1000;

@@ -1,11 +1,13 @@
 import type { ChainTransfer } from '../../domain/chain-block.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { Network } from '../../domain/network.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
-import { rowsOf } from '../db/rows-of.ts';
-import { count, maybe, type Row, statement, text } from '../db/statement.ts';
+import { jsonRows } from '../db/json-rows.ts';
+import { commandOf, rowsOf } from '../db/rows-of.ts';
+import { count, hex, maybe, type Row, statement, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
 /** The statement by which transfers become ours. */
@@ -18,25 +20,27 @@ const INCOMING = {
   addressId: 'uuid',
   address: 'address',
   addressCreatedAt: 'timestamptz',
-  invoice: maybe({ id: 'uuid', status: text<InvoiceStatus>(), createdAt: 'timestamptz' }),
+  invoice: maybe({ id: 'uuid', status: text<InvoiceStatus>() }),
 } as const;
 
-/** A transfer to one of our addresses, with the invoice that reserves exactly its address and amount, if any. */
+/** A transfer to one of our addresses, with the invoice that it may pay, if any: it reserves exactly its address and amount, and was there before. */
 export type Incoming = Row<typeof INCOMING>;
 
 const MAX_INT8 = 2n ** 63n - 1n;
 
 // Retired addresses are joined too: money that comes to them is watched for ever. A transfer that the ledger has already is
-// left out, which makes a replay of blocks harmless, and so is one that was taken back, unless $7 says that it is believed again.
+// left out, which makes a replay of blocks harmless, and so is one that was taken back, unless $7 says that it is believed again. Whether a
+// transfer came after an invoice is decided here alone, for all ways to \`PAID\`; a trigger refuses to tie it to one that it came before.
 const select = statement(
   INCOMING_TRANSFERS,
   INCOMING,
   `select t.index - 1 as index, a.project_id, a.id as address_id, ${addressColumn('a')} as address, a.created_at as address_created_at,
-     i.id as invoice_id, i.status as invoice_status, i.created_at as invoice_created_at
+     i.id as invoice_id, i.status as invoice_status
    from rows from (unnest($2::text[]), unnest($3::int8[]), unnest($4::text[]), unnest($5::int8[]),
-     unnest($6::text[])) with ordinality as t(account, amount, tx_id, log_index, block_id, index)
+     unnest($6::text[]), unnest($8::timestamptz[])) with ordinality as t(account, amount, tx_id, log_index, block_id, block_time, index)
    join addresses a on a.network = $1 and a.account = decode(t.account, 'hex')
    left join invoices i on i.address_id = a.id and i.payable_micro = t.amount
+     and may_pay(i.payable_after, i.created_at, $1, decode(t.tx_id, 'hex'), t.log_index::int4, t.block_time)
    where not exists (
      select from transfers r where r.network = $1 and r.tx_id = decode(t.tx_id, 'hex') and r.log_index = t.log_index
        and (${stands('r')} or not $7::bool and r.address_id = a.id and r.amount_micro = t.amount
@@ -44,8 +48,8 @@ const select = statement(
    order by t.index`,
 );
 
-/** A transfer with the id of its block. */
-export type PlacedTransfer = ChainTransfer & { blockId: string };
+/** A transfer with the id and the time of its block. */
+export type PlacedTransfer = ChainTransfer & { blockId: string; blockTime: UnixMs };
 
 /**
  * Finds, in one join, which transfers are to our addresses and which invoice each would pay. In the order given. `isAgain`: also
@@ -67,8 +71,53 @@ export async function findIncoming(
     transfers.map(({ logIndex }) => BigInt(logIndex)),
     transfers.map(({ blockId }) => blockId),
     isAgain,
+    transfers.map(({ blockTime }) => toIso(blockTime)),
   ]);
 }
+
+const arrival = {
+  txId: hex(),
+  logIndex: 'int4',
+  addressId: 'uuid',
+  amountMicro: 'int8',
+  firstTime: 'timestamptz',
+} as const;
+const arrivals = jsonRows(arrival);
+
+const insertArrivals = commandOf(
+  'arrival-insert',
+  `insert into arrivals (network, ${arrivals.columns}) select $1, ${arrivals.columns} from ${arrivals.table('$2')} on conflict do nothing`,
+  (network: Network, added: Row<typeof arrival>[]) => [network, arrivals.bind(added)],
+);
+
+/**
+ * Remembers transfers that were just examined, in whatever block. While one is remembered no invoice gets its address and amount, and
+ * where a fork moves it to another block, the first one counts.
+ */
+export async function noteArrivals(
+  tx: Sql,
+  network: Network,
+  transfers: readonly PlacedTransfer[],
+  incoming: readonly Incoming[],
+): Promise<void> {
+  const added = incoming.flatMap(({ index, addressId }) => {
+    const transfer = transfers[index];
+    if (transfer === undefined || transfer.amount === 0n || transfer.amount > MAX_INT8) return [];
+    const { txId, logIndex, amount, blockTime } = transfer;
+    return [{ txId, logIndex, addressId, amountMicro: amount, firstTime: blockTime }];
+  });
+  if (added.length > 0) await insertArrivals(tx, network, added);
+}
+
+/** A transaction can wait for a block for 24 hours at most. */
+const KEPT_MS = 24 * 60 * 60_000;
+
+/** Forgets the transfers that were first seen a day before a time of the chain. */
+export const forgetOldArrivals = commandOf(
+  'arrival-forget',
+  'select from forget_old_arrivals($1, $2)',
+  (network: Network, time: UnixMs) => [network, new Date(time - KEPT_MS)],
+);
 
 const ourAccounts = rowsOf(
   'incoming-accounts',

@@ -23,6 +23,7 @@ export const BACKED_UP = [
   'chain_cursors',
   'head_blocks',
   'sightings',
+  'arrivals',
   'event_streams',
   'events',
   'webhook_endpoints',

@@ -8,7 +8,7 @@ import { count, isAsSealed, listColumns, type Row } from '../db/statement.ts';
 
 /**
  * These statements ask what is free for an amount. Addresses in use are those that are not retired and have the policy of their project; the first one
- * is the first after the hint, before which nothing is free.
+ * is the first after the hint, before which nothing is free. An amount is not free while an invoice has it, and while it arrived within a day.
  */
 
 // A scalar subquery is asked once, and the index on positions is entered behind it; a join would walk all addresses before it.
@@ -52,7 +52,7 @@ export const findPlaces = rowsOf(
   ],
 );
 
-/** How many amounts of each part of a range are reserved on an address; the last part may be shorter. */
+/** How many amounts of each part of a range invoices have on an address; the last part may be shorter. */
 export const countReservedByPart = answerOf(
   'allocation-count-reserved',
   { reserved: 'int8[]' },
@@ -67,13 +67,14 @@ export const countReservedByPart = answerOf(
   ([row]) => row?.reserved ?? [],
 );
 
-/** The reserved amounts of one part of a range on an address. */
+/** The amounts of one part of a range that are not free on an address. */
 export const findReservedInPart = answerOf(
   'allocation-select-reserved',
   { reserved: 'int8[]' },
   `select array(
      select i.payable_micro from invoices i
-     where i.address_id = $1 and i.payable_micro >= $2 and i.payable_micro < $3) as reserved`,
+     where i.address_id = $1 and i.payable_micro >= $2 and i.payable_micro < $3
+     union all select r.amount_micro from arrivals r where r.address_id = $1 and r.amount_micro >= $2 and r.amount_micro < $3) as reserved`,
   (addressId: string, part: WordRange) => [addressId, part.fromMicro, part.belowMicro],
   ([row]) => row?.reserved ?? [],
 );
@@ -85,6 +86,7 @@ export const findFreeExact = rowsOf(
   `select ${PLACE} from addresses a
    where ${afterHint("'exact'")} and a.position > $4::int4
      and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = $2) is null
+     and (select r.address_id from arrivals r where r.address_id = a.id and r.amount_micro = $2 limit 1) is null
    order by a.position limit $5::int8`,
   (projectId: string, { fromMicro, belowMicro }: WordRange, { after, limit }: Page) => [
     ...[projectId, fromMicro, belowMicro],

@@ -123,8 +123,11 @@ const selectReserved = statement(
    from unnest($3::int8[], $4::int8[]) with ordinality as r (from_micro, below_micro, number)
    cross join addresses a
    cross join lateral (
-     select count(*) from invoices i
-     where i.address_id = a.id and i.payable_micro >= r.from_micro and i.payable_micro < r.below_micro) taken
+     select (select count(*) from invoices i
+         where i.address_id = a.id and i.payable_micro >= r.from_micro and i.payable_micro < r.below_micro)
+       + (select count(distinct s.amount_micro) from arrivals s
+         where s.address_id = a.id and s.amount_micro >= r.from_micro and s.amount_micro < r.below_micro
+           and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = s.amount_micro) is null) as count) taken
    where a.project_id = $1 and a.policy = $2 and a.retired_at is null
    group by r.number`,
 );

@@ -20,6 +20,8 @@ export type NewInvoice = {
   options: string | null;
   checkoutToken: string;
   now: UnixMs;
+  /** The time by a clock that was not put forward lately: see `createSteadyClock`. */
+  steadyAt: UnixMs;
 };
 
 /** The five fields, and what the MAC of the row covers besides that the database chose or may have been made to change. */
@@ -60,7 +62,7 @@ const FIELDS = [
     'checkout_token text',
   ],
   ...['created_at timestamptz', 'expires_at timestamptz', 'project_id uuid', 'network text', 'policy text'],
-  ...['address_id uuid', 'words text', 'macs text', 'options text', 'lifetime_ms int8'],
+  ...['address_id uuid', 'words text', 'macs text', 'options text', 'lifetime_ms int8', 'steady_at timestamptz'],
 ].map((field) => field.split(' ') as [string, string]);
 const ALONE = `(select ${FIELDS.map(([name, type], i) => `$${i + 1}::${type} as ${name}`).join(', ')}) m`;
 const MANY = `unnest(${FIELDS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ')}) m (${FIELDS.map(([name]) => name).join(', ')})`;
@@ -72,15 +74,30 @@ const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' order ' || m.external_id, 0))
    order by m.address_id, w.word`;
 
+/**
+ * What pays an invoice is later than this: than the newest block that was examined when it was inserted; and where blocks were not seen for a
+ * while, than the chain's time by then, less two minutes. That is counted on from when the chain was last seen at its end and the database's
+ * clock was right by it (`markLive`). It is left out where the clocks of process and database differ by a minute: one was put forward since.
+ * Two minutes are more than what may pass unseen, 30 s then and a minute now: a bound that is too late would lose a payment.
+ */
+const PAYABLE_AFTER = `coalesce((
+     select greatest(coalesce(h.block_time, c.solid_time),
+       case when m.steady_at between now() - interval '1 minute' and now() + interval '1 minute'
+         then c.live_time + (now() - c.live_at) - interval '2 minutes' end)
+     from chain_cursors c
+     left join lateral (select block_time from head_blocks where network = c.network order by number desc limit 1) h on true
+     where c.network = p.network), 'epoch')`;
+
 // The key is checked again inside the statement, so a key that was revoked a moment ago creates nothing, and so is all that the MAC
 // covers. `on conflict do nothing` covers every unique constraint, also between the rows of one statement: no row back means that one of
 // them held. Whether a word is free is asked by a scalar subquery, because PostgreSQL may turn `not exists` into a join that reads all
 // invoices of the address: it does so as long as it believes the table to be small. The limits make it look up each key and address by its
-// own index, whatever it believes of the tables, and before it takes locks.
+// own index, whatever it believes of the tables, and before it takes locks. A word is not free either if that much arrived within a day: nobody
+// may order exactly what somebody else sent and paid nothing with.
 const insertText = (members: string, more: string) => `insert into invoices (id, project_id, network, address_id,
-     idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, api_key_id, options, mac)
+     idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, payable_after, api_key_id, options, mac)
    select m.id, p.id, p.network, m.address_id, m.idempotency_key, m.external_id, m.requested_micro, w.word, m.checkout_token,
-     m.created_at, m.expires_at, m.key_id, m.options, decode(w.mac, 'hex')
+     m.created_at, m.expires_at, ${PAYABLE_AFTER}, m.key_id, m.options, decode(w.mac, 'hex')
    from ${members}
    cross join lateral (
      select p.id, p.network from api_keys k join projects p on p.id = k.project_id
@@ -91,7 +108,8 @@ const insertText = (members: string, more: string) => `insert into invoices (id,
      select from addresses a where a.id = m.address_id and a.project_id = p.id and a.policy = m.policy and a.retired_at is null limit 1) a
    cross join lateral (
      select word, mac from unnest(m.words::int8[], m.macs::text[]) as offered (word, mac)
-     where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null limit 1) w
+     where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null
+       and (select r.address_id from arrivals r where r.address_id = m.address_id and r.amount_micro = word limit 1) is null limit 1) w
    ${more}
    on conflict do nothing
    returning ${listColumns(inserted)}`;
@@ -145,7 +163,8 @@ function deadlineOf({ now, rule, options }: PlacedInvoice): UnixMs {
 }
 
 function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (string | bigint | null)[] {
-  const { keyId, id, idempotencyKey, externalId, requestedMicro, options, checkoutToken, now, rule } = invoice;
+  const { keyId, id, idempotencyKey, externalId, requestedMicro, options, checkoutToken, now, rule, steadyAt } =
+    invoice;
   const { addressId, words } = invoice;
   const { projectId, network, policy, invoiceLifetimeMs } = rule;
   const expiresAt = deadlineOf(invoice);
@@ -165,6 +184,6 @@ function fieldsOf(invoice: PlacedInvoice, sealer: Sealer | null): readonly (stri
   return [
     ...[keyId, id, idempotencyKey, externalId, requestedMicro, checkoutToken, toIso(now), toIso(expiresAt)],
     ...[projectId, network, policy, addressId, `{${words.join(',')}}`, sealer === null ? '{}' : `{${macs.join(',')}}`],
-    ...[options, BigInt(invoiceLifetimeMs)],
+    ...[options, BigInt(invoiceLifetimeMs), toIso(steadyAt)],
   ];
 }

@@ -21,7 +21,7 @@ import {
   text,
 } from '../db/statement.ts';
 import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
-import { stands } from './standing.ts';
+import { payableAfter, stands } from './standing.ts';
 
 /** An invoice that a payer asks about, and what our books say of the transaction as far as it is tied to this invoice. */
 const columns = {
@@ -39,6 +39,8 @@ const columns = {
     payableMicro: micro<MicroUsdt>('int8'),
     status: text<InvoiceStatus>(),
     createdAt: 'timestamptz',
+    payableAfter: 'timestamptz',
+    firstSeenAt: 'timestamptz?',
     payingTxId: maybeHex,
     wasSighted: 'bool',
     solidNumber: maybeCount,
@@ -62,6 +64,9 @@ export const findLookup = rowOf(
     invoice: {
       account: `encode(a.account, 'hex')`,
       payingTxId: `encode(coalesce(paid.tx_id, first.tx_id), 'hex')`,
+      payableAfter: payableAfter('i.'),
+      firstSeenAt: `(select min(r.first_time) from arrivals r
+         where r.network = i.network and r.tx_id = decode($2, 'hex') and r.address_id = i.address_id and r.amount_micro = i.payable_micro)`,
       // Sightings go with their block; what was told of them stays.
       wasSighted: 'e.seal is not null',
       solidNumber: 'c.solid_number',

@@ -21,6 +21,11 @@ export function stands(alias: string): string {
   return `not exists (select from transfer_annulments n where n.transfer_id = ${alias}.id)`;
 }
 
+/** What pays an invoice is later than this, as `may_pay` has it. `row`: its prefix. */
+export function payableAfter(row: string): string {
+  return `coalesce(${row}payable_after, ${row}created_at - interval '10 minutes')`;
+}
+
 /** Joins `outgoing_annulments n` to a row of `outgoing_transfers`. */
 export function outgoingAnnulment(alias: string): string {
   return `n.network = ${alias}.network and n.tx_id = ${alias}.tx_id and n.log_index = ${alias}.log_index
