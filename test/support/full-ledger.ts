@@ -324,6 +324,8 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
         read_at: AT,
         read_mac: bytes(24, 2),
       }),
+      ...since(33, { failing_since: null, consecutive_failures: 0, open_until: null }),
+      ...since(34, { rate_min_micro: 6_500_000, rate_max_micro: 8_000_000 }),
     },
   );
   if (version >= 4) {
