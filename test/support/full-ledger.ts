@@ -318,13 +318,14 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       ...{ failing_since: AT, disabled_at: LATER, disabled_reason: 'it answered 410' },
       ...since(4, { description: ODD, event_types: ['invoice.paid'], consecutive_failures: 9, open_until: LATER }),
       ...since(27, { adapter: 'epusdt', currency: 'CNY', rate_micro: 7_200_000 }),
+      // Since 0033 an adapter has none.
+      ...since(27, { failing_since: null, consecutive_failures: 0, open_until: null }),
       ...since(31, {
         rate_source: '{"min":"6.5","max":"8"}',
         read_micro: 7_190_000,
         read_at: AT,
         read_mac: bytes(24, 2),
       }),
-      ...since(33, { failing_since: null, consecutive_failures: 0, open_until: null }),
       ...since(34, { rate_min_micro: 6_500_000, rate_max_micro: 8_000_000 }),
     },
   );
