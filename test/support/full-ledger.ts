@@ -326,7 +326,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
         read_at: AT,
         read_mac: bytes(24, 2),
       }),
-      ...since(34, { rate_min_micro: 6_500_000, rate_max_micro: 8_000_000 }),
+      ...since(35, { rate_min_micro: 6_500_000, rate_max_micro: 8_000_000 }),
     },
   );
   if (version >= 4) {
