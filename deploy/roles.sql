@@ -61,7 +61,7 @@ grant update (holder, epoch, expires_at) on leases to quittance_runtime;
 grant update (detail, seen_at, seen_count, resolved_at, mac) on alarms to quittance_runtime;
 grant update (last_position) on event_streams to quittance_runtime;
 grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason,
-  rate_micro, rate_source, read_micro, read_at, read_mac, mac) on webhook_endpoints to quittance_runtime;
+  rate_micro, rate_source, rate_min_micro, rate_max_micro, read_micro, read_at, read_mac, mac) on webhook_endpoints to quittance_runtime;
 grant update (master_key_id, sealed, ends_at) on webhook_secrets to quittance_runtime;
 grant update (status, attempt_count, max_attempts, next_attempt_at, created_at, finished_at, last_status, last_error)
   on deliveries to quittance_runtime;

@@ -17,6 +17,21 @@ export type RateSource = {
 /** `rateMicro`: in millionths, as all that is read. */
 export type ReadRate = { kind: 'ok'; rateMicro: bigint; at: UnixMs } | { kind: 'refused'; reason: string };
 
+/** Between which a rate must stay, in millionths. Nothing prices an order outside them. */
+export type RateBounds = { minMicro: bigint; maxMicro: bigint };
+
+/** The bounds of a fixed rate for which the operator names none: 0.7 to 1.4 times it, so that the upper one is about twice the lower. */
+export function boundsAround(rateMicro: bigint): RateBounds {
+  const minMicro = (rateMicro * 7n) / 10n;
+  return { minMicro: minMicro > 0n ? minMicro : 1n, maxMicro: (rateMicro * 14n + 9n) / 10n };
+}
+
+/** Whether a rate differs from the former one by more than a fifth of it. */
+export function isLargeChange(beforeMicro: bigint, afterMicro: bigint): boolean {
+  const apart = afterMicro > beforeMicro ? afterMicro - beforeMicro : beforeMicro - afterMicro;
+  return apart * 5n > beforeMicro;
+}
+
 /** Of a text that is kept, which is JSON. What is of another type, somebody wrote to the database: it leads nowhere, and no rate is young enough for it. */
 export function readRateSource(text: string): RateSource {
   const kept = JSON.parse(text) as Record<string, unknown>;

@@ -27,6 +27,8 @@ export async function addTestAdapter(
     currency: 'CNY',
     rateMicro: 7_200_000n,
     rateSource: null,
+    rateMinMicro: 5_040_000n,
+    rateMaxMicro: 10_080_000n,
     readMicro: null,
     readAt: null,
     secret: SECRET,

@@ -546,7 +546,7 @@ test('a rate that is read is no change of what was set, and a source that was se
   await watch.lookAgain();
   await enable(projectId, source.url);
   await watch.lookAgain();
-  await enable(projectId, source.url, { rateMax: '9' });
+  await enable(projectId, source.url, { rateMax: '9', confirmRate: '7.3:7.3' });
   await watch.lookAgain();
   const of = (subject: string) => runSql(service, 'select kind from alarms where subject like $1', [subject]);
   expect(await of(`%${id}%`)).toEqual([]);

@@ -88,7 +88,7 @@ test('an adapter whose rate a source says is shown with it, and with a fixed rat
   const log = await cli('audit', 'list', '--subject', enabled.json.adapterId);
   const changes = log.json.data.filter(({ action }: { action: string }) => action === 'webhook.changed');
   expect(changes.map(({ detail }: { detail: object }) => detail)).toMatchObject([
-    { rate: { from: { origin: new URL(url).origin, maxAge: '1h' }, to: '7.1' } },
+    { rate: { from: { origin: new URL(url).origin, maxAge: '1h' }, to: { fixed: '7.1', min: '6.5', max: '8' } } },
     { rate: { from: { maxAge: '30m' }, to: { maxAge: '1h' } } },
   ]);
   expect(JSON.stringify(log.json)).not.toContain('h0rse');

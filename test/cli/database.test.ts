@@ -74,6 +74,7 @@ describe('with DATABASE_URL', () => {
           '0032_owner_news.sql',
           '0033_callbacks_by_order.sql',
           '0034_bepusdt.sql',
+          '0035_rate_bounds.sql',
         ],
       },
     });
@@ -246,6 +247,7 @@ describe('with the embedded database', () => {
         '0032_owner_news.sql',
         '0033_callbacks_by_order.sql',
         '0034_bepusdt.sql',
+        '0035_rate_bounds.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -88,7 +88,8 @@ test('the page of endpoints says at which rate shops order by adapters, where it
     if (endpoint === null) throw new Error('there is no adapter');
     const rateSource = JSON.stringify({ ...source, maxAgeMs: 600_000 });
     const read = { readMicro: 7_250_000n, readAt: unixMs(Date.now() - ageMs) };
-    await changeAdapterRate(service.db, endpoint, { rateMicro: 7_200_000n, rateSource, ...read });
+    const bounds = { rateMinMicro: 7_000_000n, rateMaxMicro: 8_000_000n };
+    await changeAdapterRate(service.db, endpoint, { rateMicro: 7_200_000n, rateSource, ...bounds, ...read });
   };
   await setRate(180_000);
   expect(await page()).toMatch(/7\.25 CNY.*rates\.example.*3 min/s);

@@ -318,7 +318,8 @@ test('an adapter is the operator’s: a key changes nothing about it, and neithe
   await runSql(service, `alter table webhook_endpoints disable trigger ${trigger}`);
   await runSql(
     service,
-    `update webhook_endpoints set adapter = 'epusdt', currency = 'CNY', rate_micro = 7200000 where project_id = $1`,
+    `update webhook_endpoints set adapter = 'epusdt', currency = 'CNY', rate_micro = 7200000, rate_min_micro = 7000000, rate_max_micro = 8000000
+     where project_id = $1`,
     [shop.id],
   );
   await runSql(service, `alter table webhook_endpoints enable trigger ${trigger}`);

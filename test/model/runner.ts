@@ -126,7 +126,14 @@ async function setRate({ db, clock }: TestService, id: string, isOld: boolean): 
   if (endpoint === null) throw new Error(`there is no adapter ${id}`);
   const readAt = unixMs(clock.now() - (isOld ? SOURCE.maxAgeMs + 60_000 : 0));
   const rateSource = JSON.stringify(SOURCE);
-  await changeAdapterRate(db, endpoint, { rateMicro: 1n, rateSource, readMicro: 7_200_000n, readAt });
+  const bounds = { rateMinMicro: 7_000_000n, rateMaxMicro: 8_000_000n };
+  await changeAdapterRate(db, endpoint, {
+    rateMicro: 7_000_000n,
+    rateSource,
+    ...bounds,
+    readMicro: 7_200_000n,
+    readAt,
+  });
 }
 
 function pathOf(operation: ListOperation): string {

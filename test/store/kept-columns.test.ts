@@ -83,7 +83,8 @@ const CHANGING: Record<string, string[]> = {
   transfers: ['mac'],
   webhook_endpoints: [
     ...['url', 'description', 'event_types', 'failing_since', 'consecutive_failures', 'open_until'],
-    ...['disabled_at', 'disabled_reason', 'rate_micro', 'rate_source', 'read_micro', 'read_at', 'read_mac', 'mac'],
+    ...['disabled_at', 'disabled_reason', 'rate_micro', 'rate_source', 'rate_min_micro', 'rate_max_micro'],
+    ...['read_micro', 'read_at', 'read_mac', 'mac'],
   ],
   webhook_secrets: ['master_key_id', 'sealed', 'ends_at'],
 };

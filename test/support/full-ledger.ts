@@ -262,7 +262,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),
-    ...since(35, { live_time: AT, live_at: LATER }),
+    ...since(36, { live_time: AT, live_at: LATER }),
   });
   await insert('head_blocks', { network: 'devnet', number: 104, block_id: bytes(32, 104), block_time: LATER });
   await insert('sightings', {
@@ -276,7 +276,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     },
     ...{ from_address: `T${'p'.repeat(33)}`, amount_micro: 25_000_002, ...since(5, { position: 7 }) },
   });
-  if (version >= 35) {
+  if (version >= 36) {
     await insert('arrivals', {
       ...{ network: 'devnet', tx_id: bytes(32, 50), log_index: 2, address_id: uuid(0x4001) },
       ...{ amount_micro: 25_000_002, first_time: LATER },
@@ -333,6 +333,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
         read_at: AT,
         read_mac: bytes(24, 2),
       }),
+      ...since(35, { rate_min_micro: 6_500_000, rate_max_micro: 8_000_000 }),
     },
   );
   if (version >= 4) {

@@ -24,6 +24,7 @@ export async function printEnabledAdapter(
       ['network', data.network],
       ['kind', data.kind],
       ['rate', `${data.rate} ${data.currency} for 1 USDT`],
+      ['bounds', `${data.rateMin} to ${data.rateMax}`],
       ...(data.rateSource === null ? [] : sourceFields(data.rateSource)),
       ['path', data.path],
       ['pid', data.pid],
@@ -39,10 +40,10 @@ export async function printEnabledAdapter(
 type Source = NonNullable<AdapterView['rateSource']>;
 
 function sourceFields(source: Source): [string, string][] {
-  const { url, path, min, max, maxAge } = source;
+  const { url, path, maxAge } = source;
   return [
     ['read from', `${url} ${path}, ${ageOf(source)}`],
-    ['bounds', `${min} to ${max}, ${maxAge} old at most`],
+    ['oldest', maxAge],
   ];
 }
 

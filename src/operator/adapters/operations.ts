@@ -22,6 +22,7 @@ export const enableAdapterOperation = operation({
   input: Type.Object({
     ...{ projectId: ProjectId, kind: Type.String(), rate: Line, currency: Line, secret: Line },
     ...{ rateUrl: Line, ratePath: Line, rateTimePath: Line, rateMin: Line, rateMax: Line, rateMaxAge: Line },
+    confirmRate: Line,
   }),
   read: ({ projectId, ...given }) => ({ ...readAdapter(given), projectId }),
   run: enableAdapter,

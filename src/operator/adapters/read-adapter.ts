@@ -1,6 +1,6 @@
 import { say } from '../../domain/message.ts';
 import { type MicroUsdt, parseAmount } from '../../domain/money.ts';
-import type { RateSource } from '../../domain/rate.ts';
+import type { RateBounds, RateSource } from '../../domain/rate.ts';
 import { ADAPTER_KINDS } from '../../store/outbox/adapter-orders.ts';
 import { clip } from '../input/clip.ts';
 import { parseDuration } from '../input/duration.ts';
@@ -17,43 +17,60 @@ type Given = {
   rateMin?: string | undefined;
   rateMax?: string | undefined;
   rateMaxAge?: string | undefined;
+  /** `7.2:9`: the rate in force and the new one, of who means a large change. */
+  confirmRate?: string | undefined;
   currency?: string | undefined;
   secret?: string | undefined;
 };
 
-/** Reads what an adapter is to be: with a fixed rate in millionths, or the source of one. Errors: `INVALID_ARGUMENT`. */
+/** A fixed rate in millionths; `bounds`: null where none are given. */
+export type FixedRate = { rateMicro: bigint; bounds: RateBounds | null };
+
+/** Reads what an adapter is to be: with a fixed rate, or the source of one. Errors: `INVALID_ARGUMENT`. */
 export function readAdapter(input: Given) {
   const kind = ADAPTER_KINDS.find((each) => each === input.kind);
   if (kind === undefined) throw new FieldError('kind', `is ${clip(input.kind)}: choose ${ADAPTER_KINDS.join(', ')}`);
   const currency = (input.currency ?? 'CNY').toUpperCase();
   if (!/^[A-Z]{3,5}$/.test(currency)) throw new FieldError('currency', `is ${clip(currency)}: give a code such as CNY`);
-  return { kind, currency, rate: readRateOrSource(input), secret: readShopSecret(input.secret) };
+  const rate = readRateOrSource(input);
+  return {
+    kind,
+    currency,
+    rate,
+    confirmRate: readConfirmation(input.confirmRate),
+    secret: readShopSecret(input.secret),
+  };
 }
 
-function readRateOrSource(input: Given): bigint | RateSource {
+/** What somebody takes the rate in force and the new one to be. */
+export type Confirmation = { text: string; fromMicro: bigint; toMicro: bigint };
+
+function readConfirmation(text: string | undefined): Confirmation | null {
+  if (text === undefined) return null;
+  const [from, to] = text.split(':').map(parseAmount);
+  if (from?.kind === 'ok' && to?.kind === 'ok' && text.split(':').length === 2)
+    return { text, fromMicro: from.amountMicro, toMicro: to.amountMicro };
+  throw new FieldError(
+    'confirmRate',
+    `is ${clip(text)}: write the rate in force, a colon and the new rate, such as 7.2:9`,
+  );
+}
+
+function readRateOrSource(input: Given): FixedRate | RateSource {
   const { rate, rateUrl, ratePath = '', rateTimePath, rateMin = '', rateMax = '', rateMaxAge = '30m' } = input;
   if ((rate === undefined) === (rateUrl === undefined)) {
     throw new FieldError('rate', say`: give either this, such as 7.2, or ${{ field: 'rateUrl' }}`);
   }
   if (rateUrl === undefined) {
-    const others = Object.entries(input).find(([name, value]) => /^rate./.test(name) && value !== undefined);
-    if (others !== undefined) throw new FieldError(others[0], say`is for ${{ field: 'rateUrl' }}: leave it out`);
-    return readPrice('rate', rate ?? '', 'the price of one USDT, such as 7.2');
-  }
-  const [min, max] = [
-    readPrice('rateMin', rateMin, 'the lowest price of one USDT that you take, such as 6.5'),
-    readPrice('rateMax', rateMax, 'the highest price of one USDT that you take, such as 8'),
-  ];
-  if (min < LEAST_RATE) {
-    throw new FieldError('rateMin', `is ${clip(rateMin)}: give 0.01 or more, for of a rate six decimals are kept`);
-  }
-  if (max > 2n * min) {
-    throw new FieldError(
-      'rateMax',
-      say`is ${clip(rateMax)}, more than twice ${{ field: 'rateMin' }}: set them close, such as 6.8 and 7.6, for they are what protects you from a source that is wrong`,
+    const others = Object.entries(input).find(
+      ([name, value]) => /^rate(Path|TimePath|MaxAge)$/.test(name) && value !== undefined,
     );
+    if (others !== undefined) throw new FieldError(others[0], say`is for ${{ field: 'rateUrl' }}: leave it out`);
+    const rateMicro = readPrice('rate', rate ?? '', 'the price of one USDT, such as 7.2');
+    if (input.rateMin === undefined && input.rateMax === undefined) return { rateMicro, bounds: null };
+    return { rateMicro, bounds: readBounds(rateMin, rateMax, 1n) };
   }
-  if (min > max) throw new FieldError('rateMax', say`is ${clip(rateMax)}, less than ${{ field: 'rateMin' }}`);
+  readBounds(rateMin, rateMax, LEAST_RATE);
   const maxAgeMs = parseDuration(rateMaxAge) ?? 0;
   if (maxAgeMs < MAX_AGE.least || maxAgeMs > MAX_AGE.most) {
     throw new FieldError('rateMaxAge', `is ${clip(rateMaxAge)}: write 1m to 7d, such as 30m`);
@@ -61,6 +78,22 @@ function readRateOrSource(input: Given): bigint | RateSource {
   const timePath = rateTimePath === undefined ? null : readPointer('rateTimePath', rateTimePath);
   const path = readPointer('ratePath', ratePath);
   return { url: rateUrl, path, timePath, min: rateMin, max: rateMax, maxAgeMs };
+}
+
+function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateBounds {
+  const minMicro = readPrice('rateMin', rateMin, 'the lowest price of one USDT that you accept, such as 6.5');
+  const maxMicro = readPrice('rateMax', rateMax, 'the highest price of one USDT that you accept, such as 8');
+  if (minMicro < leastMicro) {
+    throw new FieldError('rateMin', `is ${clip(rateMin)}: give 0.01 or more, because six decimals of a rate are kept`);
+  }
+  if (maxMicro > 2n * minMicro) {
+    throw new FieldError(
+      'rateMax',
+      say`is ${clip(rateMax)}, more than twice ${{ field: 'rateMin' }}: set them close, such as 6.8 and 7.6, because they protect you from a wrong rate`,
+    );
+  }
+  if (minMicro > maxMicro) throw new FieldError('rateMax', say`is ${clip(rateMax)}, less than ${{ field: 'rateMin' }}`);
+  return { minMicro, maxMicro };
 }
 
 /** 0.01: what is cut off is a ten-thousandth of it at most. */

@@ -15,6 +15,8 @@ export function viewAdapter(
     ...{ adapterId: encodeId('whe', id), projectId: encodeId('prj', projectId), network, kind, currency },
     ...{
       rate: formatRate(rate.readMicro ?? rate.rateMicro),
+      rateMin: formatRate(rate.rateMinMicro),
+      rateMax: formatRate(rate.rateMaxMicro),
       rateSource: viewSource(rate, now),
       path: `/adapters/${encodeId('whe', id)}`,
     },

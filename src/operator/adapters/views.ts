@@ -9,11 +9,11 @@ const source = Type.Object({
 });
 const adapter = {
   ...{ adapterId: text, projectId: text, network: text, kind: Type.Enum([...ADAPTER_KINDS]) },
-  ...{ currency: text, rate: text, rateSource: nullable(source), path: text },
+  ...{ currency: text, rate: text, rateMin: text, rateMax: text, rateSource: nullable(source), path: text },
 };
 
 /**
- * An adapter. `rate`: the price of one USDT in `currency`. `rateSource`: where it is read, the time that it is of, and whether that is too long
+ * An adapter. `rate`: the price of one USDT in `currency`, which stays within `rateMin` to `rateMax`. `rateSource`: where it is read, the time that it is of, and whether that is too long
  * ago for an order; `null`: it is fixed. `path`: of its URL, behind that of the service. `callbacksDisabledAt`: it takes no orders until
  * `webhook enable`.
  */

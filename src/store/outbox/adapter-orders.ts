@@ -24,6 +24,8 @@ const adapter = {
   currency: 'text',
   rateMicro: 'int8',
   rateSource: 'text?',
+  rateMinMicro: 'int8',
+  rateMaxMicro: 'int8',
   readMicro: 'int8?',
   readAt: 'timestamptz?',
   /** Its callbacks are off since then, and it takes no orders. */
@@ -37,7 +39,8 @@ const ADAPTER = listColumns(adapter, 'w.', SEALS);
 
 /**
  * Its id is that of the API key by which it creates invoices. The price of one USDT in `currency`, in millionths, is `rateMicro`; where there is a
- * `rateSource`, it is what that said last, `readMicro`, which is of the time `readAt`.
+ * `rateSource`, it is what that said last, `readMicro`, which is of the time `readAt`. A constraint keeps both within `rateMinMicro` to
+ * `rateMaxMicro`.
  */
 export type Adapter = Omit<Row<typeof adapter>, 'isSound' | 'isReadSound'>;
 
@@ -113,17 +116,23 @@ export const listAdapters = rowsOf(
   (projectId: string) => [projectId],
 );
 
-/** A fixed rate, or a source and what it said. */
-export type StoredRate = Pick<Adapter, 'rateMicro' | 'rateSource' | 'readMicro' | 'readAt'>;
+/** A fixed rate, or a source and what it said; and the bounds of either. */
+export type StoredRate = Pick<
+  Adapter,
+  'rateMicro' | 'rateSource' | 'rateMinMicro' | 'rateMaxMicro' | 'readMicro' | 'readAt'
+>;
 
 /** Gives an adapter another rate for the orders to come. */
 export const changeAdapterRate = commandOf(
   'adapter-rate-change',
-  `update webhook_endpoints set rate_micro = $2, rate_source = $3, read_micro = $4, read_at = $5, read_mac = $6, mac = $7 where id = $1`,
-  (endpoint: WebhookEndpoint, { rateMicro, rateSource, readMicro, readAt }: StoredRate) => [
+  `update webhook_endpoints set rate_micro = $2, rate_source = $3, read_micro = $4, read_at = $5, read_mac = $6, mac = $7,
+     rate_min_micro = $8, rate_max_micro = $9 where id = $1`,
+  (endpoint: WebhookEndpoint, { rateMicro, rateSource, readMicro, readAt, ...bounds }: StoredRate) => [
     ...[endpoint.id, rateMicro, rateSource, readMicro, readAt && new Date(readAt)],
     sealReadRate({ ...endpoint, readMicro, readAt }),
     sealOf(SEALED_ENDPOINT, { ...endpoint, rateMicro, rateSource }),
+    bounds.rateMinMicro,
+    bounds.rateMaxMicro,
   ],
 );
 

@@ -42,6 +42,8 @@ export type NewEndpoint = {
   currency?: string | null;
   rateMicro?: bigint | null;
   rateSource?: string | null;
+  rateMinMicro?: bigint | null;
+  rateMaxMicro?: bigint | null;
   /** What was read there, and the time that it is of. */
   readMicro?: bigint | null;
   readAt?: UnixMs | null;
@@ -57,15 +59,15 @@ export const insertWebhookEndpoint = answerOf(
   'webhook-endpoint-insert',
   { id: 'uuid' },
   `insert into webhook_endpoints (id, project_id, network, url, description, event_types, adapter, currency, rate_micro, rate_source,
-     read_micro, read_at, read_mac, mac)
-   select $1, p.id, p.network, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from projects p where p.id = $2
+     read_micro, read_at, read_mac, mac, rate_min_micro, rate_max_micro)
+   select $1, p.id, p.network, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15 from projects p where p.id = $2
    on conflict (id) do nothing returning id`,
   ({ description = '', readMicro = null, readAt = null, ...endpoint }: NewEndpoint) => {
     const row = { ...PLAIN, eventTypes: null, ...endpoint };
     return [
       ...[row.id, row.projectId, row.url, description, row.eventTypes, row.adapter, row.currency, row.rateMicro],
       ...[row.rateSource, readMicro, readAt && new Date(readAt), sealReadRate({ ...row, readMicro, readAt })],
-      sealOf(SEALED_ENDPOINT, row),
+      ...[sealOf(SEALED_ENDPOINT, row), row.rateMinMicro ?? null, row.rateMaxMicro ?? null],
     ];
   },
   ({ length }) => length === 1,
