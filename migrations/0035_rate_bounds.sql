@@ -11,5 +11,5 @@ update webhook_endpoints set
 where adapter is not null;
 alter table webhook_endpoints add constraint webhook_endpoints_rate_bounds check (
   num_nonnulls(adapter, rate_min_micro, rate_max_micro) in (0, 3)
-  and (adapter is null or (rate_micro between rate_min_micro and rate_max_micro
-    and coalesce(read_micro between rate_min_micro and rate_max_micro, true))));
+  and (adapter is null or rate_micro >= rate_min_micro and rate_micro <= rate_max_micro
+    and coalesce(read_micro between rate_min_micro and rate_max_micro, true)));
