@@ -62,6 +62,8 @@ export type Following = {
   /** Until when a node, by origin, is not asked for logs by JSON-RPC, because it showed none; monotonic. */
   withoutLogs: Map<string, number>;
   pace: Pace;
+  /** The contract's events above the solid block that the database shows the effects of, as text; `null`: not known yet. */
+  shownEvents: string | null;
   /** Operators whose irreversible chain is another than ours, with what they show. */
   diagnosingFork: Map<string, string>;
   /** When logs are asked for again, monotonic. */
