@@ -48,13 +48,13 @@ grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_co
 grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on admin_keys to quittance_runtime;
 grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
-grant update (retired_at) on addresses to quittance_runtime;
+grant update (retired_at, freeze_state, freeze_block) on addresses to quittance_runtime;
 grant update (status, event_count, paid_transfer_id, paid_mac, withdrawn_at, withdrawn_mac) on invoices to quittance_runtime;
 grant update (refused_at) on refused_amounts to quittance_runtime;
 grant update (position, epoch) on allocation_hints to quittance_runtime;
 grant update (good_block, checked_block, balance_micro, expected_micro, node, checked_at, due_at)
   on balance_checks to quittance_runtime;
-grant update (solid_number, solid_id, solid_time, updated_at, live_time, live_at, halted_at, halt_reason, mac) on chain_cursors to quittance_runtime;
+grant update (solid_number, solid_id, solid_time, updated_at, live_time, live_at, halted_at, halt_reason, pause_state, pause_block, mac) on chain_cursors to quittance_runtime;
 grant update (confirmed_at) on producer_confirmations to quittance_runtime;
 grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;

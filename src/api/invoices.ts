@@ -127,7 +127,7 @@ function refusalOf(
 }
 
 function explainUnavailable(
-  { policy, addressesInUse }: Extract<Ordered, { kind: 'amount-unavailable' }>,
+  { policy, addressesInUse, frozenAddresses }: Extract<Ordered, { kind: 'amount-unavailable' }>,
   requestedMicro: MicroUsdt,
 ): string {
   const amount = `${formatAmount(requestedMicro)} USDT`;
@@ -137,7 +137,11 @@ function explainUnavailable(
       : policy === 'exact'
         ? `The amount ${amount} is reserved on every address in use of the project (${addressesInUse}), or arrived there in the last 24 hours without an order. Under the policy "exact" an address serves an amount once`
         : `All payable amounts for ${amount} are reserved on every address in use of the project (${addressesInUse})`;
-  return `${reason}. The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
+  const frozen =
+    frozenAddresses === 0
+      ? ''
+      : ` Tether froze ${frozenAddresses} of its addresses, so ${frozenAddresses === 1 ? 'it takes' : 'they take'} no new invoices.`;
+  return `${reason}.${frozen} The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
 }
 
 function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { kind: 'limited' }>): Problem {

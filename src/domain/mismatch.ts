@@ -21,6 +21,7 @@ export const CAUSE_CODES = [
   'DUST',
   'LOOK_ALIKE_SENDER',
   'OWN_DEPOSIT',
+  'SELF_TRANSFER',
   'UNKNOWN',
 ] as const;
 

@@ -9,7 +9,15 @@ export type Words = { title: string; body: string };
 
 /** These do not wait for the end of quiet hours: each hour of them may cost money, or somebody is at work in the database. */
 const URGENT: ReadonlySet<string> = new Set<AlarmKind>([
-  ...(['blind', 'halted', 'payment-denied', 'balance-differs', 'address-blacklisted'] as const),
+  ...([
+    'blind',
+    'halted',
+    'payment-denied',
+    'balance-differs',
+    'contract-paused',
+    'address-frozen',
+    'funds-destroyed',
+  ] as const),
   ...(['address-damaged', 'address-not-vouched', 'address-change-pending', 'schema-changed'] as const),
   ...(['row-changed', 'rows-missing', 'audit-broken', 'watch-stalled', 'secret-damaged'] as const),
   'rate-old',

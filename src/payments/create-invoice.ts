@@ -48,7 +48,7 @@ export type CreateInput = Rule & {
 export type Created =
   | { kind: 'created'; invoice: ProjectedInvoice }
   | Repeated<ReservedInvoice>
-  | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number }
+  | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number; frozenAddresses: number }
   | { kind: 'project-archived' }
   | { kind: 'key-not-valid' };
 
@@ -96,8 +96,8 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
       // The last amount may have gone to a request that is the same, since they were asked for.
       const repeated = await findRepeated(deps, input);
       if (repeated !== null) return repeated;
-      const addressesInUse = await countAddressesInUse(deps.db, key.projectId);
-      return { kind: 'amount-unavailable', policy: key.policy, addressesInUse };
+      const { inUse, frozen } = await countAddressesInUse(deps.db, key.projectId);
+      return { kind: 'amount-unavailable', policy: key.policy, addressesInUse: inUse, frozenAddresses: frozen };
     }
   }
 }

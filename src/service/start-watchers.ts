@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { startWatcher } from '../chain/follow/watcher.ts';
+import { startStateWatch } from '../chain/reconcile/compare-states.ts';
 import { startReconciler } from '../chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
@@ -37,7 +38,8 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       publicUrl: context.publicUrl(),
       holder: randomUUID(),
     });
-    const reconciler = startReconciler({ ...context, network, pool, usdt, isLeader: watcher.isLeader });
+    const reconciler = startReconciler({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
+    const states = startStateWatch({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
     const telling = startTelling({ ...context, network, isLeader: watcher.isLeader });
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
     const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
@@ -55,6 +57,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     const parts = [
       watcher,
       reconciler,
+      states,
       telling,
       capacity,
       floods,

@@ -9,7 +9,6 @@ import {
   decodeTransferLog,
   encodeTransferCall,
   encodeTransferFromCall,
-  NOTICE_TOPICS,
   TRANSFER_TOPIC,
   USDT_CONTRACTS,
 } from './usdt.ts';
@@ -120,12 +119,6 @@ test('amounts are those of a uint256, both ends included', () => {
   for (const value of [-1n, 2n ** 256n]) {
     expect(() => encodeTransferCall(to, value)).toThrow(`${value} is not a uint256`);
   }
-});
-
-test('the topics of notices are the hashes of their events', () => {
-  const events = ['Deprecate(address)', 'Params(uint256,uint256)', 'Pause()', 'Unpause()', 'AddedBlackList(address)'];
-  const expected = events.map((event) => [bytesToHex(keccak_256(utf8ToBytes(event))), event.replace(/\(.*/, '')]);
-  expect(NOTICE_TOPICS).toEqual(Object.fromEntries(expected));
 });
 
 test('calldata reads the same from bytes, with anything after its arguments and above an address', () => {

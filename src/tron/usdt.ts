@@ -22,18 +22,6 @@ export const DEVNET_CONTRACTS = {
 /** keccak256("Transfer(address,address,uint256)"). */
 export const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
-/**
- * Events of Tether's contract that change what USDT is or who may spend it, by topic: keccak256 of `Deprecate(address)`,
- * `Params(uint256,uint256)`, `Pause()`, `Unpause()` and `AddedBlackList(address)`.
- */
-export const NOTICE_TOPICS = {
-  cc358699805e9a8b7f77b522628c7cb9abd07d9efb86b6fb616af1609036a99e: 'Deprecate',
-  b044a1e409eac5c48e5af22d4af52670dd1a99059537a78b31b48c6500a6354e: 'Params',
-  '6985a02210a168e66602d3235cb6db0e70f92b3ba4d376a33c0f3d9434bff625': 'Pause',
-  '7805862f689e2f13df9f062ff482ad3ad112aca9e0847911ed832e158c525b33': 'Unpause',
-  '42e160154868087d6bfdc0ca23d96a1c1cfa32f1b72ba9ba27b69b98a0d819dc': 'AddedBlackList',
-} as const;
-
 /** `transfer(address,uint256)` and `transferFrom(address,address,uint256)`. */
 const TRANSFER_SELECTOR = 'a9059cbb';
 const TRANSFER_FROM_SELECTOR = '23b872dd';

@@ -91,7 +91,7 @@ test('Tether pauses the contract: an alarm tells it, what is sent meanwhile fail
   service.devnet.mine();
   const failed = await payDirectly(service, order);
   service.devnet.mineUntilSolid();
-  expect(await untilAlarm(service, 'contract-event')).toContain('Pause');
+  expect(await untilAlarm(service, 'contract-paused')).toContain('paused all transfers');
   await untilRecorded(service);
   expect(await evidenceOf(service, failed)).toEqual([]);
   expect(await statusOf(service, order)).toBe('PENDING');
@@ -119,7 +119,7 @@ test('an alarm about the contract that cannot be stored holds its block, and is 
   await runSql(
     service,
     `create function refuse_alarm() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$;
-     create trigger no_alarms before insert on alarms for each row when (new.kind = 'contract-event')
+     create trigger no_alarms before insert on alarms for each row when (new.kind = 'contract-paused')
        execute function refuse_alarm()`,
   );
   const failures = () => metricOf(service, 'quittance_watcher_failures_total');
@@ -128,7 +128,7 @@ test('an alarm about the contract that cannot be stored holds its block, and is 
   service.devnet.mineUntilSolid();
   await eventually(failures, (count) => count >= before + 2);
   await runSql(service, 'drop trigger no_alarms on alarms');
-  expect(await untilAlarm(service, 'contract-event')).toContain('Pause');
+  expect(await untilAlarm(service, 'contract-paused')).toContain('paused all transfers');
   await untilRecorded(service);
 });
 

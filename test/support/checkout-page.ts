@@ -75,6 +75,8 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       secondTxId: null,
       isDenied: false,
       energyPrice: { sun: 100, at: NOW - 60_000 },
+      isFrozen: false,
+      isPaused: false,
       solidNumber: TRANSFER.blockNumber,
       head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - (state === 'blind' ? 90_000 : 1000)) },
       transfer: hasTransfer ? TRANSFER : null,

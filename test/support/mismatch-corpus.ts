@@ -182,6 +182,11 @@ const MISTAKES: Partial<Record<CauseCode, MakeMistake>> = {
   UNKNOWN: (random) => ({
     amountMicro: BigInt(5_000_000 + below(random, 2_000_000_000)) * 10n + BigInt(1 + below(random, 9)),
   }),
+  // Whatever invoice it resembles.
+  SELF_TRANSFER: (_random, { payableMicro, address }) => ({
+    ...{ amountMicro: payableMicro - ONE_USDT, from: address, to: address },
+    meant: [],
+  }),
 };
 
 export const LABELS = Object.keys(MISTAKES) as CauseCode[];

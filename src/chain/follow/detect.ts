@@ -1,7 +1,8 @@
+import { showPendingEvents } from '../../payments/contract-states.ts';
 import { detectBlocks } from '../../payments/detect-blocks.ts';
 import type { Watching } from '../../payments/watching.ts';
 import { findCursor } from '../../store/chain/cursor.ts';
-import { certainTime, type Following } from './following.ts';
+import { certainTime, type FollowDeps, type Following } from './following.ts';
 import { toChainBlock, type WindowBlock } from './window.ts';
 
 /**
@@ -32,6 +33,23 @@ export async function detect(watching: Watching, following: Following): Promise<
     block.detected = block.agreed === null ? 'proven' : 'everything';
     block.hasSighting = detected.has(block.number);
   }
+}
+
+/**
+ * Shows what the contract announced above the solid block, once all blocks up to the newest examined one are sighted, and whenever that
+ * changed: also when a block that announced something was orphaned.
+ */
+export async function showContractEvents(deps: FollowDeps, watching: Watching, following: Following): Promise<void> {
+  const { window } = following;
+  const isSighted =
+    window.length > 0 && window.every(({ signer, detected }) => signer === null || detected !== 'nothing');
+  if (!isSighted) return;
+  const certain = window.filter(({ detected }) => detected !== 'nothing');
+  const events = certain.flatMap(({ agreed }) => agreed?.logs.events ?? []);
+  const shown = JSON.stringify(events.map(({ name, txId, logIndex }) => [name, txId, logIndex]));
+  if (shown === following.shownEvents) return;
+  await showPendingEvents({ ...watching, log: deps.log }, events);
+  following.shownEvents = shown;
 }
 
 function isBehind({ detected, agreed }: WindowBlock): boolean {

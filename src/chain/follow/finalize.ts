@@ -1,8 +1,8 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
 import { applySolidBlocks } from '../../payments/apply-solid-blocks.ts';
+import { applyContractEvents } from '../../payments/contract-states.ts';
 import type { Watching } from '../../payments/watching.ts';
-import { accountToAddress } from '../../tron/address.ts';
 import type { Node } from '../nodes/node.ts';
 import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
 import { readNewestSolid } from '../verify/read-block.ts';
@@ -65,10 +65,11 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
     const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
     // Before the blocks are recorded, for they are not looked at again: after a crash between, the same alarms are raised anew.
-    for (const block of blocks) {
-      await logNotices(deps, block);
-      await logUnproven(deps, block);
-    }
+    await applyContractEvents(
+      { ...watching, log: deps.log },
+      blocks.map(({ number, agreed }) => ({ number, events: agreed?.logs.events ?? [] })),
+    );
+    for (const block of blocks) await logUnproven(deps, block);
     const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
     for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
     const last = blocks.at(-1);
@@ -112,18 +113,4 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
   deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block counts without a proof');
   // All such blocks share one alarm: a stranger can have such a block made every three seconds.
   await deps.alarms.raise('unproven-block', '', detail);
-}
-
-/** Raises an alarm for each event of the USDT contract itself: transfers may stop or cost a fee, so the operator must know. */
-async function logNotices(deps: FollowDeps, block: WindowBlock): Promise<void> {
-  for (const { kind, txId, detail, account } of block.agreed?.logs.notices ?? []) {
-    // A blacklisted address matters only if it is ours, and the reconciler checks that.
-    if (kind === 'AddedBlackList') continue;
-    const who = account === null ? '' : ` ${accountToAddress(account)}`;
-    await deps.alarms.raise(
-      'contract-event',
-      txId,
-      `the USDT contract emitted ${kind}${who} ${detail} in block ${block.number}`,
-    );
-  }
 }

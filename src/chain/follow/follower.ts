@@ -10,7 +10,7 @@ import { shippedCheckpoint } from '../proof/checkpoints.ts';
 import { loadProducers } from '../verify/producers.ts';
 import { createWalk } from '../verify/walk-producers.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
-import { detect } from './detect.ts';
+import { detect, showContractEvents } from './detect.ts';
 import { askSolid, finalize } from './finalize.ts';
 import { askSolidInTime, followHead, spareAsks } from './follow-head.ts';
 import { detectedTime, type FollowDeps, type Following, tipOf } from './following.ts';
@@ -123,6 +123,7 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
       throw error;
     }),
   );
+  await showContractEvents(deps, watching, following);
   if ('isNewest' in head) await noteLive(deps, following);
   await askSolidInTime(deps, following, nodes);
   let finalized = 0;
@@ -182,6 +183,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     lateInfos: { isNow: false, blocks: 0 },
     avoided: null,
     pace: createPace(deps.blockMs, () => spareAsks(nodes, deps.blockMs, deps.now())),
+    shownEvents: null,
     diagnosingFork: new Map(),
     quorumNextMs: 0,
     disputeNextMs: 0,

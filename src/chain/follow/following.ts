@@ -66,6 +66,8 @@ export type Following = {
   live: { number: number; ms: number };
   /** Blocks that were examined and are of no branch that is followed any more, until the database is told; the newest. */
   orphaned: WindowBlock[];
+  /** The contract's events above the solid block that the database shows the effects of, as text; `null`: not known yet. */
+  shownEvents: string | null;
   /** Operators whose irreversible chain is another than ours, with what they show. */
   diagnosingFork: Map<string, string>;
   /** When logs are asked for again, monotonic. */

@@ -29,7 +29,7 @@ function transferOf(txDigit: string, isProven: boolean): ChainTransfer {
 /** Logs with one proven transfer, and as many others as there are letters in `digest`. */
 function logsOf(digest: string): BlockLogs {
   const internal = [...digest].map((_, index) => transferOf(String(index), false));
-  return { transfers: [transferOf('f', true), ...internal], notices: [], digest, hasOddSplit: false };
+  return { transfers: [transferOf('f', true), ...internal], events: [], digest, hasOddSplit: false };
 }
 
 function blockShownBy(node: Node, digest: string) {

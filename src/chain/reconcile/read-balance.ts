@@ -22,17 +22,36 @@ export async function readBalance(
   usdt: AccountHex,
   account: AccountHex,
 ): Promise<BalanceReading & { isBlackListed: boolean | null }> {
-  const before = await readSolidNumber(node);
-  const balance = await ask(node, usdt, account, 'balanceOf(address)');
-  const blackListed = await ask(node, usdt, account, 'isBlackListed(address)');
-  const after = await readSolidNumber(node);
+  const { low, high, answer } = await readAtSolid(node, async () => ({
+    balance: await ask(node, usdt, { method: 'balanceOf(address)', account }),
+    blackListed: await ask(node, usdt, { method: 'isBlackListed(address)', account }),
+  }));
+  const { balance, blackListed } = answer;
   if (balance === null) throw refused(`${node.origin} does not answer balanceOf for 41${account}`);
+  return { low, high, balanceMicro: balance, isBlackListed: blackListed === null ? null : blackListed !== 0n };
+}
+
+type Asked = { method: string; account?: AccountHex };
+
+/** What the contract says at an irreversible height between `low` and `high`; `null`: it does not say. */
+export type Flag = { low: number; high: number; isSet: boolean | null };
+
+/** Reads a yes or no of the contract. Costs three requests. Error: `NODE_REFUSED`. */
+export async function readFlag(node: Node, usdt: AccountHex, asked: Asked): Promise<Flag> {
+  const { low, high, answer } = await readAtSolid(node, () => ask(node, usdt, asked));
+  return { low, high, isSet: answer === null ? null : answer !== 0n };
+}
+
+async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
+  const before = await readSolidNumber(node);
+  const answer = await read();
+  const after = await readSolidNumber(node);
   // Back ends of one node may disagree for a moment, so the second height can be the lower one.
   const [low, high] = [Math.min(before, after), Math.max(before, after)];
   if (high - low > MAX_SPREAD_BLOCKS) {
     throw refused(`${node.origin} calls first block ${before} and then ${after} irreversible`);
   }
-  return { low, high, balanceMicro: balance, isBlackListed: blackListed === null ? null : blackListed !== 0n };
+  return { low, high, answer };
 }
 
 async function readSolidNumber(node: Node): Promise<number> {
@@ -42,11 +61,12 @@ async function readSolidNumber(node: Node): Promise<number> {
   return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
 }
 
-/** Makes a constant call with one address; `null` where the contract refuses it. */
-async function ask(node: Node, usdt: AccountHex, account: AccountHex, method: string): Promise<bigint | null> {
-  const answer = await node.ask(constantCall('solid', usdt, method, account.padStart(64, '0')));
+/** Makes a constant call with one address or none; `null` where the contract refuses it. */
+async function ask(node: Node, usdt: AccountHex, { method, account }: Asked): Promise<bigint | null> {
+  const answer = await node.ask(constantCall('solid', usdt, method, account?.padStart(64, '0')));
   if (answer.kind === 'refused') {
-    throw refused(`${node.origin} does not answer ${method} for 41${account}: ${answer.reason.slice(0, MAX_REASON)}`);
+    const about = account === undefined ? '' : ` for 41${account}`;
+    throw refused(`${node.origin} does not answer ${method}${about}: ${answer.reason.slice(0, MAX_REASON)}`);
   }
   const word = answer.words?.[0];
   return word === undefined ? null : BigInt(`0x${word}`);

@@ -3,20 +3,15 @@ import { type Balanced, type BalanceReading, BEHIND_BLOCKS, type Books, balanceB
 import { AppError } from '../../domain/errors.ts';
 import { uuidV7 } from '../../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
-import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import { type BookedAddress, findMovements, saveBalanceCheck, sumMovements } from '../../store/chain/balance-checks.ts';
 import { findCursor } from '../../store/chain/cursor.ts';
-import type { Database } from '../../store/db/database.ts';
-import type { AccountHex } from '../../tron/address.ts';
 import type { Node } from '../nodes/node.ts';
+import { compareFreeze, type StateDeps } from './compare-states.ts';
 import { readBalance } from './read-balance.ts';
 
-export type ReconcileDeps = {
-  db: Database;
-  network: Network;
-  usdt: AccountHex;
+export type ReconcileDeps = StateDeps & {
   /** The node that is asked for the balance: not the one that delivers the blocks, where there is another. */
   node: Node;
   now(): UnixMs;
@@ -119,6 +114,8 @@ async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Com
   const { balanced, books, reading } = compared;
   const isSure = balanced.kind === 'good' && balanced.block >= reading.low;
   const goodBlock = Math.max(address.goodBlock ?? books.opening.block, balanced.kind === 'good' ? balanced.block : 0);
+  const flag = { low: reading.low, high: reading.high, isSet: reading.isBlackListed };
+  const isFreezeKnown = await compareFreeze(deps, node, address, flag);
   const [high = 0, low = 0] = deps.random(2);
   await saveBalanceCheck(db, network, address, {
     opening: books.opening,
@@ -128,9 +125,11 @@ async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Com
     expectedMicro: balanced.expectedMicro,
     node: node.origin,
     checkedAt: now(),
-    dueAt: (now() + (isSure ? DUE_MS + Math.floor((JITTER_MS * (high * 256 + low)) / 65_536) : DUE_SOON_MS)) as UnixMs,
+    dueAt: (now() +
+      (isSure && isFreezeKnown
+        ? DUE_MS + Math.floor((JITTER_MS * (high * 256 + low)) / 65_536)
+        : DUE_SOON_MS)) as UnixMs,
   });
-  if (reading.isBlackListed !== null) await logBlackListed(deps, address, reading.isBlackListed);
   if (balanced.kind === 'good') {
     await resolveAlarms(db, network, 'balance-differs', address.address);
     const { balanceMicro } = reading;
@@ -166,17 +165,6 @@ function explainDifference(
 /** An amount that may be negative: -25000009n → `"-25.000009"`. */
 export function formatSigned(micro: bigint): string {
   return micro < 0n ? `-${formatAmount(-micro as MicroUsdt)}` : formatAmount(micro as MicroUsdt);
-}
-
-async function logBlackListed(deps: ReconcileDeps, address: BookedAddress, isBlackListed: boolean): Promise<void> {
-  if (!isBlackListed) {
-    await resolveAlarms(deps.db, deps.network, 'address-blacklisted', address.address);
-    return;
-  }
-  const detail =
-    `${address.address} is on the black list of the USDT contract, by ${deps.node.origin}: it still receives, but what it ` +
-    'holds cannot be moved. Stop giving it to payers and ask Tether.';
-  await alarm(deps, 'address-blacklisted', address, detail);
 }
 
 async function alarm(

@@ -15,6 +15,7 @@ export type ReconcilerDeps = {
   network: Network;
   pool: NodePool;
   usdt: AccountHex;
+  agreement: number;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   log: Logger;

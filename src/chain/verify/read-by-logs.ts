@@ -44,7 +44,7 @@ export async function readByLogs(
   const read = usable.flatMap((block): ReadBlock[] => {
     if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
     const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
-    return [{ node, block, logs: { transfers, notices: [], digest: '', hasOddSplit: false }, word }];
+    return [{ node, block, logs: { transfers, events: [], digest: '', hasOddSplit: false }, word }];
   });
   return { blocks: read, useless };
 }
@@ -92,8 +92,8 @@ function transfersOf(
   // A log of another block's transaction.
   if (byTransaction.size > 0) return null;
   try {
-    const { transfers, notices, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
-    return notices.length === 0 && !hasOddSplit ? transfers : null;
+    const { transfers, events, hasOddSplit } = readLogs({ ...block, transactions }, infos, usdt, terms);
+    return events.length === 0 && !hasOddSplit ? transfers : null;
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;

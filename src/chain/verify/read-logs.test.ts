@@ -18,9 +18,10 @@ import {
 } from '../../../test/support/build-block.ts';
 import { startDevnet } from '../../devnet/devnet.ts';
 import { createPayer } from '../../devnet/payer/payer.ts';
+import { CONTRACT_EVENT_TOPICS } from '../../domain/contract-event.ts';
 import { type AccountHex, accountToAddress, parseAddress } from '../../tron/address.ts';
 import type { ShownBlock, ShownHeader } from '../../tron/shown-block.ts';
-import { encodeTransferCall, encodeTransferFromCall, NOTICE_TOPICS, TRANSFER_TOPIC } from '../../tron/usdt.ts';
+import { encodeTransferCall, encodeTransferFromCall, TRANSFER_TOPIC } from '../../tron/usdt.ts';
 import { blockAt, headerAt } from '../nodes/ask-block.ts';
 import { infosOf, type ShownInfo } from '../nodes/ask-infos.ts';
 import { type ExaminedBlock, examineBlock, readBlockId } from '../proof/prove-block.ts';
@@ -67,7 +68,7 @@ function readSplit(fee: bigint, terms: FeeTerms[], order: (logs: LogAnswer[]) =>
   const { block, infos } = buildBlock([{ ...directTransfer(move), logs: order(parts) }]);
   return readLogs(prove(block), infos, USDT, terms);
 }
-const topicOf = (kind: string) => Object.entries(NOTICE_TOPICS).find(([, name]) => name === kind)?.[0] ?? '';
+const topicOf = (kind: string) => [...CONTRACT_EVENT_TOPICS].find(([, name]) => name === kind)?.[0] ?? '';
 
 const PLAN: readonly Planned[] = [
   directTransfer(move),
@@ -82,13 +83,13 @@ const PLAN: readonly Planned[] = [
 ];
 
 test('a direct transfer is proven, one inside a contract is not; only those of USDT above 0 count', () => {
-  const { transfers, notices } = read(PLAN);
+  const { transfers, events } = read(PLAN);
   expect(transfers.map(({ logIndex, to, amount, isProven }) => [logIndex, to, amount, isProven])).toEqual([
     [0, BOB, 25_000_009n, true],
     [0, BOB, 3n, false],
     [3, OWNER, 25_000_009n, false],
   ]);
-  expect(notices).toEqual([]);
+  expect(events).toEqual([]);
 });
 
 test('the real info of a private network is read', () => {
@@ -132,7 +133,7 @@ test('the real info of a private network is read', () => {
     for (let bit = 0; bit < 160; bit += 3) {
       const isPadding = path[2] === 'topics' && path[3] !== '0' && bit < 96;
       const attempt = () => readLogs(realBlock, [flipBit(real, path, bit)], USDT);
-      if (isPadding) expect(attempt()).toEqual({ transfers, notices: [], digest, hasOddSplit: false });
+      if (isPadding) expect(attempt()).toEqual({ transfers, events: [], digest, hasOddSplit: false });
       else expect(attempt).toThrow();
       refusals += isPadding ? 0 : 1;
     }
@@ -264,7 +265,7 @@ test('what is no list at all is refused', () => {
   for (const answer of [{}, null, 'x', undefined]) {
     expect(() => infosOf(156, USDT).http.read(answer)).toThrow(TypeError);
   }
-  expect(readLogs(prove(buildBlock([]).block), [], USDT)).toMatchObject({ transfers: [], notices: [] });
+  expect(readLogs(prove(buildBlock([]).block), [], USDT)).toMatchObject({ transfers: [], events: [] });
 });
 
 test('the logs of a call that failed count for nothing', () => {
@@ -334,19 +335,45 @@ test.each<[string, LogAnswer[], string, AccountHex | null]>([
     accountToAddress(BOB),
     BOB,
   ],
-])('%s of USDT is a notice, its arguments indexed or not', (kind, logs, detail, account) => {
-  const { notices } = read([{ rawData: rawCall({ owner: OWNER, data: '8456cb59' }), logs }]);
-  expect(notices).toMatchObject([{ kind, detail, account, logIndex: 0 }]);
+  [
+    'RemovedBlackList',
+    [{ address: USDT, topics: [topicOf('RemovedBlackList'), word(BOB)], data: '' }],
+    accountToAddress(BOB),
+    BOB,
+  ],
+  [
+    'DestroyedBlackFunds',
+    [{ address: USDT, topics: [topicOf('DestroyedBlackFunds'), word(BOB)], data: word('a') }],
+    `${accountToAddress(BOB)} 10`,
+    BOB,
+  ],
+  ['Issue', [{ address: USDT, topics: [topicOf('Issue')], data: word('a') }], '10', null],
+  ['Redeem', [{ address: USDT, topics: [topicOf('Redeem')], data: word('a') }], '10', null],
+])('%s of USDT is read, its arguments indexed or not', (name, logs, detail, account) => {
+  const { events } = read([{ rawData: rawCall({ owner: OWNER, data: '8456cb59' }), logs }]);
+  expect(events).toMatchObject([{ name, detail, account, logIndex: 0 }]);
   const elsewhere = logs.map((log) => ({ ...log, address: OTHER_CONTRACT }));
-  expect(read([batch(elsewhere)]).notices).toEqual([]);
+  expect(read([batch(elsewhere)]).events).toEqual([]);
 });
 
-test('a notice with other arguments than its event has is refused', () => {
+test.each([
+  ['10', 10n],
+  ['nothing', 0n],
+])('funds that Tether destroys leave the account for nobody: %s', (_what, value) => {
+  const log = { address: USDT, topics: [topicOf('DestroyedBlackFunds'), word(BOB)], data: word(value.toString(16)) };
+  const { transfers } = read([batch([log])]);
+  const burned = { logIndex: 0, from: BOB, to: '0'.repeat(40), amount: value, isProven: false };
+  expect(transfers).toMatchObject(value === 0n ? [] : [burned]);
+});
+
+test('an event with other arguments than its name says is refused', () => {
   for (const [kind, data] of [
     ['Pause', word('1')],
     ['Params', word('1')],
     ['Deprecate', ''],
     ['Deprecate', '01'],
+    ['DestroyedBlackFunds', word(BOB)],
+    ['Issue', ''],
   ] as const) {
     expect(() => read([batch([{ address: USDT, topics: [topicOf(kind)], data }])])).toThrow(unverifiable);
   }

@@ -1,25 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { ChainTransfer } from '../../domain/chain-block.ts';
+import { BURNED_TO, CONTRACT_EVENT_TOPICS, type ContractEvent, contractEventRow } from '../../domain/contract-event.ts';
 import { AppError } from '../../domain/errors.ts';
 import { type AccountHex, accountFromWord, accountToAddress } from '../../tron/address.ts';
-import { decodeTransferLog, NOTICE_TOPICS, TRANSFER_TOPIC } from '../../tron/usdt.ts';
+import { decodeTransferLog, TRANSFER_TOPIC } from '../../tron/usdt.ts';
 import type { ShownInfo } from '../nodes/ask-infos.ts';
 import type { ExaminedBlock, ShownTransactionFacts } from '../proof/prove-block.ts';
 import { type FeeTerms, feeOf } from './fee-terms.ts';
 
-/** An event of Tether's contract that an operator must know of. `account`: the new contract of Deprecate, the address blacklisted. */
-type ContractNotice = {
-  txId: string;
-  logIndex: number;
-  kind: (typeof NOTICE_TOPICS)[keyof typeof NOTICE_TOPICS];
-  /** The content of the event, for people. */
-  detail: string;
-  account: AccountHex | null;
-};
-
 export type BlockLogs = {
   transfers: ChainTransfer[];
-  notices: ContractNotice[];
+  /** What the contract announced beside transfers. */
+  events: ContractEvent[];
   /** sha256 (hex) over all logs of USDT that the header does not prove, in order: nodes that show the same logs have the same digest. */
   digest: string;
   /** A direct call was shown as split, which no known terms of the contract explain: it counts whole. */
@@ -55,7 +47,7 @@ export function readLogs(
   if (infos.length !== transactions.length) {
     throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
   }
-  const logs: BlockLogs = { transfers: [], notices: [], digest: '', hasOddSplit: false };
+  const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false };
   const digest = createHash('sha256');
   for (const [index, transaction] of transactions.entries()) {
     const { txId } = transaction;
@@ -76,10 +68,11 @@ export function readLogs(
       for (const { logIndex, topics, data } of usdtLogs)
         digest.update(`${txId} ${logIndex} ${topics.join()} ${data}\n`);
     }
-    const notices = usdtLogs.flatMap((log) => readNotice(txId, log));
+    const events = usdtLogs.flatMap((log) => readEvent(txId, log));
     // No other node is asked for the logs of a direct call, so such a call may not announce anything.
-    if (transaction.call !== null && notices.length > 0) throw contradicts(`the transfer ${txId} has another event`);
-    logs.notices.push(...notices);
+    if (transaction.call !== null && events.length > 0) throw contradicts(`the transfer ${txId} has another event`);
+    logs.events.push(...events);
+    logs.transfers.push(...events.flatMap(burnedBy));
   }
   return { ...logs, digest: digest.digest('hex') };
 }
@@ -182,19 +175,30 @@ function readCall(
   throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen === '' ? 'none' : seen}`);
 }
 
-/** Reads an event that is a notice; its arguments may be indexed or not, so topics and data are read as one row of words. */
-function readNotice(txId: string, { logIndex, topics, data }: UsdtLog): ContractNotice[] {
-  const kind = (NOTICE_TOPICS as Record<string, ContractNotice['kind'] | undefined>)[topics[0] ?? ''];
-  if (kind === undefined) return [];
+/** Reads an event of the contract; its arguments may be indexed or not, so topics and data are read as one row of words. */
+function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractEvent[] {
+  const name = CONTRACT_EVENT_TOPICS.get(topics[0] ?? '');
+  if (name === undefined) return [];
+  const types = contractEventRow(name).arguments;
   const words = [...topics.slice(1), ...(data.match(/.{64}/g) ?? [])];
-  const [first = '', second = ''] = words;
-  const expected = { Deprecate: 1, Params: 2, Pause: 0, Unpause: 0, AddedBlackList: 1 }[kind];
-  if (words.length !== expected || data.length % 64 !== 0) {
-    throw contradicts(`log ${logIndex} of ${txId} is a malformed ${kind} of USDT`);
+  const accounts = types.map((type, place) => (type === 'address' ? accountFromWord(words[place] ?? '') : null));
+  const isReadable = types.every((type, place) => type !== 'address' || accounts[place] !== null);
+  if (words.length !== types.length || data.length % 64 !== 0 || !isReadable) {
+    throw contradicts(`log ${logIndex} of ${txId} is a malformed ${name} of USDT`);
   }
-  const account = kind === 'Deprecate' || kind === 'AddedBlackList' ? accountFromWord(first) : null;
-  const fee = kind === 'Params' ? `fee ${BigInt(`0x${first}`)} basis points, at most ${BigInt(`0x${second}`)}` : '';
-  return [{ txId, logIndex, kind, detail: account === null ? fee : accountToAddress(account), account }];
+  const texts = words.map((word, place) => {
+    const account = accounts[place];
+    return account ? accountToAddress(account) : String(BigInt(`0x${word}`));
+  });
+  const amountMicro = name === 'DestroyedBlackFunds' ? BigInt(`0x${words[1]}`) : null;
+  const detail = name === 'Params' ? `fee ${texts[0]} basis points, at most ${texts[1]}` : texts.join(' ');
+  return [{ name, txId, logIndex, account: accounts[0] ?? null, amountMicro, detail }];
+}
+
+/** Tether destroys what a frozen account holds, and logs no Transfer: for the books it left for the account that nobody has. */
+function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): ChainTransfer[] {
+  if (account === null || amountMicro === null || amountMicro === 0n) return [];
+  return [{ txId, logIndex, from: account, to: BURNED_TO, amount: amountMicro, isProven: false }];
 }
 
 function refused(seen: string): AppError {

@@ -91,8 +91,8 @@ describe('what a node shows of a transaction', () => {
     ['fake-token', { kind: 'done', ...nothing, otherTokens: [{ contract: expect.any(String), to: TO }] }],
     ['zero-value', { kind: 'done', ...nothing, isUsdtCall: true }],
     ['trx', { kind: 'done', ...nothing, trx: { to: TO, amountSun: 7_000_000n } }],
-    ['reverted', { kind: 'failed', result: 'REVERT' }],
-    ['out-of-energy', { kind: 'failed', result: 'OUT_OF_ENERGY' }],
+    ['reverted', { kind: 'failed', result: 'REVERT', payer: { account: expect.any(String), isFrozen: false } }],
+    ['out-of-energy', { kind: 'failed', result: 'OUT_OF_ENERGY', payer: null }],
   ])('%s', (name, expected) => {
     const { info } = copyOf(name);
     expect(facts(copyOf(name))).toEqual({ ...expected, blockNumber: info.blockNumber, blockTime: info.blockTimeStamp });
@@ -234,6 +234,7 @@ test('whatever a node says, the answer is one of the closed set or a refusal', a
     wasSighted: false,
     solidNumber: 1,
     head: newest.head,
+    isPaused: false,
   };
   await fc.assert(
     fc.asyncProperty(hostile, hostile, fc.constantFrom(...SHOWN, 'trx'), async (first, second, asked) => {

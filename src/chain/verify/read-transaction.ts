@@ -9,10 +9,12 @@ import { bytesFromHex } from '../../tron/hex.ts';
 import { decodeRawTransaction } from '../../tron/raw-transaction.ts';
 import { contractRetName } from '../../tron/transaction.ts';
 import type { TransactionBytes } from '../../tron/transaction-bytes.ts';
-import { decodeTransferLog } from '../../tron/usdt.ts';
+import { decodeTransferCall, decodeTransferLog } from '../../tron/usdt.ts';
+import { constantCall } from '../nodes/ask-contract.ts';
 import { infoOf, type ShownInfo } from '../nodes/ask-infos.ts';
 import { transactionBy } from '../nodes/ask-transaction.ts';
 import type { Node } from '../nodes/node.ts';
+import { orNull } from '../proof/or-null.ts';
 import { describeTransaction } from '../proof/prove-block.ts';
 import { readLogs } from './read-logs.ts';
 
@@ -33,7 +35,8 @@ const MAX_REASON = 300;
 export type Known = { usdt: AccountHex; now: UnixMs; head: { number: number; time: UnixMs } | null };
 
 /**
- * Reads a transaction as one node shows it; `not-found`: the node knows none in a block. Costs one request, two where there is one.
+ * Reads a transaction as one node shows it; `not-found`: the node knows none in a block. Costs one request, two where there is one, and
+ * three where a transfer of USDT was refused.
  * Its id, and what it asks a contract to do, are recomputed from its bytes; the rest is that node's word.
  * Errors: `NODE_REFUSED`; `AnswerTooLarge`, which is one.
  */
@@ -45,8 +48,27 @@ export async function readTransaction(
   const info = await node.ask(infoOf(txId, null), QUESTION);
   if (info === null) return { kind: 'not-found' };
   const transaction = await node.ask(transactionBy(txId), QUESTION);
+  const facts = readFactsOf(node, txId, { info, transaction }, known);
+  if (facts.kind !== 'failed' || facts.payer === null) return facts;
+  const { account } = facts.payer;
+  return { ...facts, payer: { account, isFrozen: await isFrozen(node, known.usdt, account) } };
+}
+
+/** Whether the contract refuses what this account sends. A node that does not say so says no: the payer gets the general advice. */
+async function isFrozen(node: Pick<Node, 'ask'>, usdt: AccountHex, account: AccountHex): Promise<boolean> {
+  const question = constantCall('any', usdt, 'isBlackListed(address)', account.padStart(64, '0'));
+  const answer = await node.ask(question, { isOptional: true }).catch(orNull);
+  return answer?.kind === 'answered' && BigInt(`0x${answer.words?.[0] ?? '0'}`) !== 0n;
+}
+
+function readFactsOf(
+  node: Pick<Node, 'origin'>,
+  txId: string,
+  shown: { info: ShownInfo; transaction: TransactionBytes | null },
+  known: Known,
+): TransactionFacts {
   try {
-    return readFacts(txId, { info, transaction }, known);
+    return readFacts(txId, shown, known);
   } catch (error) {
     // Any error of a check came from the node; its message may be as long as the node likes.
     const reason = reasonOf(error).slice(0, MAX_REASON);
@@ -75,11 +97,15 @@ export function readFacts(
   // Only a contract can fail inside a block; anything else that fails is left out of it.
   const mayFail = facts.isContract !== false;
   const result = contractRetName(transaction.contractRet) ?? 'DEFAULT';
-  if (mayFail && !facts.isSuccess) return { kind: 'failed', ...placed, result };
+  if (mayFail && !facts.isSuccess) {
+    const account = result === 'REVERT' ? readPayer(transaction.rawData, usdt) : null;
+    return { kind: 'failed', ...placed, result, payer: account && { account, isFrozen: false } };
+  }
   return {
     kind: 'done',
     ...placed,
-    usdt: transfers.map(({ to, amount }) => ({ to, amountMicro: microUsdt(amount) })),
+    // What an account sends to itself brings nobody money.
+    usdt: transfers.flatMap(({ from, to, amount }) => (from === to ? [] : { to, amountMicro: microUsdt(amount) })),
     otherTokens: mayFail ? readOtherTokens(info, usdt) : [],
     ...readContract(transaction.rawData, usdt),
   };
@@ -109,6 +135,14 @@ function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract:
 }
 
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
+
+/** Whose USDT a transaction asks the USDT contract itself to move; `null`: it asks for something else. */
+function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
+  const contract = decodeRawTransaction(rawData)?.contract;
+  if (contract?.kind !== 'trigger' || contract.contract !== usdt) return null;
+  const call = decodeTransferCall(contract.data);
+  return call === null ? null : (call.from ?? contract.owner);
+}
 
 /** Reads from a transaction's bytes what it does. */
 function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' | 'isTrc10' | 'isUsdtCall'> {

@@ -3,7 +3,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { startLoop } from '../../runtime/loop.ts';
 import type { Database } from '../../store/db/database.ts';
-import { INVOICES_CHANNEL } from '../../store/ledger/checkout.ts';
+import { ALL_PAGES, INVOICES_CHANNEL } from '../../store/ledger/checkout.ts';
 import type { ChainHead } from '../../store/ledger/paying-transfer.ts';
 import { viewCheckout } from '../page/view.ts';
 import type { LiveReads } from './live-reads.ts';
@@ -62,7 +62,7 @@ export function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   db.listen(INVOICES_CHANNEL, (invoiceId) => {
     timesHeard += 1;
     // The connection is new: everything that was said before it is lost.
-    if (invoiceId === null) return markAll();
+    if (invoiceId === null || invoiceId === ALL_PAGES) return markAll();
     const link = registry.findByInvoice(invoiceId);
     // The loop tries again, and tells the operator if that fails too.
     if (link !== undefined) read(link).catch(() => stale.add(link));

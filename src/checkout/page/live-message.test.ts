@@ -27,7 +27,10 @@ function allPages(): Seen[] {
     checkoutPage('waiting', { brand: FULL_BRAND, invoice: { energyPrice } }),
   );
   const withdrawn = checkoutPage('expired', { brand: FULL_BRAND, invoice: { withdrawnAt: found.now } });
-  const apart = [withdrawn, suspendedPage()];
+  const stopped = [{ isFrozen: true }, { isPaused: true }].map((invoice) =>
+    checkoutPage('waiting', { brand: FULL_BRAND, invoice }),
+  );
+  const apart = [withdrawn, suspendedPage(), ...stopped];
   return [
     ...states,
     ...prices,

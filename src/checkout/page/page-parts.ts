@@ -100,8 +100,9 @@ export function titleOf(page: LinkPage, view: CheckoutView): string {
     case 'confirming':
       return words.text('titleFound', { merchant });
     case 'withdrawn':
-    case 'suspended':
       return `${words.text(state)} – ${merchant}`;
+    case 'suspended':
+      return `${words.text(suspendedTitle(view))} – ${merchant}`;
     default:
       return words.text('titlePay', { amount: amount ?? '', merchant });
   }
@@ -125,7 +126,7 @@ function renderStatus(page: LinkPage, view: CheckoutView): Html {
     case 'withdrawn':
       return html`${heading(say('withdrawn'))}<p>${say('withdrawnText')}</p>${blind}`;
     case 'suspended':
-      return html`${heading(say('suspended'))}${SUSPENDED_TEXTS[view.suspended ?? 'unconfirmed'].map((key) => html`<p>${say(key)}</p>`)}`;
+      return html`${heading(say(suspendedTitle(view)))}${SUSPENDED_TEXTS[view.suspended ?? 'unconfirmed'].map((key) => html`<p>${say(key)}</p>`)}`;
     case 'confirming':
       return html`${heading(say('found'))}<p>${say('foundText')}</p>${blind}`;
     case 'paid':
@@ -138,7 +139,11 @@ function renderStatus(page: LinkPage, view: CheckoutView): Html {
 /** What a payer reads while payment is suspended, for each reason. */
 const SUSPENDED_TEXTS: Readonly<Record<Suspension, readonly TextKey[]>> = {
   unconfirmed: ['suspendedText', 'suspendedPaid'],
+  frozen: ['frozenText', 'suspendedPaid'],
+  paused: ['pausedText'],
 };
+
+const suspendedTitle = ({ suspended }: CheckoutView): TextKey => (suspended === 'paused' ? 'paused' : 'suspended');
 
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
 function renderPayOrNot(

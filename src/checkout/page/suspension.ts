@@ -1,8 +1,12 @@
+import { type ContractState, STATE_EFFECTS } from '../../domain/contract-event.ts';
 import { AppError, type ErrorCode } from '../../domain/errors.ts';
 import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 
-/** Why nobody may be asked to pay. `unconfirmed`: a row or an address isn't as Quittance wrote it, or nobody vouches for the address. */
-export type Suspension = 'unconfirmed';
+/**
+ * Why nobody may be asked to pay. `unconfirmed`: a row or an address isn't as Quittance wrote it, or nobody vouches for the address. The
+ * others are states of the USDT contract: `frozen` of the address, `paused` of all transfers.
+ */
+export type Suspension = 'unconfirmed' | (typeof STATE_EFFECTS)[ContractState]['page'];
 
 /** A link whose invoice Quittance can't rely on, so the page shows nothing of it. */
 export type SuspendedLink = { checkoutToken: string; suspended: Suspension };
@@ -18,5 +22,7 @@ const UNCONFIRMED: readonly ErrorCode[] = ['ADDRESS_DAMAGED', 'ADDRESS_NOT_VOUCH
  */
 export function suspensionOf(read: LinkedInvoice | Error): Suspension | null {
   if (read instanceof Error) return read instanceof AppError && UNCONFIRMED.includes(read.code) ? 'unconfirmed' : null;
-  return 'suspended' in read ? read.suspended : null;
+  if ('suspended' in read) return read.suspended;
+  if (read.isFrozen) return STATE_EFFECTS.frozen.page;
+  return read.isPaused ? STATE_EFFECTS.paused.page : null;
 }

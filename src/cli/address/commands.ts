@@ -39,7 +39,7 @@ export function addAddressCommands(program: Command, terminal: Terminal, print: 
     );
   group
     .command('activate')
-    .description('give retired addresses new invoices again')
+    .description('give addresses new invoices again that were retired or frozen')
     .argument('<addresses...>', 'T…; "-" reads standard input')
     .option(...PROJECT_OPTION)
     .option(...BY_OPTION)

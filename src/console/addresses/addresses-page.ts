@@ -102,7 +102,7 @@ function columnsOf(visit: Visit, project: ListedProjectView, rows: readonly Bala
     const to = (what: string, label: string) =>
       html`<a href="${urlTo(visit, `/addresses/${address}/${what}`, project)}" aria-label="${label} ${address}">${label}</a>`;
     if (status === 'active' && mayRetire) return to('retire', 'Retire');
-    return status === 'retired' && mayActivate ? to('activate', 'Use again') : '–';
+    return (status === 'retired' || status === 'unfrozen') && mayActivate ? to('activate', 'Use again') : '–';
   };
   const columns = rows.some(({ isSigned }) => isSigned !== null) ? [...COLUMNS, SIGNED] : COLUMNS;
   return mayRetire ? [...columns, ['Do', act]] : columns;
@@ -136,6 +136,8 @@ const LIFE: Record<BalanceView['status'], readonly [string, string]> = {
   active: ['In use', 'PAID'],
   retired: ['Retired', 'EXPIRED'],
   blocked: ['Retired for good', 'EXPIRED'],
+  frozen: ['Frozen by Tether', 'CONFIRMING'],
+  unfrozen: ['Not frozen any more', 'EXPIRED'],
 };
 
 function renderStatus(status: BalanceView['status']): Html {

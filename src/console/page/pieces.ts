@@ -78,6 +78,7 @@ export const CAUSES: Record<CauseCode, string> = {
   DUST: 'Dust',
   LOOK_ALIKE_SENDER: 'Look-alike sender',
   OWN_DEPOSIT: 'Own deposit',
+  SELF_TRANSFER: 'To itself',
   UNKNOWN: 'No cause found',
 };
 

@@ -19,6 +19,11 @@ export interface OwnerCalls {
   /** The address still receives, but what it sends reverts. */
   addBlackList(address: string): string;
   removeBlackList(address: string): string;
+  /** Takes all that a frozen address holds, without a Transfer event. */
+  destroyBlackFunds(address: string): string;
+  /** Changes how much the owner holds, without a Transfer event. */
+  issue(amountMicro: bigint): string;
+  redeem(amountMicro: bigint): string;
 }
 
 const FEE_LIMIT_SUN = 100_000_000n;
@@ -57,6 +62,9 @@ export function createOwnerCalls(ledger: Ledger, now: () => number): OwnerCalls 
     deprecate: (address) => call('deprecate(address)', accountWord(accountOf(address))),
     addBlackList: (address) => call('addBlackList(address)', accountWord(accountOf(address))),
     removeBlackList: (address) => call('removeBlackList(address)', accountWord(accountOf(address))),
+    destroyBlackFunds: (address) => call('destroyBlackFunds(address)', accountWord(accountOf(address))),
+    issue: (amountMicro) => call('issue(uint256)', uintWord(amountMicro)),
+    redeem: (amountMicro) => call('redeem(uint256)', uintWord(amountMicro)),
   };
 }
 

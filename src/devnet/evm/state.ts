@@ -65,4 +65,7 @@ export const blacklistKey = (token: AccountHex, account: AccountHex) => `${token
 export const feeRateKey = (token: AccountHex) => `${token}/basisPoints`;
 export const feeMostKey = (token: AccountHex) => `${token}/maximumFee`;
 export const deprecatedKey = (token: AccountHex) => `${token}/deprecated`;
+export const issuedKey = (token: AccountHex) => `${token}/issued`;
+/** By `destroyBlackFunds` and `redeem`. */
+export const destroyedKey = (token: AccountHex) => `${token}/destroyed`;
 export const pausedKey = (token: AccountHex) => `${token}/paused`;

@@ -18,8 +18,10 @@ import {
   balanceKey,
   blacklistKey,
   deprecatedKey,
+  destroyedKey,
   feeMostKey,
   feeRateKey,
+  issuedKey,
   type Journal,
   pausedKey,
 } from './state.ts';
@@ -34,7 +36,8 @@ const APPROVE_ENERGY = 22_600;
 const ADMIN_ENERGY = 25_000;
 const VIEW_ENERGY = 700;
 
-const TOTAL_SUPPLY_MICRO = 1_000_000_000_000_000n;
+/** `issue` and `redeem` change it. */
+const FIRST_SUPPLY_MICRO = 1_000_000_000_000_000n;
 const MAX_UINT256 = (1n << 256n) - 1n;
 
 /** Tether's contract refuses a higher fee (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). */
@@ -51,7 +54,9 @@ export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
   view('name', [], 'string', () => stringOutput('Tether USD')),
   view('symbol', [], 'string', () => stringOutput('USDT')),
   view('decimals', [], 'uint8', () => uintWord(6)),
-  view('totalSupply', [], 'uint256', () => uintWord(TOTAL_SUPPLY_MICRO)),
+  view('totalSupply', [], 'uint256', ({ state, contract }) =>
+    uintWord(FIRST_SUPPLY_MICRO + state.get(issuedKey(contract)) - state.get(destroyedKey(contract))),
+  ),
   view('owner', [], 'address', () => accountWord(PAYER.account)),
   view('paused', [], 'bool', ({ state, contract }) => uintWord(state.get(pausedKey(contract)))),
   view('balanceOf', ['who address'], 'uint256', ({ state, contract, words }) => {
@@ -83,6 +88,9 @@ export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
   view('maximumFee', [], 'uint256', ({ state, contract }) => uintWord(state.get(feeMostKey(contract)))),
   admin('addBlackList', ['_evilUser address'], (context) => flag(context, 'AddedBlackList', 1n)),
   admin('removeBlackList', ['_clearedUser address'], (context) => flag(context, 'RemovedBlackList', 0n)),
+  admin('destroyBlackFunds', ['_blackListedUser address'], destroyFunds),
+  admin('issue', ['amount uint256'], (context) => changeSupply(context, 'Issue')),
+  admin('redeem', ['amount uint256'], (context) => changeSupply(context, 'Redeem')),
   admin('pause', [], (context) => pauseIf(context, 'Pause', 1n)),
   admin('unpause', [], (context) => pauseIf(context, 'Unpause', 0n)),
   admin('setParams', ['newBasisPoints uint256', 'newMaxFee uint256'], setParams),
@@ -96,7 +104,7 @@ export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
 
 /** The token balances of a new devnet: the payer holds everything. */
 export function genesisBalances(token: AccountHex): [string, bigint] {
-  return [balanceKey(token, PAYER.account), TOTAL_SUPPLY_MICRO];
+  return [balanceKey(token, PAYER.account), FIRST_SUPPLY_MICRO];
 }
 
 /**
@@ -142,6 +150,26 @@ function flag({ state, contract, words }: CallContext, event: string, value: big
   if (who === null) return null;
   state.set(blacklistKey(contract, who), value);
   return { topics: [topicOf(`${event}(address)`), accountWord(who)], data: '' };
+}
+
+/** Reverts for an account that is not frozen. It logs no Transfer. */
+function destroyFunds({ state, contract, words }: CallContext): OwnerEvent | null {
+  const who = accountAt(words, 0);
+  if (who === null || state.get(blacklistKey(contract, who)) === 0n) return null;
+  const funds = state.get(balanceKey(contract, who));
+  state.set(balanceKey(contract, who), 0n);
+  state.add(destroyedKey(contract), funds);
+  return { topics: [topicOf('DestroyedBlackFunds(address,uint256)'), accountWord(who)], data: uintWord(funds) };
+}
+
+/** Changes what the owner has; it logs no Transfer either. */
+function changeSupply({ state, contract, words }: CallContext, event: 'Issue' | 'Redeem'): OwnerEvent | null {
+  const amount = uintAt(words, 0);
+  const key = balanceKey(contract, PAYER.account);
+  if (amount === null || (event === 'Redeem' && state.get(key) < amount)) return null;
+  state.add(key, event === 'Issue' ? amount : -amount);
+  state.add(event === 'Issue' ? issuedKey(contract) : destroyedKey(contract), amount);
+  return { topics: [topicOf(`${event}(uint256)`)], data: uintWord(amount) };
 }
 
 /** Reverts when there is nothing to change, as the real one does. */

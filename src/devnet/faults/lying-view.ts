@@ -31,7 +31,7 @@ export function viewWith(
   };
   return {
     headNumber: view.headNumber,
-    state: () => (hasFault(faults, 'wrong-balance') ? oneMicroLess(view.state()) : view.state()),
+    state: () => bentState(faults, view.state()),
     produced: view.produced,
     block,
     transaction(id) {
@@ -49,6 +49,12 @@ export function witnessesWith(ledger: Ledger, faults: readonly SettledFault[]): 
   if (replayed === undefined) return ledger.witnesses();
   if (replayed.producers !== 'attacker') return witnessesOf(firstSchedule(ledger.schedule().genesisCount));
   return ledger.witnesses().map((each) => ({ ...each, signer: attackerSigner(each.index) }));
+}
+
+function bentState(faults: readonly SettledFault[], state: StateReader): StateReader {
+  if (hasFault(faults, 'wrong-balance')) return oneMicroLess(state);
+  if (!hasFault(faults, 'wrong-flags')) return state;
+  return { get: (key) => (key.includes('/blacklist/') ? 1n - state.get(key) : state.get(key)) };
 }
 
 function oneMicroLess(state: StateReader): StateReader {

@@ -24,6 +24,7 @@ const INVOICE: LookupInvoice = {
   wasSighted: false,
   solidNumber: 100,
   head: { number: 119, time: unixMs(1_057_000) },
+  isPaused: false,
 };
 const head = (number: number) => ({ number, time: unixMs(700_000 + 3000 * number) });
 const AT_120 = { blockNumber: 120, blockTime: unixMs(1_060_000) };
@@ -300,12 +301,32 @@ test.each([
   ['REVERT', 'reverted'],
   ['ILLEGAL_OPERATION', 'other'],
 ] as const)('a call that ended with %s failed because of: %s', (result, why) => {
-  expect(answerLookup(INVOICE, { kind: 'failed', ...AT_120, result })).toEqual({
+  expect(answerLookup(INVOICE, { kind: 'failed', ...AT_120, result, payer: null })).toEqual({
     code: 'failed',
     ...PLACED,
     why,
     result,
   });
+});
+
+test.each([
+  ['the payer is frozen', true, false, 'payer_frozen'],
+  ['transfers are paused', false, true, 'paused'],
+  [
+    'the payer is frozen and transfers are paused: another try from that wallet fails even after the pause',
+    true,
+    true,
+    'payer_frozen',
+  ],
+  ['neither', false, false, 'reverted'],
+])('a transfer that the contract refused says why, if it can be known: %s', (_title, isFrozen, isPaused, why) => {
+  const facts = { kind: 'failed', ...AT_120, result: 'REVERT', payer: { account: account('d'), isFrozen } } as const;
+  expect(answerLookup({ ...INVOICE, isPaused }, facts)).toMatchObject({ code: 'failed', why });
+});
+
+test('another call that failed is not explained by the state of the contract', () => {
+  const facts = { kind: 'failed', ...AT_120, result: 'REVERT', payer: null } as const;
+  expect(answerLookup({ ...INVOICE, isPaused: true }, facts)).toMatchObject({ why: 'reverted' });
 });
 
 describe('of several transfers in one transaction', () => {

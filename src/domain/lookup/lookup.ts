@@ -1,5 +1,6 @@
 import { type AccountHex, accountToAddress } from '../../tron/address.ts';
 import { assertNever } from '../assert-never.ts';
+import { type ContractState, STATE_EFFECTS } from '../contract-event.ts';
 import type { InvoiceStatus } from '../invoice.ts';
 import { type LikelyMistake, likelyMistake } from '../mismatch/likely-mistake.ts';
 import { absolute, formatAmount, type MicroUsdt, microUsdt } from '../money.ts';
@@ -25,6 +26,8 @@ export type LookupInvoice = {
   solidNumber: number | null;
   /** The newest examined block, at or above the solid one. */
   head: { number: number; time: UnixMs } | null;
+  /** Transfers of USDT are paused now. */
+  isPaused: boolean;
 };
 
 type Placed = { blockNumber: number; blockTime: string };
@@ -67,7 +70,9 @@ export type GeneralAnswer = Extract<
   { code: 'failed' | 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }
 >;
 
-type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other';
+type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other' | StateReason;
+/** A state of the USDT contract that makes a transfer fail again. */
+type StateReason = (typeof STATE_EFFECTS)[ContractState]['lookUp'];
 /** `unknown`: no token that leaves a trace. Whether a contract that was called moved TRX is not looked at. */
 type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
 
@@ -100,7 +105,7 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
     case 'unavailable':
     case 'not-found':
     case 'failed':
-      return answerUndone(facts);
+      return answerUndone(facts, invoice.isPaused);
     default:
       return assertNever(facts);
   }
@@ -110,8 +115,12 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
 export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
 
 /** Says what a transaction is to a service that has these addresses and no record of it. */
-export function answerUnclaimed(facts: TransactionFacts, isOurs: (account: AccountHex) => boolean): UnclaimedAnswer {
-  if (facts.kind !== 'done') return answerUndone(facts);
+export function answerUnclaimed(
+  facts: TransactionFacts,
+  isOurs: (account: AccountHex) => boolean,
+  isPaused: boolean,
+): UnclaimedAnswer {
+  if (facts.kind !== 'done') return answerUndone(facts, isPaused);
   const byAmount = facts.usdt.toSorted((left, right) => (left.amountMicro > right.amountMicro ? -1 : 1));
   const here = byAmount.find(({ to }) => isOurs(to));
   if (here === undefined) return answerElsewhere(facts, isOurs, byAmount[0] ?? null);
@@ -119,14 +128,14 @@ export function answerUnclaimed(facts: TransactionFacts, isOurs: (account: Accou
   return { code: 'to_your_address', ...placed(facts), to, amount };
 }
 
-function answerUndone(facts: Exclude<TransactionFacts, { kind: 'done' }>): GeneralAnswer {
+function answerUndone(facts: Exclude<TransactionFacts, { kind: 'done' }>, isPaused: boolean): GeneralAnswer {
   switch (facts.kind) {
     case 'unavailable':
       return { code: 'unavailable', checkAgainSeconds: UNAVAILABLE_AGAIN_SECONDS[facts.why] };
     case 'not-found':
       return { code: 'not_found', checkAgainSeconds: NOT_FOUND_AGAIN_SECONDS };
     case 'failed':
-      return { code: 'failed', ...placed(facts), why: whyFailed(facts.result), result: facts.result };
+      return { code: 'failed', ...placed(facts), why: whyFailed(facts, isPaused), result: facts.result };
     default:
       return assertNever(facts);
   }
@@ -155,6 +164,7 @@ function answerDone(invoice: LookupInvoice, facts: Done): LookupAnswer {
 }
 
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
+type Failed = Extract<TransactionFacts, { kind: 'failed' }>;
 
 /** No USDT came here; `elsewhere` tells of the USDT that went to others. */
 function answerElsewhere(
@@ -239,7 +249,10 @@ function nearest<Transfer extends { amountMicro: MicroUsdt }>(
   );
 }
 
-function whyFailed(result: string): FailureReason {
+/** A frozen payer comes first: another try from that wallet fails for good. */
+function whyFailed({ result, payer }: Failed, isPaused: boolean): FailureReason {
+  if (payer?.isFrozen) return STATE_EFFECTS.frozen.lookUp;
+  if (payer !== null && isPaused) return STATE_EFFECTS.paused.lookUp;
   switch (result) {
     case 'OUT_OF_ENERGY':
       return 'out_of_energy';

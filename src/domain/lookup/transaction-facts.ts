@@ -10,8 +10,11 @@ export type TransactionFacts =
   /** `used-up`: what may be asked of nodes for this link, or for all together. `too-large`: a node shows more than is read. */
   | { kind: 'unavailable'; why: 'for-now' | 'used-up' | 'too-large' }
   | { kind: 'not-found' }
-  /** `result`: what the block says in place of SUCCESS. */
-  | (InBlock & { kind: 'failed'; result: string })
+  /**
+   * `result`: what the block says in place of SUCCESS. `payer`: whose USDT it would have moved, if the USDT contract itself refused it, and
+   * whether the contract calls that account frozen now.
+   */
+  | (InBlock & { kind: 'failed'; result: string; payer: { account: AccountHex; isFrozen: boolean } | null })
   | (InBlock & {
       kind: 'done';
       /** Transfers of USDT, in order. */

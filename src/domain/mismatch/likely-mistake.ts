@@ -38,6 +38,7 @@ export const KINDS: Readonly<Record<CauseCode, LikelyMistake['kind'] | null>> = 
   DUST: null,
   LOOK_ALIKE_SENDER: null,
   OWN_DEPOSIT: null,
+  SELF_TRANSFER: null,
   UNKNOWN: null,
 };
 
@@ -59,7 +60,7 @@ const SENDER = { isOurs: false, hasReceived: false, hasDeposited: false, resembl
 export function likelyMistake({ payableMicro, requestedMicro, arrivedMicro }: MistakenAmount): LikelyMistake | null {
   if (arrivedMicro === payableMicro) return null;
   const [cause] = rankCauses({
-    transfer: { amountMicro: arrivedMicro, from: '', to: NAMED.address, at: AT },
+    transfer: { amountMicro: arrivedMicro, from: 'payer', to: NAMED.address, at: AT },
     policy: 'tail',
     invoices: [{ ...NAMED, payableMicro, requestedMicro }],
     siblings: [],

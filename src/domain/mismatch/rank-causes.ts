@@ -45,6 +45,8 @@ const AMOUNT_RULES: readonly SlipRule[] = [
  * payer makes its slip and how plausible the invoice is; the confidence comes from what is left for all other explanations.
  */
 export function rankCauses(facts: MismatchFacts): Cause[] {
+  const { from, to, amountMicro } = facts.transfer;
+  if (from === to) return [selfTransfer(from, amountMicro)];
   const findings = findingsOf(facts);
   const total = sum(findings);
   const codes = new Set(findings.map(({ code }) => code));
@@ -55,6 +57,12 @@ export function rankCauses(facts: MismatchFacts): Cause[] {
     .filter(({ share }, index) => index === 0 || share >= WORTH_SHOWING)
     .slice(0, MAX_CAUSES)
     .map(({ ofCode, share }) => toCause(ofCode, share, facts.transfer));
+}
+
+/** It is no guess, so nothing else is weighed. */
+function selfTransfer(sender: string, amountMicro: bigint): Cause {
+  const explanation = `${exactly(amountMicro)} arrived from the address itself (${sender}), which brings no money, so it pays no invoice.`;
+  return { code: 'SELF_TRANSFER', confidence: 'high', explanation, evidence: { sender }, invoices: [] };
 }
 
 /** All that explains the transfer. */

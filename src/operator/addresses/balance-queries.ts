@@ -1,8 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
+import type { Freeze } from '../../store/chain/contract-states.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
-import { count, maybe, type Row, text } from '../../store/db/statement.ts';
+import { count, maybe, maybeText, type Row, text } from '../../store/db/statement.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 
 const columns = {
@@ -13,6 +14,7 @@ const columns = {
   createdAt: 'timestamptz',
   retiredAt: 'timestamptz?',
   barredAt: 'timestamptz?',
+  freezeState: maybeText<Freeze>(),
   derivationIndex: 'int4?',
   check: maybe({ chainMicro: 'numeric', expectedMicro: 'numeric', at: 'timestamptz' }),
 } as const;
@@ -24,7 +26,7 @@ export type BalanceRow = Row<typeof columns>;
 export const listWithChecks = rowsOf(
   'balances-list',
   columns,
-  `select a.id, ${addressColumn('a')} as address, a.policy, a.position, a.created_at, a.retired_at, a.barred_at, a.derivation_index,
+  `select a.id, ${addressColumn('a')} as address, a.policy, a.position, a.created_at, a.retired_at, a.barred_at, a.freeze_state, a.derivation_index,
      b.balance_micro as check_chain_micro, b.expected_micro as check_expected_micro, b.checked_at as check_at
    from addresses a left join balance_checks b on b.address_id = a.id
    where a.project_id = $1 and a.position > $2 order by a.position limit $3`,

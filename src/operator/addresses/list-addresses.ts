@@ -8,7 +8,7 @@ import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { countActive } from '../projects/views.ts';
-import type { AddressListView } from './views.ts';
+import { type AddressListView, lifeStatusOf } from './views.ts';
 
 /** The position behind which a list begins. Errors: `INVALID_ARGUMENT`. */
 export function readPosition(text: string | undefined): number {
@@ -29,7 +29,7 @@ export async function listAddresses(
   const projectId = encodeId('prj', id);
   const data = rows.map((row) => ({
     ...{ address: row.address, policy: row.policy, position: row.position },
-    status: row.retiredAt === null ? ('active' as const) : ('retired' as const),
+    status: lifeStatusOf(row),
     derivationIndex: row.derivationIndex,
     createdAt: toIso(row.createdAt),
     retiredAt: row.retiredAt && toIso(row.retiredAt),

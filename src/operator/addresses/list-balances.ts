@@ -9,7 +9,7 @@ import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { type BalanceRow, listWithChecks, sumSinceCheck } from './balance-queries.ts';
-import type { BalanceListView, BalanceView } from './views.ts';
+import { type BalanceListView, type BalanceView, lifeStatusOf } from './views.ts';
 
 /** Addresses of a page. Comparing as many with the chain takes seconds. */
 const BALANCES_OF_A_PAGE = 25;
@@ -59,7 +59,7 @@ function sumOf(db: Database, rows: readonly BalanceRow[]): Promise<Map<string, b
 function viewBalance({ check, ...row }: BalanceRow, sumMicro: bigint | null): Omit<BalanceView, 'isSigned'> {
   return {
     ...{ address: row.address, policy: row.policy, position: row.position },
-    status: row.barredAt !== null ? 'blocked' : row.retiredAt !== null ? 'retired' : 'active',
+    status: lifeStatusOf(row),
     ...{ derivationIndex: row.derivationIndex, createdAt: toIso(row.createdAt) },
     retiredAt: row.retiredAt && toIso(row.retiredAt),
     ledger: sumMicro === null ? null : formatSigned((check?.expectedMicro ?? 0n) + sumMicro),

@@ -103,7 +103,7 @@ export const retireAddressesOperation = operation({
 
 export const activateAddressesOperation = operation({
   action: 'activateAddresses',
-  summary: 'Give retired addresses new invoices again',
+  summary: 'Give addresses new invoices again that were retired or frozen',
   ...{ method: 'POST', path: '/addresses/activate', input: Switched, output: SwitchedAddressesView },
   read: ({ projectId, entries, note }) => readSwitched({ projectId, entries, note }),
   run: activateAddresses,

@@ -24,7 +24,7 @@ export function retireAddresses(deps: Deps, actor: Actor, input: Input): Promise
   return switchAddresses(deps, actor, input, 'retired');
 }
 
-/** Takes retired addresses into use again, all of them or none. May be repeated. Errors: the same, and `CONFLICT`. */
+/** Takes addresses into use again that are retired, or that Tether froze and let go, all of them or none. May be repeated. Errors: the same, and `CONFLICT`. */
 export function activateAddresses(deps: Deps, actor: Actor, input: Input): Promise<Switched> {
   return switchAddresses(deps, actor, input, 'active');
 }
@@ -50,6 +50,11 @@ async function switchAddresses(
       refuse(
         own.filter(({ barredAt }) => barredAt !== null),
         'was in use before a backup was restored: payers may hold amounts of it that are not known here, so it never gets a new invoice. Add another one (docs/backup.md)',
+        'CONFLICT',
+      );
+      refuse(
+        own.filter(({ freezeState }) => freezeState === 'seen' || freezeState === 'frozen'),
+        'is frozen by Tether: what it receives cannot be sent on. It can be taken into use again when Tether lets it go',
         'CONFLICT',
       );
     }

@@ -10,7 +10,7 @@ import { clip } from '../input/clip.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { countOpenInvoices, MAX_OPEN_INVOICES } from './balance-queries.ts';
-import type { AddressView } from './views.ts';
+import { type AddressView, lifeStatusOf } from './views.ts';
 
 const TIMEOUT_MS = 3000;
 
@@ -43,7 +43,7 @@ export async function showAddress(
       address: found.address,
       policy: found.policy,
     },
-    status: found.barredAt !== null ? 'blocked' : found.retiredAt !== null ? 'retired' : 'active',
+    status: lifeStatusOf(found),
     retiredAt: found.retiredAt && toIso(found.retiredAt),
     openInvoices,
     isOpenInvoicesMore: openInvoices === MAX_OPEN_INVOICES,

@@ -1,6 +1,7 @@
 import { NETWORKS } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { type Static, Type } from '../../runtime/type.ts';
+import type { Freeze } from '../../store/chain/contract-states.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import { AddressChangeView } from '../address-changes/views.ts';
 import { ReconciledAddress } from '../chain/views.ts';
@@ -68,11 +69,23 @@ export type AutoLimitView = Static<typeof AutoLimitView>;
 
 const Status = Type.Enum(['active', 'retired']);
 
+/** `blocked`: retired for good. `frozen`: by Tether. `unfrozen`: Tether let it go, and nobody has taken it into use again. */
+const LifeStatus = Type.Enum(['active', 'retired', 'blocked', 'frozen', 'unfrozen']);
+
+type Life = { retiredAt: number | null; barredAt?: number | null; freezeState: Freeze | null };
+
+export function lifeStatusOf({ retiredAt, barredAt = null, freezeState }: Life): Static<typeof LifeStatus> {
+  if (barredAt !== null) return 'blocked';
+  if (retiredAt !== null) return 'retired';
+  if (freezeState === null) return 'active';
+  return freezeState === 'lifted' ? 'unfrozen' : 'frozen';
+}
+
 export const ListedAddressView = Type.Object({
   address: Address,
   policy,
   position: Type.Integer(),
-  status: Status,
+  status: LifeStatus,
   derivationIndex: nullable(Type.Integer()),
   createdAt: Time,
   retiredAt: nullable(Time),
@@ -154,9 +167,6 @@ export const CapacityOfAmountView = Type.Interface([Type.Object(Of), AmountCapac
   addresses: Type.Array(AddressCapacityView),
 });
 export type CapacityOfAmountView = Static<typeof CapacityOfAmountView>;
-
-/** `blocked`: retired for good. */
-const LifeStatus = Type.Enum(['active', 'retired', 'blocked']);
 
 /** `ledger`: opening, and what came and left since; `null` where the sums took too long. `chain`: as it was last compared. `isSigned`: `null` where it need not be. */
 export const BalanceView = Type.Object({

@@ -15,7 +15,10 @@ const ADVICE: Record<AlarmKind, Text> = {
   'payment-denied': 'The invoice stays PAID, and was not paid by this: tell your shop.',
   'balance-differs':
     'Run the repair that the alarm names: it shows what is different, and changes nothing until you say so. If nothing is, somebody moved money that no log shows: ask us.',
-  'address-blacklisted': say`It still receives and cannot spend. Take it out of use: "${{ command: 'address retire' }}".`,
+  'contract-paused':
+    'Wait for Tether. Payers are told not to send anything meanwhile; it ends when Tether lets transfers go on.',
+  'address-frozen': say`Ask Tether why. The address gets no new invoices. When Tether has let it go, take it into use again: "${{ command: 'address activate' }}".`,
+  'funds-destroyed': 'Ask Tether. The ledger records the money as sent to nobody, so the books still balance.',
   'address-damaged':
     'Somebody changed the database. The address is shown to nobody, and the watcher waits: see docs/operations.md.',
   'address-not-vouched': say`If it is yours, sign and install a manifest that has it: "${{ command: 'manifest draft' }}" shows what is missing. If not, somebody wrote to the database: see docs/operations.md.`,

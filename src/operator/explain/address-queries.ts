@@ -2,10 +2,11 @@ import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
+import type { Freeze } from '../../store/chain/contract-states.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
-import { count, maybe, micro, type Row, text } from '../../store/db/statement.ts';
+import { count, maybe, maybeText, micro, type Row, text } from '../../store/db/statement.ts';
 import {
   ANNULMENT_COLUMNS,
   annulmentShape,
@@ -26,6 +27,7 @@ const selectShape = {
   position: 'int4',
   createdAt: 'timestamptz',
   retiredAt: 'timestamptz?',
+  freezeState: maybeText<Freeze>(),
   derived: maybe({ xpub: 'text', index: 'int4' }),
   balance: maybe({
     chainMicro: 'numeric',
@@ -43,7 +45,7 @@ export type ExplainedAddress = Row<typeof selectShape>;
 export const findExplainedAddresses = rowsOf(
   'explain-address-select',
   selectShape,
-  `select a.id, a.project_id, p.name as project_name, a.network, ${addressColumn('a')} as address, a.policy, a.position, a.created_at, a.retired_at,
+  `select a.id, a.project_id, p.name as project_name, a.network, ${addressColumn('a')} as address, a.policy, a.position, a.created_at, a.retired_at, a.freeze_state,
      k.xpub as derived_xpub, a.derivation_index as derived_index, b.balance_micro as balance_chain_micro,
      b.expected_micro as balance_expected_micro, b.checked_block as balance_checked_block,
      b.good_block as balance_good_block, b.node as balance_node, b.checked_at as balance_checked_at

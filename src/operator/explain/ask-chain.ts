@@ -5,6 +5,7 @@ import { answerUnclaimed, type GeneralAnswer, type UnclaimedAnswer } from '../..
 import type { TransactionFacts } from '../../domain/lookup/transaction-facts.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
+import { findPause } from '../../store/chain/contract-states.ts';
 import { findCursor } from '../../store/chain/cursor.ts';
 import { findAddresses } from '../../store/ledger/addresses.ts';
 import { type AccountHex, accountToAddress } from '../../tron/address.ts';
@@ -73,7 +74,8 @@ async function askNetwork(
   const ours = await findAddresses(db, network, accountsIn(facts));
   const known = ours.filter((each) => projectId === null || each.projectId === projectId);
   const addresses = new Set(known.map(({ address }) => address));
-  const answer = answerUnclaimed(facts, (account) => addresses.has(accountToAddress(account)));
+  const isPaused = (await findPause(db, network))?.pauseState != null;
+  const answer = answerUnclaimed(facts, (account) => addresses.has(accountToAddress(account)), isPaused);
   if (answer.code === 'to_your_address') return { network, answer, ...describeOurs(network, answer, solidNumber) };
   const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} of ${answer.blockTime}` : 'asked just now';
   const why =

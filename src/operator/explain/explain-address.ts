@@ -8,6 +8,7 @@ import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import { listOperatorActions } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { lifeStatusOf } from '../addresses/views.ts';
 import { printable } from '../input/printable.ts';
 import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../transfers/transfer-records.ts';
 import {
@@ -77,10 +78,13 @@ type Moved = { incoming: number; outgoing: number };
 
 function judge(address: ExplainedAddress, total: number, since: Moved): Text[] {
   const { projectName, network, policy, retiredAt } = address;
-  const state =
-    retiredAt === null
-      ? 'in use'
-      : `retired since ${toIso(retiredAt)}: it takes no new invoices, and is watched for ever`;
+  const state = {
+    active: 'in use',
+    frozen: 'frozen by Tether: it still receives and cannot send, takes no new invoices, and is watched for ever',
+    unfrozen: 'frozen by Tether once, and not any more: it takes invoices again when somebody activates it',
+    retired: `retired since ${retiredAt === null ? 'never' : toIso(retiredAt)}: it takes no new invoices, and is watched for ever`,
+    blocked: 'retired for good',
+  }[lifeStatusOf(address)];
   return [
     `${address.address} is an address of ${shorten(projectName)} on ${network}, of policy ${policy}, ${state}.`,
     `It has ${atLeast(total)} invoice${total === 1 ? '' : 's'}.`,
@@ -125,7 +129,7 @@ function describe(
       projectId,
       network,
       policy,
-      status: retiredAt === null ? 'active' : 'retired',
+      status: lifeStatusOf(address),
       retiredAt: retiredAt === null ? null : toIso(retiredAt),
       position,
       derived,
@@ -137,7 +141,7 @@ function describe(
       ['address', address.address],
       ['project', `${projectId} (${address.projectName}, ${network})`],
       ['policy', policy],
-      ['state', retiredAt === null ? 'active' : `retired since ${toIso(retiredAt)}`],
+      ['state', retiredAt === null ? lifeStatusOf(address) : `retired since ${toIso(retiredAt)}`],
       [
         'derived',
         derived &&

@@ -1,5 +1,6 @@
 import { formatSigned } from '../../chain/reconcile/reconcile-address.ts';
 import { assertNever } from '../../domain/assert-never.ts';
+import { BURNED_TO } from '../../domain/contract-event.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { isLate } from '../../domain/invoice.ts';
 import type { Fit } from '../../domain/mismatch/fit-invoice.ts';
@@ -203,6 +204,8 @@ export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
   return [describeSent(transfer), ...(annulment === null ? [] : [toAnnulmentEntry(annulment, { txId, logIndex })])];
 }
 
+const NOBODY = accountToAddress(BURNED_TO);
+
 function describeSent(transfer: ExplainedOutgoing): TimelineEntry {
   const refunded = refundedBy(transfer);
   const { address, to, txId, logIndex, blockNumber, blockId, verified, nodes, network } = transfer;
@@ -210,7 +213,10 @@ function describeSent(transfer: ExplainedOutgoing): TimelineEntry {
   return {
     at: transfer.blockTime,
     kind: 'sent',
-    text: `${amount} USDT left ${address} for ${to}, in block ${blockNumber}`,
+    text:
+      to === NOBODY
+        ? `Tether destroyed ${amount} USDT that ${address} held, in block ${blockNumber}`
+        : `${amount} USDT left ${address} for ${to}, in block ${blockNumber}`,
     details: [
       `transaction ${txId}, log ${logIndex}`,
       ...(refunded === null ? [] : [`the refund of ${refunded}`]),

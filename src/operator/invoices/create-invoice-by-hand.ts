@@ -106,9 +106,11 @@ function refusalOf(
     }
     case 'amount-unavailable': {
       const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all are taken';
+      const frozen =
+        created.frozenAddresses === 0 ? '' : `, and Tether froze ${created.frozenAddresses} of its addresses`;
       return new AppError(
         'CONFLICT',
-        say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}. Add an address with "${{ command: 'address add' }}" and try again`,
+        say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}${frozen}. Add an address with "${{ command: 'address add' }}" and try again`,
       );
     }
     case 'project-archived':

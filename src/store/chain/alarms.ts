@@ -18,7 +18,9 @@ export const ALARM_KINDS = [
   'contract-event',
   'payment-denied',
   'balance-differs',
-  'address-blacklisted',
+  'contract-paused',
+  'address-frozen',
+  'funds-destroyed',
   'address-damaged',
   'address-not-vouched',
   'address-change-pending',
@@ -47,7 +49,14 @@ export type AlarmKind = (typeof ALARM_KINDS)[number];
 
 /** These tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
 export const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
-  ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored', 'address-change-failed'] as const),
+  ...([
+    'contract-event',
+    'funds-destroyed',
+    'unproven-block',
+    'payment-denied',
+    'database-restored',
+    'address-change-failed',
+  ] as const),
   ...(['row-changed', 'rows-missing', 'audit-broken'] as const),
 ];
 

@@ -5,8 +5,9 @@ import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
-import { count, maybe, maybeCount, type Row, statement, text } from '../db/statement.ts';
+import { count, maybe, maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
 import { outgoingStands, stands } from '../ledger/standing.ts';
+import type { Freeze } from './contract-states.ts';
 
 /** The statements that name addresses to compare their balances. */
 export const BALANCE_CHECKS = ['balance-check-due', 'balance-check-list'] as const;
@@ -19,13 +20,15 @@ const BOOKED = {
   opening: maybe({ block: count, micro: 'numeric' }),
   /** The newest height at which the books balanced; `null` before the first check. */
   goodBlock: maybeCount,
+  freezeState: maybeText<Freeze>(),
+  freezeBlock: maybeCount,
 } as const;
 
 /** An address of any project, active or retired, with its opening: its balance at the first check, and the height of that check. */
 export type BookedAddress = Row<typeof BOOKED>;
 
 const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, ${addressColumn('a')} as address, b.opening_block, b.opening_micro,
-     b.good_block
+     b.good_block, a.freeze_state, a.freeze_block
    from addresses a left join balance_checks b on b.address_id = a.id`;
 
 /** Addresses that were never checked or whose check is due, the longest due first: one that is put off beyond a day is due, whoever did that. */

@@ -65,8 +65,9 @@ export async function findIncoming(
   return tx.run(select, [
     network,
     transfers.map(({ to }) => to),
-    // An amount beyond int8 equals no reserved amount; it is still joined by its address.
-    transfers.map(({ amount }) => (amount > MAX_INT8 ? null : amount)),
+    // An amount beyond int8 equals no reserved amount, and a transfer to its own sender brings no money, so neither pays an invoice. Both
+    // are still joined by their address.
+    transfers.map(({ amount, from, to }) => (amount > MAX_INT8 || from === to ? null : amount)),
     transfers.map(({ txId }) => txId),
     transfers.map(({ logIndex }) => BigInt(logIndex)),
     transfers.map(({ blockId }) => blockId),

@@ -2,12 +2,16 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
+import type { Freeze } from '../chain/contract-states.ts';
 import { addressColumn, type DamagedAddress, type OwnAddress, readAddress } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
-import { hex, listColumns, type Row, type Shape, statement, text } from '../db/statement.ts';
+import { hex, listColumns, maybeText, type Row, type Shape, statement, text } from '../db/statement.ts';
+
+/** An address that takes new invoices: not retired, and not frozen by Tether. `row`: its prefix. */
+export const isInUse = (row: string) => `${row}retired_at is null and ${row}freeze_state is null`;
 
 const columns = {
   id: 'uuid',
@@ -16,6 +20,7 @@ const columns = {
   position: 'int4',
   createdAt: 'timestamptz',
   retiredAt: 'timestamptz?',
+  freezeState: maybeText<Freeze>(),
   accountKeyId: 'uuid?',
   derivationIndex: 'int4?',
 } as const;
@@ -112,6 +117,7 @@ const ownedColumns = {
   policy: text<Policy>(),
   retiredAt: 'timestamptz?',
   barredAt: 'timestamptz?',
+  freezeState: maybeText<Freeze>(),
 } as const;
 
 /** An address of any project of a network. A barred one was in a ledger that was restored, and never gets a new invoice. */
@@ -129,7 +135,7 @@ export const findAddresses = rowsOf(
 const countByPolicy = rowsOf(
   'address-count',
   { projectId: 'uuid', policy: text<Policy>(), active: 'int4', retired: 'int4' },
-  `select project_id, policy, (count(*) filter (where retired_at is null))::int4 as active,
+  `select project_id, policy, (count(*) filter (where ${isInUse('')}))::int4 as active,
      count(retired_at)::int4 as retired
    from addresses where project_id = any($1::uuid[]) group by project_id, policy`,
   (projectIds: readonly string[]) => [projectIds],
@@ -171,11 +177,15 @@ export const markRetired = answerOf(
   (rows) => new Set(rows.map(({ id }) => id)),
 );
 
-/** Takes retired addresses (by their UUIDs) into use again. Returns those that were retired. */
+/**
+ * Takes addresses (by their UUIDs) into use again that were retired, or that Tether froze and let go. Returns those. One that is frozen
+ * stays as it is.
+ */
 export const markInUse = answerOf(
   'address-activate',
   { id: 'uuid' },
-  'update addresses set retired_at = null where id = any($1::uuid[]) and retired_at is not null returning id',
+  `update addresses set retired_at = null, freeze_state = null
+   where id = any($1::uuid[]) and (freeze_state = 'lifted' or freeze_state is null and retired_at is not null) returning id`,
   (ids: readonly string[]) => [ids],
   (rows) => new Set(rows.map(({ id }) => id)),
 );

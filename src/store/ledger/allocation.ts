@@ -5,14 +5,16 @@ import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row } from '../db/statement.ts';
+import { isInUse } from './addresses.ts';
 
 /**
- * These statements ask what is free for an amount. Addresses in use are those that are not retired and have the policy of their project; the first one
- * is the first after the hint, before which nothing is free. An amount is not free while an invoice has it, and while it arrived within a day.
+ * These statements ask what is free for an amount. Addresses in use are those that are neither retired nor frozen and have the policy of their
+ * project; the first one is the first after the hint, before which nothing is free. An amount is not free while an invoice has it, and for a
+ * day after it arrived.
  */
 
 // A scalar subquery is asked once, and the index on positions is entered behind it; a join would walk all addresses before it.
-const afterHint = (policy: "'exact'" | '$4') => `a.project_id = $1 and a.policy = ${policy} and a.retired_at is null
+const afterHint = (policy: "'exact'" | '$4') => `a.project_id = $1 and a.policy = ${policy} and ${isInUse('a.')}
      and a.position > coalesce(
        (select h.position from allocation_hints h
         where h.project_id = $1 and h.policy = ${policy} and h.from_micro = $2 and h.below_micro = $3
@@ -37,7 +39,7 @@ export const findFirstPlaces = rowsOf(
   OFFERED_ADDRESSES[0],
   place,
   `select ${PLACE} from addresses a
-   where a.project_id = $1 and a.policy = $2 and a.retired_at is null and a.position > $3::int4 order by a.position limit $4::int8`,
+   where a.project_id = $1 and a.policy = $2 and ${isInUse('a.')} and a.position > $3::int4 order by a.position limit $4::int8`,
   (projectId: string, policy: Policy, { after, limit }: Page) => [projectId, policy, after, limit],
 );
 
@@ -115,7 +117,7 @@ export const advanceHint = commandOf(
    cross join lateral (
      select coalesce(
        (select a.position - 1 from addresses a
-        where a.project_id = p.id and a.policy = $2 and a.retired_at is null
+        where a.project_id = p.id and a.policy = $2 and ${isInUse('a.')}
           and a.position > coalesce(
             (select k.position from allocation_hints k
              where k.project_id = p.id and k.policy = $2 and k.from_micro = $3 and k.below_micro = $4
@@ -137,13 +139,13 @@ export const advanceHint = commandOf(
   ],
 );
 
-/** How many addresses of a project are in use. */
+/** How many addresses of a project are in use, and how many would be if Tether had not frozen them. */
 export const countAddressesInUse = answerOf(
   'allocation-count-addresses',
-  { inUse: count },
-  `select (select count(*) from addresses a
-     where a.project_id = p.id and a.policy = p.policy and a.retired_at is null) as in_use
-   from projects p where p.id = $1`,
+  { inUse: count, frozen: count },
+  `select count(*) filter (where ${isInUse('a.')}) as in_use, count(*) filter (where a.freeze_state is not null) as frozen
+   from projects p join addresses a on a.project_id = p.id and a.policy = p.policy and a.retired_at is null
+   where p.id = $1`,
   (projectId: string) => [projectId],
-  ([row]) => row?.inUse ?? 0,
+  ([row]) => row ?? { inUse: 0, frozen: 0 },
 );

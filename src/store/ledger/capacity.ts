@@ -8,6 +8,7 @@ import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { micro, type Row, statement, text } from '../db/statement.ts';
+import { isInUse } from './addresses.ts';
 
 const columns = {
   id: 'uuid',
@@ -25,7 +26,7 @@ const columns = {
 // `exists` it may read the whole table where a project has none.
 const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
    (select count(*) from addresses a
-    where a.project_id = p.id and a.policy = p.policy and a.retired_at is null) as active_addresses,
+    where a.project_id = p.id and a.policy = p.policy and ${isInUse('a.')}) as active_addresses,
    (select count(*) from addresses a
     where a.project_id = p.id and a.policy = p.policy and a.retired_at is not null) as retired_addresses,
    (select i.id from invoices i where i.project_id = p.id order by i.id limit 1) is not null as has_invoices,
@@ -128,7 +129,7 @@ const selectReserved = statement(
        + (select count(distinct s.amount_micro) from arrivals s
          where s.address_id = a.id and s.amount_micro >= r.from_micro and s.amount_micro < r.below_micro
            and (select i.address_id from invoices i where i.address_id = a.id and i.payable_micro = s.amount_micro) is null) as count) taken
-   where a.project_id = $1 and a.policy = $2 and a.retired_at is null
+   where a.project_id = $1 and a.policy = $2 and ${isInUse('a.')}
    group by r.number`,
 );
 
@@ -182,7 +183,7 @@ export const listReserved = rowsOf(
    cross join lateral (
      select count(*) from invoices i
      where i.address_id = a.id and i.payable_micro >= $3 and i.payable_micro < $4) taken
-   where a.project_id = $1 and a.policy = $2 and a.retired_at is null
+   where a.project_id = $1 and a.policy = $2 and ${isInUse('a.')}
    order by a.position limit 10000`,
   (projectId: string, policy: Policy, { fromMicro, belowMicro }: WordRange) => [
     projectId,

@@ -39,8 +39,9 @@ import {
 } from './paying-transfer.ts';
 import { stands } from './standing.ts';
 
-/** At the commit that changes the status of an invoice its id is said here (migration 0005). */
+/** At the commit that changes the status of an invoice its id is said here (migration 0005), or `ALL_PAGES` (migration 0034). */
 export const INVOICES_CHANNEL = 'quittance_invoices';
+export const ALL_PAGES = 'all';
 
 /** How the merchant wants to be seen. `accent`: `#0a6549`. `logoId`: 32 hex characters. */
 const brand = {
@@ -88,6 +89,9 @@ const columns = {
   head: maybe(chainHead),
   /** What energy costs, as the watcher wrote it last; the row has no seal. */
   energyPrice: json<unknown>(),
+  /** Tether froze the address it asks for, or paused all transfers. */
+  isFrozen: 'bool',
+  isPaused: 'bool',
   /** Up to here blocks are irreversible and their transfers recorded. */
   solidNumber: maybeCount,
   transfer: maybe(payingTransfer),
@@ -132,6 +136,8 @@ const SELECT = `select ${listColumns(columns, 'i.', {
   genesisId: `encode(c.genesis_id, 'hex')`,
   head: HEAD,
   energyPrice: `coalesce((select (n.status->'energyPrice')::text from chain_status n where n.network = i.network), 'null')`,
+  isFrozen: 'a.freeze_state is not null',
+  isPaused: 'coalesce(c.pause_state is not null, false)',
   solidNumber: 'c.solid_number',
   transfer: 't.',
 })}

@@ -9,6 +9,7 @@ import type { Sql } from '../db/database.ts';
 import { type Sealer, sealedDeadline } from '../db/seal.ts';
 import { SEALED_INVOICE } from '../db/sealed-tables.ts';
 import { listColumns, micro, type Row, statement, text } from '../db/statement.ts';
+import { isInUse } from './addresses.ts';
 
 export type NewInvoice = {
   id: string;
@@ -105,7 +106,7 @@ const insertText = (members: string, more: string) => `insert into invoices (id,
        and p.id = m.project_id and p.archived_at is null and p.network = m.network and p.policy = m.policy
        and p.invoice_lifetime_ms = m.lifetime_ms limit 1) p
    cross join lateral (
-     select from addresses a where a.id = m.address_id and a.project_id = p.id and a.policy = m.policy and a.retired_at is null limit 1) a
+     select from addresses a where a.id = m.address_id and a.project_id = p.id and a.policy = m.policy and ${isInUse('a.')} limit 1) a
    cross join lateral (
      select word, mac from unnest(m.words::int8[], m.macs::text[]) as offered (word, mac)
      where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null

@@ -45,6 +45,7 @@ const columns = {
     wasSighted: 'bool',
     solidNumber: maybeCount,
     head: maybe(chainHead),
+    isPaused: 'bool',
   }),
   ledger: maybe({
     ...{ kind: text<LedgerFacts['kind']>(), txId: hex(), blockNumber: count, blockTime: 'timestamptz' },
@@ -71,6 +72,7 @@ export const findLookup = rowOf(
       wasSighted: 'e.seal is not null',
       solidNumber: 'c.solid_number',
       head: HEAD,
+      isPaused: 'coalesce(c.pause_state is not null, false)',
     },
     payingSeal: `case when paid.id is not null then ${sealColumn(SEALED_TRANSFER, 'paid.')} end`,
     sightingSeal: 'e.seal',

@@ -56,11 +56,21 @@ export function startRoles(options: RolesOptions): Running {
         ...{ network: NETWORK, nodes: nodes.specs, now, log, metrics, blockMs: shape.slotMs, random: random.next },
         createClient: nodes.clientsOf(process),
       });
-      const shared = { db, network: NETWORK, pool, usdt: USDT, now, log, metrics, random: random.bytes } as const;
+      const { agreement } = shape;
+      const shared = {
+        db,
+        network: NETWORK,
+        pool,
+        usdt: USDT,
+        agreement,
+        now,
+        log,
+        metrics,
+        random: random.bytes,
+      } as const;
       const watcher = startWatcher({
         ...shared,
         slotMs: null,
-        agreement: shape.agreement,
         fees: createKnownTerms(process.nowMs),
         blockMs: shape.slotMs,
         publicUrl: 'http://pay.test',

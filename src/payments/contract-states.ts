@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { type ContractEvent, type ContractState, contractEventRow, STATE_EFFECTS } from '../domain/contract-event.ts';
+import { formatAmount, type MicroUsdt } from '../domain/money.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type AlarmKind, findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import {
+  findFrozen,
+  findPause,
+  setFreeze,
+  setPause,
+  setSeenFreezes,
+  setSeenPause,
+} from '../store/chain/contract-states.ts';
+import { findOurAccounts } from '../store/chain/incoming.ts';
+import type { Sql } from '../store/db/database.ts';
+import { type AccountHex, accountToAddress } from '../tron/address.ts';
+import { type Watching, withCursor } from './watching.ts';
+
+type EventBlock = { number: number; events: readonly ContractEvent[] };
+type Deps = Watching & { log: Logger };
+
+/** The states that a run of events leaves behind; an account or the pause is absent where none speaks of it. */
+function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex, boolean>; isPaused: boolean | null } {
+  const frozen = new Map<AccountHex, boolean>();
+  let isPaused: boolean | null = null;
+  for (const { name, account } of events) {
+    const { begins, ends } = contractEventRow(name);
+    const state = begins ?? ends;
+    if (state === 'paused') isPaused = begins !== undefined;
+    if (state === 'frozen' && account !== null) frozen.set(account, begins !== undefined);
+  }
+  return { frozen, isPaused };
+}
+
+/**
+ * Applies the events of irreversible blocks, in their order: states, and alarms about single events. Call it before the blocks are
+ * recorded: after a crash between, they are applied again, which changes nothing. Error: `LEASE_LOST`.
+ */
+export async function applyContractEvents(deps: Deps, blocks: readonly EventBlock[]): Promise<void> {
+  if (blocks.every(({ events }) => events.length === 0)) return;
+  await withCursor(deps, async (tx) => {
+    let hasChanged = false;
+    for (const { number, events } of blocks) {
+      const { frozen, isPaused } = statesAfter(events);
+      for (const [account, isFrozen] of frozen) {
+        if ((await setFreeze(tx, deps.network, { account, isFrozen, block: number })) !== null) hasChanged = true;
+      }
+      if (isPaused !== null && (await setPause(tx, deps.network, isPaused, number))) hasChanged = true;
+      for (const event of events) await reportEvent(deps, tx, number, event);
+    }
+    if (hasChanged) await followStates(deps, tx);
+  });
+}
+
+/**
+ * Shows the states that events above the irreversible block would leave, so that nobody is asked to pay meanwhile. `events`: all of
+ * them, so those of an orphaned block are gone. Error: `LEASE_LOST`.
+ */
+export async function showPendingEvents(deps: Deps, events: readonly ContractEvent[]): Promise<void> {
+  const { frozen, isPaused } = statesAfter(events);
+  const accounts = [...frozen].flatMap(([account, isFrozen]) => (isFrozen ? [account] : []));
+  await withCursor(deps, async (tx) => {
+    const changed = [
+      await setSeenFreezes(tx, deps.network, accounts),
+      await setSeenPause(tx, deps.network, isPaused === true),
+    ];
+    if (changed.includes(true)) await followStates(deps, tx);
+  });
+}
+
+type AlarmDeps = Pick<Deps, 'network'> & Partial<Pick<Deps, 'log'>>;
+
+/** Raises the alarm of each state that is in force, and closes those of others. Repeating it is harmless. */
+export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
+  const frozen = (await findFrozen(db, deps.network)).filter(({ freezeState }) => freezeState !== 'lifted');
+  const pause = (await findPause(db, deps.network))?.pauseState ?? null;
+  await followState(
+    deps,
+    db,
+    'frozen',
+    frozen.map(({ address, freezeState }) => ({
+      subject: address,
+      detail: `Tether's contract froze ${address}${doubt(freezeState)}: it still receives USDT and cannot send any. It gets no new invoices, and the pages of its open invoices tell payers not to send anything. Ask Tether why. Move payers to other addresses; when Tether lets it go, take it into use again with: quittance address activate ${address}`,
+    })),
+  );
+  const detail = `Tether paused all transfers of USDT on TRON${doubt(pause)}: payments fail and cost payers a fee. Payers' pages say so and show no address. Wait for Tether; the alarm ends by itself`;
+  await followState(deps, db, 'paused', pause === null ? [] : [{ subject: '', detail }]);
+}
+
+function doubt(state: string | null): string {
+  return state === 'seen' ? ', in a block that can still be orphaned' : '';
+}
+
+type Reason = { subject: string; detail: string };
+
+async function followState(deps: AlarmDeps, db: Sql, state: ContractState, reasons: readonly Reason[]): Promise<void> {
+  const { network, log } = deps;
+  const kind = STATE_EFFECTS[state].alarm;
+  const open = new Set(await findAlarmSubjects(db, network, kind));
+  for (const reason of reasons) await raise(deps, db, { kind, ...reason });
+  for (const { subject } of reasons) open.delete(subject);
+  for (const subject of open) {
+    await resolveAlarms(db, network, kind, subject);
+    log?.info({ alarm: kind, subject }, 'the alarm is over');
+  }
+}
+
+async function raise({ network, log }: AlarmDeps, db: Sql, alarm: Reason & { kind: AlarmKind }): Promise<void> {
+  const isNew = await raiseAlarm(db, network, { id: randomUUID(), ...alarm });
+  if (isNew) log?.error({ alarm: alarm.kind, subject: alarm.subject }, alarm.detail);
+}
+
+/** An operator must know of some events even though they leave no state behind. */
+async function reportEvent(deps: Deps, tx: Sql, block: number, event: ContractEvent): Promise<void> {
+  const { name, txId, logIndex, account, amountMicro, detail } = event;
+  const { alarm } = contractEventRow(name);
+  if (alarm === 'contract-event') {
+    await raise(deps, tx, {
+      kind: alarm,
+      subject: txId,
+      detail: `the USDT contract emitted ${name} ${detail} in block ${block}`,
+    });
+  }
+  if (alarm !== 'funds-destroyed' || account === null || amountMicro === null || amountMicro === 0n) return;
+  if (!(await findOurAccounts(tx, deps.network, [account])).has(account)) return;
+  await raise(deps, tx, {
+    kind: alarm,
+    subject: `${txId}:${logIndex}`,
+    detail: `Tether destroyed ${formatAmount(amountMicro as MicroUsdt)} USDT, all that the frozen address ${accountToAddress(account)} held, in block ${block} (transaction ${txId}). The ledger records it as sent to nobody. Ask Tether`,
+  });
+}
