@@ -71,6 +71,7 @@ describe('with DATABASE_URL', () => {
           '0029_scopes.sql',
           '0030_untold_transfers.sql',
           '0031_rate_sources.sql',
+          '0032_payable_after.sql',
         ],
       },
     });
@@ -240,6 +241,7 @@ describe('with the embedded database', () => {
         '0029_scopes.sql',
         '0030_untold_transfers.sql',
         '0031_rate_sources.sql',
+        '0032_payable_after.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

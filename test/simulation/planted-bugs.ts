@@ -276,6 +276,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     plant: { skips: (name) => name === 'lease-acquire' || name === 'lease-renew' },
   },
   {
+    number: 24,
+    day: 9,
+    bug: 'a payment is not asked when it came, and nobody looks at what arrived',
+    found: /was examined before it was asked for/,
+    plant: merged(
+      rewriting('incoming-select', [[/\n {5}and may_pay\([^\n]*\)\n/, '\n']]),
+      rewriting('invoice-insert', [
+        [/\n {7}and \(select r\.address_id from arrivals r [^\n]*\) is null limit 1/, ' limit 1'],
+      ]),
+    ),
+    without: 'drop trigger transfers_fit_their_invoice on public.transfers',
+  },
+  {
     number: 23,
     day: 15,
     bug: 'a block that JSON does not reproduce is unverifiable for good',
