@@ -40,8 +40,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         'select m.requested_micro + 9 as word, null::text as mac',
       ],
       [
-        'where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null',
-        '',
+        /where \(select i\.address_id from invoices i where i\.address_id = m\.address_id[^$]*? is null limit 1\) w/,
+        'limit 1) w',
       ],
     ]),
     without: 'alter table public.invoices drop constraint invoices_reservation',
@@ -276,6 +276,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     plant: { skips: (name) => name === 'lease-acquire' || name === 'lease-renew' },
   },
   {
+    number: 23,
+    day: 15,
+    bug: 'a block that JSON does not reproduce is unverifiable for good',
+    found: /was paid exactly by .* in block \d+ and is (?:PENDING|CONFIRMING|EXPIRED)/,
+    code: { isHiddenUnverifiable: true },
+  },
+  {
     number: 24,
     day: 9,
     bug: 'a payment is not asked when it came, and nobody looks at what arrived',
@@ -287,13 +294,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       ]),
     ),
     without: 'drop trigger transfers_fit_their_invoice on public.transfers',
-  },
-  {
-    number: 23,
-    day: 15,
-    bug: 'a block that JSON does not reproduce is unverifiable for good',
-    found: /was paid exactly by .* in block \d+ and is (?:PENDING|CONFIRMING|EXPIRED)/,
-    code: { isHiddenUnverifiable: true },
   },
 ];
 
