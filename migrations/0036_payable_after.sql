@@ -1,7 +1,7 @@
 -- Nothing that was on the chain before an order existed pays it. Null: an invoice of an earlier release. So every row satisfies the check
 -- already, and reading the table to validate it would only hold up creation.
 alter table invoices add column payable_after timestamptz;
-alter table invoices add constraint invoices_payable_after_check check (isfinite(payable_after)) not valid;
+alter table invoices add constraint invoices_payable_after check (isfinite(payable_after)) not valid;
 
 -- A guard must name every column that stays, so it is made anew when a table gets one. The condition spares a call where nothing else changes.
 create function guard_columns(of_table regclass, changing text[]) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
@@ -43,7 +43,9 @@ create index arrivals_amount on arrivals (address_id, amount_micro);
 create index arrivals_age on arrivals (network, first_time);
 insert into arrivals (network, tx_id, log_index, address_id, amount_micro, first_time)
   select t.network, t.tx_id, t.log_index, t.address_id, t.amount_micro, t.block_time
-  from transfers t join chain_cursors c on c.network = t.network
+  from chain_cursors c join transfers t on t.network = c.network
+    -- Ids begin with the time at which they were made.
+    and t.id > (lpad(to_hex((extract(epoch from c.solid_time - interval '26 hours') * 1000)::int8), 12, '0') || repeat('0', 20))::uuid
   where t.kind = 'unmatched' and t.block_time > c.solid_time - interval '24 hours' and t.amount_micro <= 9223372036854775807
   on conflict do nothing;
 

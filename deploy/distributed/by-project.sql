@@ -76,6 +76,7 @@ alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id
 -- select create_reference_table('addresses');
 -- select create_reference_table('api_keys');
 -- select create_reference_table('admin_keys');
+-- select create_reference_table('arrivals');
 -- select create_reference_table('balance_checks');
 -- select create_reference_table('head_blocks');
 -- select create_reference_table('operator_actions');

@@ -75,6 +75,8 @@ describe('with DATABASE_URL', () => {
           '0033_callbacks_by_order.sql',
           '0034_bepusdt.sql',
           '0035_rate_bounds.sql',
+          '0036_payable_after.sql',
+          '0037_contract_states.sql',
         ],
       },
     });
@@ -248,6 +250,8 @@ describe('with the embedded database', () => {
         '0033_callbacks_by_order.sql',
         '0034_bepusdt.sql',
         '0035_rate_bounds.sql',
+        '0036_payable_after.sql',
+        '0037_contract_states.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

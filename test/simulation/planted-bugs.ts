@@ -40,8 +40,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         'select m.requested_micro + 9 as word, null::text as mac',
       ],
       [
-        'where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null',
-        '',
+        /where \(select i\.address_id from invoices i where i\.address_id = m\.address_id[^$]*? is null limit 1\) w/,
+        'limit 1) w',
       ],
     ]),
     without: 'alter table public.invoices drop constraint invoices_reservation',
@@ -281,6 +281,19 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     bug: 'a block that JSON does not reproduce is unverifiable for good',
     found: /was paid exactly by .* in block \d+ and is (?:PENDING|CONFIRMING|EXPIRED)/,
     code: { isHiddenUnverifiable: true },
+  },
+  {
+    number: 24,
+    day: 9,
+    bug: 'a payment is not asked when it came, and nobody looks at what arrived',
+    found: /was examined before it was asked for/,
+    plant: merged(
+      rewriting('incoming-select', [[/\n {5}and may_pay\([^\n]*\)\n/, '\n']]),
+      rewriting('invoice-insert', [
+        [/\n {7}and \(select r\.address_id from arrivals r [^\n]*\) is null limit 1/, ' limit 1'],
+      ]),
+    ),
+    without: 'drop trigger transfers_fit_their_invoice on public.transfers',
   },
 ];
 

@@ -14,10 +14,11 @@ const MINUTE_MS = 60 * SECOND_MS;
 /** The shortest that a project may have, so that the day is short. */
 const LIFETIME_MS = 5 * MINUTE_MS;
 const ORDERS = 5;
+const KIOSK_MICRO = 36_000_000n;
 const READS = 30;
 
 /** The cheapest world: one process, one node, few blocks, and nothing that the day does not do. */
-const PLAN = { seed: 12, minutes: 0, troubles: new Set<never>() };
+const PLAN = { seed: 12, minutes: 0, troubles: new Set(['thieves'] as const) };
 const SHAPE = {
   slotMs: 30 * SECOND_MS,
   processes: [['api', 'watcher', 'webhooks']],
@@ -28,7 +29,7 @@ const SHAPE = {
 } as const;
 
 /**
- * A day on which everything happens once that a promise is about: orders, a repetition, payments that are exact, too small, made
+ * A day on which everything happens once that a promise is about: orders, one of them for what came and fits none, a repetition, payments that are exact, too small, made
  * twice, late, in time but unseen, and in a block whose bytes JSON hides, receivers that act and fail, a deadline while the node is down. Returns the violations; with
  * planted bugs those that are meant to be found, until each is. `atRest` is called at its end.
  */
@@ -68,7 +69,7 @@ type Day = ReturnType<typeof beginDay>;
 
 /** Who takes part in a day. `lie` is how the node lies whenever it answers. */
 function beginDay(world: World, lie: PlantedBug['lie']) {
-  const { shops, integrators, receivers, nodes, chain } = world.hands;
+  const { shops, kiosk, integrators, receivers, nodes, chain } = world.hands;
   const [bakery, tailor] = [given(shops[0]), given(shops[1])];
   const receiverOf = (shop: Shop) => given(receivers.receivers.find(({ projectId }) => projectId === shop.id));
   const node = given(nodes.nodes[0]);
@@ -84,6 +85,7 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       world,
       bakery,
       tailor,
+      kiosk: given(kiosk ?? undefined),
       integrators,
       reported,
       receivers: { bakery: receiverOf(bakery), tailor: receiverOf(tailor) },
@@ -106,6 +108,11 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
       const amountMicro = payableMicro + moreMicro;
       await wallet.transfer({ contract: accountToAddress(USDT), to: accountToAddress(account), amountMicro });
     },
+    /** Somebody sends the kiosk what it asked nobody for. */
+    sendToKiosk: async (amountMicro: bigint) => {
+      const { account } = given(world.truth.accounts.find(({ projectId }) => projectId === kiosk?.id));
+      await wallet.transfer({ contract: accountToAddress(USDT), to: accountToAddress(account), amountMicro });
+    },
     poison: createPoison(chain.ledger, chain.now),
     darken: () => node.setFaults({ kind: 'unavailable-503' }),
     /** The node answers again, as well or badly as it does. */
@@ -120,6 +127,17 @@ function beginDay(world: World, lie: PlantedBug['lie']) {
 type Part = { what: string; look: 'step' | 'quiet'; happens(day: Day): Promise<void> };
 
 const PARTS: readonly Part[] = [
+  {
+    what: 'money that fits no order, and an order for exactly that',
+    look: 'step',
+    happens: async ({ sendToKiosk, minutes, during, integrators, kiosk, light }) => {
+      light();
+      await sendToKiosk(KIOSK_MICRO);
+      // With the order a minute, so that what follows stands where it is to in the slots.
+      await minutes(55 / 60);
+      given((await during(integrators.order(kiosk, KIOSK_MICRO))) ?? undefined);
+    },
+  },
   {
     what: 'orders',
     look: 'step',

@@ -33,7 +33,17 @@ export type Acknowledged = {
   isReplay: boolean;
   /** The head of the chain when it was acknowledged: an exact transfer in any later block must pay it. */
   headNumber: number;
+  /** Virtual time. What was in a block before the order was asked for must not pay it, what comes after it was acknowledged must. */
+  askedAtMs: number;
+  acknowledgedAtMs: number;
+  /** Blocks that were examined before it was asked for, as the witness counts them. */
+  examinedBefore: number;
+  /** Since when nobody saw the chain when it was asked for, where that is judged; else `null`. */
+  darkSinceMs: number | null;
 };
+
+/** A transfer as it stood in a block of any branch, and when it came to stand there, in virtual time. */
+export type Appearance = { txId: string; logIndex: number; blockNumber: number; blockId: string; atMs: number };
 
 /** An address of ours whose addition was acknowledged, and the head of the chain then: what comes in any later block must be recorded. */
 export type KnownAccount = { account: AccountHex; projectId: string; headNumber: number };
@@ -73,6 +83,8 @@ export type Truth = {
     transfersTo(accounts: ReadonlySet<string>, upToNumber: number): readonly TrueTransfer[];
     /** The same for USDT transfers from these accounts. */
     transfersFrom(accounts: ReadonlySet<string>, upToNumber: number): readonly TrueTransfer[];
+    /** USDT transfers in blocks of all branches there ever were, in the order in which they appeared. */
+    appearances: readonly Appearance[];
   };
   projects: readonly KnownProject[];
   accounts: readonly KnownAccount[];

@@ -133,7 +133,12 @@ const CASES: [
     'exact, in a later block since a fork, and first seen before the invoice was created',
     { createdAt: unixMs(1_057_001), payableAfter: unixMs(1_057_000), firstSeenAt: unixMs(1_057_000) },
     done({ usdt: [sent(25_000_137n)] }),
-    { code: 'before_invoice', ...EXACT, invoiceCreatedAt: '1970-01-01T00:17:37.001Z' },
+    {
+      code: 'before_invoice',
+      ...EXACT,
+      blockTime: '1970-01-01T00:17:37.000Z',
+      invoiceCreatedAt: '1970-01-01T00:17:37.001Z',
+    },
   ],
   [
     'exact, in a block of the same moment since a fork, and first seen after the invoice was created',

@@ -46,7 +46,7 @@ export type LookupAnswer =
   | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
   /** A node shows it in a block whose transfers are recorded, and it is not among them. */
   | ({ code: 'exact_not_recorded' } & Exact)
-  /** It was on the chain before this invoice, so it does not pay it; `amount` is what arrived. */
+  /** It was on the chain before this invoice, so it does not pay it; `amount` is what arrived, `blockTime` of the first block in which it was seen. */
   | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
   | ({ code: 'short' } & Differing)
   | ({ code: 'over' } & Differing)
@@ -207,9 +207,11 @@ function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: Micr
   const { payableMicro } = invoice;
   const isExact = arrivedMicro === payableMicro;
   // It is mostly another order's payment: the address and amount of this one were not known yet.
-  if (((isExact ? invoice.firstSeenAt : null) ?? facts.blockTime) <= invoice.payableAfter) {
+  const came = (isExact ? invoice.firstSeenAt : null) ?? facts.blockTime;
+  if (came <= invoice.payableAfter) {
     const amount = formatAmount(arrivedMicro);
-    return { code: 'before_invoice', ...placed(facts), amount, invoiceCreatedAt: toIso(invoice.createdAt) };
+    const times = { blockTime: toIso(came), invoiceCreatedAt: toIso(invoice.createdAt) };
+    return { code: 'before_invoice', blockNumber: facts.blockNumber, amount, ...times };
   }
   if (isExact) return answerExact(invoice, facts);
   const isShort = arrivedMicro < payableMicro;

@@ -1,3 +1,4 @@
+import { createSteadyClock } from '../../../src/runtime/steady-clock.ts';
 import type { Owner, VirtualTime } from './virtual-time.ts';
 
 /**
@@ -10,6 +11,8 @@ export type SimulatedProcess = Owner & {
   readonly session: string;
   /** Its clock, whole Unix milliseconds; `skewMs` off the world's. */
   nowMs(): number;
+  /** The same without what it was put forward lately. */
+  steadyMs(): number;
   skewMs: number;
   isAlive: boolean;
   pausedUntilMs: number;
@@ -31,6 +34,7 @@ export function createProcess(time: VirtualTime, name: string, session: string):
     isAlive: true,
     pausedUntilMs: 0,
     nowMs: () => Math.floor(time.nowMs() + process.skewMs),
+    steadyMs: () => steady(),
     run: (work) => time.within(process, work),
     arrive: (ms) => time.sleep(process, ms),
     kill: () => {
@@ -40,5 +44,6 @@ export function createProcess(time: VirtualTime, name: string, session: string):
     },
     onDeath: (end) => void ends.push(end),
   };
+  const steady = createSteadyClock(process.nowMs, time.nowMs);
   return process;
 }

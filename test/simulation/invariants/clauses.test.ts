@@ -174,6 +174,17 @@ const WRONG_BOOKS: readonly (readonly [what: string, sql: string, found: RegExp]
     /invariant 23 .*the cursor stands at 1, and the chain is irreversible up to/,
   ],
   [
+    'an order of the time of an outage that is PAID by what came minutes before it',
+    `update witness.acknowledged k set asked_at = asked_at + interval '10 minutes', examined_before = 0, dark_since = asked_at - interval '1 hour'`,
+    /invariant 24 .*: transfer .* is matched of invoice .* when nobody had seen the chain since/,
+  ],
+  [
+    'an order that is told to be paid by what came before',
+    `update public.transfers set kind = 'unmatched', invoice_id = null, reserved_micro = null;
+     update witness.acknowledged set examined_before = (select max(n) from witness.examined)`,
+    /invariant 24 .*: invoice.paid tells of .* was examined before it was asked for/,
+  ],
+  [
     'a payment that waits too long to be recorded',
     `update public.chain_cursors set solid_number = 1;
      update public.invoices set status = 'CONFIRMING', paid_transfer_id = null where status = 'PAID'`,

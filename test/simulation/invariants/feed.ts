@@ -1,7 +1,13 @@
 import type { Truth } from '../truth.ts';
 
 /** What a world has told so far: blocks up to a height, which accounts, and how many entries of its lists. */
-type Told = { blocks: number; accounts: ReadonlySet<string>; knownAccounts: number; acknowledged: number };
+type Told = {
+  blocks: number;
+  accounts: ReadonlySet<string>;
+  knownAccounts: number;
+  acknowledged: number;
+  appearances: number;
+};
 
 const toldOf = new WeakMap<Truth['chain'], Told>();
 
@@ -31,6 +37,7 @@ function newsOf(truth: Truth, unknown: readonly string[]) {
     accounts: new Set<string>(),
     knownAccounts: 0,
     acknowledged: 0,
+    appearances: 0,
   };
   const solid = chain.solidNumber();
   const known = truth.accounts.slice(before.knownAccounts);
@@ -59,14 +66,22 @@ function newsOf(truth: Truth, unknown: readonly string[]) {
       ],
       acknowledged: acknowledged.map((each) => {
         const { projectId, idempotencyKey, externalId, invoiceId, account, payableMicro, expiresAt, headNumber } = each;
-        return [projectId, idempotencyKey, externalId, invoiceId, account, String(payableMicro), expiresAt, headNumber];
+        const { askedAtMs, acknowledgedAtMs, examinedBefore, darkSinceMs } = each;
+        return [
+          ...[projectId, idempotencyKey, externalId, invoiceId, account, String(payableMicro), expiresAt, headNumber],
+          ...[askedAtMs, acknowledgedAtMs, examinedBefore, darkSinceMs],
+        ];
       }),
+      appearances: chain.appearances
+        .slice(before.appearances)
+        .map(({ txId, logIndex, blockNumber, blockId, atMs }) => [txId, logIndex, blockNumber, blockId, atMs]),
     },
     reported: {
       blocks: solid,
       accounts: new Set([...before.accounts, ...added]),
       knownAccounts: before.knownAccounts + known.length,
       acknowledged: before.acknowledged + acknowledged.length,
+      appearances: chain.appearances.length,
     },
   };
 }

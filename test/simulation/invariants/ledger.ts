@@ -77,7 +77,8 @@ export const LEDGER = [
       left join addresses a on a.account = t.account
       left join invoices i on i.address_id = a.id and i.payable_micro = t.payable
       where t.direction = 'in' and r.invoice_id is distinct from i.id and not (r.invoice_id is null and not exists (
-        select from witness.acknowledged k where k.invoice_id = i.id and k.head_number < t.block_number))
+        select from witness.acknowledged k where k.invoice_id = i.id and k.head_number < t.block_number
+          and k.acknowledged_at < witness.appeared_at(t.tx_id, t.log_index)))
       union all
       select format('%s transfers are tied to invoice %s, of which %s are matched', count(*), r.invoice_id,
         count(*) filter (where r.kind = 'matched'))
@@ -109,6 +110,29 @@ export const LEDGER = [
       select format('invoice %s became PAID by block %s while the cursor stood at %s', i.id, r.block_number, n.solid_number)
       from witness.transitions n join invoices i on i.id = n.invoice_id join transfers r on r.id = i.paid_transfer_id
       where n.after = 'PAID' and (n.solid_number < r.block_number) is not false`,
+  }),
+  fromSql({
+    number: 24,
+    title: 'no transfer from before an order pays it',
+    when: 'step',
+    // What was examined when it was asked for; and where nobody saw the chain, what had come minutes before. Told as paying is as bad as booked.
+    body: `
+      select format('%s of invoice %s, in block %s since %s, %s', what.says, k.invoice_id, p.block_number, p.at,
+        case when p.at < k.asked_at - interval '270 seconds' and p.at > k.dark_since
+          then format('which was asked for at %s, when nobody had seen the chain since %s', k.asked_at, k.dark_since)
+          else format('was examined before it was asked for at %s', k.asked_at) end)
+      from (
+        select 'transfer ' || encode(r.tx_id, 'hex') || ' is ' || r.kind as says, r.invoice_id, r.tx_id, r.log_index
+        from transfers r where r.invoice_id is not null
+        union all
+        select e.type || ' tells of ' || encode(e.tx_id, 'hex'), e.invoice_id, e.tx_id, e.log_index from witness.events e
+        where e.type in ('invoice.confirming', 'invoice.paid') and e.tx_id is not null) what
+      join witness.acknowledged k on k.invoice_id = what.invoice_id
+      join witness.appearances p on p.tx_id = what.tx_id and p.log_index = what.log_index
+      where p.at < k.asked_at - interval '270 seconds' and p.at > k.dark_since
+        or exists (
+          select from witness.examined e where e.n <= k.examined_before
+            and (e.block_id = p.block_id or e.is_solid and p.block_number <= e.number and witness.is_canonical(p.block_number, p.block_id)))`,
   }),
   fromSql({
     number: 21,

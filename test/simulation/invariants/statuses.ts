@@ -59,7 +59,7 @@ export const STATUSES = [
       left join witness.events e on e.invoice_id = i.id and e.type = 'invoice.paid'
       left join witness.transitions x on x.invoice_id = i.id and x.after = 'EXPIRED' and x.examined_number >= t.block_number
         and witness.is_canonical(x.examined_number, x.examined_id)
-      where t.direction = 'in' and t.is_due and t.block_time <= i.expires_at and (i.status <> 'PAID' or e.late is not false or x.n is not null)`,
+      where t.direction = 'in' and k.acknowledged_at < witness.appeared_at(t.tx_id, t.log_index) and t.is_due and t.block_time <= i.expires_at and (i.status <> 'PAID' or e.late is not false or x.n is not null)`,
   }),
   fromSql({
     number: 18,

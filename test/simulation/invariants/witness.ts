@@ -24,9 +24,13 @@ create index on witness.transfers (payable, account);
 create table witness.acknowledged (
   n bigint generated always as identity primary key, project_id uuid not null, idempotency_key text not null, external_id text not null,
   invoice_id uuid not null, account bytea not null, payable bigint not null, expires_at timestamptz not null,
-  head_number bigint not null);
+  head_number bigint not null, asked_at timestamptz not null, acknowledged_at timestamptz not null, examined_before bigint not null,
+  dark_since timestamptz);
 create index on witness.acknowledged (payable, account);
 create index on witness.acknowledged (invoice_id);
+create table witness.appearances (
+  tx_id bytea not null, log_index int not null, block_number bigint not null, block_id bytea not null, at timestamptz not null,
+  primary key (tx_id, log_index, block_id));
 create table witness.present (
   is_it boolean primary key default true check (is_it), now timestamptz, calm_since timestamptz, slot interval, solid_number bigint, head_number bigint, branch jsonb);
 insert into witness.present default values;
@@ -42,6 +46,9 @@ create table witness.events (
   event_id uuid primary key, project_id uuid not null, position bigint not null, body_md5 text not null, invoice_id uuid, sequence int,
   type text not null, late boolean, tx_id bytea, log_index int, block_time timestamptz);
 create index on witness.events (invoice_id, sequence);
+-- Blocks in the order in which they were examined. One that a cursor stands at stands for all below it, too.
+create table witness.examined (n bigint generated always as identity primary key, number bigint not null, block_id bytea not null, is_solid boolean not null);
+create index on witness.examined (block_id, n);
 create table witness.planned (event_id uuid, endpoint_id uuid, primary key (event_id, endpoint_id));
 create table witness.ended (event_id uuid, endpoint_id uuid, status text, primary key (event_id, endpoint_id));
 create table witness.setbacks (n bigint generated always as identity primary key, before bigint not null, after bigint);
@@ -100,6 +107,18 @@ begin
 end $$;
 create trigger witness_setback after update or delete on chain_cursors for each row execute function witness.take_down_setback();
 
+create function witness.take_down_examined() returns trigger language plpgsql security definer as $$
+begin
+  if tg_table_name = 'head_blocks' then insert into witness.examined (number, block_id, is_solid) values (new.number, new.block_id, false);
+  else insert into witness.examined (number, block_id, is_solid) values (new.solid_number, new.solid_id, true);
+  end if;
+  return null;
+end $$;
+create trigger witness_examined after insert on head_blocks for each row execute function witness.take_down_examined();
+create trigger witness_recorded after insert or update of solid_number on chain_cursors for each row execute function witness.take_down_examined();
+-- How many blocks were examined by now.
+create function witness.examined_count() returns bigint stable language sql as $$ select coalesce(max(n), 0) from witness.examined $$;
+
 create function witness.feed(told jsonb) returns setof text language plpgsql as $$
 begin
   insert into witness.blocks select (b->>0)::bigint, decode(b->>1, 'hex'), to_timestamp((b->>2)::float8 / 1000)
@@ -108,10 +127,14 @@ begin
     on conflict (account) do update set head_number = least(accounts.head_number, excluded.head_number);
   insert into witness.transfers (direction, tx_id, log_index, block_number, account, amount) select t->>0, decode(t->>1, 'hex'), (t->>2)::int, (t->>3)::bigint, decode(t->>4, 'hex'), (t->>5)::numeric
     from jsonb_array_elements(told->'transfers') t;
-  insert into witness.acknowledged (project_id, idempotency_key, external_id, invoice_id, account, payable, expires_at, head_number)
+  insert into witness.acknowledged (project_id, idempotency_key, external_id, invoice_id, account, payable, expires_at, head_number,
+      asked_at, acknowledged_at, examined_before, dark_since)
     select (a->>0)::uuid, a->>1, a->>2, (a->>3)::uuid, decode(a->>4, 'hex'), (a->>5)::bigint,
-      to_timestamp((a->>6)::float8 / 1000), (a->>7)::bigint
+      to_timestamp((a->>6)::float8 / 1000), (a->>7)::bigint, to_timestamp((a->>8)::float8 / 1000), to_timestamp((a->>9)::float8 / 1000),
+      (a->>10)::bigint, to_timestamp((a->>11)::float8 / 1000)
     from jsonb_array_elements(told->'acknowledged') a;
+  insert into witness.appearances select decode(a->>0, 'hex'), (a->>1)::int, (a->>2)::bigint, decode(a->>3, 'hex'), to_timestamp((a->>4)::float8 / 1000)
+    from jsonb_array_elements(told->'appearances') a on conflict do nothing;
   update witness.present set now = to_timestamp((told->>'now')::float8 / 1000), solid_number = (told->>'solid')::bigint, head_number = (told->>'head')::bigint,
     calm_since = to_timestamp((told->>'calm')::float8 / 1000), slot = (told->>'slot')::float8 * interval '1 ms', branch = told->'branch';
   insert into witness.blindness
@@ -123,6 +146,10 @@ end $$;
 
 create function witness.is_canonical(the_number bigint, the_id bytea) returns boolean stable language sql as $$
   select exists (select from witness.blocks b where b.number = the_number and b.id = the_id)
+$$;
+-- When a transfer came to stand in a block for the first time, of whatever branch.
+create function witness.appeared_at(the_tx bytea, the_index int) returns timestamptz stable language sql as $$
+  select min(at) from witness.appearances where tx_id = the_tx and log_index = the_index
 $$;
 -- Transfers to our addresses up to the cursor. is_due: in a block that was made after the address was known to be ours.
 create view witness.ours as

@@ -77,20 +77,19 @@ export function createOperators({
     },
     now: () => unixMs(process.nowMs()),
   });
+  const addTo = async (shop: Shop, candidate: Candidate) => {
+    const terminal = openTerminal();
+    // Known before it is added, for a command that dies may have added it.
+    addressesOf.get(shop.id)?.push(candidate);
+    const entries = [{ text: candidate.address, place: 'argument 1' }];
+    const wanted = { projectId: encodeId('prj', shop.id), policy: undefined, entries, isFresh: true };
+    const add = () => addAddresses(acting(terminal), OPERATOR, wanted);
+    if ((await terminal.process.run(() => add().catch(nullIfRefused))) === null) return;
+    accounts.push({ account: candidate.account, projectId: shop.id, headNumber: headNumber() });
+  };
   const deeds: (() => Promise<unknown>)[] = [
     // Adds an address.
-    async () => {
-      const shop = random.pick(shops);
-      const candidate = newCandidate(random);
-      const terminal = openTerminal();
-      // Known before it is added, for a command that dies may have added it.
-      addressesOf.get(shop.id)?.push(candidate);
-      const entries = [{ text: candidate.address, place: 'argument 1' }];
-      const wanted = { projectId: encodeId('prj', shop.id), policy: undefined, entries, isFresh: true };
-      const add = () => addAddresses(acting(terminal), OPERATOR, wanted);
-      if ((await terminal.process.run(() => add().catch(nullIfRefused))) === null) return;
-      accounts.push({ account: candidate.account, projectId: shop.id, headNumber: headNumber() });
-    },
+    () => addTo(random.pick(shops), newCandidate(random)),
     // Retires an address, or takes it back.
     async () => {
       const shop = random.pick(shops);
@@ -129,6 +128,7 @@ export function createOperators({
     },
   ];
   return {
+    addTo,
     /** Somebody does something. */
     act: async (): Promise<void> => {
       await random

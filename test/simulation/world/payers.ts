@@ -3,7 +3,7 @@ import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../../src/devnet/evm/keys.
 import { payScenario } from '../../../src/devnet/payer/pay-scenario.ts';
 import { createPayer } from '../../../src/devnet/payer/payer.ts';
 import type { Scenario } from '../../../src/devnet/payer/scenarios.ts';
-import { accountToAddress } from '../../../src/tron/address.ts';
+import { type AccountHex, accountToAddress } from '../../../src/tron/address.ts';
 import type { Random } from '../engine/random.ts';
 import type { Owner, VirtualTime } from '../engine/virtual-time.ts';
 import type { Acknowledged } from '../truth.ts';
@@ -63,6 +63,9 @@ export function createPayers({
     amountMicro: payableMicro,
   });
   return {
+    /** Sends what nobody asked for. */
+    send: (to: AccountHex, amountMicro: bigint) =>
+      wallet.transfer({ contract: contracts.usdt, to: accountToAddress(to), amountMicro }),
     /** Pays after a while, or not at all. `others` are invoices that `two-in-one` may pay as well. */
     pay: async (reported: Acknowledged, others: readonly Acknowledged[]): Promise<void> => {
       if (random.chance(0.12)) return;

@@ -14,6 +14,7 @@ const TROUBLES = [
   'receivers',
   'operators',
   'poisons',
+  'thieves',
 ] as const;
 
 export type Trouble = (typeof TROUBLES)[number];

@@ -13,10 +13,16 @@ import type { Running } from './roles.ts';
 
 export type Shop = { id: string; keyId: string; name: string };
 
-type Order = { shop: Shop; idempotencyKey: string; externalId: string; requestedMicro: bigint };
+type Order = { shop: Shop; idempotencyKey: string; externalId: string; requestedMicro: bigint; asked: Asked };
+
+/** How the world was when an order was asked for. */
+export type Asked = Pick<Acknowledged, 'askedAtMs' | 'examinedBefore' | 'darkSinceMs'>;
 
 /** An answer that never came: the process died, or stood still for too long. */
 class NoAnswer extends Error {}
+
+/** Nothing is said of what was before an order that is only repeated. */
+const LONG_AGO: Asked = { askedAtMs: 0, examinedBefore: 0, darkSinceMs: null };
 
 const PATIENCE_MS = 30_000;
 const MAX_TRIES = 40;
@@ -29,6 +35,7 @@ export function createShops({
   apis,
   placeOf,
   headNumber,
+  look,
   takeLine,
 }: {
   time: VirtualTime;
@@ -40,6 +47,7 @@ export function createShops({
   /** Where and with what an invoice is paid, as its page shows it. */
   placeOf(invoiceId: string): Promise<{ account: AccountHex; payableMicro: bigint }>;
   headNumber(): number;
+  look(): Promise<Asked>;
   /** Takes down what an error told. */
   takeLine(line: string): void;
 }) {
@@ -74,12 +82,15 @@ export function createShops({
     const now = () => unixMs(process.nowMs());
     const key = await findValidApiKey(db, keyId, now());
     if (key === null) return { kind: 'key-not-valid' };
-    return createInvoice({ db, now, random: random.bytes, randomBelow: random.below }, { ...key, keyId, ...wanted });
+    const steadyNow = () => unixMs(process.steadyMs());
+    const deps = { db, now, steadyNow, random: random.bytes, randomBelow: random.below };
+    return createInvoice(deps, { ...key, keyId, ...wanted });
   };
   const acknowledge = async (order: Order, created: Created): Promise<Acknowledged | null> => {
     if (created.kind !== 'created' && created.kind !== 'replayed') return null;
     const { invoice } = created;
     const answeredAt = headNumber();
+    const acknowledgedAtMs = time.nowMs();
     if (created.kind === 'created') counts.created += 1;
     shown.push({ projectId: order.shop.id, text: JSON.stringify(projectInvoice(invoice, 'http://pay.test')) });
     const place = await placeOf(invoice.id);
@@ -94,6 +105,8 @@ export function createShops({
       },
       isReplay: created.kind === 'replayed',
       headNumber: answeredAt,
+      acknowledgedAtMs,
+      ...order.asked,
     };
     acknowledged.push(reported);
     return reported;
@@ -116,11 +129,13 @@ export function createShops({
     counts,
     call,
     /** A new order; twice at the same time now and then, as impatient buyers do it. */
-    order: async (shop: Shop): Promise<Acknowledged | null> => {
+    order: async (shop: Shop, wantedMicro?: bigint): Promise<Acknowledged | null> => {
       orders += 1;
       const name = `${shop.name}-order-${orders}`;
-      const requestedMicro = random.pick([25_000_000n, 25_000_000n, 7_500_000n, 1_000_000n, 120_000_000n]);
-      const order = { shop, idempotencyKey: `key-${name}`, externalId: name, requestedMicro };
+      const requestedMicro =
+        wantedMicro ?? random.pick([25_000_000n, 25_000_000n, 7_500_000n, 1_000_000n, 120_000_000n]);
+      const asked = await look();
+      const order = { shop, idempotencyKey: `key-${name}`, externalId: name, requestedMicro, asked };
       const twins = random.chance(0.15) ? [order, order] : [order];
       const [first = null] = await Promise.all(twins.map(place));
       return first;
@@ -148,7 +163,7 @@ export function createShops({
           createAs(db, process, keyId, { idempotencyKey, externalId, requestedMicro: microUsdt(requestedMicro) }),
         );
         await acknowledge(
-          { shop: { id: projectId, keyId, name: '' }, idempotencyKey, externalId, requestedMicro },
+          { shop: { id: projectId, keyId, name: '' }, idempotencyKey, externalId, requestedMicro, asked: LONG_AGO },
           created,
         );
       } catch (error) {

@@ -8,7 +8,7 @@ import { answerRequest, fallSick } from '../../../src/devnet/node/node-answers.t
 import type { AccountHex } from '../../../src/tron/address.ts';
 import { TRANSFER_TOPIC } from '../../../src/tron/usdt.ts';
 import type { Random } from '../engine/random.ts';
-import type { TrueTransfer, Truth } from '../truth.ts';
+import type { Appearance, TrueTransfer, Truth } from '../truth.ts';
 
 type SeenBlock = { number: number; id: string; parentId: string; time: number; transfers: readonly TrueTransfer[] };
 
@@ -33,6 +33,7 @@ export function createSimulatedChain({
   mineBlocks(ledger, 1, slotMs, {});
   mineUntilSolid(ledger, slotMs, {});
   const blocks = new Map<number, SeenBlock>();
+  const appearances: Appearance[] = [];
   const counts = { blocks: 0, forks: 0, orphaned: 0 };
   const startNumber = ledger.solidNumber();
   let seenUpTo = -1;
@@ -41,7 +42,11 @@ export function createSimulatedChain({
     for (let number = seenUpTo + 1; number <= view.headNumber; number += 1) {
       const block = view.block(number);
       if (block === null) throw new Error(`the chain lacks block ${number}`);
-      blocks.set(number, seen(block));
+      const taken = seen(block);
+      blocks.set(number, taken);
+      for (const { txId, logIndex, blockId } of taken.transfers) {
+        appearances.push({ txId, logIndex, blockNumber: number, blockId, atMs: nowMs() });
+      }
     }
     seenUpTo = view.headNumber;
   };
@@ -79,6 +84,7 @@ export function createSimulatedChain({
     headNumber: () => ledger.head().header.number,
     solidNumber,
     block: (number) => blocks.get(number) ?? null,
+    appearances,
     transfersTo: (accounts, upToNumber) => find(accounts, upToNumber, 'to'),
     transfersFrom: (accounts, upToNumber) => find(accounts, upToNumber, 'from'),
   };

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { formatApiKey } from '../../../src/domain/api-key.ts';
+import { codeWords } from '../../../src/domain/code-word.ts';
 import { uuidV7 } from '../../../src/domain/ids.ts';
-import type { Policy } from '../../../src/domain/policy.ts';
+import { microUsdt } from '../../../src/domain/money.ts';
+import { type Policy, payableRange, surchargeOf } from '../../../src/domain/policy.ts';
 import { unixMs } from '../../../src/domain/time.ts';
 import { addWebhookEndpoint } from '../../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../../src/runtime/key-ring.ts';
@@ -19,16 +21,17 @@ import { createSimulatedDatabase, type Plant } from '../engine/simulated-databas
 import { createProcess, type SimulatedProcess } from '../engine/simulated-process.ts';
 import { createVirtualTime } from '../engine/virtual-time.ts';
 import { installWitness } from '../invariants/witness.ts';
-import type { KnownAccount, Truth } from '../truth.ts';
+import type { Acknowledged, KnownAccount, Truth } from '../truth.ts';
 import { type Candidate, createOperators, newCandidate } from './operators.ts';
 import { createPayers } from './payers.ts';
-import { type Plan, type Role, type Shape, shapeOf } from './plan.ts';
+import { type Plan, type Role, type Shape, shapeOf, type Trouble } from './plan.ts';
 import { createPoisons } from './poisons.ts';
 import { createReceivers } from './receivers.ts';
 import { NETWORK, type Running, startRoles } from './roles.ts';
-import { createShops, type Shop } from './shops.ts';
+import { type Asked, createShops, type Shop } from './shops.ts';
 import { createSimulatedChain } from './simulated-chain.ts';
 import { createSimulatedNodes } from './simulated-nodes.ts';
+import { createThieves, KIOSK_AMOUNTS, MARKED_MICRO, type Mark } from './thieves.ts';
 import { createTroubles } from './troubles.ts';
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -44,6 +47,9 @@ export type WorldOptions = {
 
 /** Poisons have chance of their own, so that worlds without them stay as they were. */
 const POISON_SEED = 0x901;
+const THIEF_SEED = 0x7e1;
+/** Where nothing else keeps blocks from being seen, or a clock from being right, what came while nobody saw the chain is judged by its time. */
+const DARKNESS_UNCLEAR: readonly Trouble[] = ['pause', 'clock', 'producers', 'nodes', 'lies', 'poisons'];
 /** Any time will do; that of the machine would make each run another. */
 const START_MS = 1_800_000_000_000;
 const SECOND_MS = 1000;
@@ -80,7 +86,17 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
     applicationName: 'setup',
     onError: () => undefined,
   });
-  const { shops, addressesOf, canaries } = await furnish({ db: setup, random: random.fork(), keyRing, receivers });
+  const furnishing = { db: setup, keyRing, receivers };
+  const { shops, addressesOf, canaries } = await furnish({ ...furnishing, random: random.fork() }, [
+    'bakery',
+    'tailor',
+  ]);
+  const hasThieves = plan.troubles.has('thieves');
+  const thiefRandom = createRandom(plan.seed ^ THIEF_SEED);
+  const kiosk = hasThieves ? await furnish({ ...furnishing, random: thiefRandom.fork() }, ['kiosk']) : null;
+  for (const [id, candidates] of kiosk?.addressesOf ?? []) addressesOf.set(id, candidates);
+  canaries.push(...(kiosk?.canaries ?? []));
+  const allShops = [...shops, ...(kiosk?.shops ?? [])];
   await setup.close();
 
   const sessions = createSessions(database.connection, time);
@@ -159,10 +175,18 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   };
   const apis = () => running.filter(({ roles }) => roles.includes('api'));
   const { headNumber } = chain;
-  const accounts: KnownAccount[] = shops.flatMap(({ id: projectId }) =>
+  const accounts: KnownAccount[] = allShops.flatMap(({ id: projectId }) =>
     (addressesOf.get(projectId) ?? []).map(({ account }) => ({ account, projectId, headNumber: chain.startNumber })),
   );
-  const integrators = createShops({ time, world, random: random.fork(), apis, placeOf, headNumber, takeLine });
+  const isDarknessClear = !DARKNESS_UNCLEAR.some((trouble) => plan.troubles.has(trouble));
+  const look = async (): Promise<Asked> => {
+    const end = settling.begin();
+    const [row] = await settling.query('select witness.examined_count() as count').finally(end);
+    const span = nodes.blindSpans.at(-1);
+    const darkSinceMs = isDarknessClear && span !== undefined && span.toMs === null ? span.fromMs : null;
+    return { askedAtMs: time.nowMs(), examinedBefore: Number(row?.['count']), darkSinceMs };
+  };
+  const integrators = createShops({ time, world, random: random.fork(), apis, placeOf, headNumber, look, takeLine });
   const payers = createPayers({
     ...{ time, world, random: random.fork() },
     ask: hasPoisons ? poisons.ask : chain.askHealthyNode,
@@ -196,6 +220,30 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   every(3 * MINUTE_MS, () => integrators.read(life.pick(shops)));
   every(8 * MINUTE_MS, integrators.repeat);
   if (plan.troubles.has('operators')) every(7 * MINUTE_MS, operators.act);
+  const [stall] = kiosk?.shops ?? [];
+  if (stall !== undefined) {
+    const markOf = (shop: Shop): Mark => {
+      const policy = policyOf(shop);
+      const range = payableRange(
+        { policy, maxSurchargeMicro: surchargeOf(policy).usualMicro },
+        microUsdt(MARKED_MICRO),
+      );
+      const words = policy === 'exact' ? KIOSK_AMOUNTS : codeWords(range);
+      return { shop, policy, words, accounts: () => (addressesOf.get(shop.id) ?? []).map(({ account }) => account) };
+    };
+    const thieves = createThieves({
+      ...{ time, world, random: thiefRandom.fork(), nodes, chain, mayFork: plan.troubles.has('forks') },
+      ...{ order: integrators.order, send: payers.send },
+      ...{ pay: (reported: Acknowledged) => payers.pay(reported, integrators.acknowledged) },
+      marks: allShops.map(markOf),
+      kiosk: markOf(stall),
+      newAddress: () => {
+        const candidate = newCandidate(thiefRandom);
+        return { account: candidate.account, add: () => operators.addTo(stall, candidate) };
+      },
+    });
+    every(4 * MINUTE_MS, thieves.act);
+  }
 
   let calmSinceMs: number | null = null;
   const truth: Truth = {
@@ -203,7 +251,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
     nowMs: time.nowMs,
     query: settling.query,
     chain,
-    projects: shops,
+    projects: allShops,
     accounts,
     acknowledged: integrators.acknowledged,
     received: receivers.received,
@@ -232,7 +280,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
     truth,
     query: settling.query,
     /** What happens in it can be done by hand as well. */
-    hands: { shops, integrators, receivers, nodes, chain },
+    hands: { shops, kiosk: kiosk?.shops[0] ?? null, integrators, receivers, nodes, chain },
     /** Lives on for so long. */
     run: (ms: number) => runUntil(time.nowMs() + ms),
     /** All troubles end: what died is started, what was sick is well, what waits is made due. */
@@ -290,19 +338,20 @@ async function replaceClock(query: (sql: string) => Promise<unknown>, name: stri
 
 type Furnishing = { db: Database; random: Random; keyRing: KeyRing; receivers: ReturnType<typeof createReceivers> };
 
-/** The bakery's amounts have six decimals; the tailor's six, four or three, by its id. */
+/** The bakery's amounts have six decimals; the tailor's six, four or three, by its id; the kiosk's are what was asked for. */
 function policyOf({ id, name }: Shop): Policy {
   const policies = ['tail', 'tail-4', 'tail-3'] as const;
+  if (name === 'kiosk') return 'exact';
   return name === 'bakery' ? 'tail' : (policies[Number.parseInt(id.slice(-2), 16) % policies.length] ?? 'tail');
 }
 
-/** Two shops with their keys, addresses and endpoints, and the secrets that nobody may ever see. */
-async function furnish({ db, random, keyRing, receivers }: Furnishing) {
+/** Shops with their keys, addresses and endpoints, and the secrets that nobody may ever see. */
+async function furnish({ db, random, keyRing, receivers }: Furnishing, names: readonly string[]) {
   const shops: Shop[] = [];
   const addressesOf = new Map<string, Candidate[]>();
   const canaries: string[] = ['secret-path-canary', 'node-key-canary'];
   const uuid = () => uuidV7(START_MS, random.bytes(10));
-  for (const name of ['bakery', 'tailor']) {
+  for (const name of names) {
     const shop: Shop = { id: uuid(), keyId: uuid(), name };
     await insertProject(db, {
       id: shop.id,
