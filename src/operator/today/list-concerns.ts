@@ -40,7 +40,14 @@ export const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
 /** Alarms of a network as a whole: everybody who sees one of its projects may know. The others name something of one project. */
 const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
   ...(['blind', 'halted', 'unverifiable-block', 'unproven-block', 'nodes-disagree', 'producers-refused'] as const),
-  ...(['not-solid', 'contract-event', 'schema-changed', 'watch-stalled', 'database-restored'] as const),
+  ...([
+    'not-solid',
+    'contract-event',
+    'schema-changed',
+    'watch-stalled',
+    'database-restored',
+    'database-promoted',
+  ] as const),
   ...TROUBLE_KINDS,
 ]);
 

@@ -36,6 +36,7 @@ export const ALARM_KINDS = [
   'notify-failing',
   'secret-damaged',
   'database-restored',
+  'database-promoted',
   'backup-failed',
   'backup-old',
   'database-full',
@@ -47,7 +48,14 @@ export type AlarmKind = (typeof ALARM_KINDS)[number];
 
 /** These tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
 export const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
-  ...(['contract-event', 'unproven-block', 'payment-denied', 'database-restored', 'address-change-failed'] as const),
+  ...([
+    'contract-event',
+    'unproven-block',
+    'payment-denied',
+    'database-restored',
+    'database-promoted',
+    'address-change-failed',
+  ] as const),
   ...(['row-changed', 'rows-missing', 'audit-broken'] as const),
 ];
 
