@@ -1,3 +1,4 @@
+import { notePromotion } from './payments/watch-promotions.ts';
 import { type Context, createContext } from './service/context.ts';
 import { openDatabases, poolsOf } from './service/open-databases.ts';
 import { patiently } from './service/patiently.ts';
@@ -45,7 +46,8 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
   try {
     await prepareSchema(options, db);
-    await patiently(log, () => claimLedger(db, log));
+    await patiently(log, () => claimLedger(db));
+    await patiently(log, () => notePromotion({ db, log }));
     const context = createContext(options, databases, known);
     beside.push(await startTroubles(context));
     const manifest = await startManifest(context);

@@ -10,6 +10,7 @@ import { type ChainCursor, findCursor, findHalt } from '../store/chain/cursor.ts
 import { isLeaseHeld, watcherLease } from '../store/chain/leases.ts';
 import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../store/chain/status.ts';
 import type { Database } from '../store/db/database.ts';
+import { isLossyLedger, LOST } from '../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../store/db/migrate.ts';
 
 /** Beyond this age of the newest examined block we say that we are blind, if no watcher says otherwise: 20 blocks of the real network. */
@@ -55,7 +56,8 @@ async function readiness(deps: HealthDeps): Promise<Readiness> {
 async function findProblem(db: Database): Promise<string | null> {
   try {
     const pending = await pendingMigrations(db, { mayBeUpgrading: true });
-    return pending === 0 ? null : `${pending} migrations are not applied; run: quittance migrate`;
+    if (pending > 0) return `${pending} migrations are not applied; run: quittance migrate`;
+    return (await isLossyLedger(db)) ? LOST : null;
   } catch (error) {
     // Anyone may ask, so the message, which names the database's host, stays in the log.
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {

@@ -10,6 +10,7 @@ import { examineDecisions } from '../store/ledger/decisions.ts';
 import { accountToAddress } from '../tron/address.ts';
 import { closeOthers } from './close-alarms.ts';
 import { notifyDamagedAddress } from './notify-damaged-address.ts';
+import { notePromotion } from './watch-promotions.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
 /** Half of the minute within which what is wrong is found. One look takes about 0.1 s. */
@@ -19,7 +20,7 @@ const MAX_ALARMS = 20;
 const MAX_SHOWN = 700;
 
 /**
- * Compares the schema with the one of this release, and each address of a network with its account, and examines what operators decided: at once, and then every 30 s,
+ * Compares the schema with the one of this release, and each address of a network with its account, examines what operators decided, and notes a promotion: at once, and then every 30 s,
  * while this process is the leader. Never ends by itself.
  */
 export function startGuaranteeWatch(options: Leading): Loop {
@@ -31,7 +32,12 @@ export function startGuaranteeWatch(options: Leading): Loop {
     // A clock that was put back does not put this off.
     if (lookedAt !== null && at >= lookedAt && at - lookedAt < CHECK_MS) return;
     const own = { ...options, db };
-    await takeEach([() => checkSchema(own), () => checkAddresses(own), () => examineDecisions(db)]);
+    await takeEach([
+      () => checkSchema(own),
+      () => checkAddresses(own),
+      () => examineDecisions(db),
+      () => notePromotion(own),
+    ]);
     lookedAt = at;
   };
   const onFollower = () => {

@@ -1,10 +1,13 @@
-import { afterEach, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createAdmission } from '../../src/store/db/admit-server.ts';
+import { claimLedger } from '../../src/store/db/claim-ledger.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
+import { isLossyLedger } from '../../src/store/db/ledger-identity.ts';
 import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
+import { eventually } from '../support/service.ts';
 
 const terminate = unlistedStatement('', { done: 'bool' }, 'select pg_terminate_backend($1::int4) as done');
 const backendPid = unlistedStatement('', { pid: 'int4' }, 'select pg_backend_pid() as pid');
@@ -105,6 +108,114 @@ test('promotions and restarts are followed, and after a server that went back on
   await connect(own);
   await setPosition([18, 602]);
   await connect(own);
+});
+
+const create = unlistedStatement(
+  '',
+  { checkoutToken: 'text' },
+  `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
+     checkout_token, created_at, expires_at)
+   select gen_random_uuid(), a.project_id, a.network, a.id, $1, $1, 1, $2::int8, lpad($1, 16, '0'), now(), now() from addresses a
+   returning checkout_token`,
+);
+
+/** What a process sees in turn: a server's position, an invoice that is created there, one that is lost, and how the next connection ends. */
+type Seen = readonly [timeline: number, lsn: number] | 'creates' | 'loses one' | 'accepted' | RegExp;
+const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
+  [
+    'with all invoices',
+    [[9, 500], 'accepted', 'creates', 'creates', [10, 501], 'accepted', 'creates', [11, 502], 'accepted'],
+  ],
+  [
+    'that lost an invoice is refused, though it has gone further since',
+    [[9, 500], 'accepted', 'creates', 'creates', 'loses one', [10, 900], /lacks 1 of the last 2 invoices/],
+  ],
+  [
+    'that lost all invoices is refused',
+    [[9, 500], 'accepted', 'creates', 'loses one', [12, 400], /lacks 1 of the last 1 invoices/],
+  ],
+  [
+    'that lost only what nobody was told is accepted',
+    [[9, 500], 'accepted', 'creates', [9, 900], 'accepted', [10, 600], 'accepted'],
+  ],
+  [
+    'whose journal ends before a commit is refused',
+    [[9, 900], 'accepted', 'creates', [10, 600], /lacks commits up to 900/],
+  ],
+  [
+    'whose journal ends before a commit on an earlier timeline is refused',
+    [[9, 900], 'accepted', 'creates', [10, 950], 'accepted', [11, 899], /lacks commits up to 900/],
+  ],
+  [
+    'after one that was refused is refused, too',
+    [
+      [9, 500],
+      'accepted',
+      'creates',
+      'loses one',
+      [10, 900],
+      /lacks 1/,
+      [11, 901],
+      /history went back/,
+      [9, 501],
+      'accepted',
+    ],
+  ],
+  ['of which a process knows nothing is accepted', [[9, 500], 'accepted', [10, 400], 'accepted']],
+];
+
+describe('a promoted server', () => {
+  test.each(PROMOTIONS)('%s', async (_name, steps) => {
+    await runSql(
+      database,
+      `insert into projects (id, name, network) values ('018f4c1e-0000-7000-8000-000000000000', 'shop', 'devnet');
+       insert into addresses (id, project_id, network, account, address, position)
+       select gen_random_uuid(), id, network, account, tron_address(account), 1
+       from projects, (values (decode(repeat('4a', 20), 'hex'))) _ (account)`,
+    );
+    await runSql(database, `insert into ledger_identity (id, database_oid) select gen_random_uuid(), 7`);
+    let created = 0;
+    let isLossy = false;
+    for (const [place, step] of steps.entries()) {
+      const where = `step ${place + 1}`;
+      if (step === 'creates') {
+        created += 1;
+        expect(await db.run(create, [`order-${created}`, BigInt(created)]), where).toHaveLength(1);
+      } else if (step === 'loses one') {
+        await runSql(
+          database,
+          `set session_replication_role = 'replica'; delete from invoices where external_id = 'order-${created}'`,
+        );
+      } else if (step === 'accepted') await connect();
+      else if (step instanceof RegExp) {
+        isLossy ||= step.source.includes('invoices') || step.source === 'lacks 1';
+        await expect(db.run(backendPid, []), where).rejects.toMatchObject({
+          code: 'DATABASE_UNAVAILABLE',
+          message: expect.stringMatching(step),
+        });
+        expect(db.stats()).toMatchObject({ total: 0, waiting: 0 });
+      } else {
+        await setPosition([...step]);
+        // What was open is cut off, as it is when a primary dies.
+        await runSql(
+          database,
+          `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
+        );
+        await eventually(
+          () => db.stats(),
+          ({ total }) => total === 0,
+        );
+      }
+    }
+    // Whoever is started anew has met nothing, and would hand out the amounts.
+    const anew = openTestDatabase(database);
+    onTestFinished(() => anew.close());
+    expect(await isLossyLedger(anew)).toBe(isLossy);
+    await expect(claimLedger(anew)).rejects.toMatchObject({
+      code: 'DATABASE_COPIED',
+      message: expect.stringMatching(isLossy ? /lacks invoices .+ restore accept --retire-addresses/ : /is a copy/),
+    });
+  });
 });
 
 test('what one pool of a process has met the others know', async () => {

@@ -38,7 +38,7 @@ export function addChainCommands(program: Command, terminal: Terminal, print: Pr
     .description('close alarms that tell of something that happened once, when you have read them')
     .requiredOption(
       '--alarm <kind>',
-      'contract-event, funds-destroyed, unproven-block, payment-denied, database-restored, address-change-failed, row-changed, rows-missing or audit-broken; every other ends when its cause does',
+      'contract-event, funds-destroyed, unproven-block, payment-denied, database-restored, database-promoted, address-change-failed, row-changed, rows-missing or audit-broken; every other ends when its cause does',
     )
     .option('--subject <subject>', 'only the one about this, as "quittance chain status --json" shows it')
     .option(...NETWORK_OPTION)

@@ -49,12 +49,3 @@ export const wasEverRestored = answerOf(
   () => [],
   ({ length }) => length > 0,
 );
-
-/** The networks of the projects. */
-export const findProjectNetworks = answerOf(
-  'restore-networks',
-  { network: text<Network>() },
-  'select distinct network from projects order by network',
-  () => [],
-  (rows) => rows.map(({ network }) => network),
-);

@@ -6,8 +6,9 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import { insertOperatorActions, type RecordedActor } from '../../store/access/audit-log.ts';
 import { raiseAlarm } from '../../store/chain/alarms.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { findProjectNetworks } from '../../store/ledger/projects.ts';
 import { accountToAddress } from '../../tron/address.ts';
-import { barAddresses, findProjectNetworks, skipIndexesTo, skipPositionsTo } from './restore-safety.ts';
+import { barAddresses, skipIndexesTo, skipPositionsTo } from './restore-safety.ts';
 
 /** `write`: an alarm is kept as text, with the names of the face that caused it. */
 export type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array; write(text: Text): string };

@@ -49,6 +49,8 @@ const ADVICE: Record<AlarmKind, Text> = {
     'Set the clocks of the machines right, and keep them so: chrony, or systemd-timesyncd. It ends within seconds.',
   'database-full':
     'Make room on the disk of PostgreSQL, or give it what else the alarm names. It ends within half a minute.',
+  'database-promoted':
+    'After a failover to a synchronous standby nothing is lost. Otherwise do what the alarm says, then close it.',
   'database-restored': 'Add new addresses, and do what else docs/backup.md says.',
 };
 

@@ -47,6 +47,7 @@ const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
     'schema-changed',
     'watch-stalled',
     'database-restored',
+    'database-promoted',
   ] as const),
   ...TROUBLE_KINDS,
 ]);

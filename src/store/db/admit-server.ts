@@ -1,10 +1,19 @@
 import type pg from 'pg';
 
-/** Decides of each new connection whether its server is one to work with. Rejects if not, with what counts as `DATABASE_UNAVAILABLE`. */
-export type Admission = (client: pg.ClientBase) => Promise<void>;
-
 /** Where the history of a server ends: PostgreSQL's timeline, and how far its journal is on disk (bytes). */
-type Position = { timeline: number; lsn: bigint };
+export type Position = { timeline: number; lsn: bigint };
+
+export type Admission = {
+  /** Decides of a new connection whether its server is one to work with. Rejects if not, with what counts as `DATABASE_UNAVAILABLE`. */
+  admit(client: pg.ClientBase): Promise<void>;
+  /** The newest position that any connection has met. */
+  met(): Position;
+  /** The server has committed invoices, which are known by their checkout tokens. It had met `before` when it was asked to. */
+  acknowledge(before: Position, tokens: readonly string[]): void;
+};
+
+/** More than one statement creates, so that the newest commit is among them. */
+const MAX_REMEMBERED = 100;
 
 const READ_ONLY = `current_setting('transaction_read_only') as read_only`;
 const NO_POSITION = 'null::int as timeline, null::numeric as lsn';
@@ -16,20 +25,31 @@ const POSITION = `case when not pg_is_in_recovery() then ('x' || left(pg_walfile
 const AWAY = /^(08|53|57|58)/;
 
 /**
- * For all connections of a process, for what one of its pools has seen the others must know. Refused are servers that
+ * For all connections of a process, because what one of its pools has met the others must know. It refuses servers that
  *
- * - cannot write: the way to the primary may lead to a standby for a moment while the primary changes, and what a standby shows may be
- *   old;
- * - went back: each promotion begins a new timeline, so one on an older timeline, or not as far on the same, lacks what was
- *   acknowledged since, and would hand out amounts again of invoices that it does not know. After that one on a newer timeline is
- *   refused as well, for nothing tells whether it comes from that server, until the one of the known timeline is there again.
+ * - cannot write: the way to the primary may lead to a standby for a moment while the primary changes, and a standby may show old data;
+ * - went back: each promotion begins a new timeline. A server on an older timeline, or not as far on the same one, lacks what was
+ *   acknowledged since. It would give the amounts of the invoices that it lacks to others;
+ * - were promoted without everything: a server on a newer timeline that lacks an invoice which this process was told is committed, or
+ *   whose journal ends before such a commit. It is marked, so that no process starts over it.
  *
- * The next attempt asks the way anew. A server that does not tell its position is taken as it is. `timeoutMs`: for the answer.
+ * What a journal holds beyond the last acknowledged commit may be lost in a failover to a synchronous standby, so it does not count
+ * here. After a refusal every newer timeline is refused until a server of the known one is there again, because nothing tells from which
+ * server a newer one descends. The next attempt asks the way anew. A server that does not tell its position is accepted. `timeoutMs`:
+ * for the answer.
  */
 export function createAdmission(timeoutMs: number): Admission {
   let known: Position = { timeline: 0, lsn: 0n };
+  let acknowledgedLsn = 0n;
+  let remembered: string[] = [];
   let isDoubtful = false;
-  return async (client) => {
+  const refuse = (position: Position, why: string) => {
+    isDoubtful = true;
+    throw new UnfitServerError(
+      `${why}: it is on timeline ${position.timeline} at ${position.lsn}, and this process has met timeline ${known.timeline} at ${known.lsn}. See "A primary that went back" in docs/operations.md`,
+    );
+  };
+  const admit = async (client: pg.ClientBase) => {
     // When connections are opened together, one may be answered later than another that was asked later.
     const before = known;
     const { isReadOnly, position } = await look(client, timeoutMs);
@@ -40,15 +60,47 @@ export function createAdmission(timeoutMs: number): Admission {
     const { timeline, lsn } = position;
     const isBack = timeline < known.timeline || (timeline === before.timeline && lsn < before.lsn);
     if (isBack || (isDoubtful && timeline !== known.timeline)) {
-      isDoubtful = true;
-      throw new UnfitServerError(
-        `its history went back, or comes from one that did: it is on timeline ${timeline} at ${lsn}, and this process has met timeline ${known.timeline} at ${known.lsn}. See "A primary that went back" in docs/operations.md`,
-      );
+      refuse(position, 'its history went back, or comes from one that did');
+    }
+    if (timeline > known.timeline && known.timeline > 0) {
+      const lost = await countLost(client, remembered, timeoutMs);
+      if (lost > 0) {
+        // Without a mark, a process that is started anew would accept it.
+        await client.query(MARK_LOSS).catch(() => undefined);
+        refuse(
+          position,
+          `it was promoted and lacks ${lost} of the last ${remembered.length} invoices that were acknowledged`,
+        );
+      }
+      if (lsn < acknowledgedLsn) refuse(position, `it was promoted and lacks commits up to ${acknowledgedLsn}`);
     }
     isDoubtful = false;
     if (timeline > known.timeline || lsn > known.lsn) known = position;
   };
+  return {
+    admit,
+    met: () => known,
+    acknowledge: ({ lsn }, tokens) => {
+      if (lsn > acknowledgedLsn) acknowledgedLsn = lsn;
+      remembered = [...remembered, ...tokens].slice(-MAX_REMEMBERED);
+    },
+  };
 }
+
+/** How many of some invoices a server does not have. */
+async function countLost(client: pg.ClientBase, tokens: readonly string[], timeoutMs: number): Promise<number> {
+  if (tokens.length === 0) return 0;
+  const query: pg.QueryConfig & { query_timeout: number } = {
+    text: 'select count(*)::int4 as count from invoices where checkout_token = any($1::text[])',
+    values: [tokens],
+    query_timeout: timeoutMs,
+  };
+  const { rows } = await client.query<{ count: number }>(query);
+  return tokens.length - (rows[0]?.count ?? 0);
+}
+
+/** No database has the number 0: a start takes the ledger for a copy of one that knows more. See `ledger-identity.ts`. */
+const MARK_LOSS = 'update ledger_identity set database_oid = 0';
 
 async function look(
   client: pg.ClientBase,

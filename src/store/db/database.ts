@@ -61,7 +61,7 @@ export type DatabaseOptions = {
 /** The seals of a process: `open` finds the keys when they are needed first; `null` where there are none. `mayCreate`: to seal with. */
 export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Promise<Sealer | null> };
 
-type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals' | 'onShortage'>;
+type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals' | 'onShortage' | 'admission'>;
 
 /** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
 export const CONNECT_TIMEOUT_MS = 5000;
@@ -124,7 +124,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     ...clientConfig,
     max: options.poolSize,
     idleTimeoutMillis: 30_000,
-    onConnect: admission,
+    onConnect: admission.admit,
   });
   pool.on('error', options.onError);
   // The pool listens only while a connection is idle, and an error event without a listener would end the process. In use, the statement
@@ -132,7 +132,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   pool.on('connect', (client) => client.on('error', ignoreLoss));
   const listeners: (() => Promise<void>)[] = [];
   return {
-    ...sqlOn(pool, options),
+    ...sqlOn(pool, { ...options, admission }),
     refuseRule: (rule) => options.addressChecks?.refuseRule?.(rule) ?? null,
     transaction: (work) => inTransaction(pool, WRITING, work, options),
     snapshot: (work) => inTransaction(pool, READING, work, options),
@@ -148,10 +148,13 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 }
 
+/** The beginning of the statements that create invoices. */
+const CREATES = 'insert into invoices ';
+
 /** Statements on a pool or on one connection. `onFailure` hears of each statement that fails. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
 export function sqlOn(
   queryable: pg.Pool | pg.ClientBase,
-  { addressChecks, seals, onShortage }: Watch = {},
+  { addressChecks, seals, onShortage, admission }: Watch = {},
   onFailure?: (error: unknown) => void,
 ): Sql {
   const fail = (error: unknown) => {
@@ -165,7 +168,14 @@ export function sqlOn(
       const isWritten = parameters.some(isSealParameter);
       const sealer = isRead || isWritten ? ((await seals?.open(sql, isWritten)) ?? null) : null;
       const query = { name, text, values: parameters.map((value) => bindable(value, sealer)) };
+      const before = admission?.met();
       const { rows } = await (queryable as pg.Pool).query(query).catch(fail);
+      if (before !== undefined && text.startsWith(CREATES)) {
+        admission?.acknowledge(
+          before,
+          rows.map((row) => row.checkout_token),
+        );
+      }
       const judge = seals?.judge ?? null;
       if (sealer !== null && lacksKey(statement, rows, sealer)) await sealer.reload();
       readAddresses(statement, rows, addressChecks, sealer && judge && { sealer, judge });
@@ -229,7 +239,7 @@ async function inTransaction<Result>(
 
 async function inSession<Result>(
   client: pg.Client,
-  admit: Admission,
+  admission: Admission,
   work: (session: Session) => Promise<Result>,
   watch: Watch,
 ): Promise<Result> {
@@ -248,7 +258,7 @@ async function inSession<Result>(
   };
   try {
     await client.connect().catch(fail);
-    await admit(client).catch(fail);
+    await admission.admit(client).catch(fail);
     return await work({ ...sql, transaction });
   } finally {
     await client.end().catch(ignoreLoss);
@@ -265,7 +275,9 @@ export async function runToCommit<Result>(
   watch: Watch = {},
 ): Promise<Result> {
   let failure: unknown;
-  const tx = sqlOn(client, watch, (error) => {
+  // What a transaction has created is committed with it, and not with its statement.
+  const { admission: _, ...rest } = watch;
+  const tx = sqlOn(client, rest, (error) => {
     failure ??= error;
   });
   const result = await work(tx);

@@ -1,13 +1,18 @@
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from './database.ts';
-import { rowOf } from './rows-of.ts';
+import { answerOf, rowOf } from './rows-of.ts';
 import { listColumns, type Row, statement } from './statement.ts';
 
 /** `id` stays with a ledger wherever it moves (UUID). `isHere`: the database is the one in which it was left. */
 export type LedgerIdentity = {
   id: string;
   isHere: boolean;
+  /** The server's timeline, and the one on which the ledger was left; `null` where the server does not tell. */
+  timeline: number | null;
+  formerTimeline: number | null;
+  /** A process found that the server was promoted without what another one had acknowledged. */
+  isLossy: boolean;
   /** The server was promoted, or recovered to an earlier moment. */
   isTimelineNew: boolean;
   closedAt: UnixMs | null;
@@ -58,12 +63,24 @@ export async function findLedgerIdentity(db: Sql): Promise<LedgerIdentity | null
   const isSame = (one: unknown, other: unknown) => one === null || other === null || one === other;
   return {
     id,
+    timeline: here.timeline,
+    formerTimeline: row.timeline,
+    isLossy: row.databaseOid === 0n,
     isHere: row.databaseOid === here.databaseOid && isSame(row.systemIdentifier, here.systemIdentifier),
     isTimelineNew: !isSame(row.timeline, here.timeline),
     closedAt,
     firstIndex,
   };
 }
+
+/** Whether `isLossy` holds of the ledger, in one look. */
+export const isLossyLedger = answerOf(
+  'ledger-lossy',
+  { isLossy: 'bool' },
+  'select exists (select from ledger_identity where database_oid = 0) as is_lossy',
+  () => [],
+  ([row]) => row?.isLossy === true,
+);
 
 const take = statement(
   'ledger-take',
@@ -100,8 +117,12 @@ export async function closeLedger(tx: Sql): Promise<void> {
   if (rows.length !== 1) throw new Error('the ledger has no identity yet');
 }
 
+/** Why nobody works on a ledger of which `isLossy` holds. */
+export const LOST =
+  'this server was promoted and lacks invoices that the former primary had acknowledged, so it would give their amounts to other orders. Bring the former primary back if its data is still there; else stop every process and run "quittance restore accept --retire-addresses". See "A primary that went back" in docs/operations.md';
+
 /** Refuses to work on a copy, and on a ledger that moved away. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`. */
-export function refuseForeignLedger({ isHere, closedAt }: LedgerIdentity): void {
+export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentity): void {
   if (closedAt !== null) {
     throw new AppError(
       'LEDGER_CLOSED',
@@ -109,6 +130,9 @@ export function refuseForeignLedger({ isHere, closedAt }: LedgerIdentity): void 
     );
   }
   if (isHere) return;
+  if (isLossy) {
+    throw new AppError('DATABASE_COPIED', LOST);
+  }
   throw new AppError(
     'DATABASE_COPIED',
     'this database is a copy: its ledger was last used in another one, which may have handed out amounts that this one does not know. If invoices may have been created there since the copy was made, run "quittance restore accept --retire-addresses" and add new addresses. If you know that none were, because the service was stopped before the copy was made and never started again, run "quittance restore accept --nothing-created-since"',

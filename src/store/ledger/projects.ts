@@ -3,7 +3,7 @@ import { type Policy, surchargeOf } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import type { Sql } from '../db/database.ts';
-import { commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
 import { sealOf } from '../db/seal.ts';
 import { SEALED_PROJECT } from '../db/sealed-tables.ts';
 import { count, listColumns, type Row, sealed, statement, text } from '../db/statement.ts';
@@ -127,4 +127,13 @@ export const listProjects = rowsOf(
    where ($1::uuid[] is null or id = any($1)) and ($2::bool is null or (archived_at is not null) = $2)
    order by archived_at is not null, created_at, id limit 1000`,
   (ids: readonly string[] | null, isArchived: boolean | null) => [ids, isArchived],
+);
+
+/** The networks of the projects. */
+export const findProjectNetworks = answerOf(
+  'project-networks',
+  { network: text<Network>() },
+  'select distinct network from projects order by network',
+  () => [],
+  (rows) => rows.map(({ network }) => network),
 );

@@ -1,0 +1,26 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '../runtime/log.ts';
+import { raiseAlarm } from '../store/chain/alarms.ts';
+import type { Database } from '../store/db/database.ts';
+import { findLedgerIdentity, takeLedger } from '../store/db/ledger-identity.ts';
+import { findProjectNetworks } from '../store/ledger/projects.ts';
+
+/**
+ * Notes a new timeline of the server, which a promotion begins and a recovery to an earlier moment, and raises an alarm on each network of the
+ * ledger. Alarm and note are one transaction, so each new timeline is told once, and never lost.
+ */
+export async function notePromotion({ db, log }: { db: Database; log: Logger }): Promise<void> {
+  const before = await findLedgerIdentity(db);
+  if (before === null || !before.isHere || !before.isTimelineNew) return;
+  await db.transaction(async (tx) => {
+    const identity = await findLedgerIdentity(tx);
+    if (identity === null || !identity.isHere || !identity.isTimelineNew) return;
+    await takeLedger(tx, identity, { isAnew: true });
+    const subject = `timeline ${identity.timeline}`;
+    for (const network of await findProjectNetworks(tx)) {
+      const detail = `the database server was promoted, or recovered to an earlier moment: it is on ${subject}, and was on ${identity.formerTimeline}. After a failover to a synchronous standby nothing is lost. After any other, and after a recovery, invoices may be lost that shops know: stop every process and run "quittance restore accept --retire-addresses", so that no amount is given out twice. See docs/backup.md. When you know that nothing is lost: "quittance chain acknowledge --network ${network} --alarm database-promoted"`;
+      await raiseAlarm(tx, network, { id: randomUUID(), kind: 'database-promoted', subject, detail });
+      log.error({ alarm: 'database-promoted', network, subject }, detail);
+    }
+  });
+}

@@ -1,0 +1,59 @@
+import { afterEach, expect, test } from 'vitest';
+import { cliActor } from '../../src/cli/terminal/operator.ts';
+import { acknowledgeAlarms } from '../../src/operator/chain/acknowledge-alarms.ts';
+import { notePromotion } from '../../src/payments/watch-promotions.ts';
+import { createLogger } from '../../src/runtime/log.ts';
+import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { runSql } from '../contract/sql.ts';
+import {
+  call,
+  createInvoice,
+  createTestProject,
+  eventually,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
+
+let service: TestService;
+afterEach(() => service.stop());
+
+const log = createLogger({ level: 'silent' });
+const promoted = () => runSql(service, 'update ledger_identity set timeline = timeline - 1');
+const alarms = async (network: 'devnet' | 'nile') =>
+  (await findOpenAlarms(service.db, network)).filter(({ kind }) => kind === 'database-promoted');
+
+test('each new timeline is told once on every network, at a start and while processes run, until an operator closes the alarm', async () => {
+  service = await startTestService();
+  await createTestProject(service.db, { network: 'nile' });
+  expect(await alarms('devnet')).toEqual([]);
+  await service.stopService();
+  await promoted();
+  await service.restart();
+  for (const network of ['devnet', 'nile'] as const) {
+    expect(await alarms(network), network).toMatchObject([{ subject: 'timeline 1', seenCount: 1 }]);
+    const actor = cliActor({ env: {} } as never);
+    const order = { network, kind: 'database-promoted', subject: null } as const;
+    await acknowledgeAlarms({ db: service.db, now: () => Date.now() as never }, actor, order);
+    expect(await alarms(network), network).toEqual([]);
+  }
+  await service.stopService();
+  await service.restart();
+  expect(await alarms('devnet')).toEqual([]);
+  await promoted();
+  await Promise.all([1, 2, 3].map(() => notePromotion({ db: service.db, log })));
+  expect(await alarms('devnet')).toMatchObject([{ subject: 'timeline 1' }]);
+  expect((await createInvoice(service)).status).toBe(201);
+});
+
+test('a ledger that was found to lack acknowledged invoices makes every process unready, and none starts over it', async () => {
+  service = await startTestService();
+  const running = service;
+  await runSql(service, 'update ledger_identity set database_oid = 0');
+  const { body } = await eventually(
+    () => call(`${running.url}/readyz`),
+    ({ status }) => status === 503,
+  );
+  expect(body.reason).toMatch(/lacks invoices that the former primary had acknowledged/);
+  await service.stopService();
+  await expect(service.restart()).rejects.toMatchObject({ code: 'DATABASE_COPIED' });
+});
