@@ -100,6 +100,7 @@ export function titleOf(page: LinkPage, view: CheckoutView): string {
     case 'confirming':
       return words.text('titleFound', { merchant });
     case 'withdrawn':
+    case 'settled':
     case 'suspended':
       return `${words.text(state)} – ${merchant}`;
     default:
@@ -107,8 +108,9 @@ export function titleOf(page: LinkPage, view: CheckoutView): string {
   }
 }
 
+/** Only where the payer waits for the network. */
 function isShownBlind({ state, blind }: CheckoutView): boolean {
-  return blind && state !== 'paid';
+  return blind && state !== 'paid' && state !== 'settled' && state !== 'suspended';
 }
 
 /** Screen readers announce it, so it holds nothing that changes within a state. */
@@ -124,6 +126,8 @@ function renderStatus(page: LinkPage, view: CheckoutView): Html {
       return html`${heading(say('expired'))}<p>${say('expiredText')}</p>${blind}`;
     case 'withdrawn':
       return html`${heading(say('withdrawn'))}<p>${say('withdrawnText')}</p>${blind}`;
+    case 'settled':
+      return html`${heading(say('settled'))}<p>${say('settledText')}</p>`;
     case 'suspended':
       return html`${heading(say('suspended'))}${SUSPENDED_TEXTS[view.suspended ?? 'unconfirmed'].map((key) => html`<p>${say(key)}</p>`)}`;
     case 'confirming':
