@@ -2,6 +2,7 @@ import type { EventType } from '../domain/event.ts';
 import { INVOICE_STATUSES, type InvoiceStatus } from '../domain/invoice.ts';
 import { CAUSE_CODES } from '../domain/mismatch.ts';
 import { WIRE_NETWORK } from '../domain/network.ts';
+import { RESOLUTIONS } from '../domain/resolution.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
 import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
 
@@ -78,6 +79,28 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferRefundedEvent',
       description: 'A transfer that paid nothing was sent back to its sender, in full, as the chain shows.',
+    },
+  ),
+  'transfer.resolved': envelope(
+    'transfer.resolved',
+    Type.Object({
+      ...transferFields(),
+      invoiceId: Type.Optional(Type.String({ description: 'Of a duplicate: the invoice that was already paid' })),
+      resolution: Type.Object(
+        {
+          kind: Type.Union(RESOLUTIONS.map((value) => Type.Literal(value))),
+          invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
+            description: 'The invoice that the money was for, as it was then, if the operator named one',
+          }),
+          resolvedAt: Type.String({ format: 'date-time' }),
+        },
+        { title: 'Resolution' },
+      ),
+    }),
+    {
+      title: 'TransferResolvedEvent',
+      description:
+        'The operator decided about a transfer that paid nothing. The newest decision counts. No invoice changes its status; the page of one that is named with `credited-outside` asks for no payment any more.',
     },
   ),
   'endpoint.disabled': envelope(

@@ -2,6 +2,7 @@ import { encodeId, uuidV7 } from './ids.ts';
 import type { InvoiceStatus } from './invoice.ts';
 import { formatAmount, type MicroUsdt } from './money.ts';
 import { WIRE_NETWORK } from './network.ts';
+import type { ResolutionKind } from './resolution.ts';
 import { toIso, type UnixMs } from './time.ts';
 
 export const INVOICE_EVENTS = {
@@ -17,6 +18,7 @@ export const EVENT_TYPES = [
   'transfer.unmatched',
   'transfer.duplicate',
   'transfer.refunded',
+  'transfer.resolved',
   'endpoint.disabled',
   'ping',
 ] as const;
@@ -38,6 +40,7 @@ const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for
   'transfer.unmatched': 'always',
   'transfer.duplicate': 'always',
   'transfer.refunded': 'always',
+  'transfer.resolved': 'always',
   'endpoint.disabled': 'if planned',
   ping: 'if asked for',
 };
@@ -158,6 +161,29 @@ export function describeRefund(
   amount: string;
 } {
   return { txId, logIndex, blockNumber, blockTime: toIso(blockTime), from, to, amount: formatAmount(amountMicro) };
+}
+
+/** A decision in the data of `transfer.resolved`, beside the transfer. The operator's note and name stay with the operator. */
+export function describeDecision({
+  resolution: kind,
+  invoice,
+  resolvedAt,
+}: {
+  resolution: ResolutionKind;
+  /** The one that the money was for. `id` is a UUID. */
+  invoice: { id: string; externalId: string; status: InvoiceStatus } | null;
+  resolvedAt: UnixMs;
+}): {
+  kind: ResolutionKind;
+  invoice: { invoiceId: string; externalId: string; status: InvoiceStatus } | null;
+  resolvedAt: string;
+} {
+  const named = invoice && {
+    invoiceId: encodeId('inv', invoice.id),
+    externalId: invoice.externalId,
+    status: invoice.status,
+  };
+  return { kind, invoice: named, resolvedAt: toIso(resolvedAt) };
 }
 
 /** An event before it has its id. UUIDs; `sequence` counts the events of one invoice from 1 without a gap, else it is 1. */

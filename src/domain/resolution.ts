@@ -1,7 +1,10 @@
-/** An operator can resolve a transfer that paid nothing in these ways. None of them changes an invoice. */
+/** An operator can resolve a transfer that paid nothing in these ways. None of them changes the status of an invoice. */
 export const RESOLUTIONS = ['refunded', 'credited-outside', 'own-deposit', 'ignored'] as const;
 
 export type ResolutionKind = (typeof RESOLUTIONS)[number];
+
+/** An invoice that the newest decision about a transfer names with one of these is settled, so its page asks for no payment. */
+export const SETTLING: readonly ResolutionKind[] = ['credited-outside'];
 
 export function isResolution(text: string): text is ResolutionKind {
   return (RESOLUTIONS as readonly string[]).includes(text);

@@ -77,6 +77,7 @@ describe('with DATABASE_URL', () => {
           '0035_rate_bounds.sql',
           '0036_payable_after.sql',
           '0037_contract_states.sql',
+          '0038_resolved_events.sql',
         ],
       },
     });
@@ -252,6 +253,7 @@ describe('with the embedded database', () => {
         '0035_rate_bounds.sql',
         '0036_payable_after.sql',
         '0037_contract_states.sql',
+        '0038_resolved_events.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -122,7 +122,7 @@ async function facts(): Promise<Json> {
 }
 
 describe('resolve', () => {
-  test('notes resolution, note, who, when and the invoice; changes no invoice, sends no event; the newest counts and all are kept', async () => {
+  test('notes resolution, note, who, when and the invoice; changes no invoice, tells the shop of each decision; the newest counts and all are kept', async () => {
     const [fee, over, duplicate] = await Promise.all([transferId('fee'), transferId('over'), transferId('duplicate')]);
     const before = await facts();
     const resolve = (id: string, as: string, ...more: string[]) =>
@@ -135,7 +135,28 @@ describe('resolve', () => {
       await resolve(duplicate, 'refunded', '--by', 'ada', '--invoice', my(0).externalId),
     ];
     expect(given.map(({ code, stdout }) => `${code} ${code === 0 ? '' : stdout}`)).toEqual(Array(4).fill('0 '));
-    expect(await facts()).toEqual(before);
+    await untilDelivered();
+    const { events, deliveries, received, ...rest_ } = await facts();
+    expect(rest_).toEqual({ invoices: before.invoices, transfers: before.transfers });
+    expect(events.slice(0, before.events.length)).toEqual(before.events);
+    expect([deliveries.length - before.deliveries.length, received - before.received]).toEqual([4, 4]);
+    const told = events.slice(before.events.length).map(({ body }: Json) => JSON.parse(body));
+    const named = (invoice: Invoice, status: string) => {
+      return { invoiceId: invoice.invoiceId, externalId: invoice.externalId, status };
+    };
+    expect(told.map(({ type, sequence, data }: Json) => [type, sequence, data.transferId, data.resolution])).toEqual(
+      [
+        [fee, { kind: 'ignored', invoice: null }],
+        [fee, { kind: 'credited-outside', invoice: named(my(9), 'PENDING') }],
+        [over, { kind: 'own-deposit', invoice: null }],
+        [duplicate, { kind: 'refunded', invoice: named(my(0), 'PAID') }],
+      ].map(([id, decision]) => [
+        ...['transfer.resolved', 1, id],
+        { ...(decision as object), resolvedAt: expect.stringMatching(/Z$/) },
+      ]),
+    );
+    // What the operator notes is nobody else's.
+    expect(JSON.stringify(told)).not.toMatch(/bob|cmd/);
     expect((await get(service, `/v1/invoices/${my(9).invoiceId}`)).body.status).toBe('PENDING');
 
     const { json } = await cli('transfers', 'show', fee, '--json');

@@ -6,8 +6,10 @@ import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
 import { EVENT_TYPES } from '../../src/domain/event.ts';
-import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
+import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { recordEvents } from '../../src/store/outbox/events.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
@@ -225,9 +227,26 @@ describe('what really happens', () => {
     service.devnet.mine(1, { timestampMs: Math.ceil(Date.parse(expired.expiresAt) / 3000) * 3000 + 3000 });
     await untilStatus(at, expired.invoiceId, 'EXPIRED');
 
-    const bodies = await eventually(
+    const money = await eventually(
+      () => get(service, '/v1/transfers', project),
+      ({ body }) => body.data.length === 2,
+    );
+    await eventually(
       () => storedBodies(project.id),
       (all) => all.length === 7,
+    );
+    const transferIds = money.body.data.map(({ transferId }: Json) => decodeId('trf', transferId) ?? '');
+    const deps = {
+      db: service.db,
+      now: () => unixMs(service.clock.now()),
+      random: (size: number) => randomBytes(size),
+    };
+    await resolveTransfers(deps, commandActor('test'), {
+      ...{ transferIds, resolution: 'credited-outside', note: 'of the desk', invoice: expired.externalId },
+    });
+    const bodies = await eventually(
+      () => storedBodies(project.id),
+      (all) => all.length === 9,
     );
     const reply = await get(service, '/v1/events', project);
     const latest = JSON.parse(bodies.at(-1) ?? '').id;

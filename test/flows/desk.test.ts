@@ -1,12 +1,17 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { decodeId } from '../../src/domain/ids.ts';
+import type { ResolutionKind } from '../../src/domain/resolution.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
 import { findTransfersOfTransaction } from '../../src/operator/transfers/transfer-records.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
+import { openEventStream } from '../support/event-stream.ts';
 import {
+  call,
   createInvoice,
   eventually,
   inboxOf,
@@ -19,6 +24,12 @@ import {
 } from '../support/service.ts';
 
 const OPERATOR = commandActor('test');
+
+const DEPS = () => ({
+  db: service.db,
+  now: () => unixMs(service.clock.now()),
+  random: (size: number) => randomBytes(size),
+});
 
 let service: TestService;
 let client: pg.Client;
@@ -166,22 +177,124 @@ test('what was recorded is not recorded again by a restarted service', async () 
   expect(rows).toEqual([{ count: 2 }]);
 });
 
-test('an invoice that was credited outside stays unpaid, and its exact transfer still pays it', async () => {
-  const invoice = await newInvoice();
+/** An order for which 1 USDT too little came, and its page. */
+async function shortOrder() {
+  const { invoiceId: id, checkoutUrl: url } = (await createInvoice(service)).body;
+  const invoice = { id, ...(await payableOf(service, id)) };
   const txId = await send(invoice.address, invoice.amountMicro - 1_000_000n);
   await settle();
+  await untilTold(service);
   const [short] = await findTransfersOfTransaction(service.db, txId, null, 500);
-  const resolved = await resolveTransfers({ db: service.db, now: () => unixMs(service.clock.now()) }, OPERATOR, {
-    transferIds: [short?.id ?? ''],
+  const decide = (resolution: ResolutionKind, named: string | null) =>
+    resolveTransfers(DEPS(), OPERATOR, { transferIds: [short?.id ?? ''], resolution, note: '', invoice: named });
+  return { ...invoice, url: String(url), transferId: short?.id ?? '', txId, decide };
+}
+
+test('an invoice that was credited outside stays unpaid, its page asks for nothing at once, and its exact transfer still pays it', async () => {
+  const order = await shortOrder();
+  const stream = await openEventStream(`${order.url}/live`);
+  onTestFinished(() => stream.close());
+  const last = () => stream.messages().at(-1);
+  const waiting = await eventually(last, (message) => message?.state === 'waiting');
+  const resolved = await order.decide('credited-outside', order.id);
+  expect(resolved).toMatchObject({ resolvedBy: 'test', invoice: { status: 'PENDING' } });
+  expect((await readInvoice(service, order.id)).body.status).toBe('PENDING');
+  const settled = await eventually(last, (message) => message?.state === 'settled');
+  expect(settled?.parts).toMatchObject({ pay: '', help: '', rules: '', when: '' });
+  expect(settled?.parts.status).toContain('Do not send anything.');
+  const parts = await call(`${order.url}/parts?v=${waiting?.version}`);
+  expect(parts.body).toMatchObject({ state: 'settled', version: settled?.version });
+  const status = await call(`${order.url}/status`);
+  expect(status.body).toMatchObject({ state: 'settled', amount: null, address: null });
+  const page = (await (await fetch(order.url)).text()).replace(/<style.*?<\/style>/s, '');
+  for (const text of [page, JSON.stringify([settled, parts, status])]) {
+    expect(text).not.toMatch(new RegExp(`${order.address}|class=.{0,2}qr|data-copy=|id=.{0,2}amount`));
+  }
+  const fee = await fetch(`${order.url}/ask`, { method: 'POST', body: new URLSearchParams({ fee: '1' }) });
+  expect(await fee.text()).not.toContain(order.address);
+  await send(order.address, order.amountMicro);
+  await settle();
+  await untilStatus(service, order.id, 'PAID');
+  await eventually(last, (message) => message?.state === 'paid');
+});
+
+test('the page follows the newest decision, whatever was decided before, and each decision is an event', async () => {
+  const [order, other] = [await shortOrder(), await shortOrder()];
+  const streams = await Promise.all([order, other].map(({ url }) => openEventStream(`${url}/live`)));
+  onTestFinished(() => {
+    for (const stream of streams) stream.close();
+  });
+  const decisions: { decide: [ResolutionKind, string | null]; settled: [boolean, boolean] }[] = [
+    { decide: ['credited-outside', null], settled: [false, false] },
+    { decide: ['credited-outside', order.id], settled: [true, false] },
+    { decide: ['refunded', order.id], settled: [false, false] },
+    { decide: ['ignored', order.id], settled: [false, false] },
+    { decide: ['own-deposit', order.id], settled: [false, false] },
+    { decide: ['credited-outside', other.id], settled: [false, true] },
+    { decide: ['credited-outside', order.id], settled: [true, false] },
+    { decide: ['ignored', null], settled: [false, false] },
+  ];
+  for (const { decide, settled } of decisions) {
+    await order.decide(...decide);
+    const wanted = settled.map((isSettled) => (isSettled ? 'settled' : 'waiting'));
+    await eventually(
+      () => streams.map((stream) => stream.messages().at(-1)?.state),
+      (states) => isDeepStrictEqual(states, wanted),
+    );
+    const statuses = await Promise.all([order, other].map(({ url }) => call(`${url}/status`)));
+    expect(statuses.map(({ body }) => body.state)).toEqual(wanted);
+  }
+  const told = await eventsAbout(order.txId);
+  expect(told.filter(({ type }) => type === 'transfer.resolved')).toHaveLength(decisions.length);
+  // Of two decisions about two transfers one is enough.
+  await order.decide('credited-outside', order.id);
+  await other.decide('credited-outside', order.id);
+  await order.decide('ignored', null);
+  expect((await call(`${order.url}/status`)).body.state).toBe('settled');
+});
+
+test('a page that the shop settled says so however else it stands, and a look-up there asks for nothing', async () => {
+  const order = await shortOrder();
+  await order.decide('credited-outside', order.id);
+  await client.query('update invoices set withdrawn_at = now() where id = $1', [decodeId('inv', order.id)]);
+  expect((await call(`${order.url}/status`)).body.state).toBe('settled');
+  const asked = await fetch(`${order.url}/ask`, {
+    ...{ method: 'POST', body: new URLSearchParams({ transaction: `0x${'ab'.repeat(32)}` }) },
+  });
+  const text = await asked.text();
+  expect(text).toContain('not of TRON');
+  expect(text).not.toContain('still waiting for its payment');
+});
+
+test('if the process dies within a decision there is neither decision nor event', async () => {
+  const order = await shortOrder();
+  const counts = async () =>
+    (
+      await client.query(
+        'select (select count(*) from events) as events, (select count(*) from transfer_resolutions) as decisions',
+      )
+    ).rows;
+  const before = await counts();
+  const { db } = DEPS();
+  const dying = {
+    ...DEPS(),
+    db: {
+      ...db,
+      transaction: (work: never) =>
+        db.transaction(async (tx) =>
+          Promise.reject((await (work as (sql: typeof tx) => Promise<unknown>)(tx)) && new Error('killed')),
+        ),
+    } as typeof db,
+  };
+  const request = {
+    transferIds: [order.transferId],
     resolution: 'credited-outside',
     note: '',
-    invoice: invoice.id,
-  });
-  expect(resolved).toMatchObject({ resolvedBy: 'test', invoice: { status: 'PENDING' } });
-  expect((await readInvoice(service, invoice.id)).body.status).toBe('PENDING');
-  await send(invoice.address, invoice.amountMicro);
-  await settle();
-  await untilStatus(service, invoice.id, 'PAID');
+    invoice: order.id,
+  } as const;
+  await expect(resolveTransfers(dying, OPERATOR, request)).rejects.toThrow('killed');
+  expect(await counts()).toEqual(before);
+  expect((await call(`${order.url}/status`)).body.state).toBe('waiting');
 });
 
 test('more than 500 transfers are not resolved at once, whoever asks', async () => {
@@ -191,8 +304,7 @@ test('more than 500 transfers are not resolved at once, whoever asks', async () 
     note: '',
     invoice: null,
   } as const;
-  const deps = { db: service.db, now: () => unixMs(service.clock.now()) };
-  await expect(async () => resolveTransfers(deps, OPERATOR, request)).rejects.toThrow(
+  await expect(async () => resolveTransfers(DEPS(), OPERATOR, request)).rejects.toThrow(
     '501 transfers were given, and at most 500',
   );
 });
@@ -205,6 +317,24 @@ test.each([
     `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
      select project_id, id, 'refunded', '', 'x', now() from transfers where kind = 'matched' limit 1`,
     /there is nothing to resolve/,
+  ],
+  [
+    'no decision is made without its event',
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
+     select project_id, id, 'refunded', '', 'x', now() from transfers where kind = 'unmatched' limit 1`,
+    /transfer_resolutions_are_told/,
+  ],
+  [
+    'no event tells of two decisions',
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, event_id)
+     select project_id, transfer_id, 'refunded', '', 'x', now(), event_id from transfer_resolutions limit 1`,
+    /transfer_resolutions_event_id_key/,
+  ],
+  [
+    'no decision names an event that is not there',
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, event_id)
+     select project_id, id, 'refunded', '', 'x', now(), gen_random_uuid() from transfers where kind = 'unmatched' limit 1`,
+    /transfer_resolutions_event_id_fkey/,
   ],
   [
     'a transfer stands in the ledger once',

@@ -119,6 +119,12 @@ test('a refund is tied by the command: it is resolved, told to the shop, and sho
     sequence: 1,
     data: { transferId: transfer, from: wallet, to: own.address, amount: '24.000000', refund },
   });
+  const decided = await eventually(
+    async () =>
+      (await inboxOf(service)).map(({ body }) => body as Json).filter(({ type }) => type === 'transfer.resolved'),
+    (all) => all.length > 0,
+  );
+  expect(decided).toMatchObject([{ data: { transferId: transfer, resolution: { kind: 'refunded', invoice: null } } }]);
   const explained = await cli('explain', txId, '--json');
   expect(explained.json.verdict).toContain(`left ${own.address} for ${wallet}: the refund of ${transfer}.`);
   expect((await cli('explain', shown.json.data[0].txId)).stdout).toContain(`sent it back in transaction ${txId}`);

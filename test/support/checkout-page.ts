@@ -8,7 +8,7 @@ import type { PayingTransfer } from '../../src/store/ledger/paying-transfer.ts';
 import type { TronAddress } from '../../src/tron/address.ts';
 
 /** What a payer can see of an invoice; `gone`: there was a payment, and its block was orphaned. */
-export const PAGE_STATES = ['waiting', 'found', 'gone', 'expired', 'blind', 'paid'] as const;
+export const PAGE_STATES = ['waiting', 'found', 'gone', 'expired', 'blind', 'withdrawn', 'settled', 'paid'] as const;
 
 export type PageState = (typeof PAGE_STATES)[number];
 
@@ -70,7 +70,8 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       address: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY' as TronAddress,
       genesisId: '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
       hadPayment: state === 'gone',
-      withdrawnAt: null,
+      withdrawnAt: state === 'withdrawn' ? unixMs(NOW - 60_000) : null,
+      isSettled: state === 'settled',
       embedOrigins: null,
       secondTxId: null,
       isDenied: false,
@@ -101,6 +102,8 @@ const STATUS: Readonly<Record<PageState, CheckoutInvoice['status']>> = {
   waiting: 'PENDING',
   gone: 'PENDING',
   blind: 'PENDING',
+  withdrawn: 'PENDING',
+  settled: 'PENDING',
   expired: 'EXPIRED',
   found: 'CONFIRMING',
   paid: 'PAID',

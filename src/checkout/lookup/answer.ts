@@ -5,17 +5,12 @@ import { type Html, html } from '../../web/html.ts';
 import { renderSupport } from '../page/brand-links.ts';
 import type { Page } from '../page/page-state.ts';
 import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
-import { suspensionOf } from '../page/suspension.ts';
+import { viewPage } from '../page/view.ts';
 import type { Words } from '../words/words.ts';
 
 /** Tells a payer about the transaction that was looked up: what it means for this invoice, the likely reason, and what to do. */
 export function renderAnswer(page: Page, answer: LookupAnswer): Html {
-  const { status, hadPayment, withdrawnAt } = page.invoice;
-  const isWaiting =
-    (status === 'PENDING' || status === 'EXPIRED') &&
-    !hadPayment &&
-    withdrawnAt === null &&
-    suspensionOf(page.invoice) === null;
+  const isWaiting = viewPage(page).amount !== null && !page.invoice.hadPayment;
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
   const whatItIs = renderWhatItIs(page, answer);
   // Whoever is told to contact the merchant is told where.
@@ -186,17 +181,15 @@ function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { 
 const FINAL_AFTER_MS = 60_000;
 
 /** Whether it is time to send again: not when another payment is there, and not before the failure is final. */
-function renderNextTry(
-  { words, invoice }: Page,
-  { blockNumber, why }: Extract<LookupAnswer, { code: 'failed' }>,
-): Html | null {
+function renderNextTry(page: Page, { blockNumber, why }: Extract<LookupAnswer, { code: 'failed' }>): Html | null {
+  const { words, invoice } = page;
   const { say } = words;
   const isPaid = invoice.status === 'CONFIRMING' || invoice.status === 'PAID';
+  if (viewPage(page).amount === null && !isPaid) return null;
   // This includes a payment whose block was replaced: it usually comes back.
-  if (invoice.withdrawnAt !== null && !isPaid) return null;
   if (isPaid || invoice.hadPayment) return html`<p>${say('failedOtherFound')}</p>`;
-  // The reason, or the page above, says what to do, and it isn't to send again.
-  if (why === 'payer_frozen' || why === 'paused' || suspensionOf(invoice) !== null) return null;
+  // The reason says what to do, and it isn't to send again.
+  if (why === 'payer_frozen' || why === 'paused') return null;
   if (blockNumber > (invoice.solidNumber ?? 0)) {
     return html`<p>${say('failedNotFinal', { duration: words.duration(FINAL_AFTER_MS) })}</p>`;
   }

@@ -100,6 +100,7 @@ export function titleOf(page: LinkPage, view: CheckoutView): string {
     case 'confirming':
       return words.text('titleFound', { merchant });
     case 'withdrawn':
+    case 'settled':
       return `${words.text(state)} – ${merchant}`;
     case 'suspended':
       return `${words.text(suspendedTitle(view))} – ${merchant}`;
@@ -108,8 +109,9 @@ export function titleOf(page: LinkPage, view: CheckoutView): string {
   }
 }
 
+/** Only where the payer waits for the network. */
 function isShownBlind({ state, blind }: CheckoutView): boolean {
-  return blind && state !== 'paid';
+  return blind && state !== 'paid' && state !== 'settled' && state !== 'suspended';
 }
 
 /** Screen readers announce it, so it holds nothing that changes within a state. */
@@ -125,6 +127,8 @@ function renderStatus(page: LinkPage, view: CheckoutView): Html {
       return html`${heading(say('expired'))}<p>${say('expiredText')}</p>${blind}`;
     case 'withdrawn':
       return html`${heading(say('withdrawn'))}<p>${say('withdrawnText')}</p>${blind}`;
+    case 'settled':
+      return html`${heading(say('settled'))}<p>${say('settledText')}</p>`;
     case 'suspended':
       return html`${heading(say(suspendedTitle(view)))}${SUSPENDED_TEXTS[view.suspended ?? 'unconfirmed'].map((key) => html`<p>${say(key)}</p>`)}`;
     case 'confirming':

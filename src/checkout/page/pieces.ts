@@ -52,6 +52,7 @@ const DRAWINGS = {
   expired: CLOCK,
   withdrawn: html`<path d="M8 12h8"/>`,
   suspended: html`<path d="M12 7v6m0 3.5h.01"/>`,
+  settled: html`<path d="m7.5 12.5 3 3 6-6.5"/>`,
   confirming: html`<path d="M7.5 12h.01M12 12h.01M16.5 12h.01"/>`,
   paid: html`<path d="m7.5 12.5 3 3 6-6.5"/>`,
 };

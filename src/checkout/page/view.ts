@@ -10,7 +10,7 @@ import { type Suspension, suspensionOf } from './suspension.ts';
  * sends twice. It holds no invoice id and no external id.
  */
 export type CheckoutView = {
-  state: 'waiting' | 'expired' | 'withdrawn' | 'suspended' | 'confirming' | 'paid';
+  state: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'suspended' | 'confirming' | 'paid';
   amount: string | null;
   address: string | null;
   /** Why payment is suspended, in the state `suspended`; else `null`. */
@@ -63,6 +63,7 @@ function stateOf(invoice: CheckoutInvoice): CheckoutView['state'] {
   switch (status) {
     case 'PENDING':
     case 'EXPIRED':
+      if (invoice.isSettled) return 'settled';
       if (invoice.withdrawnAt !== null) return 'withdrawn';
       if (suspensionOf(invoice) !== null) return 'suspended';
       return status === 'PENDING' ? 'waiting' : 'expired';

@@ -1,5 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { assertNever } from '../../domain/assert-never.ts';
 import { AppError } from '../../domain/errors.ts';
+import { unixMs } from '../../domain/time.ts';
+import { commandActor } from '../../operator/actor.ts';
+import { readTransferIds, resolveTransfers } from '../../operator/transfers/resolve-transfers.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { createInvoice, findPayable, type Payable } from '../sandbox/find-payable.ts';
 import { letExpire } from '../sandbox/let-expire.ts';
@@ -20,6 +24,7 @@ export async function happenToInvoice(
   { type, options, until }: { type: InvoiceTrigger; options: InvoiceOptions; until: Until },
 ): Promise<FeedEvent> {
   const { amount = '25.00', externalId = `trigger-${type}-${systemClock.now()}` } = options;
+  const deps = { db: sandbox.db, now: () => unixMs(systemClock.now()), random: randomBytes };
   const create = (name: string) => makeInvoice(sandbox, { amount, externalId: name });
   if (type === 'invoice.pending')
     return until(isAbout(type, 'invoiceId', [await orphanOne(sandbox, create, externalId)]));
@@ -35,6 +40,15 @@ export async function happenToInvoice(
     case 'transfer.unmatched':
     case 'transfer.duplicate': {
       const { txIds } = await sendPayment(sandbox, type === 'transfer.unmatched' ? 'short' : 'twice', invoice, null);
+      return until(isAbout(type, 'txId', txIds));
+    }
+    case 'transfer.resolved': {
+      const { txIds } = await sendPayment(sandbox, 'short', invoice, null);
+      const { data } = await until(isAbout('transfer.unmatched', 'txId', txIds));
+      await resolveTransfers(deps, commandActor('trigger'), {
+        transferIds: readTransferIds([String(data['transferId'])]),
+        ...{ resolution: 'credited-outside', note: '', invoice: id },
+      });
       return until(isAbout(type, 'txId', txIds));
     }
     default:

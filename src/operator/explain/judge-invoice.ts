@@ -1,6 +1,7 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import { isLate } from '../../domain/invoice.ts';
 import { formatAmount } from '../../domain/money.ts';
+import { SETTLING } from '../../domain/resolution.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TransferRecord } from '../transfers/transfer-records.ts';
 import { MAX_COUNTED } from './candidate-queries.ts';
@@ -22,6 +23,7 @@ export function judgeInvoice(facts: InvoiceFacts): string[] {
   return [
     judgeStatus(facts),
     ...judgeWithdrawal(facts.invoice),
+    ...judgeSettlement(facts),
     ...judgeDuplicates(facts),
     ...judgeNear(facts),
     ...(isPaid || facts.stand.trouble === null ? [] : [`Mind that ${facts.stand.trouble}.`]),
@@ -33,6 +35,19 @@ function judgeWithdrawal({ status, withdrawnAt }: InvoiceFacts['invoice']): stri
   if (withdrawnAt === null || status === 'PAID') return [];
   return [
     `The shop withdrew its page at ${toIso(withdrawnAt)}: it asks for no payment any more, and one that comes pays.`,
+  ];
+}
+
+/** A decision in force that names it closed its page. */
+function judgeSettlement({ invoice, near }: InvoiceFacts): string[] {
+  if (invoice.status === 'PAID') return [];
+  const settling = near.find(({ resolutions, transfer }) => {
+    const last = resolutions.at(-1);
+    return last?.invoice?.id === invoice.id && SETTLING.includes(last.resolution) && transfer.annulment === null;
+  });
+  if (settling === undefined) return [];
+  return [
+    `Its page asks for no payment, because ${nameOpenTransfer(settling.transfer)} was accepted for it; an exact payment that comes all the same pays.`,
   ];
 }
 

@@ -61,7 +61,8 @@ function readRequest(given: Resolving): ResolveRequest {
 
 export const resolveTransfersOperation = operation({
   action: 'resolveTransfers',
-  summary: 'Note what was done about transfers that paid nothing; it never changes an invoice',
+  summary:
+    'Note what was done about transfers that paid nothing; your shop is told by `transfer.resolved`. No invoice changes its status, but the page of one that you credited outside asks for no payment',
   ...{ method: 'POST', path: '/transfers/resolve', output: ResolvedView },
   input: Type.Object({ transfers: Type.Array(Type.String()), resolution: Type.String(), note: Line, invoice: Line }),
   read: ({ transfers, resolution, note, invoice }) => readRequest({ transfers, resolution, note, invoice }),
@@ -71,7 +72,7 @@ export const resolveTransfersOperation = operation({
 export const refundTransferOperation = operation({
   action: 'refundTransfer',
   summary:
-    'Tie a transfer that paid nothing to the one by which it was sent back in full from an address of the project; your shop is told by `transfer.refunded`',
+    'Tie a transfer that paid nothing to the one by which it was sent back in full from an address of the project; your shop is told by `transfer.refunded` and `transfer.resolved`',
   ...{ method: 'POST', path: '/transfers/:transferId/refund', output: RefundedView },
   input: Type.Object({
     transferId: Type.String({ description: 'trf_…' }),

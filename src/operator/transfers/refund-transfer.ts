@@ -47,7 +47,7 @@ export function refundTransfer(
     const detail = { txId, logIndex: sent.logIndex, note, invoiceId: invoice && encodeId('inv', invoice.id) };
     const done = { action: 'transfer.refunded' as const, detail };
     const resolved = await recordDecision(tx, actor, {
-      ...{ ...decision, resolution: 'refunded', note, resolvedAt: refundedAt, done },
+      ...{ ...decision, resolution: 'refunded', note, resolvedAt: refundedAt, done, random },
     });
     return { ...resolved, refund };
   });

@@ -1,10 +1,12 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { describeDecision, describeTransfer, newEvent } from '../../domain/event.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { isResolution, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { RecordedAction } from '../../store/access/audit-log.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
+import { insertEvents } from '../../store/outbox/events.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { clip, quote } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
@@ -20,6 +22,7 @@ import {
   type NamedInvoice,
 } from './transfer-desk.ts';
 import { noTransferId } from './transfer-input.ts';
+import { findTransfers, type TransferRecord } from './transfer-records.ts';
 import type { ResolvedView } from './views.ts';
 
 /** More than a person decides on at once; a day of dust is resolved in a few commands. */
@@ -66,10 +69,11 @@ export function readInvoiceName(text: string | undefined): string | null {
 
 /**
  * Records a decision about transfers that paid nothing: for all of them or, if one cannot be resolved, for none. Earlier records
- * stay. No invoice is changed, because only one exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
+ * stay. The shop is told in the same transaction, and the page of an invoice that the decision settles asks for no payment. No invoice
+ * changes its status, because only one exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
  */
 export function resolveTransfers(
-  { db, now }: { db: Database; now(): UnixMs },
+  { db, now, random }: { db: Database; now(): UnixMs; random: Random },
   actor: Actor,
   { resolution, note, ...request }: ResolveRequest,
 ): Promise<ResolvedView> {
@@ -83,9 +87,11 @@ export function resolveTransfers(
     const decision = await lockDecision(tx, actor, { ...request, transferIds });
     const detail = { resolution, note, invoiceId: decision.invoice && encodeId('inv', decision.invoice.id) };
     const done = { action: 'transfer.resolved', detail } as const;
-    return recordDecision(tx, actor, { ...decision, resolution, note, resolvedAt: now(), done });
+    return recordDecision(tx, actor, { ...decision, resolution, note, resolvedAt: now(), done, random });
   });
 }
+
+type Random = (bytes: number) => Uint8Array;
 
 type Decision = {
   transfers: readonly LockedTransfer[];
@@ -107,7 +113,7 @@ export async function lockDecision(
   return { transfers, invoice, before };
 }
 
-/** Writes the resolutions, and the rows of the audit log, which come last in a transaction. */
+/** Writes the events, the resolutions, and the rows of the audit log, which come last in a transaction. */
 export async function recordDecision(
   tx: Sql,
   actor: Actor,
@@ -119,15 +125,31 @@ export async function recordDecision(
     note,
     resolvedAt,
     done,
+    random,
   }: Decision &
     Pick<ResolveRequest, 'resolution' | 'note'> & {
       resolvedAt: UnixMs;
       done: { action: RecordedAction; detail: object };
+      random: Random;
     },
 ): Promise<ResolvedView> {
   const resolvedBy = actor.name;
-  const rows = transfers.map(({ id: transferId, projectId }) => {
-    return { projectId, transferId, resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
+  const records = await findTransfers(
+    tx,
+    transfers.map(({ id }) => id),
+  );
+  const decided = describeDecision({ resolution, invoice, resolvedAt });
+  if (records.length !== transfers.length) throw new Error('a transfer vanished; transfers are never deleted');
+  const told = records.map((transfer, index) => {
+    return { transfer, event: newEvent(draftOf(transfer, decided), { timestamp: resolvedAt, random, index }) };
+  });
+  for (const network of new Set(records.map((transfer) => transfer.network))) {
+    const here = told.filter(({ transfer }) => transfer.network === network).map(({ event }) => event);
+    await insertEvents(tx, network, here, resolvedAt);
+  }
+  const common = { resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
+  const rows = told.map(({ transfer: { id: transferId, projectId }, event }) => {
+    return { ...common, projectId, transferId, eventId: event.id };
   });
   await insertResolutions(tx, rows, resolvedAt);
   const actions = transfers.map(({ id, projectId }) => ({ ...done, projectId, subject: encodeId('trf', id) }));
@@ -139,6 +161,12 @@ export async function recordDecision(
       return { transferId: encodeId('trf', id), before: inForce === undefined ? null : describeResolution(inForce) };
     }),
   };
+}
+
+function draftOf(transfer: TransferRecord, resolution: object) {
+  const { id: transferId, projectId, address: to, invoice } = transfer;
+  const data = { ...describeTransfer({ ...transfer, to, invoiceId: invoice?.id ?? null }), resolution };
+  return { type: 'transfer.resolved', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
 }
 
 function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTransfer[]): void {

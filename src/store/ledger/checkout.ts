@@ -2,6 +2,7 @@ import { hadPayment, type InvoiceStatus } from '../../domain/invoice.ts';
 import { readOptions } from '../../domain/invoice-options.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
+import { SETTLING } from '../../domain/resolution.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
@@ -11,6 +12,7 @@ import {
   SEALED_INVOICE,
   SEALED_PAID,
   SEALED_PROJECT,
+  SEALED_RESOLUTION,
   SEALED_STATUS,
   SEALED_TRANSFER,
   SEALED_WITHDRAWN,
@@ -68,6 +70,9 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
+  /** A decision in force about a transfer names it and settles it. */
+  isSettled: 'bool',
+  settledSeal: sealedBefore(SEALED_RESOLUTION, { isOfOther: true }),
   options: 'text?',
   address: 'address',
   brand: group(brand),
@@ -108,6 +113,7 @@ export type CheckoutInvoice = Omit<
   | 'paidSeal'
   | 'statusSeal'
   | 'withdrawnSeal'
+  | 'settledSeal'
   | 'secondSeal'
   | 'denialSeal'
   | 'brandSeal'
@@ -123,6 +129,8 @@ export type CheckoutInvoice = Omit<
 };
 
 const SELECT = `select ${listColumns(columns, 'i.', {
+  isSettled: 'settled.seal is not null',
+  settledSeal: 'settled.seal',
   address: addressColumn('a'),
   brand: 'p.',
   orderReturnUrl: 'o.return_url',
@@ -152,7 +160,13 @@ const SELECT = `select ${listColumns(columns, 'i.', {
      select d.tx_id, ${sealColumn(SEALED_TRANSFER, 'd.')} as seal from transfers d
      where d.project_id = i.project_id and d.invoice_id = i.id and d.kind = 'duplicate' and ${stands('d')}
        and not exists (select from transfer_resolutions r where r.transfer_id = d.id)
-     order by d.id limit 1) second on true`;
+     order by d.id limit 1) second on true
+   left join lateral (
+     select ${sealColumn(SEALED_RESOLUTION, 'r.')} as seal from transfer_resolutions r
+     where r.invoice_id = i.id and r.resolution in (${SETTLING.map((kind) => `'${kind}'`).join()})
+       and not exists (select from transfer_resolutions l where l.transfer_id = r.transfer_id and l.id > r.id)
+       and not exists (select from transfer_annulments x where x.transfer_id = r.transfer_id)
+     order by r.id limit 1) settled on true`;
 
 /** The invoice behind a checkout link. */
 export const findCheckoutInvoice = answerOf(

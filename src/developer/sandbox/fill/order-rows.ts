@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
+  describeDecision,
   describePayment,
   describeTransfer,
   type EventType,
@@ -10,6 +11,7 @@ import {
 import { uuidV7 } from '../../../domain/ids.ts';
 import type { InvoiceStatus } from '../../../domain/invoice.ts';
 import { type MicroUsdt, microUsdt } from '../../../domain/money.ts';
+import type { ResolutionKind } from '../../../domain/resolution.ts';
 import { MAX_ATTEMPTS } from '../../../domain/retry.ts';
 import { toIso, type UnixMs, unixMs } from '../../../domain/time.ts';
 import { type AccountHex, accountToAddress } from '../../../tron/address.ts';
@@ -62,9 +64,11 @@ export function writeOrder(rows: FilledRows, order: FilledOrder, story: Story, r
       tell.transfer(kind, recordedAt, transfer);
       if (now - recordedAt > 3 * DAY_MS && random() < 0.6) {
         const what = kind === 'duplicate' ? 'refunded' : random() < 0.5 ? 'credited-outside' : 'refunded';
+        const resolvedAt = after(recordedAt, DAY_MS);
         rows.transferResolutions.push({
           ...{ project_id: projectId, transfer_id: transfer.id, resolution: what, note: `ticket ${4000 + n}` },
-          ...{ invoice_id: id, resolved_by: 'anna', resolved_at: toIso(after(recordedAt, DAY_MS)) },
+          ...{ invoice_id: id, resolved_by: 'anna', resolved_at: toIso(resolvedAt) },
+          event_id: tell.resolved(what, resolvedAt, transfer),
         });
       }
     }
@@ -176,6 +180,7 @@ function eventWriter(rows: FilledRows, order: FilledOrder & { id: string; expire
       ...{ sequence: number, body, created_at: toIso(at), position: 0 },
     });
     writeDelivery(rows, order, { id, invoiceId: about.invoiceId, sequence: number, at }, random);
+    return id;
   };
   return {
     count: () => sequence,
@@ -199,6 +204,13 @@ function eventWriter(rows: FilledRows, order: FilledOrder & { id: string; expire
     },
     transfer: (kind: 'duplicate' | 'unmatched', at: UnixMs, transfer: WrittenTransfer) =>
       write(`transfer.${kind}`, at, { invoiceId: null, transferId: transfer.id }, describeTransfer(transfer)),
+    resolved: (resolution: ResolutionKind, at: UnixMs, transfer: WrittenTransfer) => {
+      const status = transfer.invoiceId !== null ? 'PAID' : at < expiresAt ? 'PENDING' : 'EXPIRED';
+      const invoice = { id: invoiceId, externalId: nameOf(n), status } as const;
+      const decision = describeDecision({ resolution, invoice, resolvedAt: at });
+      const data = { ...describeTransfer(transfer), resolution: decision };
+      return write('transfer.resolved', at, { invoiceId: null, transferId: transfer.id }, data);
+    },
   };
 }
 
