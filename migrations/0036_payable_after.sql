@@ -4,7 +4,7 @@ alter table invoices add column payable_after timestamptz;
 alter table invoices add constraint invoices_payable_after check (isfinite(payable_after)) not valid;
 
 -- A guard must name every column that stays, so it is made anew when a table gets one. The condition spares a call where nothing else changes.
-create function guard_columns(of_table regclass, changing text[]) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+create or replace function guard_columns(of_table regclass, changing text[]) returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   guard text := (select relname || '_keep_what_they_are' from pg_class where oid = of_table);
 begin
@@ -49,7 +49,7 @@ insert into arrivals (network, tx_id, log_index, address_id, amount_micro, first
   where t.kind = 'unmatched' and t.block_time > c.solid_time - interval '24 hours' and t.amount_micro <= 9223372036854775807
   on conflict do nothing;
 
-create function forget_old_arrivals(of_network text, before timestamptz) returns void
+create or replace function forget_old_arrivals(of_network text, before timestamptz) returns void
   language sql security definer
 begin atomic
   delete from arrivals a where a.network = of_network and a.first_time < before;
@@ -57,7 +57,7 @@ end;
 revoke execute on function forget_old_arrivals from public;
 
 -- Whether a transfer came after an invoice. Every way to PAID asks this: a block of before is no payment, in whatever block it stands now.
-create function may_pay(payable_after timestamptz, created_at timestamptz, of_network text, of_tx_id bytea, of_log_index integer, block_time timestamptz)
+create or replace function may_pay(payable_after timestamptz, created_at timestamptz, of_network text, of_tx_id bytea, of_log_index integer, block_time timestamptz)
   returns boolean language sql stable
 begin atomic
   select coalesce(

@@ -30,7 +30,7 @@ begin
 end $$;
 
 -- Open pages may show something else now, whatever their invoice is.
-create function tell_all_pages() returns trigger language plpgsql as $$
+create or replace function tell_all_pages() returns trigger language plpgsql as $$
 begin
   perform pg_notify('quittance_invoices', 'all');
   return null;

@@ -8,7 +8,7 @@ alter table transfer_resolutions
 
 -- A decision can close the page of an invoice, and the next one can open it again: open pages of every invoice that a decision about
 -- the transfer has named look again.
-create function tell_pages_of_resolution() returns trigger language plpgsql as $$
+create or replace function tell_pages_of_resolution() returns trigger language plpgsql as $$
 begin
   perform pg_notify('quittance_invoices', named.invoice_id::text) from (
     select distinct invoice_id from transfer_resolutions where transfer_id = new.transfer_id and invoice_id is not null) named;

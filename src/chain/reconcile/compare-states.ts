@@ -50,7 +50,7 @@ export async function compareFreeze(
 }
 
 /** The same for the pause of all transfers; `null`: no block of the network was examined yet, and nobody was asked. */
-export async function comparePause(deps: StateDeps): Promise<boolean | null> {
+async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const known = await findPause(deps.db, deps.network);
   if (known === null) return null;
   const [node] = await deps.pool.available();

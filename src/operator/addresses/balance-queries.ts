@@ -1,9 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
-import type { Freeze } from '../../store/chain/contract-states.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { count, maybe, maybeText, type Row, text } from '../../store/db/statement.ts';
+import type { Freeze } from '../../store/ledger/addresses.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 
 const columns = {

@@ -1,7 +1,7 @@
 import { NETWORKS } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { type Static, Type } from '../../runtime/type.ts';
-import type { Freeze } from '../../store/chain/contract-states.ts';
+import type { Freeze } from '../../store/ledger/addresses.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import { AddressChangeView } from '../address-changes/views.ts';
 import { ReconciledAddress } from '../chain/views.ts';

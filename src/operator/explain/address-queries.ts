@@ -2,11 +2,11 @@ import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
-import type { Freeze } from '../../store/chain/contract-states.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { count, maybe, maybeText, micro, type Row, text } from '../../store/db/statement.ts';
+import type { Freeze } from '../../store/ledger/addresses.ts';
 import {
   ANNULMENT_COLUMNS,
   annulmentShape,

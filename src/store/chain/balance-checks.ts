@@ -6,8 +6,8 @@ import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, maybe, maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
+import type { Freeze } from '../ledger/addresses.ts';
 import { outgoingStands, stands } from '../ledger/standing.ts';
-import type { Freeze } from './contract-states.ts';
 
 /** The statements that name addresses to compare their balances. */
 export const BALANCE_CHECKS = ['balance-check-due', 'balance-check-list'] as const;

@@ -3,15 +3,15 @@ import type { AccountHex, TronAddress } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { maybeCount, maybeText, type Row, text } from '../db/statement.ts';
+import type { Freeze } from '../ledger/addresses.ts';
 
-/** The freeze of an address, and the pause of the contract, as migration 0034 explains them. */
-export type Freeze = 'seen' | 'frozen' | 'lifted';
+/** The pause of the contract, as migration 0037 explains it. */
 export type Pause = 'seen' | 'paused';
 
 const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
 
 /** An address that the contract froze, or had frozen. */
-export type FrozenAddress = Row<typeof frozen>;
+type FrozenAddress = Row<typeof frozen>;
 
 /** The oldest 1,000 of a network, whatever project has them. */
 export const findFrozen = rowsOf(

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 
 /** Where the history of a server ends: PostgreSQL's timeline, and how far its journal is on disk (bytes). */
-export type Position = { timeline: number; lsn: bigint };
+type Position = { timeline: number; lsn: bigint };
 
 export type Admission = {
   /** Decides of a new connection whether its server is one to work with. Rejects if not, with what counts as `DATABASE_UNAVAILABLE`. */

@@ -2,13 +2,15 @@ import type { Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
-import type { Freeze } from '../chain/contract-states.ts';
 import { addressColumn, type DamagedAddress, type OwnAddress, readAddress } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { hex, listColumns, maybeText, type Row, type Shape, statement, text } from '../db/statement.ts';
+
+/** What Tether did to an address, as migration 0037 explains it. */
+export type Freeze = 'seen' | 'frozen' | 'lifted';
 
 /** An address that takes new invoices: not retired, and not frozen by Tether. `row`: its prefix. */
 export const isInUse = (row: string) => `${row}retired_at is null and ${row}freeze_state is null`;
