@@ -68,7 +68,9 @@ describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
   test('a creation that always comes too late ends after 50 rounds, with the refusal of one for which nothing is free', async () => {
     const project = await projectOf(policy);
     const { db, asked } = losing(Number.POSITIVE_INFINITY);
-    expect(await create(db, project, policy)).toEqual({ kind: 'amount-unavailable', policy, addressesInUse: 1 });
+    expect(await create(db, project, policy)).toEqual({
+      ...{ kind: 'amount-unavailable', policy, addressesInUse: 1, frozenAddresses: 0 },
+    });
     expect(asked.filter(isInsert)).toHaveLength(51);
   });
 
@@ -79,7 +81,9 @@ describe.each<Policy>(['tail', 'exact'])('of policy %s', (policy) => {
     // What the first refusal learns, the next ones know.
     await create(service.db, project, policy);
     const { db, asked } = watchedDatabase(() => null);
-    expect(await create(db, project, policy)).toEqual({ kind: 'amount-unavailable', policy, addressesInUse: 1 });
+    expect(await create(db, project, policy)).toEqual({
+      ...{ kind: 'amount-unavailable', policy, addressesInUse: 1, frozenAddresses: 0 },
+    });
     expect(asked.filter(([{ name }]) => name === 'api-key-authenticate')).toHaveLength(1);
   });
 

@@ -123,7 +123,7 @@ test('what was backed up is restored row by row, and constraints, triggers and i
     `select count(*)::int as count from pg_constraint where not convalidated and connamespace = 'public'::regnamespace`,
   );
   // Those that migrations added as not valid.
-  expect(checks).toEqual([{ count: 13 }]);
+  expect(checks).toEqual([{ count: 14 }]);
 });
 
 test.each([1, migrations.length - 1])(
