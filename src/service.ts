@@ -1,4 +1,4 @@
-import { notePromotion } from './payments/watch-promotions.ts';
+import { notePromotion } from './payments/note-timeline.ts';
 import { type Context, createContext } from './service/context.ts';
 import { openDatabases, poolsOf } from './service/open-databases.ts';
 import { patiently } from './service/patiently.ts';

@@ -9,8 +9,8 @@ import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { examineDecisions } from '../store/ledger/decisions.ts';
 import { accountToAddress } from '../tron/address.ts';
 import { closeOthers } from './close-alarms.ts';
+import { notePromotion } from './note-timeline.ts';
 import { notifyDamagedAddress } from './notify-damaged-address.ts';
-import { notePromotion } from './watch-promotions.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
 /** Half of the minute within which what is wrong is found. One look takes about 0.1 s. */

@@ -139,7 +139,7 @@ test('what came from our own address, a known depositor, or an imitation of eith
   const own = service.project.addresses[0] ?? '';
   const imitation = `${own.slice(0, 4)}${'x'.repeat(26)}${own.slice(30)}`;
   const [fromOwn] = await copyTransfer({ amount: '500000000', from: own });
-  expect((await causesOf(fromOwn?.id ?? ''))[0]).toMatchObject({ code: 'OWN_DEPOSIT', confidence: 'high' });
+  expect((await causesOf(fromOwn?.id ?? ''))[0]).toMatchObject({ code: 'SELF_TRANSFER', confidence: 'high' });
   const [fromImitation] = await copyTransfer({ amount: '20', from: imitation });
   expect((await causesOf(fromImitation?.id ?? ''))[0]).toMatchObject({
     code: 'LOOK_ALIKE_SENDER',

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { cliActor } from '../../src/cli/terminal/operator.ts';
 import { acknowledgeAlarms } from '../../src/operator/chain/acknowledge-alarms.ts';
-import { notePromotion } from '../../src/payments/watch-promotions.ts';
+import { notePromotion } from '../../src/payments/note-timeline.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { runSql } from '../contract/sql.ts';

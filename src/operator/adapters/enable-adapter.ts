@@ -258,7 +258,7 @@ async function notifyOfRate(
   const { currency, network, adapter: kind } = before;
   const [adapterId, projectId] = [encodeId('whe', before.id), encodeId('prj', before.projectId)];
   const about = `rate:${uuidV7(now, random(10))}`;
-  const body = `${clip(actor.name)} changed the rate of the adapter ${adapterId} (${kind}, ${projectId}) from ${from} to ${to} ${currency} for one USDT, within ${formatRate(after.rateMinMicro)} to ${formatRate(after.rateMaxMicro)}. New orders cost as much by the new rate.\n\nIf nobody should have done this: quittance adapter disable ${adapterId}`;
+  const body = `${clip(actor.name)} changed the rate of the adapter ${adapterId} (${kind}, ${projectId}) from ${from} to ${to} ${currency} for one USDT, within ${formatRate(after.rateMinMicro)} to ${formatRate(after.rateMaxMicro)}. New orders are priced at the new rate.\n\nIf nobody should have done this, disable the adapter.`;
   const title = `Adapter rate on ${network}: ${from} to ${to} ${currency}`;
   for (const { id: channelId } of await listNotifyChannels(tx)) {
     const id = uuidV7(now, random(10));
