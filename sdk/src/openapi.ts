@@ -261,6 +261,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "transfer.resolved": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * transfer.resolved
+         * @description The operator decided about a transfer that paid nothing. The newest decision counts. No invoice changes its status; the page of one that is named with `credited-outside` asks for no payment any more.
+         */
+        post: operations["onTransferResolvedEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "transfer.unmatched": {
         parameters: {
             query?: never;
@@ -378,7 +398,7 @@ export interface components {
         /** EventPage */
         EventPage: {
             /** @description Oldest first. Types are added in later releases: pass over those that you do not know. */
-            data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
+            data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["TransferResolvedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
             /** @description There are events after the last of these; with `types`, after `next` */
             hasMore: boolean;
             /** @description The id of the newest event of the project, null while it has none */
@@ -735,7 +755,7 @@ export interface components {
          * @description The likeliest one why it paid nothing. Never certain: codes are added in later releases.
          */
         MismatchReason: {
-            code: "FEE_DEDUCTED" | "ROUNDED" | "TRUNCATED" | "ONE_DIGIT_WRONG" | "DIGITS_SWAPPED" | "DIGIT_MISSING" | "DIGIT_ADDED" | "POINT_MISPLACED" | "PAID_TWICE" | "REQUESTED_AMOUNT" | "SUM_OF_INVOICES" | "PART_OF_INVOICE" | "OTHER_ADDRESS" | "OVERPAID" | "DUST" | "LOOK_ALIKE_SENDER" | "OWN_DEPOSIT" | "UNKNOWN";
+            code: "FEE_DEDUCTED" | "ROUNDED" | "TRUNCATED" | "ONE_DIGIT_WRONG" | "DIGITS_SWAPPED" | "DIGIT_MISSING" | "DIGIT_ADDED" | "POINT_MISPLACED" | "PAID_TWICE" | "REQUESTED_AMOUNT" | "SUM_OF_INVOICES" | "PART_OF_INVOICE" | "OTHER_ADDRESS" | "OVERPAID" | "DUST" | "LOOK_ALIKE_SENDER" | "OWN_DEPOSIT" | "SELF_TRANSFER" | "UNKNOWN";
             confidence: "high" | "medium" | "low";
         };
         /** NamedInvoice */
@@ -838,6 +858,14 @@ export interface components {
             /** @description The sender of the transfer */
             to: string;
             txId: string;
+        };
+        /** Resolution */
+        Resolution: {
+            /** @description The invoice that the money was for, as it was then, if the operator named one */
+            invoice: null | components["schemas"]["NamedInvoice"];
+            kind: "refunded" | "credited-outside" | "own-deposit" | "ignored";
+            /** Format: date-time */
+            resolvedAt: string;
         };
         /** Transfer */
         Transfer: {
@@ -942,6 +970,42 @@ export interface components {
             type: "transfer.refunded";
         };
         /**
+         * TransferResolvedEvent
+         * @description The operator decided about a transfer that paid nothing. The newest decision counts. No invoice changes its status; the page of one that is named with `credited-outside` asks for no payment any more.
+         */
+        TransferResolvedEvent: {
+            data: {
+                /** @example 25.000137 */
+                amount: string;
+                blockNumber: number;
+                /** Format: date-time */
+                blockTime: string;
+                from: string;
+                /** @description Of a duplicate: the invoice that was already paid */
+                invoiceId?: string;
+                logIndex: number;
+                resolution: components["schemas"]["Resolution"];
+                to: string;
+                /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                transferId: string;
+                txId: string;
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "transfer.resolved";
+        };
+        /**
          * TransferUnmatchedEvent
          * @description A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.
          */
@@ -1028,7 +1092,7 @@ export interface operations {
                 /** @example 100 */
                 limit?: number;
                 /** @description Only events of these types, such as `invoice.paid,transfer.unmatched`. The answer then has `next`: send it as `after`. */
-                types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "endpoint.disabled" | "ping")[];
+                types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "transfer.resolved" | "endpoint.disabled" | "ping")[];
                 /** @description Seconds for which an empty page is held back, until there is an event. */
                 wait?: number;
             };
@@ -1908,6 +1972,37 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["TransferRefundedEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTransferResolvedEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferResolvedEvent"];
             };
         };
         responses: {
