@@ -2,16 +2,13 @@ import type { Network } from '../../domain/network.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
 import { answerOf, rowsOf } from '../db/rows-of.ts';
-import { maybeCount, maybeText, type Row, text } from '../db/statement.ts';
+import { maybeCount, maybeText, text } from '../db/statement.ts';
 import type { Freeze } from '../ledger/addresses.ts';
 
 /** The pause of the contract, as migration 0037 explains it. */
 export type Pause = 'seen' | 'paused';
 
 const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
-
-/** An address that the contract froze, or had frozen. */
-type FrozenAddress = Row<typeof frozen>;
 
 /** The oldest 1,000 of a network, whatever project has them. */
 export const findFrozen = rowsOf(
