@@ -139,7 +139,7 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
   return { pauseMs: head.nextMs, hasChanged: head.added + finalized > 0 };
 }
 
-/** On a local network blocks may come when a person wants them, however late. */
+/** On a local network blocks may come when a person wants them, however late: so long its end is taken for that of now. */
 const LOCAL_LIVE_MS = 30_000;
 
 /** Tells the database that the chain has no later block, once for each: a node that is stuck says so for hours, and a real chain goes on. */

@@ -115,20 +115,19 @@ export const updateCursor = commandOf(
 );
 
 /**
- * The newest examined block is the newest that there is, as a node just said. Where it is of now by the database's clock too, that clock can tell
- * the chain's time later, when blocks are not seen. Where it is not, one of them is wrong, and nothing is noted: better no bound than one by which
- * a payment is too early. Blocks are some seconds old, and a minute where producers fail.
+ * The newest examined block is the newest that there is, as a node just said. Notes its time beside the database's, so that the chain's time can
+ * be told later, when blocks are not seen: by what the database's clock has gone on. One that is behind a block is wrong, and would go on too
+ * far when it is put right, so nothing is noted then.
  */
 export const markLive = commandOf(
   'chain-cursor-live',
-  `update chain_cursors c set live_time = case when is_right then time end, live_at = case when is_right then now() end
+  `update chain_cursors c set live_time = case when n.is_right then n.time end, live_at = case when n.is_right then now() end
    from (
-     select newest.network, newest.time, now() between newest.time - interval '30 seconds' and newest.time + interval '90 seconds' as is_right
+     select newest.time, newest.time < now() + interval '30 seconds' as is_right
      from (
-       select k.network, coalesce(
-         (select block_time from head_blocks where network = k.network order by number desc limit 1), k.solid_time) as time
+       select coalesce((select block_time from head_blocks where network = k.network order by number desc limit 1), k.solid_time) as time
        from chain_cursors k where k.network = $1) newest) n
-   where c.network = n.network`,
+   where c.network = $1`,
   (network: Network) => [network],
 );
 

@@ -77,8 +77,8 @@ const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not
 
 /**
  * What pays an invoice is later than this: than the newest block that was examined when it was inserted; and where blocks were not seen for a
- * while, than the chain's time by then, less two minutes. That is counted on from when the chain was last seen at its end and the database's
- * clock was right by it (`markLive`). It is left out where the clocks of process and database differ by a minute: one was put forward since.
+ * while, than the chain's time by then, less two minutes. That is counted on from when the chain was last seen at its end (`markLive`), so a clock
+ * that is always wrong does no harm. It is left out where the clocks of process and database differ by a minute: one was put forward since.
  * Two minutes are more than what may pass unseen, 30 s then and a minute now: a bound that is too late would lose a payment.
  */
 const PAYABLE_AFTER = `coalesce((

@@ -115,10 +115,11 @@ export const LEDGER = [
     number: 24,
     title: 'no transfer from before an order pays it',
     when: 'step',
-    // What was examined when it was asked for; and where nobody saw the chain, what had come minutes before. Told as paying is as bad as booked.
+    // What was examined when it was asked for; and where nobody saw the chain, what had come minutes before, and was not moved by a fork since.
+    // Told as paying is as bad as booked.
     body: `
       select format('%s of invoice %s, in block %s since %s, %s', what.says, k.invoice_id, p.block_number, p.at,
-        case when p.at < k.asked_at - interval '270 seconds' and p.at > k.dark_since
+        case when k.is_dark
           then format('which was asked for at %s, when nobody had seen the chain since %s', k.asked_at, k.dark_since)
           else format('was examined before it was asked for at %s', k.asked_at) end)
       from (
@@ -127,10 +128,14 @@ export const LEDGER = [
         union all
         select e.type || ' tells of ' || encode(e.tx_id, 'hex'), e.invoice_id, e.tx_id, e.log_index from witness.events e
         where e.type in ('invoice.confirming', 'invoice.paid') and e.tx_id is not null) what
-      join witness.acknowledged k on k.invoice_id = what.invoice_id
       join witness.appearances p on p.tx_id = what.tx_id and p.log_index = what.log_index
-      where p.at < k.asked_at - interval '270 seconds' and p.at > k.dark_since
-        or exists (
+      cross join lateral (
+        select k.*, coalesce(p.at > k.dark_since and not exists (
+          select from witness.appearances l
+          where l.tx_id = p.tx_id and l.log_index = p.log_index
+            and l.at >= k.asked_at - (select interval '150 seconds' + 4 * slot from witness.present)), false) as is_dark
+        from witness.acknowledged k where k.invoice_id = what.invoice_id) k
+      where k.is_dark or exists (
           select from witness.examined e where e.n <= k.examined_before
             and (e.block_id = p.block_id or e.is_solid and p.block_number <= e.number and witness.is_canonical(p.block_number, p.block_id)))`,
   }),
