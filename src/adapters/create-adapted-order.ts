@@ -11,6 +11,7 @@ import { findEarlier } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
 import { type Dialect, insertAdapterOrder } from '../store/outbox/adapter-orders.ts';
+import { clocksApart } from '../web/problem.ts';
 import { asNumber, startedField } from '../webhooks/adapter-signature.ts';
 import { checkTarget, targetRule } from '../webhooks/target.ts';
 import type { AdapterDeps } from './adapter-deps.ts';
@@ -182,6 +183,8 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
       throw new Refusal(CODES.noFreeAmount, `too many unpaid orders: retry in ${created.retryAfterSeconds} s`);
     case 'unwatched':
       throw new Refusal(CODES.network, 'chain is not enabled: the operator must set its nodes');
+    case 'clocks-apart':
+      throw clocksApart(created.problem);
     case 'project-archived':
       throw new Refusal(CODES.system, 'the project is archived: it takes no new orders');
     case 'key-not-valid':

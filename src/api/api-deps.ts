@@ -9,7 +9,7 @@ import type { AmountRefusal } from './amount-refusals.ts';
 import type { EventWaits } from './event-waits.ts';
 import type { UnpaidRefusal } from './unpaid-refusals.ts';
 
-export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched'> & {
+export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched' | 'deadlineClock'> & {
   db: Database;
   publicUrl(): string;
   authenticator: Authenticator;

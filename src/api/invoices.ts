@@ -12,7 +12,7 @@ import { Type } from '../runtime/type.ts';
 import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { headerValues } from '../web/header-values.ts';
-import { Problem, problemOf } from '../web/problem.ts';
+import { clocksApart, Problem, problemOf } from '../web/problem.ts';
 import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf, guarded } from './guard.ts';
@@ -113,6 +113,8 @@ function refusalOf(
       return tooManyUnpaid(created);
     case 'unwatched':
       return unwatched(created.network);
+    case 'clocks-apart':
+      return clocksApart(created.problem);
     case 'project-archived':
       return new Problem(
         'PROJECT_ARCHIVED',

@@ -6,6 +6,7 @@ import { uuidV7 } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import type { DeadlineClock } from '../runtime/clock.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
 import type { Database } from '../store/db/database.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';
@@ -20,6 +21,8 @@ export type CreateDeps = {
   now(): UnixMs;
   /** See `createSteadyClock`; `now` where a process creates one invoice and ends. */
   steadyNow?(): UnixMs;
+  /** By which an invoice is made and expires; the clock of `now` when absent. */
+  deadlineClock?: DeadlineClock;
   random(bytes: number): Uint8Array;
   /** A uniform integer in 0 … n−1. */
   randomBelow(n: number): number;
@@ -50,6 +53,8 @@ export type Created =
   | Repeated<ReservedInvoice>
   | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number; frozenAddresses: number }
   | { kind: 'project-archived' }
+  /** Its deadline could be wrong; `problem` says why, and what to do. */
+  | { kind: 'clocks-apart'; problem: string }
   | { kind: 'key-not-valid' };
 
 /**
@@ -63,7 +68,9 @@ const MAX_ROUNDS = 50;
  * idempotency record, reservation and invoice are one row. Nothing is used up by a refused request. Error: `ADDRESS_NOT_VOUCHED`.
  */
 export async function createInvoice(deps: CreateDeps, input: CreateInput): Promise<Created> {
-  const now = deps.now();
+  const problem = deps.deadlineClock?.problem() ?? null;
+  if (problem !== null) return (await findEarlier(deps, input)) ?? { kind: 'clocks-apart', problem };
+  const now = (deps.deadlineClock ?? deps).now();
   refuseUnvouched(deps, input);
   const invoice: NewInvoice = {
     id: uuidV7(now, deps.random(10)),

@@ -3,7 +3,7 @@ import { SLOT_MS } from '../chain/verify/read-block.ts';
 import type { NetworkConfig } from '../config/config.ts';
 import type { Network } from '../domain/network.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
-import type { Clock } from '../runtime/clock.ts';
+import type { Clock, DeadlineClock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
@@ -23,6 +23,10 @@ export type Context = Databases &
     keyRing: KeyRing | null;
     log: Logger;
     clock: Clock;
+    /** By which deliveries are due. */
+    databaseClock: Clock;
+    /** By which invoices are made and expire. */
+    deadlineClock: DeadlineClock;
     metrics: Metrics;
     /** Watcher and webhooks say here when they come late, and requests make room. */
     requestShare: RequestShare;
@@ -47,7 +51,7 @@ type NetworkPool = NetworkConfig & { network: Network; pool: NodePool };
 
 export function createContext(options: ServiceOptions, databases: Databases, known: Known): Context {
   const { config, connection, sandbox, keyRing, log, blockMs = SLOT_MS, lagMs } = options;
-  const { clock, certainNow } = known.clocks;
+  const { clock, databaseClock, deadlineClock, certainNow } = known.clocks;
   const now = () => unixMs(clock.now());
   const steadyClock = createSteadyClock(clock.now);
   const metrics = createMetrics();
@@ -63,6 +67,8 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
       keyRing,
       log,
       clock,
+      databaseClock,
+      deadlineClock,
       metrics,
       blockMs,
       now,

@@ -14,9 +14,10 @@ export type Known = { troubles: Troubles; shortage: ShortageWatch; clocks: Clock
 export function prepareTroubles({ config, log, clock, comparesClocks = clock === undefined }: ServiceOptions): Known {
   const troubles = createTroubles({ log });
   const own = clock ?? systemClock;
+  const given = { now: () => unixMs(own.now()), problem: () => null };
   const networks = Object.keys(config.networks) as Network[];
   const clocks = comparesClocks
     ? createClockWatch({ clock: own, troubles, networks, host: hostname() })
-    : { clock: own, certainNow: () => unixMs(own.now()), look: async () => undefined };
+    : { clock: own, databaseClock: own, deadlineClock: given, certainNow: given.now, look: async () => undefined };
   return { troubles, shortage: createShortageWatch({ troubles, now: own.now }), clocks };
 }

@@ -28,7 +28,7 @@ type Options = {
 /** Registers the pages that operators open. They need the master key, under which stands what people sign in with. */
 export function registerOperatorPages(
   app: FastifyInstance,
-  { keyRing, publicUrl, certainNow, steadyNow }: Context,
+  { keyRing, publicUrl, certainNow, steadyNow, deadlineClock }: Context,
   { operations, nodes, consoleUrl, process, settings, examine, ...options }: Options,
 ): void {
   const { db, log, now, random, networks } = operations;
@@ -44,7 +44,7 @@ export function registerOperatorPages(
   const sessions = createSessions(deps);
   addSignInRoutes(app, deps);
   registerConsole(app, {
-    ...{ ...operations, publicUrl, steadyNow, randomBelow: (n: number) => randomInt(n), consoleUrl },
+    ...{ ...operations, publicUrl, steadyNow, deadlineClock, randomBelow: (n: number) => randomInt(n), consoleUrl },
     onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
     renderExample,

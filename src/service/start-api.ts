@@ -84,6 +84,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
     rateLimit: config.rateLimit,
     now,
     steadyNow: context.steadyNow,
+    deadlineClock: context.deadlineClock,
     random,
     randomBelow: (n) => randomInt(n),
     gate: createUnpaidGate({ db, now }),

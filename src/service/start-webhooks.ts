@@ -12,12 +12,24 @@ import { patiently } from './patiently.ts';
 
 /** The role `webhooks`: sends due deliveries, deletes old ones, reads rates, watches receivers and the keys that secrets are encrypted with, and tells operators. */
 export async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
-  const { config, db, keyRing, clock, log, metrics, now, certainNow, networks, random, requestShare } = context;
+  const { config, db, keyRing, clock, databaseClock, log, metrics, now, certainNow, networks, random, requestShare } =
+    context;
   if (keyRing === null) throw new Error('the role webhooks needs a key ring');
   await patiently(log, () => refuseMissingKeys({ db, keyRing }, now()));
   const { localTargets, retentionDays } = config.webhooks;
   const dispatcher = startDispatcher({
-    ...{ db, clock, log, metrics, random: Math.random, keyRing, certainNow, localTargets, requestShare },
+    ...{
+      db,
+      clock: databaseClock,
+      signingClock: clock,
+      log,
+      metrics,
+      random: Math.random,
+      keyRing,
+      certainNow,
+      localTargets,
+      requestShare,
+    },
   });
   const retention = startRetention({ db, clock: { now: certainNow }, log, days: retentionDays });
   const secretWatch = startSecretWatch({

@@ -212,3 +212,13 @@ export function problemOf(
       return assertNever(kind);
   }
 }
+
+/** The clocks are compared every five seconds. */
+const CLOCKS_RETRY_SECONDS = 5;
+
+/** No invoice is made while nobody can say when it ends. */
+export function clocksApart(problem: string): Problem {
+  return new Problem('UNAVAILABLE', `No invoice was created. ${problem} Then retry with the same Idempotency-Key.`, {
+    headers: { 'Retry-After': String(CLOCKS_RETRY_SECONDS) },
+  });
+}

@@ -16,7 +16,7 @@ import { type SendDeps, sendSigned } from './send-signed.ts';
 export type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: AdapterOrder };
 
 /** `random`: 0 … 1, for the jitter of retries. */
-export type AttemptContext = SendDeps & { clock: Clock; log: Logger; random: () => number };
+export type AttemptContext = SendDeps & { clock: Clock; signingClock?: Clock; log: Logger; random: () => number };
 
 /**
  * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. `hastenedFrom`: when it had been
@@ -27,9 +27,9 @@ export async function attemptDelivery(
   delivery: SignableDelivery,
   hastenedFrom: UnixMs | null = null,
 ): Promise<AttemptOutcome | null> {
-  const { clock, random } = context;
+  const { clock, signingClock = clock, random } = context;
   const startedAt = unixMs(clock.now());
-  const result = await send(context, delivery, startedAt);
+  const result = await send(context, delivery, signingClock.now());
   if (result.kind === 'aborted') return null;
   const { status, latencyMs } = result;
   const answer = result.answer && (result.answer.length === 0 ? '' : redactAnswer(result.answer));

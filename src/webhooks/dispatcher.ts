@@ -18,7 +18,10 @@ import { createWakeup, type Wakeup } from './wakeup.ts';
 
 export type DispatcherOptions = {
   db: Database;
+  /** By which deliveries are due: that of the database, because processes share them. */
   clock: Clock;
+  /** By which webhooks are signed; `clock` when absent. */
+  signingClock?: Clock;
   /** By which an endpoint has failed for too long; the clock's when absent. */
   certainNow?(): UnixMs;
   log: Logger;

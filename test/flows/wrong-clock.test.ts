@@ -1,16 +1,24 @@
-import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { uuidV7 } from '../../src/domain/ids.ts';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Network } from '../../src/domain/network.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { createDatabaseClock } from '../../src/payments/troubles/database-clock.ts';
 import { createTroubles } from '../../src/payments/troubles/troubles.ts';
 import { createClockWatch } from '../../src/payments/troubles/watch-clocks.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { insertCursor } from '../../src/store/chain/cursor.ts';
+import { insertEvents } from '../../src/store/outbox/events.ts';
 import { parseAddress } from '../../src/tron/address.ts';
+import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { runSql } from '../contract/sql.ts';
+import { addTestEndpoint } from '../support/key-ring.ts';
 import {
   call,
   createInvoice,
@@ -49,11 +57,8 @@ async function startOff(ms: number) {
 }
 
 describe('a process whose clock is an hour behind', () => {
-  test('is named, and goes by the others: no invoice is born expired', async () => {
-    const shop = await createTestProject(service.db, { network: 'nile' });
+  test('is named, and goes by the others', async () => {
     await startOff(-HOUR_MS);
-    const { body } = await createInvoice(service, { apiKey: shop.apiKey });
-    expect(Date.parse(body.expiresAt)).toBeGreaterThan(Date.now() + 25 * 60_000);
     expect(await readyz()).toMatchObject({
       status: 'ready',
       troubles: [
@@ -73,6 +78,127 @@ describe('a process whose clock is an hour behind', () => {
     await eventually(clockAlarm, (found) => found === undefined);
     await eventually(readyz, ({ troubles }) => troubles === undefined);
   });
+});
+
+describe('deadlines follow the clock of the database', () => {
+  const LIFETIME_MS = 30 * 60_000;
+  const made = (id: string) =>
+    runSql(service, 'select created_at, expires_at from invoices where id = $1', [decodeId('inv', id)]);
+
+  test.each([-7_200_000, -3_600_000, -61_000, -59_000, -20_000, 0, 20_000, 59_000, 61_000, 3_600_000, 86_400_000])(
+    'with a process that is %d ms off, an order is made by it or refused, and a repeat is answered',
+    async (offMs) => {
+      const { apiKey } = await createTestProject(service.db, { network: 'nile' });
+      const order = { apiKey, idempotencyKey: 'before', body: { externalId: 'before' } };
+      const before = await createInvoice(service, order);
+      // Nobody has looked since: what the clock does between two looks counts at once.
+      service.clock.advance(offMs);
+      const repeat = await createInvoice(service, order);
+      expect([repeat.status, repeat.body.invoiceId]).toEqual([201, before.body.invoiceId]);
+      const count = async () => (await runSql(service, 'select from invoices')).length;
+      const known = await count();
+      const { status, headers, body } = await createInvoice(service, { apiKey });
+      if (Math.abs(offMs) > 60_000) {
+        expect([status, body.code, headers['retry-after']]).toEqual([503, 'UNAVAILABLE', '5']);
+        expect(body.detail).toMatch(
+          offMs < 0
+            ? /^No invoice was created\. The clock of this process is \d+ (s|minutes|hours|days) behind that of the database/
+            : /^No invoice was created\. The clock of this process is \d+ (s|minutes|hours|days) ahead of that of the database/,
+        );
+        expect(body.detail).toMatch(/chrony/);
+        expect(await count()).toBe(known);
+        service.clock.advance(-offMs);
+        expect((await createInvoice(service, { apiKey })).status).toBe(201);
+        return;
+      }
+      expect(status).toBe(201);
+      expect(Math.abs(Date.parse(body.expiresAt) - LIFETIME_MS - Date.now())).toBeLessThan(5000);
+      const [row] = await made(body.invoiceId);
+      expect(Math.abs(Number(row?.['created_at']) - Date.now())).toBeLessThan(5000);
+    },
+  );
+
+  test('a start with a clock that is off refuses, and takes orders once it is right', async () => {
+    const { apiKey } = await createTestProject(service.db, { network: 'nile' });
+    await startOff(-HOUR_MS);
+    expect((await createInvoice(service, { apiKey })).status).toBe(503);
+    service.clock.advance(HOUR_MS);
+    expect((await createInvoice(service, { apiKey })).status).toBe(201);
+  });
+
+  test('whatever the clock of the process and the monotonic one do between two readings, no time is made that is off by more than a minute', () => {
+    const step = fc.record({
+      kind: fc.constantFrom('time', 'set', 'sleep', 'read'),
+      ms: fc.integer({ min: -10_000_000, max: 10_000_000 }),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        let [database, process, monotonic] = [1_800_000_000_000, 1_800_000_000_000, 0];
+        const clock = createDatabaseClock({ now: () => process }, () => monotonic);
+        expect(clock.problem()).toContain('has not read');
+        let sleptMs = 0;
+        for (const { kind, ms } of steps) {
+          const passedMs = kind === 'time' || kind === 'sleep' ? Math.abs(ms) : 0;
+          database += passedMs;
+          process += kind === 'set' ? ms : passedMs;
+          if (kind === 'time') monotonic += passedMs;
+          if (kind === 'sleep') sleptMs += passedMs;
+          if (kind === 'read') {
+            clock.read(database, monotonic);
+            sleptMs = 0;
+          }
+          if (clock.problem() !== null) continue;
+          // A machine that slept and whose clock was set back by as much meanwhile is not told apart.
+          if (sleptMs === 0) expect(clock.now()).toBe(database);
+          expect(Math.abs(clock.now() - process)).toBeLessThanOrEqual(60_000);
+        }
+        clock.read(database, monotonic);
+        expect(clock.problem() === null).toBe(Math.abs(process - database) <= 60_000);
+      }),
+    );
+  });
+});
+
+test('a sender whose clock is an hour off sends at once, and puts no retry off by it', async () => {
+  const shop = await createTestProject(service.db, { network: 'nile' });
+  let received = 0;
+  let status = 500;
+  const server = createServer((_, response) => {
+    received += 1;
+    response.writeHead(status).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const endpoint = { id: randomUUID(), url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+  await addTestEndpoint(service.db, { ...endpoint, secret: createWebhookSecret(randomBytes), projectId: shop.id });
+  for (const offMs of [HOUR_MS, -HOUR_MS]) {
+    service.clock.advance(offMs);
+    status = 500;
+    const before = received;
+    const id = uuidV7(Date.now(), randomBytes(10));
+    const event = { id, projectId: shop.id, type: 'ping', invoiceId: null, transferId: null, sequence: 1 } as const;
+    await service.db.transaction((tx) =>
+      insertEvents(tx, 'nile', [{ ...event, body: '{}' }], unixMs(service.clock.now())),
+    );
+    await eventually(
+      () => received,
+      (count) => count > before,
+    );
+    const next = () =>
+      runSql(service, 'select next_attempt_at as at from deliveries where event_id = $1 and last_error is not null', [
+        id,
+      ]);
+    const [row] = await eventually(next, ({ length }) => length === 1);
+    const inMs = Number(row?.['at']) - Date.now();
+    expect(inMs).toBeGreaterThan(0);
+    expect(inMs).toBeLessThan(10_000);
+    status = 204;
+    const delivered = () =>
+      runSql(service, `select from deliveries where event_id = $1 and status = 'delivered'`, [id]);
+    await eventually(delivered, ({ length }) => length === 1);
+    service.clock.advance(-offMs);
+  }
 });
 
 /** A watch whose times the test moves; the database's clock is the real one. */
@@ -127,6 +253,8 @@ describe('two clocks that agree against one', () => {
       expect.stringMatching(/^the clocks of this process and of the database are 60 minutes behind/),
     ]);
     expect(watch.clock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);
+    expect(watch.deadlineClock.now()).toBeGreaterThan(Date.now() + HOUR_MS - 10_000);
+    expect(watch.deadlineClock.problem()).toBeNull();
   });
 
   test('one machine with both, ahead: it cannot be told, and nothing is deleted by it', async () => {

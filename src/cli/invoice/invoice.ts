@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
+import { readDatabaseClock } from '../../operator/doctor/database-queries.ts';
 import { readLimit } from '../../operator/input/read-choice.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';
 import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
@@ -14,6 +15,8 @@ import {
   showInvoice,
 } from '../../operator/invoices/list-invoices.ts';
 import type { InvoiceListView, InvoiceView } from '../../operator/invoices/views.ts';
+import { createDatabaseClock } from '../../payments/troubles/database-clock.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { publicUrlOf } from '../terminal/select-network.ts';
@@ -63,9 +66,18 @@ export async function printCreated(
     projectId,
   };
   const data = await withDatabase(terminal, async (database) => {
-    const { config, now, random } = database;
+    const { config, db, now, random } = database;
+    const deadlineClock = createDatabaseClock(systemClock, () => performance.now());
+    deadlineClock.read(await readDatabaseClock(db), performance.now());
     const networks = Object.keys(config.networks) as Network[];
-    const deps = { ...(await depsOf(database)), networks, now, random, randomBelow: (n: number) => randomInt(n) };
+    const deps = {
+      ...(await depsOf(database)),
+      networks,
+      now,
+      deadlineClock,
+      random,
+      randomBelow: (n: number) => randomInt(n),
+    };
     return createInvoiceByHand(deps, cliActor(terminal, by), wanted);
   });
   const next = data.isNew ? 'send the payer the link' : 'it had been made before, with the same key';

@@ -11,6 +11,7 @@ import type { SignedAction, StepUpProof, StepUpRequest } from '../../operator/pe
 import type { ProjectView } from '../../operator/projects/views.ts';
 import type { RunningProcess } from '../../operator/system/show-system.ts';
 import type { SettingView } from '../../operator/system/views.ts';
+import type { DeadlineClock } from '../../runtime/clock.ts';
 import type { Html } from '../../web/html.ts';
 
 /** Asks the person of a request again who it is, for an action that is shown. */
@@ -32,6 +33,8 @@ type Example = Pick<ProjectView, 'network' | 'policy' | 'lifetimeMs'> & {
 /** `publicUrl` is the payers' origin. */
 export type ConsoleDeps = OperationDeps &
   InvoiceDeps & {
+    /** By which invoices are made and expire. */
+    deadlineClock?: DeadlineClock;
     /** A uniform integer in 0 … n−1. */
     randomBelow(n: number): number;
     /** The console's own origin, from which alone forms are taken: `https://console.example.com`. */

@@ -7,6 +7,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { type Created, createInvoice } from '../../payments/create-invoice.ts';
 import { createWatchedNetworks } from '../../payments/watched-networks.ts';
+import type { DeadlineClock } from '../../runtime/clock.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -23,6 +24,7 @@ type Deps = InvoiceDeps & {
   networks: readonly Network[];
   now(): UnixMs;
   steadyNow?(): UnixMs;
+  deadlineClock?: DeadlineClock;
   random(bytes: number): Uint8Array;
   randomBelow(n: number): number;
 };
@@ -113,6 +115,8 @@ function refusalOf(
         say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}${frozen}. Add an address with "${{ command: 'address add' }}" and try again`,
       );
     }
+    case 'clocks-apart':
+      return new AppError('CONFLICT', `nothing was made. ${created.problem}`);
     case 'project-archived':
       return new AppError(
         'CONFLICT',

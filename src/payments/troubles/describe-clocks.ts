@@ -35,7 +35,8 @@ function off(byMs: number): string {
   return `${duration(Math.abs(byMs))} ${byMs < 0 ? 'behind' : 'ahead'}`;
 }
 
-function duration(ms: number): string {
+/** In the largest unit of which it has two: `60 minutes`. */
+export function duration(ms: number): string {
   const [, unitMs, name] = UNITS.find(([from]) => ms >= from) ?? [0, 1000, 's'];
   return `${Math.round(ms / unitMs)} ${name}`;
 }

@@ -1,10 +1,11 @@
 import { judgeClocks, MOST_MS, type Verdict } from '../../domain/clocks.ts';
 import { isLocalNetwork, type Network } from '../../domain/network.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { Clock, DeadlineClock } from '../../runtime/clock.ts';
 import { readClocks } from '../../store/chain/clocks.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { type ChainClock, createChainClock } from './chain-clock.ts';
+import { createDatabaseClock } from './database-clock.ts';
 import { describeClocks } from './describe-clocks.ts';
 import type { Troubles } from './troubles.ts';
 
@@ -17,6 +18,10 @@ const JUMP_MS = 2000;
 export type ClockWatch = {
   /** The process's clock, put right while two others agree that it is wrong. */
   clock: Clock;
+  /** By which deliveries are due, because processes share them. */
+  databaseClock: Clock;
+  /** By which invoices are made and expire: the database's, unless a verified block proves that one behind. */
+  deadlineClock: DeadlineClock;
   /** No later than any of the clocks shows: for what deletes, and what ends for good. Nothing has passed before the first look. */
   certainNow(): UnixMs;
   /** Compares the clocks, every few seconds. */
@@ -50,9 +55,15 @@ export function createClockWatch({
   let correction: Correction = null;
   let last: { process: number; ms: number } | null = null;
   let known: { database: number; chain: number | null } | null = null;
+  const databaseClock = createDatabaseClock(clock, monotonicMs);
   const now = () => Math.round(clock.now() + (correction?.byMs ?? 0));
   return {
     clock: { now },
+    databaseClock,
+    deadlineClock: {
+      now: () => (correction?.from === 'chain' ? unixMs(now()) : databaseClock.now()),
+      problem: databaseClock.problem,
+    },
     certainNow: () =>
       unixMs(known === null ? 0 : Math.min(now(), known.database, known.chain ?? Number.POSITIVE_INFINITY)),
     look: async (db) => {
@@ -61,6 +72,7 @@ export function createClockWatch({
       const { databaseAt: database, chains } = await readClocks(db, followed);
       const ms = monotonicMs();
       if (database === null || ms - startMs > MOST_WAIT_MS) return;
+      databaseClock.read(database, (startMs + ms) / 2);
       const process = clock.now();
       const hasJumped = last !== null && Math.abs(process - last.process - (ms - last.ms)) > JUMP_MS;
       last = { process, ms };
