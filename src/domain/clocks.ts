@@ -1,3 +1,8 @@
+import type { UnixMs } from './time.ts';
+
+/** By which invoices are made and expire. `problem`: why none may be made by it now, or `null`. */
+export type DeadlineClock = { now(): UnixMs; problem(): string | null };
+
 /**
  * What the clocks show at one moment, in Unix milliseconds. `chain`: of the newest verified block that is known, `null` where no real
  * network is followed. `isLive`: its time goes on as time does, so it is that of now, to some seconds. Else it says only that it is later by

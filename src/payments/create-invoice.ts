@@ -1,4 +1,5 @@
 import { formatCheckoutToken } from '../domain/checkout-token.ts';
+import type { DeadlineClock } from '../domain/clocks.ts';
 import { AppError } from '../domain/errors.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import { judgeRepeat, type Repeated } from '../domain/idempotency.ts';
@@ -6,7 +7,6 @@ import { uuidV7 } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import type { Policy } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
-import type { DeadlineClock } from '../runtime/clock.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
 import type { Database } from '../store/db/database.ts';
 import { countAddressesInUse } from '../store/ledger/allocation.ts';

@@ -1,9 +1,10 @@
 import { createNodePool, type NodePool } from '../chain/nodes/node-pool.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import type { NetworkConfig } from '../config/config.ts';
+import type { DeadlineClock } from '../domain/clocks.ts';
 import type { Network } from '../domain/network.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
-import type { Clock, DeadlineClock } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';

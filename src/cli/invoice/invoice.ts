@@ -1,10 +1,13 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
-import { readDatabaseClock } from '../../operator/doctor/database-queries.ts';
 import { readLimit } from '../../operator/input/read-choice.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';
-import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
+import {
+  createInvoiceByHand,
+  readDeadlineClock,
+  readExternalId,
+} from '../../operator/invoices/create-invoice-by-hand.ts';
 import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
 import {
   type InvoiceDeps,
@@ -15,8 +18,6 @@ import {
   showInvoice,
 } from '../../operator/invoices/list-invoices.ts';
 import type { InvoiceListView, InvoiceView } from '../../operator/invoices/views.ts';
-import { createDatabaseClock } from '../../payments/troubles/database-clock.ts';
-import { systemClock } from '../../runtime/clock.ts';
 import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { publicUrlOf } from '../terminal/select-network.ts';
@@ -67,8 +68,7 @@ export async function printCreated(
   };
   const data = await withDatabase(terminal, async (database) => {
     const { config, db, now, random } = database;
-    const deadlineClock = createDatabaseClock(systemClock, () => performance.now());
-    deadlineClock.read(await readDatabaseClock(db), performance.now());
+    const deadlineClock = await readDeadlineClock(db);
     const networks = Object.keys(config.networks) as Network[];
     const deps = {
       ...(await depsOf(database)),

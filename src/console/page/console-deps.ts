@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { DeadlineClock } from '../../domain/clocks.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Actor } from '../../operator/actor.ts';
 import type { DoctorView } from '../../operator/doctor/run-doctor.ts';
@@ -11,7 +12,6 @@ import type { SignedAction, StepUpProof, StepUpRequest } from '../../operator/pe
 import type { ProjectView } from '../../operator/projects/views.ts';
 import type { RunningProcess } from '../../operator/system/show-system.ts';
 import type { SettingView } from '../../operator/system/views.ts';
-import type { DeadlineClock } from '../../runtime/clock.ts';
 import type { Html } from '../../web/html.ts';
 
 /** Asks the person of a request again who it is, for an action that is shown. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { DeadlineClock } from '../../domain/clocks.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
@@ -6,11 +7,13 @@ import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { type Created, createInvoice } from '../../payments/create-invoice.ts';
+import { createDatabaseClock } from '../../payments/troubles/database-clock.ts';
 import { createWatchedNetworks } from '../../payments/watched-networks.ts';
-import type { DeadlineClock } from '../../runtime/clock.ts';
+import { systemClock } from '../../runtime/clock.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { readDatabaseClock } from '../doctor/database-queries.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
@@ -81,6 +84,13 @@ export async function createInvoiceByHand(
     }
     return { invoice: viewInvoice(invoice, publicUrl()), isNew };
   });
+}
+
+/** The clock of the database, for a command that makes one invoice and ends. */
+export async function readDeadlineClock(db: Sql): Promise<DeadlineClock> {
+  const clock = createDatabaseClock(systemClock, () => performance.now());
+  clock.read(await readDatabaseClock(db), performance.now());
+  return clock;
 }
 
 /** The key's id (UUID), always the same of a project. What stands for its secret is random, so none is accepted. */

@@ -1,5 +1,6 @@
+import type { DeadlineClock } from '../../domain/clocks.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
-import type { Clock, DeadlineClock } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { duration } from './describe-clocks.ts';
 
 /** From here on an invoice that lives for five minutes would be wrong by a fifth of them. */

@@ -1,7 +1,7 @@
-import { judgeClocks, MOST_MS, type Verdict } from '../../domain/clocks.ts';
+import { type DeadlineClock, judgeClocks, MOST_MS, type Verdict } from '../../domain/clocks.ts';
 import { isLocalNetwork, type Network } from '../../domain/network.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
-import type { Clock, DeadlineClock } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { readClocks } from '../../store/chain/clocks.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { type ChainClock, createChainClock } from './chain-clock.ts';
