@@ -14,6 +14,7 @@ import {
   type TestProject,
   type TestService,
   untilStatus,
+  untilTold,
 } from '../support/service.ts';
 import { created, get, order } from './ask.ts';
 import { runSql } from './sql.ts';
@@ -89,6 +90,7 @@ beforeAll(async () => {
     () => runSql(service, 'select id from transfers'),
     (rows) => rows.length === 14,
   );
+  await untilTold(service);
   await untilDelivered();
 });
 afterAll(() => service.stop());
@@ -136,8 +138,8 @@ describe('resolve', () => {
     ];
     expect(given.map(({ code, stdout }) => `${code} ${code === 0 ? '' : stdout}`)).toEqual(Array(4).fill('0 '));
     await untilDelivered();
-    const { events, deliveries, received, ...rest_ } = await facts();
-    expect(rest_).toEqual({ invoices: before.invoices, transfers: before.transfers });
+    const { events, deliveries, received, ...books } = await facts();
+    expect(books).toEqual({ invoices: before.invoices, transfers: before.transfers });
     expect(events.slice(0, before.events.length)).toEqual(before.events);
     expect([deliveries.length - before.deliveries.length, received - before.received]).toEqual([4, 4]);
     const told = events.slice(before.events.length).map(({ body }: Json) => JSON.parse(body));

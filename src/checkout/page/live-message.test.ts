@@ -26,15 +26,14 @@ function allPages(): Seen[] {
   const prices = [null, { sun: 210, at: found.now }, { sun: 210, at: found.now - 4 * 3_600_000 }].map((energyPrice) =>
     checkoutPage('waiting', { brand: FULL_BRAND, invoice: { energyPrice } }),
   );
-  const withdrawn = checkoutPage('expired', { brand: FULL_BRAND, invoice: { withdrawnAt: found.now } });
   const stopped = [{ isFrozen: true }, { isPaused: true }].map((invoice) =>
     checkoutPage('waiting', { brand: FULL_BRAND, invoice }),
   );
-  const apart = [withdrawn, suspendedPage(), ...stopped];
   return [
     ...states,
     ...prices,
-    ...apart,
+    suspendedPage(),
+    ...stopped,
     ...others.map((change) => ({ ...found, invoice: { ...found.invoice, ...change } })),
   ];
 }
@@ -94,6 +93,8 @@ test('the title of the window follows the state', () => {
     'Waiting for your payment to reappear – Test shop',
     'Pay 123456.990007 USDT to Test shop',
     'Pay 123456.990007 USDT to Test shop',
+    'Withdrawn – Test shop',
+    'Settled – Test shop',
     'Paid: Test shop',
   ]);
 });
