@@ -290,8 +290,8 @@ export async function createLedger(given?: TestDatabase) {
     },
     addResolution: (transfer: Transfer, resolution: string, by: string, when: UnixMs, note: string) =>
       sql(
-        `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, is_untold)
-         values ($1, $2, $3, $4, $5, $6, $7, true)`,
+        `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at)
+         values ($1, $2, $3, $4, $5, $6, $7)`,
         [transfer.to.project.id, transfer.id, resolution, note, transfer.invoice?.id ?? null, by, time(when)],
       ),
     addAction: (address: Address, action: string, by: string, when: UnixMs, detail: object) =>

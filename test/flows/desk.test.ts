@@ -320,20 +320,20 @@ test.each([
   ],
   [
     'no decision is made without its event',
-    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
-     select project_id, id, 'refunded', '', 'x', now() from transfers where kind = 'unmatched' limit 1`,
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, is_untold)
+     select project_id, id, 'refunded', '', 'x', now(), false from transfers where kind = 'unmatched' limit 1`,
     /transfer_resolutions_are_told/,
   ],
   [
     'no event tells of two decisions',
-    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, event_id)
-     select project_id, transfer_id, 'refunded', '', 'x', now(), event_id from transfer_resolutions limit 1`,
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, is_untold, event_id)
+     select project_id, transfer_id, 'refunded', '', 'x', now(), false, event_id from transfer_resolutions limit 1`,
     /transfer_resolutions_event_id_key/,
   ],
   [
     'no decision names an event that is not there',
-    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, event_id)
-     select project_id, id, 'refunded', '', 'x', now(), gen_random_uuid() from transfers where kind = 'unmatched' limit 1`,
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, is_untold, event_id)
+     select project_id, id, 'refunded', '', 'x', now(), false, gen_random_uuid() from transfers where kind = 'unmatched' limit 1`,
     /transfer_resolutions_event_id_fkey/,
   ],
   [

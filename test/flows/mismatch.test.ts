@@ -203,8 +203,8 @@ test('500 transfers are diagnosed at once, and no more', async () => {
 async function resolve(transferId: string, resolution: 'refunded' | 'own-deposit'): Promise<void> {
   await runSql(
     service,
-    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, is_untold)
-     select project_id, id, $2, '', 'test', now(), true from transfers where id = $1`,
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
+     select project_id, id, $2, '', 'test', now() from transfers where id = $1`,
     [transferId, resolution],
   );
 }

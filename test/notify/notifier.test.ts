@@ -68,8 +68,8 @@ test('money without an order is told, and that somebody decided about it', async
   expect(told).toContain(`quittance explain ${stray.txId}`);
   expect(told).not.toContain(before.txId);
   await world.sql(
-    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at, is_untold)
-     select project_id, id, 'refunded', '', 'anna', now(), true from transfers where project_id = $1`,
+    `insert into transfer_resolutions (project_id, transfer_id, resolution, note, resolved_by, resolved_at)
+     select project_id, id, 'refunded', '', 'anna', now() from transfers where project_id = $1`,
     [stray.project],
   );
   await eventually(() => expect(received).toHaveLength(2));

@@ -196,7 +196,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
         note: ODD,
         invoice_id: uuid(0x5003),
       },
-      ...{ resolved_by: 'somebody', resolved_at: AT, ...since(38, { is_untold: true }) },
+      ...{ resolved_by: 'somebody', resolved_at: AT },
     });
     await insert('operator_actions', {
       ...{ project_id: PROJECT, action: 'address.added', subject: 'T1', detail: '{"policy": "tail"}' },

@@ -154,9 +154,9 @@ export type NewResolution = Omit<Resolution, 'invoice' | 'resolvedAt'> & {
 const addResolutions = statement(
   'resolution-insert',
   {},
-  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, event_id, mac)
+  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, is_untold, event_id, mac)
    select (r->>'projectId')::uuid, (r->>'transferId')::uuid, r->>'resolution', r->>'note', (r->>'invoiceId')::uuid,
-     r->>'resolvedBy', $2, (r->>'eventId')::uuid, decode(r->>'mac', 'hex')
+     r->>'resolvedBy', $2, false, (r->>'eventId')::uuid, decode(r->>'mac', 'hex')
    from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
 );
 

@@ -67,7 +67,7 @@ export function writeOrder(rows: FilledRows, order: FilledOrder, story: Story, r
         const resolvedAt = after(recordedAt, DAY_MS);
         rows.transferResolutions.push({
           ...{ project_id: projectId, transfer_id: transfer.id, resolution: what, note: `ticket ${4000 + n}` },
-          ...{ invoice_id: id, resolved_by: 'anna', resolved_at: toIso(resolvedAt) },
+          ...{ invoice_id: id, resolved_by: 'anna', resolved_at: toIso(resolvedAt), is_untold: false },
           event_id: tell.resolved(what, resolvedAt, transfer),
         });
       }
