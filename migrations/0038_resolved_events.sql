@@ -1,9 +1,9 @@
--- A shop is told of each decision about a transfer by an event that is written with it. Decisions of before this migration have none.
+-- A shop is told of each decision about a transfer by an event that is written with it. Decisions of before this migration, and those that
+-- a process of a former release makes while an upgrade is under way, have none.
 alter table transfer_resolutions
   add column event_id uuid unique references events (id),
   add column is_untold boolean not null default true;
 alter table transfer_resolutions
-  alter column is_untold set default false,
   add constraint transfer_resolutions_are_told check (is_untold = (event_id is null));
 
 -- A decision can close the page of an invoice, and the next one can open it again: open pages of every invoice that a decision about

@@ -96,7 +96,7 @@ test('money that leaves an address of ours is recorded', async () => {
 test('an event of the contract itself is an alarm', async () => {
   const missed = await missMuch({ operators: 2, special: () => [[pause()]] });
   await catchUp(missed);
-  expect(await missed.world.alarms()).toContain('contract-event');
+  expect(await missed.world.alarms()).toContain('contract-paused');
 });
 
 const isTo = (log: RpcLog, account: string) => log.topics[2]?.endsWith(account) ?? false;

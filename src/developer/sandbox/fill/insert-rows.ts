@@ -24,7 +24,8 @@ const COLUMNS = {
   deliveries: `event_id, endpoint_id, project_id, invoice_id, sequence, status, attempt_count, max_attempts, next_attempt_at, created_at,
     finished_at, last_status, last_error`,
   deliveryAttempts: 'event_id, endpoint_id, attempt, attempted_at, status, error, latency_ms',
-  transferResolutions: 'project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, event_id, is_untold, mac',
+  transferResolutions:
+    'project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, event_id, is_untold, mac',
 } as const;
 
 type FilledTable = keyof typeof COLUMNS;
