@@ -242,6 +242,7 @@ test('the status in JSON has amount and address only while a transfer is wanted'
     projectName: FULL_BRAND.name,
     expiresAt: expect.any(String),
     blind: false,
+    suspended: null,
     transaction: null,
   });
   await payInto(service, invoice);

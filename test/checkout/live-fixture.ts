@@ -16,6 +16,7 @@ import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject, eventually } from '../support/service.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 
 export type LiveInvoice = { id: string; token: string };
 
@@ -57,6 +58,7 @@ export async function createLiveFixture(): Promise<LiveFixture> {
     applicationName: 'live pages test',
     onError: () => undefined,
   });
+  await letRowsStandAlone(database.owner);
   const client = new pg.Client(database.owner);
   client.on('error', () => undefined);
   await client.connect();

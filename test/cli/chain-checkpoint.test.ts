@@ -6,12 +6,15 @@ import { loadProducers, refreshProducers } from '../../src/chain/verify/producer
 import { unixMs } from '../../src/domain/time.ts';
 import { clearHalt, setHalt, updateCursor } from '../../src/store/chain/cursor.ts';
 import { type Books, startBooks } from '../support/books.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { type CliOutput, newDirectory, runCli } from './run-cli.ts';
 
 let books: Books;
 let made: CheckpointFile;
 beforeAll(async () => {
   books = await startBooks();
+  // The cursor moves here without the blocks between.
+  await letRowsStandAlone(books.database.owner);
   const { code, stdout } = await run();
   expect(code).toBe(0);
   made = JSON.parse(stdout);

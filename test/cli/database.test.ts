@@ -78,6 +78,7 @@ describe('with DATABASE_URL', () => {
           '0036_payable_after.sql',
           '0037_contract_states.sql',
           '0038_resolved_events.sql',
+          '0039_paid_is_proven.sql',
         ],
       },
     });
@@ -254,6 +255,7 @@ describe('with the embedded database', () => {
         '0036_payable_after.sql',
         '0037_contract_states.sql',
         '0038_resolved_events.sql',
+        '0039_paid_is_proven.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -85,6 +85,7 @@ export async function createLedger(given?: TestDatabase) {
   return {
     // No sandbox of whoever runs the test is asked.
     env: { DATABASE_URL: database.connectionString, QUITTANCE_DATA_DIR: newDirectory() },
+    owner: database.owner,
     sql,
     newId,
     /** Reads, and changes the ledger when the reading has come as far as a table. */

@@ -7,6 +7,7 @@ import { AppError } from '../../src/domain/errors.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { asWritten } from '../../src/operator/command-words.ts';
 import { ExplanationView } from '../../src/operator/explain/views.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { addressOf, at, createLedger, txIdOf } from './explain-ledger.ts';
 import { runCli } from './run-cli.ts';
@@ -43,6 +44,7 @@ async function expectGolden(ledger: Ledger, subject: string, name: string): Prom
 /** A shop with a key, an address and an endpoint; the ledger is up to date. */
 async function openShop(options: Parameters<Ledger['addAddress']>[2] = {}) {
   const ledger = await createLedger();
+  await letRowsStandAlone(ledger.owner);
   const project = await ledger.addProject();
   const apiKeyId = await ledger.addKey(project, 'web shop');
   const address = await ledger.addAddress(project, 0xa1, options);

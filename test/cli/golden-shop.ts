@@ -1,6 +1,7 @@
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { insertRequests } from '../../src/store/access/requests.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { type Address, addressOf, at, createLedger, type Invoice, type Project, txIdOf } from './explain-ledger.ts';
 
 type Ledger = Awaited<ReturnType<typeof createLedger>>;
@@ -10,6 +11,7 @@ const SENT = { status: 204, error: null };
 /** A shop to which everything happened that a command tells of, and another one beside it. */
 export async function openGoldenShop() {
   const ledger = await createLedger();
+  const judgeRowsAgain = await letRowsStandAlone(ledger.owner);
   const shop = await ledger.addProject();
   const other = await ledger.addProject('Other shop');
   const key = await ledger.addKey(shop, 'web shop');
@@ -31,6 +33,8 @@ export async function openGoldenShop() {
   const strays = await addStrays(ledger, addressed, paid.invoice);
   await addBooks(ledger, addressed);
   const requests = await addRequests(ledger, addressed);
+  // A service that starts over the database refuses a schema that was changed.
+  await judgeRowsAgain();
   return { ledger, ...addressed, paid, expired, open, strays, requests };
 }
 

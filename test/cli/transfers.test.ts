@@ -15,6 +15,7 @@ import { insertTransfers, type NewTransfer } from '../../src/store/ledger/transf
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { type CliOutput, newDirectory, runCli, startProcess } from './run-cli.ts';
 
 const database = await createTestDatabase();
@@ -113,6 +114,7 @@ async function receive(...transfers: NewTransfer[]): Promise<string[]> {
 async function newPaid(shop: Shop, externalId: string, payableMicro: bigint): Promise<[invoice: string, trf: string]> {
   const invoiceId = await newInvoice(shop, externalId, payableMicro);
   const transfer = transferTo(shop, payableMicro, { kind: 'matched', invoiceId });
+  await letRowsStandAlone(database.owner);
   const [trf = ''] = await receive(transfer);
   await query(`update invoices set status = 'PAID', paid_transfer_id = $2 where id = $1`, [invoiceId, transfer.id]);
   return [invoiceId, trf];

@@ -201,7 +201,7 @@ export async function writeHistory(
   if (decodeId('prj', projectId) !== id) throw new Error('the ids of the project differ');
   const DAY_MS = 86_400_000;
   await withOwner(service, async (client) => {
-    await client.query('begin');
+    await client.query("begin; set local session_replication_role = 'replica'");
     let serial = 0;
     for (let day = 29; day >= 1; day -= 1) {
       for (let n = 0; n < perDay(day); n += 1) {

@@ -7,6 +7,7 @@ import {
   type TestProject,
   type TestService,
 } from '../support/service.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { ask, created, expectProblem, get } from './ask.ts';
 import { runSql } from './sql.ts';
 
@@ -64,6 +65,7 @@ test('pages lead from the first to the last, each once, whatever is created mean
 test('a status and a time choose', async () => {
   const [first = '', second = ''] = ids;
   const expired = `update invoices set status = 'EXPIRED' where id = any($1::uuid[])`;
+  await letRowsStandAlone({ connectionString: service.ownerString });
   await runSql(service, expired, [uuidsOf([first, second])]);
   expect((await walk('status=EXPIRED')).pages.flat()).toEqual([first, second]);
   expect((await walk('status=PENDING&limit=2')).pages.flat()).toEqual(ids.slice(2));

@@ -24,7 +24,7 @@ afterAll(async () => {
 test.each([
   [
     'the transfer that paid one invoice pays no other',
-    `update invoices set status = 'PAID', paid_transfer_id = (select id from transfers) where status = 'PENDING'`,
+    `update invoices set status = 'PAID', event_count = event_count + 1, paid_transfer_id = (select id from transfers) where status = 'PENDING'`,
     /violates foreign key constraint/,
   ],
   [

@@ -11,6 +11,7 @@ import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
 import type { AccountHex } from '../../src/tron/address.ts';
 import { type Books, startBooks } from '../support/books.ts';
 import { withClient } from '../support/postgres-template.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 
 let books: Books;
 let client: pg.Client;
@@ -307,6 +308,7 @@ test('members of two sets of producers are not added up: blocks on which neither
     own.devnet.mine(600);
     own.devnet.mineUntilSolid();
     const ledger = await own.read(own.devnet.solid().number);
+    await letRowsStandAlone(own.database.owner);
     const set = 'update chain_cursors set solid_number = $1, solid_id = $2, solid_time = $3';
     await withClient(own.database.owner, (client) =>
       client.query(set, [ledger.number, Buffer.from(ledger.id, 'hex'), new Date(ledger.time)]),

@@ -146,6 +146,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 2,
     bug: 'nobody is told of CONFIRMING',
     found: /change \d of invoice .* was to CONFIRMING, and event .* is /,
+    without: `drop trigger if exists invoices_have_told_their_status on public.invoices;
+      drop trigger if exists events_tell_of_their_invoice on public.events`,
     plant: rewriting('event-insert', [
       [
         'from jsonb_array_elements($2::text::jsonb) with ordinality as _ (e, place))',
@@ -198,6 +200,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 11,
     bug: 'the cursor names the block after the one that was recorded',
     found: /the cursor stands at block .*, which is not irreversible on the chain/,
+    without: 'drop trigger chain_cursors_join_head_blocks on public.chain_cursors',
     plant: rewriting('chain-cursor-update', [['solid_number = $2', 'solid_number = $2::int8 + 1']]),
   },
   {
@@ -226,6 +229,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     day: 13,
     bug: 'a housekeeping job expires by the wall clock',
     found: /expired while no block after .* could be seen/,
+    without: `drop trigger invoices_tell_each_change on public.invoices;
+      drop trigger if exists invoices_have_told_their_status on public.invoices`,
     plant: rewriting('lease-renew', [
       [
         'update leases',

@@ -149,6 +149,8 @@ describe('the role as which the service works', () => {
     expect(open.sort()).toEqual(rows.map(({ name }) => name).sort());
     const ofLedger = /^(invoices|addresses|transfers|events|outgoing_\w+|transfer_\w+|producer_sets|passed_blocks)\./;
     expect(open.filter((name) => ofLedger.test(name))).toEqual([
+      'addresses.freeze_block',
+      'addresses.freeze_state',
       'addresses.retired_at',
       'invoices.event_count',
       'invoices.paid_mac',

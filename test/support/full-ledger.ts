@@ -118,7 +118,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     invoice(2, 'CONFIRMING', { event_count: 1 }),
     invoice(3, 'EXPIRED', { event_count: 1 }),
     invoice(4, 'PAID', { event_count: 2, paid_transfer_id: uuid(0x6001) }),
-    invoice(5, 'EXPIRED', { address_id: uuid(0x4002), event_count: 3 }),
+    invoice(5, 'PENDING', { address_id: uuid(0x4002) }),
     { ...invoice(6, 'PENDING'), project_id: uuid(0x1002), network: 'nile', address_id: uuid(0x4004) },
   );
   const proof = since(2, {

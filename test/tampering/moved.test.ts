@@ -6,7 +6,7 @@ import { findDueAddresses } from '../../src/store/chain/balance-checks.ts';
 import { findPassedBlock, insertPassedBlock } from '../../src/store/chain/passed-blocks.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, inboxOf } from '../support/service.ts';
-import { type Order, World } from './world.ts';
+import { type Order, tellStatus, World } from './world.ts';
 
 /** Rows that are as they were sealed, where they do not belong; and what stands beside the seals of before. */
 const world = new World();
@@ -48,8 +48,8 @@ test('an event of one project is signed for no endpoint of another', async () =>
 
 test.each(RIGHTS)('a status that somebody wrote is shown to nobody (%s)', async (rights) => {
   const [found, over] = [await world.order(), await world.order()];
-  await as(rights)(`update invoices set status = 'CONFIRMING' where id = $1`, [found.uuid]);
-  await as(rights)(`update invoices set status = 'EXPIRED', event_count = 1 where id = $1`, [over.uuid]);
+  await as(rights)(`begin; ${tellStatus(found.uuid, 'CONFIRMING', 1)}; commit`);
+  await as(rights)(`begin; ${tellStatus(over.uuid, 'EXPIRED', 1)}; commit`);
   for (const order of [found, over]) {
     await world.expectShownToNobody(order);
     await world.untilNamed(order.uuid);
@@ -64,16 +64,23 @@ test.each(RIGHTS)('a page that somebody withdrew is told from one that the shop 
   await world.untilNamed(order.uuid);
 });
 
-const PLANT = `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
-     amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
-   select $2, project_id, network, address_id, $3, 0, 5, $3, now(), 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', payable_micro, $5, id, payable_micro, $4,
-     'proven', '{}' from invoices where id = $1`;
+/** Statements that write a transfer about an invoice; what is matched pays it, for the database refuses anything else. */
+function plant(order: Order, id: string, txId: Buffer, kind: 'matched' | 'duplicate'): string {
+  const bytes = `'\\x${txId.toString('hex')}'`;
+  return `begin;
+    insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
+      amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
+    select '${id}', project_id, network, address_id, ${bytes}, 0, 5, ${bytes}, now() + interval '1 hour', 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH',
+      payable_micro, '${kind}', id, payable_micro, decode(repeat('4a', 20), 'hex'), 'proven', '{}' from invoices where id = '${order.uuid}';
+    ${kind === 'matched' ? `${tellStatus(order.uuid, 'PAID', 1, id)};` : ''}
+    commit`;
+}
 
 test.each(RIGHTS)('a transfer that somebody wrote is told to no payer (%s)', async (rights) => {
   const [waiting, paid] = [await world.order(), await world.paidOrder()];
   for (const [order, kind] of [[waiting, 'matched'] as const, [paid, 'duplicate'] as const]) {
     const [id, txId] = [uuidV7(Date.now(), randomBytes(10)), randomBytes(32)];
-    await as(rights)(PLANT, [order.uuid, id, txId, randomBytes(20), kind]);
+    await as(rights)(plant(order, id, txId, kind));
     const answer = await fetch(`${order.checkoutUrl}/lookup`, {
       ...{ method: 'POST', headers: { 'content-type': 'application/json' } },
       body: JSON.stringify({ transaction: txId.toString('hex') }),
@@ -90,7 +97,7 @@ test.each(RIGHTS)(
   async (rights) => {
     const paid = await world.paidOrder();
     const [id, txId] = [uuidV7(Date.now() - 60_000, randomBytes(10)), randomBytes(32)];
-    await as(rights)(PLANT, [paid.uuid, id, txId, randomBytes(20), 'duplicate']);
+    await as(rights)(plant(paid, id, txId, 'duplicate'));
     await as(rights)('insert into untold_transfers select network, id, project_id from transfers where id = $1', [id]);
     await world.pay(paid);
     world.service.devnet.mineUntilSolid();
@@ -213,7 +220,7 @@ test('a status of before is shown to nobody with the seal that it had, and one t
   await eventually(read, (status) => status === 'CONFIRMING');
   const set = `update invoices set status = 'PENDING', event_count = $2 where id = $1`;
   await expect(world.asService(set, [order.uuid, 0])).rejects.toThrow('event_count of invoices never goes back');
-  await world.asService(set, [order.uuid, 1]);
+  await world.asService(`begin; ${tellStatus(order.uuid, 'PENDING', 2)}; commit`);
   await world.expectShownToNobody(order);
   await world.asOwner(set.replace('$2', '$2, paid_mac = null'), [order.uuid, 0]);
   await world.lookAgain();

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { runSql } from '../contract/sql.ts';
 import { createInvoice, createTestProject } from '../support/service.ts';
-import { type Attempt, type Order, tryGroup, World } from './world.ts';
+import { type Attempt, type Order, tellStatus, tryGroup, World } from './world.ts';
 
 const THIEF = 'TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH';
 const world = new World();
@@ -70,14 +70,14 @@ const paidAlone: Attempt = async (as, rights) => {
 const paidByNothing: Attempt = async (as) => {
   const order = await world.order();
   const transferId = uuid();
+  // The database accepts a payment in one transaction only, and with an event of it.
   await as(
-    `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
+    `begin; insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
        amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
-     select $2, project_id, network, address_id, $3, 0, 5, $3, now(), '${THIEF}', payable_micro, 'matched', id, payable_micro, $4,
-       'proven', '{}' from invoices where id = $1`,
-    [order.uuid, transferId, randomBytes(32), randomBytes(20)],
+     select '${transferId}', project_id, network, address_id, sha256('made up'), 0, 5, sha256('made up'), now(), '${THIEF}', payable_micro,
+       'matched', id, payable_micro, decode(repeat('4a', 20), 'hex'), 'proven', '{}' from invoices where id = '${order.uuid}';
+     ${tellStatus(order.uuid, 'PAID', 1, transferId)}; commit`,
   );
-  await as(`update invoices set status = 'PAID', paid_transfer_id = $2 where id = $1`, [order.uuid, transferId]);
   return { holds: () => world.expectShownToNobody(order), named: `invoices.paid ${order.uuid}` };
 };
 

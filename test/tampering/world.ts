@@ -26,6 +26,17 @@ export type Shop = TestProject & { endpointId: string };
 export type Order = { invoiceId: string; checkoutUrl: string; uuid: string; shop: Shop };
 type Rights = 'plain' | 'owner';
 
+/** Statements that change a status as the service does, with an event that tells of it, for which nobody has the key. */
+export function tellStatus(id: string, status: string, count: number, transferId: string | null = null): string {
+  const transfer = transferId === null ? 'null' : `'${transferId}'`;
+  return `with s as (
+      insert into event_streams (project_id, last_position) select project_id, 1 from invoices where id = '${id}'
+      on conflict (project_id) do update set last_position = event_streams.last_position + 1 returning project_id, last_position)
+    insert into events (id, project_id, network, type, invoice_id, transfer_id, sequence, body, position)
+    select gen_random_uuid(), project_id, 'devnet', 'invoice.${status.toLowerCase()}', '${id}', ${transfer}, ${count}, '{}', last_position from s;
+    update invoices set status = '${status}', event_count = ${count}, paid_transfer_id = ${transfer} where id = '${id}'`;
+}
+
 /** How an attempt ends that the database did not refuse. `named`: what an alarm must name; without it, it must be harmless. */
 type Aftermath = { holds?(): Promise<void>; named?: string; undo?: string };
 /** `as` says something to the database with the rights of the attempt. */

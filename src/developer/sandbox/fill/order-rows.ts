@@ -200,7 +200,12 @@ function eventWriter(rows: FilledRows, order: FilledOrder & { id: string; expire
         ),
         payment: describePayment(payable, transfer && { ...transfer, late, headNumber }),
       };
-      write(INVOICE_EVENTS[status], at, { invoiceId, transferId: null }, data);
+      write(
+        INVOICE_EVENTS[status],
+        at,
+        { invoiceId, transferId: status === 'PAID' ? (transfer?.id ?? null) : null },
+        data,
+      );
     },
     transfer: (kind: 'duplicate' | 'unmatched', at: UnixMs, transfer: WrittenTransfer) =>
       write(`transfer.${kind}`, at, { invoiceId: null, transferId: transfer.id }, describeTransfer(transfer)),
