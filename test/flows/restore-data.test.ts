@@ -138,6 +138,44 @@ test.each([1, migrations.length - 1])(
   },
 );
 
+test('a transfer that paid an order which a later rule would refuse it is restored as it is', async () => {
+  const source = await newLedger();
+  const { client } = source;
+  await fillLedger(client, migrations.length);
+  const rewrite = (text: string) =>
+    client.query(`begin; set local session_replication_role = 'replica'; ${text}; commit`);
+  // Of a release before migration 36, in an outage; then of this one: a fork moved it to a block before its first, which is forgotten.
+  for (const change of [
+    `update transfers set block_time = block_time - interval '1 hour' where invoice_id is not null`,
+    `update invoices set payable_after = '2026-09-01 12:00:00+00' where id = '${uuid(0x5004)}'`,
+  ]) {
+    await rewrite(change);
+    const path = join(await newFolder(), 'ledger.backup');
+    await backUp(source, path);
+    const columns = await readColumns(client);
+    for (const name of LEFT_OUT) columns.delete(name);
+    const target = await newLedger();
+    await restore(target, path);
+    expect(await readRows(target.client, columns)).toEqual(await readRows(client, columns));
+    // New ones are judged again.
+    const triggers = `select tgrelid::regclass::text, tgname, tgenabled from pg_trigger where not tgisinternal order by 1, 2`;
+    expect((await target.client.query(triggers)).rows).toEqual((await client.query(triggers)).rows);
+  }
+});
+
+test('a transfer that is not to the address and of the amount of its invoice is restored by nobody', async () => {
+  const source = await newLedger();
+  const { client } = source;
+  await fillLedger(client, migrations.length);
+  await client.query(`begin; set local session_replication_role = 'replica';
+    update invoices set payable_micro = payable_micro + 1000 where id = '${uuid(0x5004)}'; commit`);
+  const path = join(await newFolder(), 'ledger.backup');
+  await backUp(source, path);
+  const target = await newLedger();
+  await expect(restore(target, path)).rejects.toThrow(/does not fit the invoice that it is tied to/);
+  expect(await isEmpty(target)).toBe(true);
+});
+
 test('a backup goes into a database without tables, by a user who only owns it', async () => {
   const { path, columns, rows } = await backedUp();
   const target = await newLedger();
