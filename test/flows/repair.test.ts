@@ -257,3 +257,26 @@ test('a true payment that was recorded in a block of somebody’s own stays PAID
   expect(await invoice.status()).toBe('PAID');
   expect(await check(invoice.address)).toMatchObject({ kind: 'good' });
 });
+
+// The books of their addresses are wrong from here on.
+test.each<[string, (transfer: ChainTransfer) => ChainTransfer]>([
+  ['of any amount', (transfer) => transfer],
+  ['beyond every amount of an invoice', (transfer) => ({ ...transfer, amount: 2n ** 70n })],
+  ['to its own sender', (transfer) => ({ ...transfer, from: transfer.to })],
+])('what was taken back is not recorded again by the same block: a transfer %s', async (_name, report) => {
+  const { address } = await openInvoice();
+  await books.send(address, 3_000_002n);
+  const range = await recordLies((transfer) => [report(transfer)]);
+  const [row] = await rows(
+    'select id, project_id, block_number::int as number from transfers where block_number between $1 and $2',
+    [range.from, range.to],
+  );
+  await client.query(
+    `insert into transfer_annulments (transfer_id, project_id, denied_by, annulled_at, annulled_by, reason)
+     values ($1, $2, decode(repeat('ab', 32), 'hex'), now(), 'somebody', 'x')`,
+    [row?.['id'], row?.['project_id']],
+  );
+  const block = await books.read(Number(row?.['number']));
+  const again = await books.rescanned([{ ...block, transfers: block.transfers.map(report) }]);
+  expect(again).toMatchObject({ matched: 0, duplicate: 0, unmatched: 0 });
+});

@@ -43,7 +43,7 @@ const select = statement(
      and may_pay(i.payable_after, i.created_at, $1, decode(t.tx_id, 'hex'), t.log_index::int4, t.block_time)
    where not exists (
      select from transfers r where r.network = $1 and r.tx_id = decode(t.tx_id, 'hex') and r.log_index = t.log_index
-       and (${stands('r')} or not $7::bool and r.address_id = a.id and r.amount_micro = t.amount
+       and (${stands('r')} or not $7::bool and r.address_id = a.id and (t.amount is null or r.amount_micro = t.amount)
          and r.block_id = decode(t.block_id, 'hex')))
    order by t.index`,
 );
