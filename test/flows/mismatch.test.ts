@@ -135,11 +135,19 @@ test('dust is told, and an amount beyond all invoices does no harm', async () =>
   expect((await causesOf(beyond))[0]).toMatchObject({ code: 'UNKNOWN', confidence: 'low' });
 });
 
-test('what came from our own address, a known depositor, or an imitation of either is told by its sender', async () => {
-  const own = service.project.addresses[0] ?? '';
+test('what came from our own addresses, a known depositor, or an imitation of either is told by its sender', async () => {
+  const { addresses } = service.project;
+  const codes: (string | undefined)[] = [];
+  for (const from of addresses) {
+    const [transfer] = await copyTransfer({ amount: '500000000', from });
+    const [cause] = await causesOf(transfer?.id ?? '');
+    const code = transfer?.address === from ? 'SELF_TRANSFER' : 'OWN_DEPOSIT';
+    expect(cause).toMatchObject({ code, confidence: 'high' });
+    codes.push(cause?.code);
+  }
+  expect(codes.sort()).toEqual(['OWN_DEPOSIT', 'SELF_TRANSFER']);
+  const own = addresses[0] ?? '';
   const imitation = `${own.slice(0, 4)}${'x'.repeat(26)}${own.slice(30)}`;
-  const [fromOwn] = await copyTransfer({ amount: '500000000', from: own });
-  expect((await causesOf(fromOwn?.id ?? ''))[0]).toMatchObject({ code: 'SELF_TRANSFER', confidence: 'high' });
   const [fromImitation] = await copyTransfer({ amount: '20', from: imitation });
   expect((await causesOf(fromImitation?.id ?? ''))[0]).toMatchObject({
     code: 'LOOK_ALIKE_SENDER',
@@ -210,7 +218,7 @@ async function resolve(transferId: string, resolution: 'refunded' | 'own-deposit
 }
 
 /** Records transfers that no wallet of the devnet can send, like a recorded one but for amount and sender. */
-async function copyTransfer(as: { amount: string; from?: string; count?: number }): Promise<{ id: string }[]> {
+async function copyTransfer(as: { amount: string; from?: string; count?: number }) {
   return (await runSql(
     service,
     `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
@@ -219,9 +227,9 @@ async function copyTransfer(as: { amount: string; from?: string; count?: number 
        sha256(convert_to(n::text || $1 || coalesce($2, ''), 'UTF8')), 0, t.block_number, t.block_id, t.block_time,
        coalesce($2, t.from_address), $1::numeric, 'unmatched', t.producer, t.verified, t.nodes
      from (select * from transfers order by block_number desc, id limit 1) t, generate_series(1, $3) n
-     returning id`,
+     returning id, (select address from addresses a where a.id = address_id)`,
     [as.amount, as.from ?? null, as.count ?? 1],
-  )) as { id: string }[];
+  )) as { id: string; address: string }[];
 }
 
 test.each(['kind=paid', 'after=inv_1', 'limit=0', 'limit=101', 'state=open', 'kind=matched&kind=matched'])(
