@@ -5,6 +5,5 @@ import { createSeals } from '../src/store/db/seals.ts';
 const key = createMasterKey();
 export const BENCH_MASTER_KEY = key.bytes.toString('base64');
 export const BENCH_KEY_RING = createKeyRing([key]);
-/** What this process writes is sealed as the service does it. */
-export const benchSeals = () =>
-  createSeals({ mode: 'require', onProblem: () => undefined }, async () => BENCH_KEY_RING);
+/** What this process writes is sealed as the service does it. What a benchmark fills a table with has no seals, and is read all the same. */
+export const benchSeals = () => createSeals({ mode: 'warn', onProblem: () => undefined }, async () => BENCH_KEY_RING);

@@ -56,7 +56,12 @@ export async function createChain(
      from invoices order by id limit $2`,
     [number, counts.confirming],
   );
-  await client.query("update invoices set status = 'CONFIRMING' where id in (select invoice_id from sightings)");
+  const { rows: sighted } = await client.query<{ id: string }>('select invoice_id as id from sightings');
+  await changeStatus(
+    client,
+    sighted.map(({ id }) => id),
+    'CONFIRMING',
+  );
   await client.query('vacuum analyze');
   const { rows } = await client.query<OpenInvoice & { status: string }>(
     'select id, checkout_token as token, status from invoices',
@@ -91,4 +96,18 @@ export function startMining(chain: BenchChain): { start(): void; stop(): Promise
       await last;
     },
   };
+}
+
+/** Invoices that have this status already return to PENDING. Each change has its event, as PostgreSQL wants it. */
+export async function changeStatus(client: pg.Client, ids: readonly string[], status: string): Promise<void> {
+  await client.query(
+    `with changed as (
+       select project_id, id, event_count + 1 as number, case status when $2 then 'PENDING' else $2 end as status
+       from invoices where id = any($1::uuid[])),
+     told as (
+       insert into events (id, project_id, network, type, invoice_id, sequence, body)
+       select gen_random_uuid(), project_id, 'devnet', 'invoice.' || lower(status), id, number, '{}' from changed)
+     update invoices i set status = c.status, event_count = c.number from changed c where i.project_id = c.project_id and i.id = c.id`,
+    [ids, status],
+  );
 }

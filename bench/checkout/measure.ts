@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ask, type Child, type ServiceServer } from '../child.ts';
 import { cpuMs } from '../proc.ts';
-import type { BenchChain } from './chain.ts';
+import { type BenchChain, changeStatus } from './chain.ts';
 import type { Heard, HeardAnswer, ReadersOrder } from './readers.ts';
 import type { Idle } from './report.ts';
 
@@ -57,7 +57,7 @@ export async function measureChanges({ chain, readers }: Bench, count: number): 
     const { id, token } = chain.waiting[(i * 7919) % chain.waiting.length] ?? { id: '', token: '' };
     await heardOf(readers);
     const sentAt = performance.timeOrigin + performance.now();
-    await toggle(chain, [id]);
+    await changeStatus(chain.client, [id], 'EXPIRED');
     const [first] = await untilHeard(readers, (heard) => heard.filter((one) => one.token === token), 1);
     latencies.push((first?.at ?? Number.NaN) - sentAt);
     await delay(10 + (i % 7));
@@ -71,19 +71,13 @@ export async function measureBurst({ chain, readers }: Bench): Promise<number> {
   const tokens = new Set(changed.map(({ token }) => token));
   await heardOf(readers);
   const sentAt = performance.timeOrigin + performance.now();
-  await toggle(
-    chain,
+  await changeStatus(
+    chain.client,
     changed.map(({ id }) => id),
+    'EXPIRED',
   );
   const heard = await untilHeard(readers, (all) => all.filter(({ token }) => tokens.has(token)), tokens.size);
   return Math.max(...heard.map(({ at }) => at)) - sentAt;
-}
-
-async function toggle({ client }: BenchChain, ids: string[]): Promise<void> {
-  await client.query(
-    "update invoices set status = case status when 'PENDING' then 'EXPIRED' else 'PENDING' end where id = any($1)",
-    [ids],
-  );
 }
 
 /** The newest block is 50 s old when it comes. Milliseconds from when it is too old to when the last page has said so. */
