@@ -160,8 +160,9 @@ function readNotifyUrl(text: string, network: Network, localTargets: boolean): s
 function readReturn(text: string): string | null {
   if (text === '') return null;
   const link = readLink(text);
-  if (link.kind === 'ok') return link.url.replaceAll('{', '%7B').replaceAll('}', '%7D');
-  throw new Refusal(CODES.returnUrl, `invalid order redirect url: it ${link.reason}`);
+  const encoded = link.kind === 'ok' ? readLink(link.url.replaceAll('{', '%7B').replaceAll('}', '%7D')) : link;
+  if (encoded.kind === 'ok') return encoded.url;
+  throw new Refusal(CODES.returnUrl, `invalid order redirect url: it ${encoded.reason}`);
 }
 
 type Concerned = { projectId: string; network: Network; requestedMicro: MicroUsdt };

@@ -19,7 +19,8 @@ const VALUES: Record<string, string[]> = {
   order_id: ['A-1', ...Array.from({ length: 300 }, (_, n) => `B-${n}`)],
   amount: ['1', '0.01', '100.50', '1e3', '-1', '.5'],
   notify_url: ['http://127.0.0.1:1/n', 'https://shop.example/n', 'http://[::ffff:10.0.0.1]/', 'data:,x'],
-  redirect_url: ['', 'https://shop.example/', 'javascript:0'],
+  // Braces are encoded, so the last one gets longer than a URL may be.
+  redirect_url: ['', 'https://shop.example/', 'javascript:0', `https://shop.example/?${'{'.repeat(1000)}`],
   token: ['usdt', 'trx'],
   currency: ['CNY', 'cny', 'usd'],
 };
