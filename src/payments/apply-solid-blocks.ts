@@ -50,11 +50,12 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
 
 /**
  * Lets the solid chain speak for the blocks up to `last`: drops their sightings, and if the head chain that we examined
- * disagrees with it, all of that chain. Returns the invoices that had a sighting and have none any more.
+ * disagrees with it or has a gap, all of that chain. Returns the invoices that had a sighting and have none any more.
  */
 async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock) {
   const examinedId = await findHeadBlockId(tx, network, last.number);
-  const isHeadOrphaned = examinedId !== null && examinedId !== last.id;
+  // What stands beyond a gap, nobody examined on this chain.
+  const isHeadOrphaned = examinedId !== last.id || (await findHeadBlockId(tx, network, last.number + 1)) === null;
   const detected = await findInvoicesDetectedUpTo(tx, network, last.number);
   if (isHeadOrphaned) {
     detected.push(...(await findInvoicesDetectedAbove(tx, network, last.number)));

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
+import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import { detectBlocks } from '../../src/payments/detect-blocks.ts';
 import type { Watching } from '../../src/payments/watching.ts';
 import { findCursor, insertCursor, lockCursor } from '../../src/store/chain/cursor.ts';
@@ -21,42 +22,74 @@ const blockAt = (number: number) => ({
   transfers: [],
 });
 
+const blocksAfter = (number: number, count: number) =>
+  Array.from({ length: count }, (_, index) => blockAt(number + 1 + index));
+
 const countWaiting = unlistedStatement(
   '',
   { count: 'int8' },
   "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
 );
 
-// So it is when the answer to a commit was lost and the step is made again while the server still works on the first.
-test('a step that waited for another of the same lease goes on from what that one wrote', async () => {
+/** A watcher of a new database, at block 0. */
+async function startWatching(): Promise<Watching> {
   const database = await createTestDatabase();
   const db = openTestDatabase(database, 10);
-  try {
-    await insertCursor(db, 'devnet', { number: 0, id: idOf(0), time: timeOf(0) }, idOf(0));
-    const lease = await acquireLease(db, 'watcher:devnet', 'test', 60_000);
-    if (lease === null) throw new Error('the lease of a new database is taken');
-    const watching: Watching = {
-      db,
-      network: 'devnet',
-      lease,
-      publicUrl: 'http://localhost',
-      now: () => timeOf(0),
-      random: (bytes) => randomBytes(bytes),
-    };
-    const steps = await db.transaction(async (tx) => {
-      await lockCursor(tx, 'devnet');
-      const started = [1, 2].map(() => detectBlocks(watching, 0, [blockAt(1), blockAt(2)], timeOf(2)));
-      await eventually(
-        () => db.run(countWaiting, []),
-        ([row]) => row?.count === 2n,
-      );
-      // In an array, since a promise of its own would be waited for here.
-      return started;
-    });
-    await Promise.all(steps);
-    expect(await findCursor(db, 'devnet')).toMatchObject({ solid: { number: 0 }, head: { number: 2, id: idOf(2) } });
-  } finally {
+  onTestFinished(async () => {
     await db.close();
     await database.drop();
-  }
+  });
+  await insertCursor(db, 'devnet', { number: 0, id: idOf(0), time: timeOf(0) }, idOf(0));
+  const lease = await acquireLease(db, 'watcher:devnet', 'test', 60_000);
+  if (lease === null) throw new Error('the lease of a new database is taken');
+  return {
+    ...{ db, lease, network: 'devnet', publicUrl: 'http://localhost' },
+    ...{ now: () => timeOf(0), random: (bytes) => randomBytes(bytes) },
+  };
+}
+
+// So it is when the answer to a commit was lost and the step is made again while the server still works on the first.
+test('a step that waited for another of the same lease goes on from what that one wrote', async () => {
+  const watching = await startWatching();
+  const { db } = watching;
+  const steps = await db.transaction(async (tx) => {
+    await lockCursor(tx, 'devnet');
+    const started = [1, 2].map(() => detectBlocks(watching, 0, [blockAt(1), blockAt(2)], timeOf(2)));
+    await eventually(
+      () => db.run(countWaiting, []),
+      ([row]) => row?.count === 2n,
+    );
+    // In an array, since a promise of its own would be waited for here.
+    return started;
+  });
+  await Promise.all(steps);
+  expect(await findCursor(db, 'devnet')).toMatchObject({ solid: { number: 0 }, head: { number: 2, id: idOf(2) } });
 });
+
+const plantHead = unlistedStatement(
+  '',
+  {},
+  `insert into head_blocks (network, number, block_id, block_time) values ('devnet', $1, sha256('planted'), now())`,
+);
+
+test.each([
+  ['none', 0, 3],
+  ['none', 0, 50_000],
+  ['two', 2, 4],
+  ['two', 2, 50_000],
+])(
+  'an examined block beyond a gap, which somebody wrote, stops no recording: %s below it (%i, %i)',
+  async (_name, examined, planted) => {
+    const watching = await startWatching();
+    const { db } = watching;
+    if (examined > 0) await detectBlocks(watching, 0, blocksAfter(0, examined), timeOf(examined));
+    await db.run(plantHead, [BigInt(planted)]);
+    for (let number = 1; number <= 6; number += 1) {
+      await applySolidBlocks(watching, [{ ...blockAt(number), evidence: { nodes: ['test'], operatorCount: 1 } }]);
+    }
+    const solid = { number: 6, id: idOf(6) };
+    expect(await findCursor(db, 'devnet')).toMatchObject({ solid, head: solid });
+    await detectBlocks(watching, 6, blocksAfter(6, 2), timeOf(8));
+    expect(await findCursor(db, 'devnet')).toMatchObject({ solid, head: { number: 8 } });
+  },
+);
