@@ -256,6 +256,16 @@ test.each([
     { url: 'http://10.0.0.1:8090', solidityUrl: 'http://10.0.0.1:8091', jsonRpcUrl: 'http://10.0.0.1:8545' },
   ],
   [
+    'one by HTTP that is not asked by JSON-RPC',
+    'http://10.0.0.1:8090#jsonrpc=off',
+    { url: 'http://10.0.0.1:8090', jsonRpcUrl: null },
+  ],
+  [
+    'a provider that takes its key in a header of its own',
+    'grpcs://tron.example.com:50051#key=Bearer%20t-1&header=Authorization',
+    { apiKey: 'Bearer t-1', apiKeyHeader: 'authorization' },
+  ],
+  [
     'a provider, which may serve JSON-RPC at the same place',
     'https://tron.example.com/v1/token',
     { jsonRpcUrl: 'https://tron.example.com/v1/token' },
@@ -366,7 +376,15 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=grpc://a.example:50061', 'write a http:// URL'],
   ['QUITTANCE_NILE_NODES', 'http://a.example#jsonrpc=grpc://a.example:8545', 'it takes the http:// URL'],
   ['QUITTANCE_NILE_NODES', 'grpc://a.example:50051#jsonrpc=http://a.example:8545', 'it takes the http:// URL'],
-  ['QUITTANCE_NILE_NODES', 'http://a.example#jsonrpc=8545', 'the http:// URL at which the same node serves /jsonrpc'],
+  [
+    'QUITTANCE_NILE_NODES',
+    'http://a.example#jsonrpc=8545',
+    'the http:// URL at which the same node serves /jsonrpc, or off',
+  ],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#header=x-token', 'add the key that it carries'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#key=k&header=content-type', 'the header that carries the key'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#key=k&header=x%20token', 'the header that carries the key'],
+  ['QUITTANCE_NILE_NODES', 'http://a.example#key=%20k', '1 to 200 visible ASCII characters'],
   ['QUITTANCE_NILE_NODES', 'http://a.example#solidity=8091', 'the URL at which its irreversible side answers'],
   [
     'QUITTANCE_NILE_NODES',

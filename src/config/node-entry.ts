@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { type NodeSpec, type NodeUrls, urlsOf } from '../domain/node.ts';
+import { API_KEY_HEADER, type NodeSpec, type NodeUrls, urlsOf } from '../domain/node.ts';
 import { httpUrl } from './url-problems.ts';
 
 export type ParsedNode = { kind: 'ok'; node: NodeSpec } | { kind: 'invalid'; reason: string };
@@ -24,7 +24,9 @@ export function parseNode(text: string): ParsedNode {
   if (rest.length > 0) return invalid('has more than one "#": write "#" inside a value as %23');
   const options = parseOptions(fragment ?? '');
   if (options.kind === 'invalid') return invalid(options.reason);
-  const { operator, rps, daily, key } = options.values;
+  const { operator, rps, daily, key, header } = options.values;
+  if (header !== undefined && key === undefined)
+    return invalid('has an option header without key=: add the key that it carries');
   const sides = readSides(main, options.values);
   if (sides.kind === 'invalid') return invalid(sides.reason);
   const isTronGrid = isUnder(main.hostname, TRONGRID.host);
@@ -39,6 +41,7 @@ export function parseNode(text: string): ParsedNode {
       jsonRpcUrl: sides.jsonRpcUrl,
       operator: operator?.toLowerCase() ?? operatorOf(main),
       apiKey: key ?? null,
+      apiKeyHeader: header?.toLowerCase() ?? API_KEY_HEADER,
       requestsPerSecond: limit(rps, TRONGRID.requestsPerSecond),
       requestsPerDay: limit(daily, TRONGRID.requestsPerDay),
     },
@@ -89,12 +92,12 @@ function readSides(
       'has an unusual port: name that of its irreversible side too, as in #solidity=grpc://node.example.com:50061',
     );
   }
-  const rpc = jsonrpc === undefined ? null : readUrl(jsonrpc);
+  const rpc = jsonrpc === undefined || jsonrpc === OFF ? null : readUrl(jsonrpc);
   if (rpc?.kind === 'invalid') return invalid(`has a wrong option jsonrpc: it ${rpc.reason}`);
   if (rpc !== null && (main.isGrpc || rpc.isGrpc)) {
     return invalid('has a wrong option jsonrpc: it takes the http:// URL at which an http:// node serves /jsonrpc');
   }
-  const jsonRpcUrl = rpc?.url.replace(/\/jsonrpc$/, '') ?? (main.isGrpc ? null : main.url);
+  const jsonRpcUrl = rpc?.url.replace(/\/jsonrpc$/, '') ?? (main.isGrpc || jsonrpc === OFF ? null : main.url);
   if (grpc === undefined) return { kind: 'ok', solidityUrl, grpc: null, jsonRpcUrl };
   const twin = readUrl(grpc);
   if (twin.kind === 'invalid') return invalid(`has a wrong option grpc: it ${twin.reason}`);
@@ -121,7 +124,13 @@ export function isTronGridNode(spec: NodeSpec): boolean {
   return urlsOf(spec).every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
 }
 
-type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'solidity' | 'grpc' | 'jsonrpc';
+type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'header' | 'solidity' | 'grpc' | 'jsonrpc';
+
+/** Of the option jsonrpc: it is not tried. */
+const OFF = 'off';
+/** A key in one of these would change what is asked, or not arrive. */
+const RESERVED_HEADERS =
+  /^(?:connection|content-.*|expect|grpc-.*|host|keep-alive|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
 
 const OPTIONS: Record<OptionName, { accepts(value: string): boolean; takes: string }> = {
   operator: {
@@ -133,10 +142,20 @@ const OPTIONS: Record<OptionName, { accepts(value: string): boolean; takes: stri
     takes: 'requests per second, more than 0 and less than 10000',
   },
   daily: { accepts: (value) => /^[1-9]\d{0,8}$/.test(value), takes: 'requests per day, 1 to 999999999' },
-  key: { accepts: (value) => /^[!-~]{1,200}$/.test(value), takes: '1 to 200 visible ASCII characters' },
+  key: {
+    accepts: (value) => /^[!-~](?:[ -~]{0,198}[!-~])?$/.test(value),
+    takes: '1 to 200 visible ASCII characters, and spaces (%20) between them',
+  },
+  header: {
+    accepts: (value) => /^[a-z0-9][a-z0-9-]{0,59}$/i.test(value) && !RESERVED_HEADERS.test(value),
+    takes: 'the name of the header that carries the key, such as x-token or authorization: letters, digits and dashes',
+  },
   solidity: { accepts: isUrlLike, takes: 'the URL at which its irreversible side answers' },
   grpc: { accepts: isUrlLike, takes: 'the grpc:// URL of the same node' },
-  jsonrpc: { accepts: isUrlLike, takes: 'the http:// URL at which the same node serves /jsonrpc' },
+  jsonrpc: {
+    accepts: (value) => value === OFF || isUrlLike(value),
+    takes: 'the http:// URL at which the same node serves /jsonrpc, or off',
+  },
 };
 
 function isUrlLike(value: string): boolean {

@@ -14,13 +14,17 @@ export type NodeSpec = NodeUrls & {
   jsonRpcUrl: string | null;
   /** Its operator's name; two nodes of one operator count as one for agreement. */
   operator: string;
-  /** Sent as `TRON-PRO-API-KEY`. */
   apiKey: string | null;
+  /** The header, or gRPC metadata, that carries the key; in lower case. */
+  apiKeyHeader: string;
   /** `null`: no limit. May be a fraction. */
   requestsPerSecond: number | null;
   /** Per UTC day; `null`: no limit. */
   requestsPerDay: number | null;
 };
+
+/** As TronGrid takes keys. */
+export const API_KEY_HEADER = 'tron-pro-api-key';
 
 /** A node without key and limits, as in the sandbox. Each is an operator of its own unless told otherwise. */
 export function unlimitedNode(url: string, operator: string = url, urls: Partial<NodeSpec> = {}): NodeSpec {
@@ -31,6 +35,7 @@ export function unlimitedNode(url: string, operator: string = url, urls: Partial
     jsonRpcUrl: url.startsWith('grpc') ? null : url,
     operator,
     apiKey: null,
+    apiKeyHeader: API_KEY_HEADER,
     requestsPerSecond: null,
     requestsPerDay: null,
     ...urls,

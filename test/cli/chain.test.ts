@@ -125,9 +125,11 @@ test('chain resume shows why the watcher stopped, and lets it go on only with --
   const asked = await run('chain', 'resume');
   expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('block 7 contradicts')]);
   expect(await findHalt(books.db, 'devnet')).not.toBeNull();
-  const resumed = await run('chain', 'resume', '--yes');
+  const resumed = await run('chain', 'resume', '--yes', '--reason', 'the node was of a test network');
   expect([resumed.code, resumed.stdout]).toEqual([0, expect.stringContaining('block 7 contradicts')]);
   expect(await findHalt(books.db, 'devnet')).toBeNull();
+  const { json } = await run('audit', 'list', '--json');
+  expect(JSON.stringify(json)).toContain('"why":"the node was of a test network"');
 });
 
 test('chain acknowledge closes what happened once, all of it or one, and no alarm that ends by itself', async () => {

@@ -31,6 +31,10 @@ export async function createAttackBooks({ now }: { now(): UnixMs }) {
     /** The kinds that are open. */
     alarms: async (): Promise<AlarmKind[]> =>
       (await query('select distinct kind from alarms where resolved_at is null order by kind')).map(({ kind }) => kind),
+    alarmDetail: async (kind: AlarmKind): Promise<string> => {
+      const [row] = await query('select detail from alarms where resolved_at is null and kind = $1', [kind]);
+      return row?.detail ?? '';
+    },
     /** A new invoice, by where and with what it is paid. */
     async invoice() {
       orders += 1;

@@ -178,6 +178,7 @@ export function infosJson({ number, time, transactions }: Block): object[] {
 export function rpcLogsOf(block: Block): RpcLog[] {
   return block.transactions.flatMap((transaction) =>
     logsJson(transaction).map(({ address, topics, data }) => ({
+      blockNumber: `0x${block.number.toString(16)}`,
       blockHash: `0x${block.id}`,
       transactionHash: `0x${transaction.id}`,
       address: `0x${address}`,
@@ -187,7 +188,9 @@ export function rpcLogsOf(block: Block): RpcLog[] {
   );
 }
 
-export type RpcLog = { blockHash: string; transactionHash: string; address: string; topics: string[]; data: string };
+export type RpcLog = Record<'blockNumber' | 'blockHash' | 'transactionHash' | 'address' | 'data', string> & {
+  topics: string[];
+};
 
 function logsJson({ logs, events = [] }: Transaction) {
   const word = (hex: string) => hex.padStart(64, '0');

@@ -13,6 +13,7 @@ import { type AttackWorld, createAttackWorld } from './attack-world.ts';
 
 const RPC = '/jsonrpc';
 const INFOS = '/wallet/gettransactioninfobyblocknum';
+const RUN_BLOCKS = 25;
 const MISSED_BLOCKS = 400;
 const SPECIAL_EVERY = 20;
 const STRANGER = '33'.repeat(20);
@@ -35,7 +36,7 @@ async function missMuch({ operators, special }: { operators: number; special(inv
   const made = await createAttackWorld({ chain, nodes, agreement: operators });
   world = made;
   const invoices = [await made.invoice(), await made.invoice()];
-  await made.run(25, traffic);
+  await made.run(RUN_BLOCKS, traffic);
   const extra = special(invoices);
   const start = chain.head().number;
   let mined = 0;
@@ -78,7 +79,9 @@ test.each([1, 2])('with %i operators, infos are asked for only where a contract 
   }
   await catchUp(missed);
   expect(await missed.world.statuses()).toEqual(['PAID', 'PAID']);
-  expect(heights).toEqual(missed.nodes.map(() => 2 * SPECIAL_EVERY));
+  // No block before the first one has logs, which would show that its own are whole.
+  const expected = [-RUN_BLOCKS + 1, 2 * SPECIAL_EVERY].flatMap((height) => missed.nodes.map(() => height));
+  expect(heights).toEqual(expected);
   for (const node of missed.nodes) {
     expect(asked(node, RPC)).toBeLessThanOrEqual(Math.ceil(MISSED_BLOCKS / LONG_RANGE_BLOCKS) + 2);
   }
@@ -102,8 +105,18 @@ test('an event of the contract itself is an alarm', async () => {
 const isTo = (log: RpcLog, account: string) => log.topics[2]?.endsWith(account) ?? false;
 /** Invoices may share an address. */
 const pays = (log: RpcLog, { account, amount }: Payable) => isTo(log, account) && BigInt(log.data) === amount;
-const numberOf = ({ blockHash }: RpcLog) => Number.parseInt(blockHash.slice(2, 18), 16);
+const numberOf = ({ blockNumber }: RpcLog) => Number(blockNumber);
 const answered = (answer: object | 'refuse'): Lies => ({ answer: ({ path }) => (path === RPC ? answer : undefined) });
+
+/** Lies about an answer that should have the payment, which stands at `at`. */
+const cut = (lie: (logs: RpcLog[], at: number) => RpcLog[], paid: Payable | undefined): Lies => ({
+  logs: (logs) => {
+    const at = logs.findIndex((log) => pays(log, paid as Payable));
+    return at < 0 ? logs : lie(logs, at);
+  },
+});
+const firstBytes = (logs: RpcLog[], most: number) =>
+  logs.filter((_, index) => JSON.stringify(logs.slice(0, index + 1)).length <= most);
 
 type LiesAbout = (payables: Payable[]) => Lies;
 
@@ -145,6 +158,26 @@ test.each<[string, LiesAbout]>([
   ['shows an error', () => answered({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'limit exceeded' } })],
   ['shows no list', () => answered({ jsonrpc: '2.0', id: 1, result: 'x' })],
   ['refuses', () => answered('refuse')],
+  ['ends just before a payment by a contract', ([, paid]) => cut((logs, at) => logs.slice(0, at), paid)],
+  ['begins just after a payment by a contract', ([, paid]) => cut((logs, at) => logs.slice(at + 1), paid)],
+  [
+    'is newest first, and ends just before a payment by a contract',
+    ([, paid]) => cut((logs, at) => logs.slice(at + 1).reverse(), paid),
+  ],
+  [
+    'is a page, without the logs on both sides of it',
+    ([, paid]) => cut((logs, at) => logs.slice(Math.max(0, at - 3), at), paid),
+  ],
+  [
+    'ends at a number of bytes',
+    ([, paid]) => cut((logs, at) => firstBytes(logs, JSON.stringify(logs.slice(0, at)).length), paid),
+  ],
+  ['shows each log twice', () => ({ logs: (logs) => logs.flatMap((log) => [log, log]) })],
+  ['is in no order', () => ({ logs: (logs) => logs.toReversed() })],
+  [
+    'does not say of which height a block is',
+    () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockNumber: '' })) }),
+  ],
 ])('where the JSON-RPC of every node %s, no payment is lost', async (_, liesAbout) => {
   await expectPaid(liesAbout, liesAbout);
 });

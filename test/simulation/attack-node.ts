@@ -18,6 +18,8 @@ type Request = { path: string; body: Body };
 /** No answer of this chain comes near it. */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 
+const ASIDE_MS = 60_000;
+
 /** What a node shows otherwise than an honest one; `undefined` stands for the truth. It may change while a test runs. */
 export type Lies = {
   /** Another block of a height, in blocks, ranges and infos; `null`: none. */
@@ -34,6 +36,7 @@ export type Lies = {
 
 export type AttackNode = Node & {
   lies: Lies;
+  hasJsonRpc: boolean;
   /** By path. */
   requests: Map<string, number>;
   requestCount(): number;
@@ -44,8 +47,13 @@ export type AttackNode = Node & {
 /** A node over the chain that answers as java-tron does. Nothing pauses or budgets it: the worst that a liar can be. */
 export function createAttackNode(name: string, chain: AttackChain): AttackNode {
   const requests = new Map<string, number>();
+  const asideUntilMs = { logs: 0, ranges: 0, bytes: 0 };
   const node: AttackNode = {
     ...{ url: name, origin: name, operator: name, hasBytes: false, hasJsonRpc: true },
+    isOpenFor: (kind) => (kind !== 'logs' || node.hasJsonRpc) && performance.now() >= asideUntilMs[kind],
+    setAside: (kind) => {
+      asideUntilMs[kind] = performance.now() + ASIDE_MS;
+    },
     ...{ requestsLeft: () => null, requests, lies: {} },
     requestCount: () => [...requests.values()].reduce((sum, count) => sum + count, 0),
     show: ({ path, body }) => {

@@ -47,17 +47,50 @@ test('a payment in a block that hides bytes from JSON, and one after it, are pai
   expect(world.behind()).toBe(0);
 });
 
-test('the same when every block hides bytes, and after the service was away', async () => {
+test('the same when many blocks hide bytes, and after the service was away', async () => {
   const { world } = await start(['a', 'b']);
   const { account, amount } = await world.invoice();
   const transactions = () => filler().map(poisoned);
   await world.run(5, transactions);
   await world.run(1, () => [poisoned(directTransfer(account, amount))]);
-  world.restartAfter(60, transactions);
-  await world.run(60, transactions);
+  world.restartAfter(40, transactions);
+  await world.run(60, filler);
   expect(await world.statuses()).toEqual(['PAID']);
   expect(world.behind()).toBe(0);
   expect(world.unrecorded()).toBeLessThanOrEqual(8);
+});
+
+test('two operators that agree are not believed for ever: after 60 such blocks in a row the next one is held until a person lets it pass', async () => {
+  const { world, chain } = await start(['a', 'b']);
+  const first = chain.head().number + 1;
+  const held = first + 60;
+  const transactions = () => filler().map(poisoned);
+  await world.run(70, transactions);
+  const { account, amount } = await world.invoice();
+  await world.run(1, () => [poisoned(directTransfer(account, amount))]);
+  await world.run(40, filler);
+  expect(await world.statuses()).toEqual(['CONFIRMING']);
+  expect((await world.cursor()).number).toBe(held - 1);
+  expect(await world.alarmDetail('unverifiable-block')).toMatch(
+    new RegExp(`^block ${held} .* is held: .*--block ${held}$`),
+  );
+  await world.letPass(held);
+  await world.run(5, filler);
+  expect(await world.statuses()).toEqual(['PAID']);
+  expect(await world.alarms()).toEqual(['unproven-block']);
+});
+
+test('some among others, proven ones, are held from the 241st of an hour on', async () => {
+  const { world, chain } = await start(['a', 'b']);
+  const first = chain.head().number + 1;
+  let made = 0;
+  await world.run(310, () => {
+    made += 1;
+    return made % 5 === 0 ? filler() : filler().map(poisoned);
+  });
+  await world.run(40, filler);
+  // Four of five are not proven, so the first 300 blocks have 240.
+  expect((await world.cursor()).number).toBe(first + 299);
 });
 
 test.each([

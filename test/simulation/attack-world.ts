@@ -5,6 +5,8 @@ import type { NodePool } from '../../src/chain/nodes/node-pool.ts';
 import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { passBlock } from '../../src/operator/chain/pass-block.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { insertCursor } from '../../src/store/chain/cursor.ts';
@@ -93,6 +95,17 @@ export async function createAttackWorld({ chain, nodes, agreement, isFirstStart,
     behind: () => chain.head().number - (follower.status()?.headNumber ?? 0),
     /** Irreversible blocks that are not recorded: up to 8 while nobody waits. */
     unrecorded: () => chain.solid().number - (follower.status()?.processedNumber ?? 0),
+    /** As "quittance chain pass" does, for the block as the nodes show it. */
+    letPass: (number: number) =>
+      passBlock(
+        {
+          ...parameters,
+          ...{ db, network: NETWORK, pool: pool ?? noting, now, random, metrics, patienceMs: 0 },
+          onSilent: () => undefined,
+        },
+        commandActor('anna'),
+        { number, id: null, reason: 'compared', isCompared: true },
+      ),
     /** The newest block that is recorded as irreversible. */
     async cursor() {
       const [row] = await ask.query(`select solid_number, encode(solid_id, 'hex') as id from chain_cursors`);

@@ -105,7 +105,16 @@ export type HeaderNode = Node & { lies: HeaderLies; requests(): number };
 export function createHeaderNode(name: string, chain: LongChain, lies: HeaderLies = {}): HeaderNode {
   let requests = 0;
   const node: HeaderNode = {
-    ...{ url: name, origin: name, operator: name, hasBytes: false, hasJsonRpc: false, requestsLeft: () => null, lies },
+    ...{
+      url: name,
+      origin: name,
+      operator: name,
+      hasBytes: false,
+      isOpenFor: () => false,
+      setAside: () => undefined,
+      requestsLeft: () => null,
+      lies,
+    },
     requests: () => requests,
     ask: async (question) => {
       // An answer never comes at once.

@@ -7,7 +7,7 @@ import { assertLater, extend } from './extend.ts';
 import { finalize, ownSolidOf } from './finalize.ts';
 import { type FollowDeps, type Following, replaceFrom, tipOf } from './following.ts';
 import { avoid, identifySigner } from './identify-signer.ts';
-import { gatherQuorum } from './quorum.ts';
+import { awaitsOperator, gatherOpen } from './quorum.ts';
 import { type AheadRange, createReadAhead, type ReadAhead } from './read-ahead.ts';
 import { isNext, type WindowBlock } from './window.ts';
 
@@ -39,7 +39,7 @@ export async function catchUp(
   const last = following.nodeSolid.number;
   const ahead = createReadAhead(deps, following, { node, nodes, first: tipOf(following).number + 1, last });
   try {
-    while (!isStopping() && !isWindowFull(following)) {
+    while (!isStopping() && !isWindowFull(following) && !awaitsOperator(following)) {
       const range = await nextLinked(following, ahead, node);
       if (range === null) break;
       if (range.blocks[0]?.block.parentId !== tipOf(following).id) {
@@ -51,13 +51,14 @@ export async function catchUp(
         if (range.source !== node) ahead.dismiss(range.source);
         throw error;
       });
+      await gatherOpen(deps, following);
       if ((await finalize(deps, watching, following)) > 0) deps.pool.praise(range.source);
       await onProgress();
     }
   } finally {
     ahead.stop();
   }
-  await gatherQuorum(deps, following, nodes, { isNewestAsked: false });
+  await gatherOpen(deps, following);
   await finalize(deps, watching, following);
 }
 

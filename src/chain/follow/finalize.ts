@@ -3,6 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { applySolidBlocks } from '../../payments/apply-solid-blocks.ts';
 import { applyContractEvents } from '../../payments/contract-states.ts';
 import type { Watching } from '../../payments/watching.ts';
+import { findPassedBlock } from '../../store/chain/passed-blocks.ts';
 import type { Node } from '../nodes/node.ts';
 import { isKnownSolid, solidHeightBy } from '../verify/producers.ts';
 import { readNewestSolid } from '../verify/read-block.ts';
@@ -13,6 +14,10 @@ import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 const MAX_NAMED = 20;
 /** Blocks of one transaction while catching up. Memory and lock time stay small, and commits are few. */
 const BATCH_BLOCKS = 20;
+/** Blocks that no header proves and that count by the word of operators: in a row, and in an hour of the chain's time. */
+const MAX_UNPROVEN_IN_A_ROW = 60;
+const MAX_UNPROVEN_IN_AN_HOUR = 240;
+const HOUR_MS = 3_600_000;
 
 /** The height up to which our own verified headers prove the chain to be irreversible; the solid cursor's at least. */
 export function ownSolidOf({ window, producers, base }: Following): number {
@@ -61,7 +66,7 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
   }
   const limit = Math.min(ownSolidOf(following), following.nodeSolid.number);
   const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
-  const ready = firstOpen < 0 ? following.window.length : firstOpen;
+  const ready = await countAllowed(deps, following, firstOpen < 0 ? following.window.length : firstOpen);
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
     const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
     // Before the blocks are recorded, for they are not looked at again: after a crash between, the same alarms are raised anew.
@@ -71,6 +76,7 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
     );
     for (const block of blocks) await logUnproven(deps, block);
     const counts = await applySolidBlocks(watching, blocks.map(toSolidBlock));
+    for (const block of blocks) following.unproven = countUnproven(following.unproven, block);
     for (const [kind, count] of Object.entries(counts)) metrics.transfers.inc({ network, kind }, count);
     const last = blocks.at(-1);
     if (last === undefined) break;
@@ -84,6 +90,38 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
     if (following.window.every(({ agreed }) => agreed !== null)) await deps.alarms.resolve('nodes-disagree');
   }
   return ready;
+}
+
+/**
+ * How many of the first blocks of the window may be recorded: up to one that is not proven, after many that were not. Operators that agree to
+ * make things up need no more than that nobody can prove what they show. A block that a person let pass begins the count anew.
+ */
+async function countAllowed(deps: FollowDeps, following: Following, ready: number): Promise<number> {
+  const { db, network, alarms } = deps;
+  let counts = following.unproven;
+  for (const [index, block] of following.window.slice(0, ready).entries()) {
+    const { number, id, time, isProven, digest } = block;
+    const inAnHour = counts.times.filter((each) => each > time - HOUR_MS).length;
+    if (!isProven && (counts.inARow >= MAX_UNPROVEN_IN_A_ROW || inAnHour >= MAX_UNPROVEN_IN_AN_HOUR)) {
+      block.isPassed = (await findPassedBlock(db, network, number))?.digest === digest;
+      if (!block.isPassed) {
+        const detail =
+          `block ${number} (${id}) is held: no node proves it, nor ${counts.inARow} blocks in a row before it and ${inAnHour} of the hour before. ` +
+          "Name a node's gRPC port (#grpc=grpc://host:50051), which proves such blocks, or compare the block with another source and let it " +
+          `pass: quittance chain pass --network ${network} --block ${number}`;
+        await alarms.raise('unverifiable-block', '', detail);
+        return index;
+      }
+    }
+    counts = countUnproven(counts, block);
+  }
+  return ready;
+}
+
+function countUnproven({ inARow, times }: Following['unproven'], block: WindowBlock): Following['unproven'] {
+  if (block.isProven) return { inARow: 0, times };
+  if (block.isPassed) return { inARow: 1, times: [block.time] };
+  return { inARow: inARow + 1, times: [...times, block.time].slice(-MAX_UNPROVEN_IN_AN_HOUR) };
 }
 
 /** Whether the window is one chain from the solid block on. A block counts as built on another only if it links to it. */

@@ -52,15 +52,26 @@ export async function followHead(
   return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now(), isLate) };
 }
 
-/** Asks what is irreversible as soon as our headers prove something that a payer waits for; else seldom. */
-export async function askSolidInTime(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<void> {
+/**
+ * Asks what is irreversible as soon as our headers prove something that a payer waits for, or a node that was away shows blocks again;
+ * else seldom. `hasGrown`: a new block was read.
+ */
+export async function askSolidInTime(
+  deps: FollowDeps,
+  following: Following,
+  nodes: readonly Node[],
+  hasGrown: boolean,
+): Promise<void> {
   const { window, nodeSolid, pace } = following;
   const own = ownSolidOf(following);
   const isWaiting = window.some(({ number, hasSighting }) => hasSighting && number > nodeSolid.number && number <= own);
   // Where our own count stands still, the node may know more: that we fell behind, or that it sees other producers.
   const isFarBehind =
     window.length > FAR_BEHIND_BLOCKS || deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
-  if ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now())) {
+  // What there is to catch up with is read in ranges, as soon as a node says how much that is.
+  const isBack = isFarBehind && hasGrown && performance.now() >= following.backNextMs;
+  if (isBack) following.backNextMs = performance.now() + deps.blockMs;
+  if (isBack || ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now()))) {
     // One that is behind is not asked twice in a row.
     const askers = solidAskers(nodes);
     const asker = askers[following.solidAsker % askers.length];

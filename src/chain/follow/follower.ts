@@ -17,11 +17,13 @@ import { detectedTime, type FollowDeps, type Following, tipOf } from './followin
 import { keepProducers } from './identify-signer.ts';
 import { createPace } from './pace.ts';
 import { createProgress } from './progress.ts';
-import { gatherQuorum } from './quorum.ts';
+import { awaitsOperator, gatherQuorum } from './quorum.ts';
 import { startCursor } from './start-cursor.ts';
 
 /** Further behind what is irreversible than this, blocks are read in ranges. */
 const CATCH_UP_BLOCKS = 20;
+/** A node that is away may be back after so long. */
+const AWAY_MS = 250;
 /** Recording a block with payments takes 10 ms on a machine that has nothing else to do. */
 const IN_TIME_MS = 40;
 
@@ -107,8 +109,9 @@ async function comeCloser(
   await catchUp(deps, watching, following, { node, nodes, isStopping, onProgress: report });
   await askSolid(deps, following, node);
   await dropStuckWindow(deps, following, node);
-  // Where operators do not agree the window is full, and nothing can be done but wait.
-  return { pauseMs: from === place() ? deps.blockMs : 0, hasChanged: true };
+  // Where operators do not agree nothing can be done but wait: a moment for one that is away, longer for those that differ.
+  const waitMs = awaitsOperator(following) ? AWAY_MS : deps.blockMs;
+  return { pauseMs: from === place() ? waitMs : 0, hasChanged: true };
 }
 
 /** Detects payments in the newest blocks, and records those that became irreversible. */
@@ -125,7 +128,7 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
   );
   await showContractEvents(deps, watching, following);
   if ('isNewest' in head) await noteLive(deps, following);
-  await askSolidInTime(deps, following, nodes);
+  await askSolidInTime(deps, following, nodes, 'added' in head && head.added > 0);
   let finalized = 0;
   const finalizedMs = await timed(async () => {
     finalized = await finalize(deps, watching, following);
@@ -182,15 +185,17 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     solidAsker: 0,
     lateInfos: { isNow: false, blocks: 0 },
     avoided: null,
+    unproven: { inARow: 0, times: [] },
     pace: createPace(deps.blockMs, () => spareAsks(nodes, deps.blockMs, deps.now())),
     shownEvents: null,
     diagnosingFork: new Map(),
     quorumNextMs: 0,
+    openSinceMs: null,
+    backNextMs: 0,
     disputeNextMs: 0,
     live: { number: -1, ms: 0 },
     orphaned: [],
     rangeFailures: new Map(),
-    withoutLogs: new Map(),
   };
   await keepProducers(deps, following, nodes);
   await askSolid(deps, following, node);

@@ -59,8 +59,8 @@ export type Following = {
   avoided: { operator: string; untilMs: number } | null;
   /** Ranges in a row that a node, by origin, did not show: it may not answer them at all. */
   rangeFailures: Map<string, number>;
-  /** Until when a node, by origin, is not asked for logs by JSON-RPC, because it showed none; monotonic. */
-  withoutLogs: Map<string, number>;
+  /** Recorded blocks that no header proves: in a row up to the newest, and the times of those of an hour. */
+  unproven: { inARow: number; times: UnixMs[] };
   pace: Pace;
   /** The newest block when a node had no further one and the database was told so, and when; monotonic. */
   live: { number: number; ms: number };
@@ -72,6 +72,10 @@ export type Following = {
   diagnosingFork: Map<string, string>;
   /** When logs are asked for again, monotonic. */
   quorumNextMs: number;
+  /** Since when many blocks wait for the logs of further operators, monotonic; `null`: few do. */
+  openSinceMs: number | null;
+  /** When a node may be asked again what is irreversible because it shows blocks after an outage, monotonic. */
+  backNextMs: number;
   /** When operators that differ are asked for again, monotonic. */
   disputeNextMs: number;
 };

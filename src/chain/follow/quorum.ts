@@ -1,3 +1,4 @@
+import { inGroups } from '../../runtime/in-groups.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import type { Node } from '../nodes/node.ts';
 import { ofDifferentOperators } from '../nodes/operators.ts';
@@ -9,8 +10,15 @@ import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
 
 /** A node may be this many blocks behind another without being wrong. */
 const LAG_BLOCKS = 3;
-/** Blocks whose logs are asked for in one step. */
+/** Blocks whose logs are asked for in one step: at the head, and behind it. */
 const STEP_BLOCKS = 4;
+const BEHIND_STEP_BLOCKS = 64;
+const BEHIND_PAUSE_MS = 250;
+/** Blocks that are asked for at the same time. */
+const PARALLEL_BLOCKS = 8;
+/** With so many open blocks no further ones are read behind the head for so long: an operator that is away for a moment costs no more. */
+const MANY_OPEN_BLOCKS = 64;
+const AWAY_MS = 10_000;
 /** Operators that differ are asked again after this many block times. */
 const DISPUTE_BLOCKS = 2;
 
@@ -49,23 +57,24 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
 /**
  * Asks for the logs of blocks on which too few operators agree, oldest first: operators that did not show theirs, and where
  * they differ all of them again, now and then. Disagreement about a block that all must have is an alarm. No node is asked
- * while too few operators can be asked to settle anything. `isNewestAsked`: they were asked for the newest block a moment ago.
+ * while too few operators can be asked to settle anything. `isNewestAsked`: they were asked for the newest block a moment ago. `isBehind`:
+ * many blocks at a time, and again at once while some are settled.
  */
 export async function gatherQuorum(
   deps: FollowDeps,
   following: Following,
   nodes: readonly Node[],
-  { isNewestAsked }: { isNewestAsked: boolean },
+  { isNewestAsked, isBehind = false }: { isNewestAsked: boolean; isBehind?: boolean },
 ): Promise<void> {
   const asked = isNewestAsked ? following.window.slice(0, -1) : following.window;
-  const open = asked.filter(({ agreed }) => agreed === null).slice(0, STEP_BLOCKS);
+  const open = asked.filter(({ agreed }) => agreed === null).slice(0, isBehind ? BEHIND_STEP_BLOCKS : STEP_BLOCKS);
   const operators = ofDifferentOperators(nodes, nodes.length);
   const nowMs = performance.now();
   if (open.length === 0 || operators.length < deps.agreement || nowMs < following.quorumNextMs) return;
-  following.quorumNextMs = nowMs + deps.blockMs / 2;
-  for (const block of open) {
+  following.quorumNextMs = nowMs + (isBehind ? BEHIND_PAUSE_MS : deps.blockMs / 2);
+  await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
     const { examined } = block;
-    if (examined === null) continue;
+    if (examined === null) return;
     // If no known key signed a block, other nodes may rightly show nothing of it.
     const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
     const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
@@ -74,8 +83,23 @@ export async function gatherQuorum(
     const wanted = isRetry ? operators : isDisputed ? silent : silent.slice(0, deps.agreement - 1);
     await Promise.all(wanted.map((node) => ask(deps, block, examined, node, { mayLag })));
     if (block.agreed === null && isRetry && !mayLag) await logDispute(deps, block);
-  }
+  });
+  if (isBehind && open.some(({ agreed }) => agreed !== null)) following.quorumNextMs = nowMs;
   if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
+}
+
+/** Settles what it can of the blocks that wait for agreement behind the head. */
+export async function gatherOpen(deps: FollowDeps, following: Following): Promise<void> {
+  const countOpen = () => following.window.filter(({ agreed }) => agreed === null).length;
+  if (countOpen() > 0) {
+    await gatherQuorum(deps, following, await deps.pool.available(), { isNewestAsked: false, isBehind: true });
+  }
+  following.openSinceMs = countOpen() < MANY_OPEN_BLOCKS ? null : (following.openSinceMs ?? performance.now());
+}
+
+/** Whether no further blocks should be read for a moment, because an operator is away without which none can be recorded. */
+export function awaitsOperator({ openSinceMs }: Following): boolean {
+  return openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS;
 }
 
 /** Only the oldest block is told: the others wait for it anyway. */

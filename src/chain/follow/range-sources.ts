@@ -12,8 +12,6 @@ import { createInFlight, type InFlight, type InFlightBounds } from './in-flight.
  */
 const SHORT = { blocks: RANGE_BLOCKS, bounds: { most: 12, wait: [2, 4] } } as const;
 const LONG = { blocks: LONG_RANGE_BLOCKS, bounds: { most: 3, wait: [1, 2] } } as const;
-/** A node that showed no logs is not asked for them again for so long. */
-const WITHOUT_LOGS_MS = 60_000;
 
 type Pace = { blocks: number; flight: InFlight };
 type Source = { source: Node; short: Pace; long: Pace };
@@ -24,11 +22,11 @@ type Source = { source: Node; short: Pace; long: Pace };
  */
 export function createRangeSources(
   deps: FollowDeps,
-  { avoided, withoutLogs }: Following,
+  { avoided }: Following,
   { node, nodes, failuresOf }: { node: Node; nodes: readonly Node[]; failuresOf(node: Node): number },
 ) {
   const sources = sourcesOf(nodes, avoided);
-  const logs = createLogsReader(deps, nodes, withoutLogs);
+  const logs = createLogsReader(deps, nodes);
   const paceOf = ({ source, short, long }: Source) =>
     failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
   return {
@@ -60,8 +58,8 @@ function paceFor({ blocks, bounds }: { blocks: number; bounds: InFlightBounds })
 }
 
 /** Asks the node that shows a range, and as many of other operators as must agree, for logs in place of infos. */
-function createLogsReader(deps: FollowDeps, nodes: readonly Node[], withoutLogs: Following['withoutLogs']) {
-  const isAble = ({ origin, hasJsonRpc }: Node) => hasJsonRpc && performance.now() > (withoutLogs.get(origin) ?? 0);
+function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
+  const isAble = (node: Node) => node.isOpenFor('logs');
   const askedFor = (source: Node) => ofDifferentOperators([source, ...nodes].filter(isAble), deps.agreement);
   const areEnough = (asked: readonly Node[]) => asked.length === deps.agreement;
   return {
@@ -70,7 +68,8 @@ function createLogsReader(deps: FollowDeps, nodes: readonly Node[], withoutLogs:
       const asked = askedFor(source);
       if (!areEnough(asked)) return [];
       const shown = await readByLogs(deps, asked, blocks);
-      for (const { origin } of shown.useless) withoutLogs.set(origin, performance.now() + WITHOUT_LOGS_MS);
+      for (const useless of shown.useless)
+        useless.setAside('logs', 'what it shows does not have the transfers of the blocks');
       return shown.blocks;
     },
   };

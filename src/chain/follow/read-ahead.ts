@@ -29,6 +29,8 @@ export type ReadAhead = {
 const MAX_AHEAD = 64;
 /** Ranges in a row that a node may fail before it is asked for single blocks. */
 const MAX_RANGE_FAILURES = 3;
+/** Single blocks that a node is asked for at the same time. */
+const PARALLEL_BLOCKS = 4;
 /** Another node may take so many times as long as the preferred one, and so long at least; then its range is read from that one. */
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
@@ -52,8 +54,14 @@ export function createReadAhead(
   const sources = createRangeSources(deps, following, { node, nodes, failuresOf });
   const read = async (source: Node, begin: number, end: number): Promise<AheadBlock[]> => {
     const complete = (block: ReadBlock) => withOthers(deps, nodes, block);
-    if (failuresOf(source) >= MAX_RANGE_FAILURES) return readOneByOne(deps, source, begin, end, complete);
-    const blocks = await readRange(deps, source, begin, end);
+    const readSingly = () => readOneByOne(deps, source, begin, end, complete);
+    if (failuresOf(source) >= MAX_RANGE_FAILURES || !source.isOpenFor('ranges')) return readSingly();
+    const blocks = await readRange(deps, source, begin, end).catch((error: unknown) => {
+      // It refused, and may show single blocks.
+      if (source === node && !source.isOpenFor('ranges')) return null;
+      throw error;
+    });
+    if (blocks === null) return readSingly();
     const done = isStopped ? [] : await sources.readLogs(source, blocks);
     if (isStopped) return [];
     const readRest = async (block: ExaminedBlock) =>
@@ -143,6 +151,7 @@ async function upToFirstFailure<Result>(reads: readonly Promise<Result>[]): Prom
   return ready;
 }
 
+/** Single blocks, a few at the same time, up to the first that cannot be read or is not there. Throws where the first one cannot be read. */
 async function readOneByOne(
   deps: FollowDeps,
   node: Node,
@@ -151,13 +160,17 @@ async function readOneByOne(
   complete: (read: ReadBlock) => Promise<AheadBlock>,
 ): Promise<AheadBlock[]> {
   const ready: AheadBlock[] = [];
-  for (let number = first; number <= last; number += 1) {
-    const read = await readBlock(deps, node, number).catch((error: unknown) => {
-      if (ready.length === 0) throw error;
-      return null;
+  for (let start = first; start <= last; start += PARALLEL_BLOCKS) {
+    const count = Math.min(PARALLEL_BLOCKS, last - start + 1);
+    const reads = Array.from({ length: count }, async (_, index) => {
+      const read = await readBlock(deps, node, start + index);
+      return read === null ? null : complete(read);
     });
-    if (read === null) break;
-    ready.push(await complete(read));
+    for (const read of await Promise.allSettled(reads)) {
+      if (read.status === 'rejected' && ready.length === 0) throw read.reason;
+      if (read.status === 'rejected' || read.value === null) return ready;
+      ready.push(read.value);
+    }
   }
   return ready;
 }

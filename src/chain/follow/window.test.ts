@@ -16,7 +16,8 @@ function nodeOf(operator: string, place = 1): Node {
     origin,
     operator,
     hasBytes: false,
-    hasJsonRpc: false,
+    isOpenFor: () => false,
+    setAside: () => undefined,
     requestsLeft: () => null,
     ask: () => Promise.reject(new Error('nobody is asked here')),
   };

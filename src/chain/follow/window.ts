@@ -22,6 +22,10 @@ export type WindowBlock = {
   examined: ExaminedBlock | null;
   /** Its header commits to its transactions. Otherwise all that is in it is the word of `agreed`. */
   isProven: boolean;
+  /** Of all that `agreed` say of a block that is not proven, 64 hex. */
+  digest: string | null;
+  /** A person compared it and let it pass, after too many that nobody can prove. */
+  isPassed: boolean;
   votes: Map<string, Vote>;
   /** The logs on which enough operators agree. */
   agreed: { logs: BlockLogs; evidence: Evidence } | null;
@@ -31,12 +35,12 @@ export type WindowBlock = {
   hasSighting: boolean;
 };
 
-export function toWindowBlock({ node, block, logs, word }: ReadBlock, signer: AccountHex | null): WindowBlock {
+export function toWindowBlock({ node, block, logs, word, digest }: ReadBlock, signer: AccountHex | null): WindowBlock {
   const { number, id, parentId, time, producer } = block;
   return {
     ...{ number, id, parentId, time, producer, signer },
     examined: word === null ? block : null,
-    isProven: block.isProven,
+    ...{ isProven: block.isProven, digest: digest ?? null, isPassed: false },
     votes: new Map(word === null ? [[node.operator, { origin: node.origin, logs }]] : []),
     agreed: word === null ? null : { logs, evidence: word },
     detected: 'nothing',

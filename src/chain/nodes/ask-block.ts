@@ -49,6 +49,7 @@ export function blockAt(number: number): Question<ShownBlock | null> {
 export function blocksBetween(first: number, last: number): Question<ShownBlock[]> {
   const what = `the blocks ${first} to ${last}`;
   return {
+    substitutable: 'ranges',
     maxBytes: RANGE_BYTES,
     maxHeldBytes: BLOCK_HELD_BYTES,
     timeoutMs: RANGE_TIMEOUT_MS,

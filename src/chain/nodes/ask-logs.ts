@@ -3,14 +3,19 @@ import type { Question } from './question.ts';
 
 /**
  * A log as a node's JSON-RPC shows it, in the form in which infos show theirs, with nothing checked. `blockId` and `txId` are hex without
- * prefix where they are that.
+ * prefix where they are that; `blockNumber` is `NaN` where it is no number.
  */
-export type ShownLog = { blockId: string; txId: string; log: { address: string; topics: unknown; data: string } };
+export type ShownLog = {
+  blockNumber: number;
+  blockId: string;
+  txId: string;
+  log: { address: string; topics: unknown; data: string };
+};
 
 /** A log takes about 600 bytes; java-tron shows 10,000 at most (`LogMatch`). */
 const LOGS_BYTES = 16 * 1024 * 1024;
 const MAX_LOGS = 20_000;
-const UNREAD = new Set(['blockNumber', 'transactionIndex', 'logIndex', 'removed']);
+const UNREAD = new Set(['transactionIndex', 'logIndex', 'removed']);
 
 /**
  * The logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node answers none for a block whose logs it has not
@@ -19,6 +24,7 @@ const UNREAD = new Set(['blockNumber', 'transactionIndex', 'logIndex', 'removed'
 export function logsBetween(first: number, last: number, contract: AccountHex): Question<ShownLog[]> {
   const filter = { fromBlock: hexOf(first), toBlock: hexOf(last), address: `0x${contract}` };
   return {
+    substitutable: 'logs',
     ...{ maxBytes: LOGS_BYTES, maxHeldBytes: LOGS_BYTES },
     http: {
       path: '/jsonrpc',
@@ -37,9 +43,10 @@ export function logsBetween(first: number, last: number, contract: AccountHex): 
 }
 
 function readLog(shown: unknown): ShownLog {
-  const { blockHash, transactionHash, address, topics, data } = (shown ?? {}) as Record<string, unknown>;
+  const { blockNumber, blockHash, transactionHash, address, topics, data } = (shown ?? {}) as Record<string, unknown>;
   const bare = Array.isArray(topics) ? topics.map(withoutPrefix) : topics;
   return {
+    blockNumber: typeof blockNumber === 'string' ? Number(blockNumber) : Number.NaN,
     blockId: withoutPrefix(blockHash),
     txId: withoutPrefix(transactionHash),
     log: { address: withoutPrefix(address), topics: bare, data: withoutPrefix(data) },

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { NILE_HEADER } from '../../../test/support/build-block.ts';
 import { type Devnet, startDevnet } from '../../devnet/devnet.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const server of servers.splice(0)) {
-    server.closeAllConnections();
+    server.closeAllConnections?.();
     await new Promise((resolve) => server.close(resolve));
   }
 });
@@ -61,6 +61,31 @@ async function refusedBy(
   expect(error).toMatchObject({ code: 'NODE_REFUSED', retryable: true });
   return { message: (error as Error).message, outcome: outcomes.at(-1) };
 }
+
+test.each([
+  ['https', /does not speak TLS; write http:\/\//],
+  ['grpc', /does not speak gRPC; name the port of its gRPC service, or write http:\/\//],
+  ['grpcs', /does not speak TLS; write grpc:\/\//],
+])('a port of plain HTTP that is asked by %s:// says what to write', async (scheme, wanted) => {
+  const url = await serve((response) => response.end('{}'));
+  expect((await refusedBy(url.replace('http', scheme))).message).toMatch(wanted);
+});
+
+test.each(['http', 'grpc'])('a port that hangs up on %s:// may speak TLS', async (scheme) => {
+  const server = createTcpServer((socket) => socket.once('data', () => socket.end()));
+  servers.push(server as Server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  expect((await refusedBy(`${scheme}://127.0.0.1:${port}`)).message).toMatch(`write ${scheme}s://`);
+});
+
+test.each(['http', 'grpc'])('a port at which nothing listens is no matter of the scheme %s://', async (scheme) => {
+  const server = createTcpServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  expect((await refusedBy(`${scheme}://127.0.0.1:${port}`)).message).not.toContain('write');
+});
 
 test('an answer is what the question reads in it', async () => {
   devnet.setFault();

@@ -13,6 +13,8 @@ export type NodeClient = {
   origin: string;
   /** Whether it can be asked for the very bytes: by gRPC. */
   hasBytes: boolean;
+  /** Whether that is another place than the one that is asked as a rule. */
+  hasTwin: boolean;
   /** Whether there is a place at which it may answer JSON-RPC. */
   hasJsonRpc: boolean;
   ask<Answer>(question: Question<Answer>, call?: Call): Promise<Answer>;
@@ -69,12 +71,13 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
   const { spec, timeoutMs = ANSWER_TIMEOUT_MS, maxAnswerBytes = Number.POSITIVE_INFINITY } = options;
   const origin = options.origin ?? nodeOrigin(spec.url);
   const isGrpc = spec.url.startsWith('grpc');
-  const main = isGrpc ? createGrpcCaller(spec, spec.apiKey) : createHttpCaller(spec, spec.apiKey);
-  const twin = isGrpc ? main : spec.grpc === null ? null : createGrpcCaller(spec.grpc, spec.apiKey);
+  const main = isGrpc ? createGrpcCaller(spec, spec) : createHttpCaller(spec);
+  const twin = isGrpc ? main : spec.grpc === null ? null : createGrpcCaller(spec.grpc, spec);
   const redact = redactor(spec);
   return {
     origin,
     hasBytes: twin !== null,
+    hasTwin: twin !== null && twin !== main,
     hasJsonRpc: spec.jsonRpcUrl !== null,
     ask: async (question, call = {}) => {
       const limitMs = Math.max(call.timeoutMs ?? timeoutMs, question.timeoutMs ?? 0);
@@ -82,8 +85,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
       // The same deadline covers connecting, waiting and a dripping body.
       const deadline = startDeadline(limitMs, call.steadyShare ?? STEADY_SHARE);
       const caller = call.wantsBytes === true && twin !== null ? twin : main;
-      // The node is not blamed for its twin, for its JSON is as good as before.
-      const report = (outcome: Outcome) => void (caller === main && call.onOutcome?.(outcome));
+      const report = (outcome: Outcome) => call.onOutcome?.(outcome);
       try {
         const { signal, extend } = deadline;
         const answer = await caller.ask(question, { maxBytes, signal, onBytes: extend });
@@ -92,7 +94,8 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
       } catch (error) {
         const late = deadline.signal.aborted ? deadline.lateness() : null;
         const refusal = refusalOf(error);
-        const reason = redact(late === null ? refusal.reason : deadline.reason());
+        const scheme = new URL(caller === main ? spec.url : (spec.grpc?.url ?? spec.url)).protocol;
+        const reason = redact(late === null ? refusal.reason + schemeHint(error, scheme) : deadline.reason());
         const mayBeTheQuestion = late !== null || (refusal.wasReached && !refusal.isLimit);
         const { retryAfterMs } = refusal;
         const isTooLarge = error instanceof AnswerTooLarge;
@@ -125,6 +128,26 @@ function redactor(spec: NodeSpec): (text: string) => string {
 function refusalOf(error: unknown): Refusal {
   if (error instanceof TransportRefusal) return error.refusal;
   return { reason: reasonOf(error), retryAfterMs: null, wasReached: !isConnectionError(error), isLimit: false };
+}
+
+/** What to write where a port does not speak what the scheme of the node's URL says; empty where nothing suggests that. */
+function schemeHint(error: unknown, scheme: string): string {
+  if (!(error instanceof Error)) return '';
+  const [isGrpc, isTls] = [scheme.startsWith('grpc'), scheme.endsWith('s:')];
+  const { code, name, cause } = error as NodeJS.ErrnoException & { cause?: NodeJS.ErrnoException };
+  const codes = [code, cause?.code];
+  if (codes.includes('ERR_SSL_WRONG_VERSION_NUMBER')) {
+    return `: the port does not speak TLS; write ${isGrpc ? 'grpc' : 'http'}:// instead of ${scheme}//`;
+  }
+  if (codes.includes('ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL')) {
+    return ': the port speaks TLS and not gRPC; name the port of its gRPC service, or write https://';
+  }
+  if (isGrpc && codes.includes('ERR_HTTP2_ERROR')) {
+    return `: the port does not speak gRPC; name the port of its gRPC service, or write http${isTls ? 's' : ''}://`;
+  }
+  if (name === 'HTTPParserError') return ': the port does not speak HTTP/1.1; if it is a gRPC service, write grpc://';
+  const wasHungUp = codes.includes('UND_ERR_SOCKET') || (error instanceof TransportRefusal && error.refusal.wasHungUp);
+  return wasHungUp && !isTls ? `; if this lasts, the port may speak TLS: write ${scheme.slice(0, -1)}s://` : '';
 }
 
 /** Node.js and undici throw errors with a code where nothing was answered. */

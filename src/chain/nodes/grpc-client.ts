@@ -6,7 +6,7 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import type { NodeUrls } from '../../domain/node.ts';
+import type { NodeSpec, NodeUrls } from '../../domain/node.ts';
 import type { Caller, CallLimits } from './caller.ts';
 import { BadMessage } from './message-reader.ts';
 import { type GrpcCall, isAboutSolid, type Question } from './question.ts';
@@ -28,10 +28,13 @@ const LIMITING_CODES: readonly number[] = [7, 8, 16];
 
 type GrpcQuestion<Answer> = Question<Answer> & { grpc: GrpcCall<Answer> };
 
-/** Asks a TRON node's gRPC API, whose answers are the very bytes. `apiKey` goes along as the metadata `tron-pro-api-key`. */
-export function createGrpcCaller({ url, solidityUrl }: NodeUrls, apiKey: string | null): Caller {
+/** Asks a TRON node's gRPC API, whose answers are the very bytes. The key goes along as metadata. */
+export function createGrpcCaller(
+  { url, solidityUrl }: NodeUrls,
+  { apiKey, apiKeyHeader }: Pick<NodeSpec, 'apiKey' | 'apiKeyHeader'>,
+): Caller {
   const [full, solid] = [createLine(url), createLine(solidityUrl)];
-  const metadata = apiKey === null ? {} : { 'tron-pro-api-key': apiKey };
+  const metadata = apiKey === null ? {} : { [apiKeyHeader]: apiKey };
   return {
     ask: async (question, limits) => {
       const { grpc } = question;
@@ -147,7 +150,8 @@ function answerOf<Answer>(
       ? ' (java-tron serves its irreversible side at another port, 50061 as a rule: write it as #solidity=)'
       : '';
   const wasReached = httpStatus !== undefined;
-  throw new TransportRefusal({ reason: `${status}: ${detail}${hint}`, retryAfterMs, wasReached, isLimit });
+  const reason = `${status}: ${detail}${hint}`;
+  throw new TransportRefusal({ reason, retryAfterMs, wasReached, isLimit, wasHungUp: !wasReached });
 }
 
 /** `grpc-message` is percent-encoded. */

@@ -21,17 +21,14 @@ const REFUSAL_BYTES = 16 * 1024;
 type Body = AsyncIterable<Buffer>;
 type ReadLimits = Pick<CallLimits, 'maxBytes' | 'onBytes'>;
 
-/** Asks a TRON node's HTTP API. `apiKey` is sent as `TRON-PRO-API-KEY`. */
-export function createHttpCaller(
-  { url, solidityUrl, jsonRpcUrl }: Pick<NodeSpec, 'url' | 'solidityUrl' | 'jsonRpcUrl'>,
-  apiKey: string | null,
-): Caller {
+/** Asks a TRON node's HTTP API. */
+export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyHeader }: NodeSpec): Caller {
   const agent = new Agent({
     connections: MAX_CONNECTIONS,
     connect: { timeout: CONNECT_TIMEOUT_MS },
     keepAliveTimeout: 10_000,
   });
-  const headers = { 'content-type': 'application/json', ...(apiKey === null ? {} : { 'TRON-PRO-API-KEY': apiKey }) };
+  const headers = { 'content-type': 'application/json', ...(apiKey === null ? {} : { [apiKeyHeader]: apiKey }) };
   return {
     ask: async (question, limits) => {
       const { signal } = limits;

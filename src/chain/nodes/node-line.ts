@@ -12,7 +12,8 @@ import { createNodeBudget } from './node-budget.ts';
 import { createNodePause, type Failure } from './node-pause.ts';
 import { createNodeWarnings } from './node-warnings.ts';
 import type { Patience } from './patience.ts';
-import type { Question } from './question.ts';
+import type { Question, Substitutable } from './question.ts';
+import { AnswerTooLarge } from './refusal.ts';
 import { createTurns } from './turns.ts';
 
 export type NodeLineOptions = {
@@ -69,38 +70,57 @@ export function createNodeLine(options: NodeLineOptions) {
     throw new AppError('NODE_REFUSED', `${origin} was not asked: ${obstacle}`, { retryable: true });
   };
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
+    if (call.wantsBytes !== 'or-json') return askOnce(question, call);
+    if (client.hasTwin && isOpenFor('bytes')) {
+      const asked = await askOnce({ ...question, substitutable: 'bytes' }, { ...call, wantsBytes: true }).then(
+        (answer) => ({ answer }),
+        (error: unknown) => ({ error }),
+      );
+      if ('answer' in asked) return asked.answer;
+      if (asked.error instanceof AnswerTooLarge || !(asked.error instanceof AppError)) throw asked.error;
+    }
+    return askOnce(question, { ...call, wantsBytes: false });
+  };
+  const askOnce = async <Answer>(question: Question<Answer>, call: AskOptions): Promise<Answer> => {
+    refuseFor(record.asideReason(question));
     refuseFor(await takeTurn());
     // The time limit of an answer begins when there is a connection for it, and a node that failed meanwhile is not asked.
     return atOnce(async () => {
-      refuseFor(unavailableReason());
+      refuseFor(unavailableReason() ?? record.asideReason(question));
       return send(question, call);
     });
   };
   const send = async <Answer>(question: Question<Answer>, call: AskOptions): Promise<Answer> => {
-    const { isOptional = false, mayBeLarge = false, timeoutMs = options.timeoutMs } = call;
+    const { isOptional = false, mayBeLarge = false, wantsBytes, timeoutMs = options.timeoutMs } = call;
+    const kind = question.substitutable;
+    // The node is not blamed for its twin, for its JSON is as good as before.
+    const isForgiven = wantsBytes === true && client.hasTwin && kind === undefined;
     record.seen.requests += 1;
     if (!isOptional) record.seen.inFlight += 1;
     const sentMs = clockMs();
     try {
       return await client.ask(question, {
         ...call,
+        wantsBytes: wantsBytes === true,
         timeoutMs: isOptional ? timeoutMs : patience.longer(question, timeoutMs),
         // A line that is slow is waited for where there is no other; a node that drips is not.
         ...(options.isAlone() ? {} : { steadyShare: 1 }),
         onOutcome: (outcome) => {
           if (outcome.kind === 'ok') patience.reset(question);
           else if (isWorthWaitingFor(outcome) && !isOptional) patience.grow(question);
-          record.observe(outcome, { sentMs, isOptional, mayBeLarge });
+          if (!isForgiven) record.observe(outcome, { sentMs, isOptional, mayBeLarge, kind });
         },
       });
     } finally {
       if (!isOptional) record.seen.inFlight -= 1;
     }
   };
+  const isOpenFor = (kind: Substitutable) =>
+    (kind !== 'logs' || client.hasJsonRpc) && record.asideReason({ substitutable: kind }) === null;
   return {
     ...record,
     hasBytes: client.hasBytes,
-    hasJsonRpc: client.hasJsonRpc,
+    isOpenFor,
     ask,
     budget,
     isOpen: () => unavailableReason() === null && !budget.isExhausted(),
@@ -108,11 +128,19 @@ export function createNodeLine(options: NodeLineOptions) {
   };
 }
 
-/** Records how a node answers and fails, and pauses it accordingly. */
+/** The longest time that questions with a substitute wait. */
+const LONGEST_ASIDE_MS = 10 * 60_000;
+
+/** Records how a node answers and fails, and pauses it, or questions of one kind, accordingly. */
 function createRecord(options: NodeLineOptions) {
   const { origin, network, clockMs, metrics, closing, isAlone } = options;
   const labels = { network, node: origin };
   const pause = createNodePause(options);
+  const asides = {
+    logs: createNodePause({ ...options, longestMs: LONGEST_ASIDE_MS }),
+    ranges: createNodePause({ ...options, longestMs: LONGEST_ASIDE_MS }),
+    bytes: createNodePause({ ...options, longestMs: LONGEST_ASIDE_MS }),
+  };
   const warnings = createNodeWarnings(options);
   const seen = {
     requests: 0,
@@ -129,6 +157,11 @@ function createRecord(options: NodeLineOptions) {
     const isNew = pause.fail({ ...failure, isAlone: isAlone() });
     if (isNew) warnings.paused(reason, pause.remainingMs(), pause.failures());
   };
+  const setAside = (kind: Substitutable, reason: string, failure: Omit<Failure, 'isAlone'>) => {
+    const aside = asides[kind];
+    const isNew = aside.fail({ ...failure, isAlone: false });
+    if (isNew) warnings.aside(kind, reason, aside.remainingMs(), aside.failures());
+  };
   const recover = (hadFailed: boolean) => {
     if (!hadFailed) return;
     seen.reason = null;
@@ -140,9 +173,19 @@ function createRecord(options: NodeLineOptions) {
     warnings,
     /** Pauses the node for what it said. */
     report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
+    /** Why questions of that kind are not asked now. */
+    asideReason: ({ substitutable: kind }: Pick<Question<unknown>, 'substitutable'>): string | null => {
+      const pausedMs = kind === undefined ? 0 : Math.ceil(asides[kind].remainingMs());
+      return pausedMs > 0 ? `it is not asked for ${kind} for another ${pausedMs} ms` : null;
+    },
+    setAside: (kind: Substitutable, reason: string) =>
+      setAside(kind, reason, { kind: 'refusal', sentMs: clockMs(), costMs: 0, askedMs: null }),
     praise: () => recover(pause.praise()),
-    observe: (outcome: Outcome, asked: { sentMs: number; isOptional: boolean; mayBeLarge: boolean }) => {
-      const { sentMs, isOptional, mayBeLarge } = asked;
+    observe: (
+      outcome: Outcome,
+      asked: { sentMs: number; isOptional: boolean; mayBeLarge: boolean; kind: Substitutable | undefined },
+    ) => {
+      const { sentMs, isOptional, mayBeLarge, kind } = asked;
       metrics.nodeRequests.inc({ ...labels, outcome: outcome.kind });
       const elapsedMs = clockMs() - sentMs;
       if (outcome.kind === 'refused') {
@@ -150,11 +193,17 @@ function createRecord(options: NodeLineOptions) {
         // The only one that answers slowly is worth asking again soon, with more patience.
         const costMs = outcome.late === 'slow' && isAlone() ? 0 : elapsedMs;
         const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
+        if (kind !== undefined) {
+          // No substitute answers what is too large by itself.
+          if (!closing.aborted && !(mayBeLarge && outcome.isTooLarge)) setAside(kind, outcome.reason, failure);
+          return;
+        }
         // Requests that end because the service stops say nothing about the node, and neither does a question that a stranger chose.
         const isForgiven = (isOptional && outcome.mayBeTheQuestion) || (mayBeLarge && outcome.isTooLarge);
         if (!closing.aborted && !isForgiven) fail(outcome.reason, failure);
         return;
       }
+      if (kind !== undefined) asides[kind].answer();
       metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);
       seen.answerMs = (seen.answerMs ?? elapsedMs) * (1 - NEWEST_WEIGHT) + elapsedMs * NEWEST_WEIGHT;
       // An answer to what was asked before the pause says nothing about the node since.

@@ -48,7 +48,7 @@ export function createNodeMember(options: NodeLineOptions): NodeMember {
   return {
     node: {
       ...{ url: spec.url, origin, operator: spec.operator, ask },
-      ...{ hasBytes: line.hasBytes, hasJsonRpc: line.hasJsonRpc },
+      ...{ hasBytes: line.hasBytes, isOpenFor: line.isOpenFor, setAside: line.setAside },
       requestsLeft: budget.requestsLeft,
     },
     isUsable,

@@ -44,7 +44,16 @@ const ROW_ENDS_MS = 10 * 60_000;
 /** Each pause is shortened by up to this share at random, so that several processes do not come back together. */
 const JITTER = 0.25;
 
-export function createNodePause({ clockMs, random }: { clockMs(): number; random(): number }): NodePause {
+/** `longestMs`: with others to ask. */
+export function createNodePause({
+  clockMs,
+  random,
+  longestMs: longestPauseMs = WITH_OTHERS.longestMs,
+}: {
+  clockMs(): number;
+  random(): number;
+  longestMs?: number;
+}): NodePause {
   let row = 0;
   let lastKind: 'refusal' | 'report' = 'refusal';
   let answers = 0;
@@ -76,7 +85,7 @@ export function createNodePause({ clockMs, random }: { clockMs(): number; random
       if (sentMs <= beganMs || nowMs < untilMs) return false;
       if (nowMs - untilMs > ROW_ENDS_MS) row = 0;
       row += 1;
-      const backoff = isAlone ? ALONE : WITH_OTHERS;
+      const backoff = isAlone ? ALONE : { ...WITH_OTHERS, longestMs: longestPauseMs };
       beganMs = nowMs;
       const minMs = isAlone ? 0 : costMs * COST_FACTOR;
       const pauseMs = Math.min(backoff.longestMs, Math.max(minMs, backoffMs(row, backoff)));

@@ -1,7 +1,15 @@
 import type { JsonShape } from './json-reader.ts';
 
+/**
+ * Questions that have a substitute: infos say what logs say, single blocks what ranges of blocks say, and JSON what the bytes of infos say.
+ * What becomes of such a question never costs the node: those of its kind wait, and all others go on.
+ */
+export type Substitutable = 'logs' | 'ranges' | 'bytes';
+
 /** A question to a node, in the two languages that nodes speak. `read` throws on anything that does not answer it. */
 export type Question<Answer> = {
+  /** Absent where nothing else answers the question. */
+  substitutable?: Substitutable;
   /** More bytes of an answer are not read; 4 MiB when absent. */
   maxBytes?: number;
   /** The kept parts of a JSON answer take no more memory than about this; 8 MiB when absent. */

@@ -8,8 +8,14 @@ const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 type Headers = Record<string, string | string[] | undefined>;
 
-/** `isLimit`: it refuses who asks, or how often, whatever is asked. */
-export type Refusal = { reason: string; retryAfterMs: number | null; wasReached: boolean; isLimit: boolean };
+/** `isLimit`: it refuses who asks, or how often, whatever is asked. `wasHungUp`: it ended the connection without a word. */
+export type Refusal = {
+  reason: string;
+  retryAfterMs: number | null;
+  wasReached: boolean;
+  isLimit: boolean;
+  wasHungUp?: boolean;
+};
 
 /** The node refused, or something in front of it did. */
 export class TransportRefusal extends Error {

@@ -22,8 +22,9 @@ type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
  * a project is given of them. Other blocks need infos, in which a log has its place in the transaction.
  *
  * What a node shows of a block counts only if every direct call that the block proves stands in it, and there is one: a node that has no
- * index of a block shows nothing. So a node can hide no more than in infos: what contracts moved. `nodes` are of different operators, as
- * many as must agree. Each is asked once, none where that saves nothing.
+ * index of a block shows nothing. Besides, its logs must stand between those of an earlier and of a later block of the same answer, which is
+ * in order, for nodes cut long answers off without saying so. So a node can hide no more than in infos: what contracts moved. `nodes` are of
+ * different operators, as many as must agree. Each is asked once, none where that saves nothing.
  */
 export async function readByLogs(
   deps: ReadDeps,
@@ -60,11 +61,15 @@ async function readTransfers(
   blocks: readonly ExaminedBlock[],
 ): Promise<Map<string, ChainTransfer[]>> {
   const numbers = blocks.map(({ number }) => number);
-  const question = logsBetween(Math.min(...numbers), Math.max(...numbers), usdt);
-  // A node may have no JSON-RPC, or a limit of its own for it; its other answers are as good as before.
+  // One block more on either side shows that those of the first and the last are whole.
+  const question = logsBetween(Math.max(0, Math.min(...numbers) - 1), Math.max(...numbers) + 1, usdt);
   const logs = (await node.ask(question, { isOptional: true }).catch(orNull)) ?? [];
+  const heights = logs.map(({ blockNumber }) => blockNumber);
+  const [first = 0, last = 0] = [heights[0], heights.at(-1)];
+  if (!heights.every((height, index) => height >= (heights[index - 1] ?? first))) return new Map();
   const byBlock = grouped(logs, ({ blockId }) => blockId);
   const readable = blocks.flatMap((block): [string, ChainTransfer[]][] => {
+    if (block.number <= first || block.number >= last) return [];
     const transfers = transfersOf(block, byBlock.get(block.id) ?? [], usdt, fees.known());
     return transfers === null ? [] : [[block.id, transfers]];
   });

@@ -42,7 +42,7 @@ function nodeOf(origin: string, oddity: Oddity, { operator = origin, grpc, ...ma
     reader.push(Buffer.from(JSON.stringify(bend(JSON.parse(isBlock ? json : infosJson)))));
     return http.read(reader.end());
   };
-  const can = { hasBytes: grpc !== undefined, hasJsonRpc: false };
+  const can = { hasBytes: grpc !== undefined, isOpenFor: () => false, setAside: () => undefined };
   return { url: origin, origin, operator, ...can, requestsLeft: () => null, ask };
 }
 

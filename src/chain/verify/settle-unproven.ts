@@ -83,7 +83,7 @@ async function findAgreed(deps: ReadDeps, heard: readonly Word[], number: number
     const same = heard.filter(({ digest }) => digest === word.digest);
     if (same.length < neededBy(deps) && passed?.digest !== word.digest) continue;
     const evidence: Evidence = { nodes: same.map(({ node }) => node.origin), operatorCount: same.length };
-    return { node: word.node, block: word.block, logs: word.logs, word: evidence };
+    return { node: word.node, block: word.block, logs: word.logs, word: evidence, digest: word.digest };
   }
   return null;
 }

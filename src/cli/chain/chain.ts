@@ -74,9 +74,12 @@ const ALARMS: readonly Column<ChainStatusView['alarms'][number]>[] = [
 
 export async function printResumed(
   terminal: Terminal,
-  { network: name, yes = false }: NetworkOption & { yes?: boolean },
+  { network: name, yes = false, reason: why }: NetworkOption & { yes?: boolean; reason?: string },
 ): Promise<Result> {
-  const view = await runOperation(terminal, resumeChainOperation, { network: name, isSettled: yes });
+  const view = await runOperation(terminal, resumeChainOperation, {
+    ...{ network: name, isSettled: yes },
+    ...(why === undefined ? {} : { reason: why }),
+  });
   const { network, resumed, halt } = view;
   const reason = `${network} is halted since ${halt.at}: ${halt.reason}`;
   if (!resumed) {

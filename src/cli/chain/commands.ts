@@ -31,6 +31,7 @@ export function addChainCommands(program: Command, terminal: Terminal, print: Pr
     .command('resume')
     .description('let a watcher go on that stopped because the chain contradicted the ledger')
     .option('--yes', 'you know the reason and settled it')
+    .option('--reason <text>', 'with --yes: why it may go on, for the record')
     .option(...NETWORK_OPTION)
     .action(async (options) => print((await import('./chain.ts')).printResumed(terminal, options)));
   group

@@ -1,5 +1,6 @@
 import { Type } from '../../runtime/type.ts';
 import { Flag, Line, NetworkName } from '../input/given.ts';
+import { readOneNote } from '../input/read-note.ts';
 import { operation } from '../operation.ts';
 import { acknowledgeAlarms, readAlarmKind } from './acknowledge-alarms.ts';
 import { listProducers } from './list-producers.ts';
@@ -55,8 +56,12 @@ export const resumeChainOperation = operation({
     haltedAt: Type.Optional(
       Type.String({ description: 'When the halt was that you saw; refused if it is another now' }),
     ),
+    reason: Type.Optional(Type.String({ description: 'Why it may go on, for the record' })),
   }),
-  read: ({ network, isSettled = false, haltedAt = null }) => ({ network, isSettled, haltedAt }),
+  read: ({ network, isSettled = false, haltedAt = null, reason }) => ({
+    ...{ network, isSettled, haltedAt },
+    why: reason === undefined ? null : readOneNote(reason, 'reason'),
+  }),
   run: (deps, actor, { network, ...decision }) =>
     resumeChain(deps, actor, { network: selectNetwork(deps.networks, network), ...decision }),
 });

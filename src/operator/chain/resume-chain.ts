@@ -10,12 +10,17 @@ import type { ResumedView } from './views.ts';
 
 /**
  * Lets a watcher that stopped for good go on, if somebody who saw the reason says that it is settled. `haltedAt`: the moment of the halt
- * that was seen; `null`: whichever it is. Errors: `NOT_FOUND`, `CONFLICT` where it halted anew meanwhile.
+ * that was seen; `null`: whichever it is. `why` is for the record. Errors: `NOT_FOUND`, `CONFLICT` where it halted anew meanwhile.
  */
 export async function resumeChain(
   { db, now }: { db: Database; now(): UnixMs },
   actor: Actor,
-  { network, isSettled, haltedAt = null }: { network: Network; isSettled: boolean; haltedAt?: string | null },
+  {
+    network,
+    isSettled,
+    haltedAt = null,
+    why = null,
+  }: { network: Network; isSettled: boolean; haltedAt?: string | null; why?: string | null },
 ): Promise<ResumedView> {
   const halt = await findHalt(db, network);
   if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted: there is nothing to resume`);
@@ -27,7 +32,7 @@ export async function resumeChain(
     await db.transaction(async (tx) => {
       await clearHalt(tx, network);
       await resolveAlarms(tx, network, 'halted');
-      const detail = { reason: halt.reason };
+      const detail = { reason: halt.reason, ...(why === null ? {} : { why }) };
       await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.resumed', subject: network, detail }]);
     });
   }

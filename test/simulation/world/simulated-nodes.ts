@@ -67,7 +67,8 @@ export function createSimulatedNodes({
   const clientsOf =
     (process: SimulatedProcess) =>
     ({ spec, origin = spec.url, timeoutMs = TIMEOUT_MS }: NodeClientOptions): NodeClient => ({
-      ...{ origin, hasBytes: showsBytes(spec), hasJsonRpc: spec.jsonRpcUrl !== null, close: async () => undefined },
+      ...{ origin, hasBytes: showsBytes(spec), hasTwin: spec.grpc !== null, hasJsonRpc: spec.jsonRpcUrl !== null },
+      close: async () => undefined,
       ask: async (question, { timeoutMs: askedMs = timeoutMs, wantsBytes = false, ...call } = {}) => {
         const isGrpc = spec.url.startsWith('grpc') || (wantsBytes && spec.grpc !== null);
         const message = isGrpc ? question.grpc : null;
