@@ -18,13 +18,14 @@ const BLIND_AFTER_MS = 60_000;
 
 type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<Troubles, 'list'> };
 
+/** Whether invoices can be created. `body` is for operators: reasons, troubles, and each network with its open alarms. */
+export type Readiness = { isReady: boolean; body: object };
+
 /**
- * `GET /healthz`: the process lives. `GET /readyz`: database and schema are right, so invoices can be created; whether the
- * chain is visible is told, in agreement with the open alarms, but a chain outage never takes the API out of service.
+ * Looks whether database and schema are right, so that invoices can be created. A chain that is not visible is no reason to be unready. Only
+ * one look runs at a time, however many ask, because probes are answered also where other requests are refused.
  */
-export function registerHealth(app: FastifyInstance, deps: HealthDeps): void {
-  app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
-  // This is answered also where other requests are refused, so only one look runs at a time, however many ask.
+export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
   const lookOnce = coalesce<null, Readiness>({
     ...{ maxUnderWay: 1, maxTogether: Number.POSITIVE_INFINITY },
     answer: async (questions) => {
@@ -32,13 +33,17 @@ export function registerHealth(app: FastifyInstance, deps: HealthDeps): void {
       return questions.map(() => answer);
     },
   });
-  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
-    const { isReady, body } = await lookOnce(null);
-    return reply.code(isReady ? 200 : 503).send(body);
-  });
+  return () => lookOnce(null);
 }
 
-type Readiness = { isReady: boolean; body: object };
+/** Serves the probes that anyone may ask: `GET /healthz` (the process lives) and `GET /readyz`, which says no more than its status. */
+export function registerHealth(app: FastifyInstance, { readiness }: { readiness(): Promise<Readiness> }): void {
+  app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
+  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+    const { isReady } = await readiness();
+    return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ready' : 'unavailable' });
+  });
+}
 
 async function readiness(deps: HealthDeps): Promise<Readiness> {
   const problem = await findProblem(deps.db);
@@ -59,7 +64,7 @@ async function findProblem(db: Database): Promise<string | null> {
     if (pending > 0) return `${pending} migrations are not applied; run: quittance migrate`;
     return (await isLossyLedger(db)) ? LOST : null;
   } catch (error) {
-    // Anyone may ask, so the message, which names the database's host, stays in the log.
+    // The message names the database's host, and stays in the log.
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
       return shortageBehind(error) ?? 'the database does not answer';
     }
@@ -94,7 +99,6 @@ async function look({ db, now }: HealthDeps, network: Network): Promise<[Network
             solidTime: toIso(cursor.solid.time),
           }),
       ...(catchUp ? { catchUp } : {}),
-      // Anyone may ask, so the answer names the kinds of alarms; their subjects stay with the operator.
       alarms: [...alarms.keys()].sort(),
     },
   ];

@@ -1,3 +1,4 @@
+import { createReadiness, type Readiness } from '../api/health.ts';
 import { createNodePool, type NodePool } from '../chain/nodes/node-pool.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import type { NetworkConfig } from '../config/config.ts';
@@ -42,6 +43,8 @@ export type Context = Databases &
     networks: Network[];
     /** All requests to the nodes of a network go through one pool, because it holds their budgets and pauses. */
     pools: NetworkPool[];
+    /** Whether invoices can be created, and what operators should know of it. */
+    readiness(): Promise<Readiness>;
     /** Where payers reach us. Without the setting it is where the API listens. */
     publicUrl(): string;
     /** Says where the API listens, once it does. */
@@ -58,6 +61,7 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
   const metrics = createMetrics();
   const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
   let url = `http://${config.host}:${config.port}`;
+  const names = networks.map(([network]) => network);
   return {
     ...databases,
     ...known,
@@ -79,7 +83,8 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
     },
     ...(lagMs === undefined ? {} : { lagMs }),
     random: pooledRandom,
-    networks: networks.map(([network]) => network),
+    networks: names,
+    readiness: createReadiness({ db: databases.requestDb, networks: names, now, troubles: known.troubles }),
     pools: networks.map(([network, settings]) => {
       const pool = createNodePool({ log, now, metrics, blockMs, network, nodes: settings.nodes });
       return { ...settings, network, pool };

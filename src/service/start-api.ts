@@ -108,7 +108,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   });
   if (context.sandbox !== undefined) registerSandbox(app, deps, context.sandbox);
   registerProbe(app, { db, trustProxy: config.trustProxy });
-  registerHealth(app, { db, networks, now, troubles: context.troubles });
+  registerHealth(app, context);
 }
 
 /** For operations on endpoints: they seal with the keys that this process has, and ask no nodes. */

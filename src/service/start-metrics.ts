@@ -6,11 +6,12 @@ import { poolsOf } from './open-databases.ts';
 export async function startMetrics(context: Context) {
   const { config, metrics } = context;
   if (config.metrics === null) return null;
-  return startMetricsServer(config.metrics, metrics.registry, () => {
+  const refresh = () => {
     const stats = poolsOf(context).map((pool) => pool.stats());
     for (const state of ['total', 'idle', 'waiting'] as const) {
       const count = stats.reduce((sum, pool) => sum + pool[state], 0);
       metrics.poolConnections.set({ state }, count);
     }
-  });
+  };
+  return startMetricsServer(config.metrics, { registry: metrics.registry, refresh, readiness: context.readiness });
 }

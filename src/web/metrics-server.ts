@@ -1,30 +1,52 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, isIP } from 'node:net';
+import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';
 import { AppError } from '../domain/errors.ts';
 import { ANSWER_HEADERS } from './answer-headers.ts';
 
-/** Serves `GET /metrics` for Prometheus and `GET /healthz` on an internal port of their own. `refresh` runs before each read. */
+const TEXT = 'text/plain; charset=utf-8';
+const JSON_TYPE = 'application/json; charset=utf-8';
+
+type Served = {
+  registry: Registry;
+  /** Runs before each read of the metrics. */
+  refresh(): void;
+  readiness(): Promise<{ isReady: boolean; body: object }>;
+};
+
+/**
+ * Serves operators on an internal port of its own: `GET /metrics` for Prometheus, `GET /readyz` with the reasons and the open alarms, which the
+ * public port doesn't show, and `GET /healthz`. A web page whose name leads here (DNS rebinding) is refused.
+ */
 export async function startMetricsServer(
   { host, port }: { host: string; port: number },
-  registry: Registry,
-  refresh: () => void,
+  { registry, refresh, readiness }: Served,
 ): Promise<{ url: string; stop(): Promise<void> }> {
   const server = createServer((request, response) => {
     for (const [name, value] of Object.entries(ANSWER_HEADERS)) response.setHeader(name, value);
-    if (request.url === '/healthz') {
-      response.end('ok\n');
-      return;
+    const send = (status: number, type: string, text: string) =>
+      response.writeHead(status, { 'Content-Type': type }).end(text);
+    const asked = hostOf(request);
+    if (!isInternalName(asked, host)) {
+      const fix = 'use an IP address, "localhost", a name without a dot, or the name in QUITTANCE_METRICS_HOST';
+      return send(421, TEXT, `this port does not answer as ${asked.slice(0, 100)}: ${fix}\n`);
     }
-    if (request.url !== '/metrics') {
-      response.writeHead(404).end('see /metrics\n');
-      return;
+    const fail = (error: Error) => send(500, TEXT, `${error.message}\n`);
+    switch (request.url) {
+      case '/healthz':
+        return send(200, TEXT, 'ok\n');
+      case '/readyz':
+        return readiness().then(
+          ({ isReady, body }) => send(isReady ? 200 : 503, JSON_TYPE, JSON.stringify(body)),
+          fail,
+        );
+      case '/metrics':
+        refresh();
+        return registry.metrics().then((text) => send(200, registry.contentType, text), fail);
+      default:
+        return send(404, TEXT, 'see /metrics and /readyz\n');
     }
-    refresh();
-    registry.metrics().then(
-      (text) => response.setHeader('Content-Type', registry.contentType).end(text),
-      (error: Error) => response.writeHead(500).end(`${error.message}\n`),
-    );
   });
   server.requestTimeout = 10_000;
   await new Promise<void>((resolve, reject) => {
@@ -42,4 +64,19 @@ export async function startMetricsServer(
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** The host that a request names, without its port: `[::1]:9464` is `::1`. */
+function hostOf({ headers }: IncomingMessage): string {
+  const [, name = ''] = /^\[?(.*?)\]?(?::\d*)?$/.exec(headers.host ?? '') ?? [];
+  return name.toLowerCase().replace(/\.$/, '');
+}
+
+/** No stranger's name server answers for these: they are kept for networks of one's own (RFC 6761, 6762, 8375, and names of Kubernetes). */
+const OWN_SUFFIX = /\.(?:localhost|local|internal|home\.arpa|svc)$/;
+
+/** Whether a name leads here by no name server of a stranger: an address, a name without a dot, one of this machine, or the configured one. */
+function isInternalName(name: string, host: string): boolean {
+  if (isIP(name) !== 0 || (!name.includes('.') && name !== '')) return true;
+  return name === host.toLowerCase() || name === hostname().toLowerCase() || OWN_SUFFIX.test(name);
 }

@@ -37,7 +37,7 @@ export async function startConsoleOver(
         ...{ masterKeys: [MASTER_KEY], databaseUrl: connection, dataDir: '/nonexistent' },
         ...{ sandbox: false, webhooks, networks, settings: [], warnings: [], backups: null, addressManifest: null },
         ...{ host: '127.0.0.1', port: 0, publicUrl: null, databasePoolSize: 2, roles: ['console'], trustProxy: [] },
-        rowMacs: 'warn',
+        ...{ rowMacs: 'warn', metrics: null },
       },
     },
     ...{ connection, keyRing: TEST_KEY_RING, log: createLogger({ level: 'silent' }) },

@@ -293,7 +293,7 @@ describe('capacity', () => {
     );
     expect(Number(free?.split(' ').at(-1))).toBeCloseTo(2 / 9);
     expect(Number((await metric('quittance_capacity_days_left'))?.split(' ').at(-1))).toBe(0);
-    const alarmed = () => call(`${service.url}/readyz`).then(({ body }) => JSON.stringify(body));
+    const alarmed = () => call(`${service.metricsUrl}/readyz`).then(({ body }) => JSON.stringify(body));
     await eventually(alarmed, (text) => text.includes('capacity-low'));
     for (let i = 0; i < 2; i++) expect((await create()).status).toBe(201);
     expectProblem(await create(), 409, 'AMOUNT_UNAVAILABLE');

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { request } from 'undici';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { printResumed } from '../../src/cli/chain/chain.ts';
 import { unixMs } from '../../src/domain/time.ts';
@@ -6,6 +8,7 @@ import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../src/store/chain
 import { insertCursor, setHalt } from '../../src/store/chain/cursor.ts';
 import { acquireLease, releaseLease, watcherLease } from '../../src/store/chain/leases.ts';
 import { saveChainStatus } from '../../src/store/chain/status.ts';
+
 import { readyz } from '../support/fault-flow.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { recordTerminal } from '../support/terminal.ts';
@@ -33,6 +36,63 @@ async function lead() {
   });
   return acquireLease(service.db, watcherLease('devnet'), 'another', 60_000);
 }
+
+/** Every trouble of another kind that the answers must not tell a stranger. */
+const STATES: readonly [name: string, arrange: () => Promise<unknown>, status: number][] = [
+  ['all is well', async () => undefined, 200],
+  ['an integrity alarm is open', () => raise('row-changed'), 200],
+  ['the network is halted', () => raise('halted'), 200],
+  ['migrations are not applied', () => withOwner('delete from schema_migrations where version = 1'), 503],
+  [
+    'the schema is of a later release',
+    () =>
+      withOwner(
+        "insert into schema_migrations (version, name, sha256) select 9999, 'later', sha256 from schema_migrations limit 1",
+      ),
+    503,
+  ],
+];
+
+async function withOwner(sql: string): Promise<void> {
+  const client = new pg.Client(service.ownerString);
+  await client.connect();
+  await client.query(sql).finally(() => client.end());
+}
+
+test.each(STATES)(
+  'when %s, the public port tells anyone who asks no more than its status',
+  async (_name, arrange, status) => {
+    await arrange();
+    const { body, statusCode } = await request(`${service.url}/readyz`);
+    expect([statusCode, await body.json()]).toEqual([status, { status: status === 200 ? 'ready' : 'unavailable' }]);
+    expect(await (await request(`${service.url}/healthz`)).body.json()).toEqual({ status: 'ok' });
+    // The operator reads the reason on the port of the metrics.
+    const inner = await request(`${service.metricsUrl}/readyz`);
+    expect([inner.statusCode, Object.keys((await inner.body.json()) as object).length > 1]).toEqual([status, true]);
+  },
+);
+
+const STRANGE = [
+  'evil.example',
+  'evil.example:9464',
+  '127.0.0.1.nip.io',
+  'localhost.evil.example',
+  'a.svc.evil.example',
+  '.',
+];
+const OWN = ['127.0.0.1', '[::1]:9464', 'LOCALHOST:9464', '10.1.2.3', 'quittance', 'quittance:9464'];
+const OWN_NAMES = ['quittance.shop.svc', 'quittance.shop.svc.cluster.local:9464', 'box.home.arpa', 'metrics.internal.'];
+
+test.each([
+  ...STRANGE.map((host) => [host, 421] as const),
+  ...[...OWN, ...OWN_NAMES].map((host) => [host, 200] as const),
+])('a request to the metrics port for the host %s is answered %i', async (host, status) => {
+  for (const path of ['/metrics', '/readyz', '/healthz']) {
+    const { statusCode, body } = await request(service.metricsUrl + path, { headers: { host } });
+    const text = await body.text();
+    expect([path, statusCode, /quittance_|alarms|ok/.test(text)]).toEqual([path, status, status === 200]);
+  }
+});
 
 test('a network of which nothing was examined is blind, and its alarms are told', async () => {
   expect(await readyz(service)).toEqual({ blind: true, reason: 'no node has answered yet', alarms: [] });

@@ -45,7 +45,7 @@ async function minePastDeadline(invoiceId: string): Promise<void> {
 async function untilExamined(): Promise<void> {
   const { number } = service.devnet.solid();
   await eventually(
-    () => ask(`${service.url}/readyz`),
+    () => ask(`${service.metricsUrl}/readyz`),
     ({ body }) => body.networks.devnet.solidBlock >= number,
   );
 }

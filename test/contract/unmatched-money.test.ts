@@ -51,7 +51,7 @@ async function untilRecorded(): Promise<void> {
   service.devnet.mineUntilSolid();
   const { number } = service.devnet.solid();
   await eventually(
-    async () => (await call(`${service.url}/readyz`)).body?.networks?.devnet?.solidBlock ?? 0,
+    async () => (await call(`${service.metricsUrl}/readyz`)).body?.networks?.devnet?.solidBlock ?? 0,
     (solid) => solid >= number,
   );
 }

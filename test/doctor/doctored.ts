@@ -38,6 +38,7 @@ export function settingsOf(service: TestService): DoctorSettings {
   return {
     ...{ masterKeys: [MASTER_KEY], databaseUrl: service.connectionString, dataDir: '/nonexistent' },
     ...{ warnings: [], networkProblem: null, localUrl: service.url, publicUrl: service.url },
+    metricsUrl: service.metricsUrl || null,
     networks: [
       {
         network: 'devnet',

@@ -66,7 +66,7 @@ const FAULTS: Fault[] = [
       const { url, undo } = await serve((_asked, response) =>
         response.writeHead(503).end(JSON.stringify({ status: 'unavailable', reason: 'the disk is full' })),
       );
-      return { settings: { localUrl: url }, undo };
+      return { settings: { localUrl: url, metricsUrl: url }, undo };
     },
   },
   {

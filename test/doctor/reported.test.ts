@@ -16,6 +16,7 @@ const WELL = {
 };
 const ANSWERED: Probed = {
   local: null,
+  inner: null,
   public: {
     ...{ status: 200, encoding: '', certificateEnds: NOW + 60 * 86_400_000 },
     parts: [

@@ -65,7 +65,7 @@ test.each([
     before.devnet.mineUntilSolid();
     await eventually(
       async () =>
-        (await (await fetch(`${before.url}/readyz`)).json()) as { networks: { devnet: { headBlock?: number } } },
+        (await (await fetch(`${before.metricsUrl}/readyz`)).json()) as { networks: { devnet: { headBlock?: number } } },
       ({ networks }) => networks.devnet.headBlock === before.devnet.head().number,
     );
     await before.stopService();

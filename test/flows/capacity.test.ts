@@ -82,7 +82,7 @@ test('a project that runs out of payable amounts is an alarm, seen in the metric
     () => alarmOf(project),
     (detail) => detail === expected,
   );
-  const readyz = await call(`${service.url}/readyz`);
+  const readyz = await call(`${service.metricsUrl}/readyz`);
   expect(readyz.body.networks.devnet.alarms).toContain('capacity-low');
 
   await addAddresses(project, 14);

@@ -45,7 +45,7 @@ async function fillDisk(): Promise<() => Promise<void>> {
   };
 }
 
-const ready = () => call(`${service.url}/readyz`);
+const ready = () => call(`${service.metricsUrl}/readyz`);
 const openKinds = async () => (await findOpenAlarms(service.db, 'devnet')).map(({ kind }) => kind);
 
 test.skipIf(!existsSync('/dev/full'))(

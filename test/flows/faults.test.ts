@@ -80,7 +80,7 @@ test('a server whose clock is ahead of the chain’s finds a payment that was ma
 test('a node that is down at the first start: invoices are created, readyz says blind, and a payment made meanwhile is found', async () => {
   const running = await started({ isNodeDown: true });
   const id = (await createInvoice(running)).body.invoiceId;
-  const ready = await call(`${running.url}/readyz`);
+  const ready = await call(`${running.metricsUrl}/readyz`);
   expect(ready).toMatchObject({ status: 200, body: { status: 'ready', networks: { devnet: { blind: true } } } });
   // The payer's wallet uses another node, which works.
   const other = await running.devnet.addNode();

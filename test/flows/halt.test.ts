@@ -66,7 +66,7 @@ test('an irreversible block that contradicts the recorded one halts the watcher,
   await payDirectly(service, order);
   other.mineUntilSolid();
   await untilRefusedAgain();
-  const ready = (await (await fetch(`${service.url}/readyz`)).json()) as { networks: { devnet: object } };
+  const ready = (await (await fetch(`${service.metricsUrl}/readyz`)).json()) as { networks: { devnet: object } };
   expect(ready).toMatchObject({
     status: 'ready',
     networks: { devnet: { blind: true, alarms: expect.arrayContaining(['halted']) } },

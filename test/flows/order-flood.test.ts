@@ -345,7 +345,7 @@ describe('limits of unpaid invoices', () => {
     expect(detail).toContain(`quittance project update ${shop.projectId} --max-unpaid`);
     const text = await (await fetch(`${service.metricsUrl}/metrics`)).text();
     expect(text).toMatch(new RegExp(`quittance_unpaid_refused_total\\{[^}]*${shop.projectId}"\\} 1`));
-    expect((await call(`${service.url}/readyz`)).body.networks.devnet.alarms).toContain('order-flood');
+    expect((await call(`${service.metricsUrl}/readyz`)).body.networks.devnet.alarms).toContain('order-flood');
     service.clock.advance(30 * MINUTE_MS);
     await eventually(
       () => alarmOf(shop, 'order-flood'),

@@ -32,7 +32,7 @@ async function untilProcessed(): Promise<void> {
   const { number } = service.devnet.solid();
   await eventually(
     async () =>
-      (await (await fetch(`${service.url}/readyz`)).json()) as { networks: { devnet: { solidBlock: number } } },
+      (await (await fetch(`${service.metricsUrl}/readyz`)).json()) as { networks: { devnet: { solidBlock: number } } },
     ({ networks }) => networks.devnet.solidBlock >= number,
   );
 }

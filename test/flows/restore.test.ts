@@ -180,7 +180,7 @@ describe('an old backup that is restored', () => {
       ({ json }) => json.data.length === 1,
     );
     expect(desk.json.data[0].amount).toBe((await pairOf(shop, lost[0].invoiceId)).split(' ')[1]);
-    const { alarms } = (await call(`${over.url}/readyz`)).body.networks.devnet;
+    const { alarms } = (await call(`${over.metricsUrl}/readyz`)).body.networks.devnet;
     expect(alarms).toContain('database-restored');
 
     // The addresses of before stay out of use, whatever an operator tries.

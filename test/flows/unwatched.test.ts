@@ -28,7 +28,7 @@ afterEach(() => service.stop());
 
 const SILENT = `update leases set expires_at = now() - interval '61 seconds' where name = 'watcher:mainnet'`;
 const kinds = async () => (await findOpenAlarms(service.db, 'mainnet')).map(({ kind }) => kind);
-const readyz = async () => (await call(`${service.url}/readyz`)).body;
+const readyz = async () => (await call(`${service.metricsUrl}/readyz`)).body;
 
 test('an invoice on a network that nobody ever watched is refused, and nothing is used up', async () => {
   const order = { apiKey: live.apiKey, idempotencyKey: 'one', body: { externalId: 'one' } };

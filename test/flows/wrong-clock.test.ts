@@ -47,7 +47,7 @@ afterEach(() => service.stop());
 
 const examine = (time: number) =>
   runSql(service, `update chain_cursors set solid_time = $1 where network = 'nile'`, [new Date(time)]);
-const readyz = async () => (await call(`${service.url}/readyz`)).body;
+const readyz = async () => (await call(`${service.metricsUrl}/readyz`)).body;
 const clockAlarm = async () => (await findOpenAlarms(service.db, 'nile')).find(({ kind }) => kind === 'clock-wrong');
 /** A process begins with its clock so far off. */
 async function startOff(ms: number) {

@@ -14,7 +14,7 @@ test('after hours in which too few producers worked everything becomes PAID by i
   service.devnet.mine(900, { stepMs: 1 });
   await eventually(
     async () =>
-      (await (await fetch(`${service.url}/readyz`)).json()) as { networks: { devnet: { headBlock: number } } },
+      (await (await fetch(`${service.metricsUrl}/readyz`)).json()) as { networks: { devnet: { headBlock: number } } },
     ({ networks }) => networks.devnet.headBlock === service.devnet.head().number,
     120_000,
   );

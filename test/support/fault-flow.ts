@@ -44,7 +44,7 @@ export function heal(running: TestService): void {
 
 /** What `GET /readyz` says of the network. */
 export async function readyz(running: TestService): Promise<Json> {
-  return (await call(`${running.url}/readyz`)).body.networks.devnet;
+  return (await call(`${running.metricsUrl}/readyz`)).body.networks.devnet;
 }
 
 /** Waits until the watcher has examined the devnet's newest block. */

@@ -52,7 +52,7 @@ export function ask(
 export async function untilRecorded(service: TestService): Promise<void> {
   const { number } = service.devnet.solid();
   await eventually(
-    async () => (await call(`${service.url}/readyz`)).body.networks.devnet.solidBlock,
+    async () => (await call(`${service.metricsUrl}/readyz`)).body.networks.devnet.solidBlock,
     (solid) => solid >= number,
   );
 }

@@ -15,6 +15,8 @@ export type DoctorSettings = KeySettings & {
   networkProblem: string | null;
   /** Where the API of this machine listens; `null`: it is told nobody, or this process has none. */
   localUrl: string | null;
+  /** Where this machine says why it is not ready; `null`: nowhere, or at any free port. */
+  metricsUrl: string | null;
   publicUrl: string | null;
   databasePoolSize: number;
   trustProxy: readonly string[];
@@ -25,7 +27,8 @@ export type DoctorSettings = KeySettings & {
 };
 
 /** What the environment of a process says, but for its networks. `host` and `port`: where its API is to listen. */
-export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProblem' | 'localUrl'> & {
+export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProblem' | 'localUrl' | 'metricsUrl'> & {
+  metrics: { host: string; port: number } | null;
   host: string;
   port: number;
   roles: readonly string[];
@@ -38,11 +41,17 @@ export function doctorSettings(
   config: ConfiguredProcess,
   { networks, problem, sandboxUrl }: FoundNetworks,
 ): DoctorSettings {
-  const { host, port, publicUrl, roles } = config;
-  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
-  const own = port === 0 || !roles.includes('api') ? null : `http://${name}:${port}`;
+  const { metrics, publicUrl, roles } = config;
+  const own = roles.includes('api') ? urlOf(config) : null;
   return {
     ...{ ...config, networks, networkProblem: problem },
     ...{ localUrl: sandboxUrl ?? own, publicUrl: publicUrl ?? sandboxUrl },
+    metricsUrl: metrics === null ? null : urlOf(metrics),
   };
+}
+
+/** Where this machine asks what listens there. */
+function urlOf({ host, port }: { host: string; port: number }): string | null {
+  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return port === 0 ? null : `http://${name}:${port}`;
 }

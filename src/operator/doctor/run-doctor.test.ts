@@ -18,6 +18,7 @@ const deps: DoctorDeps = {
     },
     ...{
       localUrl: null,
+      metricsUrl: null,
       publicUrl: null,
       databasePoolSize: 10,
       trustProxy: [],

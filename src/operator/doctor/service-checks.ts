@@ -9,11 +9,12 @@ const isRefusal = (answer: UrlAnswer | UrlRefusal): answer is UrlRefusal => 'cod
 export const service: Check = {
   name: 'service',
   look: async ({ probe, settings }) => {
-    const { local } = await probe();
+    const { local, inner } = await probe();
     if (local === null) return skipped('this process has no API, or any free port');
     if (isRefusal(local))
       return skipped(`nothing answers at ${settings.localUrl} (${local.code}): the service does not run here`);
-    const { status, reason, troubles = [] } = readReadiness(textOf(local));
+    const { status } = readReadiness(textOf(local));
+    const { reason, troubles = [] } = inner === null || isRefusal(inner) ? {} : readReadiness(textOf(inner));
     const fix = 'Do what it says; the log of the service says more.';
     if (local.status !== 200 || status !== 'ready') {
       return failed(`the service at ${settings.localUrl} is not ready: ${reason ?? `status ${local.status}`}`, fix);
