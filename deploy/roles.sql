@@ -26,14 +26,14 @@ begin
   execute format('revoke temporary on database %I from public, quittance_runtime', current_database());
 end $$;
 
-grant select on schema_migrations, ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts,
+grant select on schema_migrations, ledger_identity, ledger_proofs, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts,
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries,
   delivery_attempts, untold_transfers, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions,
   spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
-grant insert on ledger_identity, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
+grant insert on ledger_identity, ledger_proofs, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, untold_transfers, receipt_keys,
@@ -44,7 +44,7 @@ grant insert (project_id, action, subject, detail, acted_by, acted_at, actor_kin
   on operator_actions to quittance_runtime;
 
 grant update (name, max_surcharge_micro, invoice_lifetime_ms, policy, support_contact, return_url, embed_origins, accent, logo_id, max_unpaid,
-  max_unpaid_per_minute, archived_at, mac) on projects to quittance_runtime;
+  max_unpaid_per_minute, archived_at, mac, limits_mac) on projects to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on api_keys to quittance_runtime;
 grant update (last_used_at, revoked_at, mac) on admin_keys to quittance_runtime;
 grant update (auto_derive_limit, auto_derived) on account_keys to quittance_runtime;
@@ -58,7 +58,7 @@ grant update (solid_number, solid_id, solid_time, updated_at, live_time, live_at
 grant update (confirmed_at) on producer_confirmations to quittance_runtime;
 grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;
-grant update (detail, seen_at, seen_count, resolved_at, mac) on alarms to quittance_runtime;
+grant update (detail, seen_at, seen_count, resolved_at, mac, closed_mac) on alarms to quittance_runtime;
 grant update (last_position) on event_streams to quittance_runtime;
 grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason,
   rate_micro, rate_source, rate_min_micro, rate_max_micro, read_micro, read_at, read_mac, mac) on webhook_endpoints to quittance_runtime;

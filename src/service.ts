@@ -1,5 +1,6 @@
 import { notePromotion } from './payments/note-timeline.ts';
 import { type Context, createContext } from './service/context.ts';
+import { keepRequirement } from './service/keep-requirement.ts';
 import { openDatabases, poolsOf } from './service/open-databases.ts';
 import { patiently } from './service/patiently.ts';
 import { prepareSchema } from './service/prepare-schema.ts';
@@ -45,8 +46,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
+    // With the master key of another ledger nothing is written, and no row is called changed.
+    await patiently(log, () => db.sealer(false));
     await prepareSchema(options, db);
-    await patiently(log, () => claimLedger(db));
+    const isSealed = options.keyRing !== null && (config.rowMacs === 'ledger' || config.rowMacs === 'require');
+    const ledgerId = await patiently(log, () => claimLedger(db, { isSealed }));
+    await keepRequirement(config, ledgerId, log);
     await patiently(log, () => notePromotion({ db, log }));
     const context = createContext(options, databases, known);
     beside.push(await startTroubles(context));

@@ -61,7 +61,7 @@ export const SETTINGS = {
   QUITTANCE_LOG_LEVEL: oneOf(LEVELS, 'info'),
   QUITTANCE_REQUEST_LOG: oneOf(['on', 'off'] as const, 'on'),
   QUITTANCE_REQUEST_LINES: oneOf(['on', 'off'] as const, 'off'),
-  QUITTANCE_ROW_MACS: oneOf(['off', 'warn', 'require'] as const, 'warn'),
+  QUITTANCE_ROW_MACS: oneOf(['ledger', 'off', 'warn', 'require'] as const, 'ledger'),
   QUITTANCE_TRUST_PROXY: list<string, string[]>([], proxyProblem),
   QUITTANCE_MASTER_KEY: list<string, string[] | undefined>(undefined, masterKeyProblem, {
     is: 'a comma-separated list of 1 to 4 different keys, of which the first seals and all open',

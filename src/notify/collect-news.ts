@@ -1,6 +1,7 @@
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { findAuditHead } from '../store/access/audit-log.ts';
+import { areWordsSound, isSilenced } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import {
   countAlarms,
@@ -41,8 +42,12 @@ export async function collectNews(deps: NewsDeps, channels: readonly NotifyChann
 }
 
 async function collectAlarms(deps: NewsDeps, since: UnixMs): Promise<void> {
-  for (const news of await findAlarmNews(deps.db, since)) {
-    const { channelId, id, kind, subject, wasRaised, resolvedAt } = news;
+  const sealer = await deps.db.sealer();
+  for (const { end, words, ...found } of await findAlarmNews(deps.db, since)) {
+    // One that somebody closed past Quittance is told as an open one.
+    const isOpen = isSilenced(sealer, end);
+    const news = isOpen ? { ...found, resolvedAt: null, seal: areWordsSound(sealer, words) } : found;
+    const { resolvedAt, channelId, id, kind, subject, wasRaised } = news;
     // A channel that fails is told of by the others.
     if (kind === 'notify-failing' && subject === encodeId('chn', channelId)) continue;
     const about = { channelId, about: `alarm:${id}` };

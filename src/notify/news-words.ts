@@ -2,10 +2,13 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount, microUsdt } from '../domain/money.ts';
 import { toIso } from '../domain/time.ts';
 import type { AlarmKind } from '../store/chain/alarms.ts';
-import type { AlarmNews, countAlarms, MoneyNews, OwnerNews, sumDay } from '../store/outbox/news.ts';
+import type { countAlarms, AlarmNews as FoundAlarm, MoneyNews, OwnerNews, sumDay } from '../store/outbox/news.ts';
 import { oneLine } from './message.ts';
 
 export type Words = { title: string; body: string };
+
+/** `resolvedAt`: `null` also where somebody closed it past Quittance. */
+type AlarmNews = Omit<FoundAlarm, 'end' | 'words'>;
 
 /** These do not wait for the end of quiet hours: each hour of them may cost money, or somebody is at work in the database. */
 const URGENT: ReadonlySet<string> = new Set<AlarmKind>([
@@ -19,7 +22,15 @@ const URGENT: ReadonlySet<string> = new Set<AlarmKind>([
     'funds-destroyed',
   ] as const),
   ...(['address-damaged', 'address-not-vouched', 'address-change-pending', 'schema-changed'] as const),
-  ...(['row-changed', 'rows-missing', 'audit-broken', 'watch-stalled', 'secret-damaged'] as const),
+  ...([
+    'row-changed',
+    'key-unknown',
+    'rows-missing',
+    'audit-broken',
+    'alarms-silenced',
+    'watch-stalled',
+    'secret-damaged',
+  ] as const),
   'rate-old',
 ]);
 

@@ -2,12 +2,29 @@ import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseObject } from '../runtime/parse-object.ts';
 import { writePrivateFile } from '../runtime/private-file.ts';
+import { findActionsSince } from '../store/access/audit-log.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findLedgerIdentity } from '../store/db/ledger-identity.ts';
+
+/** Which ledger it is, and each restore of it that its sealed audit log has. */
+export type LedgerLine = Readonly<{ ledgerId: string; restores: readonly string[] }>;
+
+/** `null`: the ledger has no id yet. */
+export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
+  const identity = await findLedgerIdentity(db);
+  if (identity === null) return null;
+  const restores = await findActionsSince(db, 0, [], ['backup.restored', 'backup.accepted']);
+  return { ledgerId: identity.id, restores: restores.map(({ seq, actedAt }) => `${seq} ${actedAt}`) };
+}
 
 /** What a watch saw last, in a file of the data directory: outside the database, so that who puts that back cannot make us forget. */
 export type OutsideMark = {
-  /** `null`: none is known of this ledger. Error: the file is damaged, or cannot be read. */
-  read(ledgerId: string): Promise<Record<string, unknown> | null>;
-  write(ledgerId: string, seen: object): Promise<void>;
+  /**
+   * `null`: none is known of this ledger, or an operator has restored it since, so that its end is an earlier one. Error: the file is damaged, or
+   * cannot be read.
+   */
+  read(line: LedgerLine): Promise<Record<string, unknown> | null>;
+  write(line: LedgerLine, seen: object): Promise<void>;
 };
 
 /** `null`: there is no data directory here, as beside a database elsewhere. */
@@ -16,21 +33,22 @@ export async function openOutsideMark(dataDir: string | undefined, file: string)
   const path = join(dataDir, file);
   let written: Promise<void> = Promise.resolve();
   return {
-    read: async (ledgerId) => {
+    read: async ({ ledgerId, restores }) => {
       const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') return null;
         throw error;
       });
       if (text === null) return null;
-      const { ledgerId: of, ...seen } = parseObject(text);
+      const { ledgerId: of, restores: known, ...seen } = parseObject(text);
       if (typeof of !== 'string') {
         throw new Error(`${path}, which knows what was seen of the ledger, is damaged: remove it if you know why`);
       }
-      return of === ledgerId ? seen : null;
+      const isRestored = restores.some((restore) => !(Array.isArray(known) && known.includes(restore)));
+      return of === ledgerId && !isRestored ? seen : null;
     },
     // Each network has its watch, and a file takes one draft at a time.
-    write: (ledgerId, seen) => {
-      const write = () => writePrivateFile(path, `${JSON.stringify({ ledgerId, ...seen })}\n`);
+    write: (line, seen) => {
+      const write = () => writePrivateFile(path, `${JSON.stringify({ ...line, ...seen })}\n`);
       written = written.then(write, write);
       return written;
     },

@@ -6,31 +6,41 @@ import { createSeldom } from '../runtime/seldom.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
+import { SEALED_LIMITS, SEALED_OUTGOING } from '../store/db/sealed-tables.ts';
 
 /** Rows of a table without a seal that are met first in a minute, and each have an alarm; those after them share one, so that many hide none that comes later. */
 const MAX_NAMED = 20;
 const NAMED_MS = 60_000;
 /** Of each table, whether each of them has its own. */
 const MAX_MET = 10_000;
+/** Rows of these got seals in this release, so a ledger that required seals before has some without. */
+const SEALED_LATELY: readonly string[] = [SEALED_OUTGOING.name, SEALED_LIMITS.name];
+/** A row of a key that is not at hand, and rows that are older than their seals, are no sign of anybody's work. */
+type About = { kind: 'row-changed' | 'row-unsealed' | 'key-unknown'; subject: string };
 type Naming = { at: UnixMs; count: number; ids: Map<string, boolean> };
 
 /**
- * Raises the alarm `row-changed` for what a statement met: for each row that was changed. Rows without a seal have one for all of a table in
- * the mode `warn`, for an older release may have left many. Never throws.
+ * Raises an alarm for what a statement met: `row-changed` for each row that was changed; `key-unknown` for all rows of a master key that is not
+ * at hand; `row-unsealed` for all rows of a table without a seal, where an older release may have left many. Never throws.
  */
 export function createSealNotifier(deps: {
   db(): Sql;
   log: Logger;
-  mode: SealJudge['mode'];
   now(): UnixMs;
   /** Those of this process, for a row that belongs to none. */
   networks: readonly Network[];
-}): (problem: SealProblem) => void {
+}): SealJudge['onProblem'] {
   const seldom = createSeldom(deps.now);
+  const aboutOf = (problem: SealProblem, { mode, isOlder }: Pick<SealJudge, 'mode' | 'isOlder'>): About => {
+    const { table, id, kind, keyId } = problem;
+    if (kind === 'unknown-key') return { kind: 'key-unknown', subject: keyId ?? '' };
+    const isExpected = mode === 'warn' || (isOlder && SEALED_LATELY.includes(table));
+    if (kind === 'unsealed' && isExpected) return { kind: 'row-unsealed', subject: table };
+    return { kind: 'row-changed', subject: isNamed(problem) ? `${table} ${id}`.slice(0, 200) : table };
+  };
   const tables = new Map<string, Naming>();
   const isNamed = ({ table, id, kind }: SealProblem) => {
     if (kind !== 'unsealed') return true;
-    if (deps.mode === 'warn') return false;
     const naming = tables.get(table) ?? { at: deps.now(), count: 0, ids: new Map<string, boolean>() };
     tables.set(table, naming);
     const before = naming.ids.get(id);
@@ -42,15 +52,15 @@ export function createSealNotifier(deps: {
     naming.ids.set(id, naming.count <= MAX_NAMED);
     return naming.count <= MAX_NAMED;
   };
-  return (problem) => {
-    const subject = isNamed(problem) ? `${problem.table} ${problem.id}`.slice(0, 200) : problem.table;
-    if (!seldom.isDue(subject)) return;
-    notify(deps, problem, subject).catch((error: unknown) => {
+  return (problem, judging) => {
+    const about = aboutOf(problem, judging);
+    if (!seldom.isDue(about.subject)) return;
+    notify(deps, problem, about).catch((error: unknown) => {
       deps.log.warn(
         { err: error },
         'the alarm about a changed row could not be raised; the next look at it tries again',
       );
-      seldom.forget(subject);
+      seldom.forget(about.subject);
     });
   };
 }
@@ -58,9 +68,9 @@ export function createSealNotifier(deps: {
 async function notify(
   { db, log, networks }: Parameters<typeof createSealNotifier>[0],
   problem: SealProblem,
-  subject: string,
+  { kind, subject }: About,
 ): Promise<void> {
-  const [kind, detail] = ['row-changed', describeSealProblem(problem)] as const;
+  const detail = describeSealProblem(problem, kind);
   log.error({ alarm: kind, subject }, detail);
   const known = networks.find((network) => network === problem.network);
   for (const network of known === undefined ? networks : [known]) {

@@ -34,10 +34,8 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
   const { refuse, refuseRule, passesOver } = addressGuard;
   const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse, refuseRule, passesOver };
   const { rowMacs = 'off', networks } = config;
-  const judgeOf = (mode: 'warn' | 'require') => {
-    return { mode, onProblem: createSealNotifier({ ...toldBy, mode, networks: Object.keys(networks) as Network[] }) };
-  };
-  const seals = rowMacs === 'off' ? undefined : createSeals(judgeOf(rowMacs), async () => keyRing);
+  const onProblem = createSealNotifier({ ...toldBy, networks: Object.keys(networks) as Network[] });
+  const seals = rowMacs === 'off' ? undefined : createSeals({ mode: rowMacs, onProblem }, async () => keyRing);
   const onError = logLostConnections(log);
   const open = (poolSize: number) =>
     openDatabase({

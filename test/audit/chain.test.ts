@@ -201,7 +201,7 @@ test('in a long log what is new is looked at each minute, and all of it each day
   await act(1500);
   let clock = Date.now();
   const seen: number[] = [];
-  const headMark = { read: async () => null, write: async (_: string, { seq }: AuditHead) => void seen.push(seq) };
+  const headMark = { read: async () => null, write: async (_: object, { seq }: AuditHead) => void seen.push(seq) };
   await takeLedger(db, { id: randomUUID(), firstIndex: 0 }, { isAnew: false });
   const log = createLogger({ level: 'silent' });
   const watch = startLogWatch({

@@ -79,6 +79,8 @@ describe('with DATABASE_URL', () => {
           '0037_contract_states.sql',
           '0038_resolved_events.sql',
           '0039_paid_is_proven.sql',
+          '0040_more_seals.sql',
+          '0041_true_alarms.sql',
         ],
       },
     });
@@ -256,6 +258,8 @@ describe('with the embedded database', () => {
         '0037_contract_states.sql',
         '0038_resolved_events.sql',
         '0039_paid_is_proven.sql',
+        '0040_more_seals.sql',
+        '0041_true_alarms.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -11,7 +11,9 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
 import { NO_MANIFEST } from '../../src/operator/operation.ts';
+import { openKeyRing } from '../../src/runtime/open-key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
+import { createSeals } from '../../src/store/db/seals.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { addressOf } from './explain-ledger.ts';
 import { startRecording } from './golden-record.ts';
@@ -212,7 +214,10 @@ test('addresses are added, derived, retired and refused as they were', async () 
 
 /** A key of the admin API adds addresses, as `--server` would have it. Returns the id of what waits. */
 async function propose({ DATABASE_URL: connection = '' }: NodeJS.ProcessEnv, ...addresses: string[]): Promise<string> {
-  const db = openDatabase({ connection, poolSize: 1, applicationName: 'golden', onError: () => undefined });
+  const seals = createSeals({ mode: 'ledger', onProblem: () => undefined }, () =>
+    openKeyRing({ masterKeys: [MASTER_KEY ?? ''], databaseUrl: connection, dataDir: '' }),
+  );
+  const db = openDatabase({ connection, poolSize: 1, applicationName: 'golden', onError: () => undefined, seals });
   const deps = { db, now: () => unixMs(Date.now()), random: randomBytes, addressGuard: NO_MANIFEST, withNodes: null };
   const key = { kind: 'admin', name: 'laptop', role: 'owner', id: uuidV7(Date.now(), randomBytes(10)) } as const;
   const config = { sandbox: false, networks: {} };

@@ -45,9 +45,10 @@ async function pastGuards(table: string, text: string, values: unknown[] = []): 
 async function forgetSeals(): Promise<void> {
   await service.stopService();
   for (const table of TABLES) {
-    const columns = table === 'invoices' ? 'mac = null, paid_mac = null' : 'mac = null';
-    await pastGuards(table, `update ${table} set ${columns}`);
+    const also = { invoices: ', paid_mac = null', projects: ', limits_mac = null' }[table] ?? '';
+    await pastGuards(table, `update ${table} set mac = null${also}`);
   }
+  await pastGuards('ledger_proofs', 'delete from ledger_proofs');
 }
 
 async function pay(): Promise<string> {
@@ -196,9 +197,8 @@ test('who may not seal, or has no key to do it with, is told what to do', async 
   });
   expect(await run({ QUITTANCE_ROW_MACS: 'off' })).toMatchObject({ code: 'CONFIG_INVALID' });
   const other = randomBytes(32).toString('base64');
-  const { code, json } = await runCli(['ledger', 'seal', '--check', '--json'], {
-    env: env({ QUITTANCE_MASTER_KEY: other }),
+  expect(await run({ QUITTANCE_MASTER_KEY: other })).toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining('has sealed no row of this ledger'),
   });
-  expect([code, countOf(json, 'sealed'), countOf(json, 'changed')]).toEqual([1, 0, 0]);
-  expect(countOf(json, 'unknownKey')).toBeGreaterThan(5);
 });

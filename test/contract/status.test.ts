@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { payScenario } from '../../src/devnet/payer/pay-scenario.ts';
 import type { Scenario } from '../../src/devnet/payer/scenarios.ts';
 import {
+  call,
   eventually,
   payableOf,
   readInvoice,
@@ -9,7 +10,7 @@ import {
   type TestService,
   untilStatus,
 } from '../support/service.ts';
-import { ask, created, expectProblem, get, post } from './ask.ts';
+import { created, expectProblem, get, post } from './ask.ts';
 import { runSql } from './sql.ts';
 
 let service: TestService;
@@ -45,7 +46,7 @@ async function minePastDeadline(invoiceId: string): Promise<void> {
 async function untilExamined(): Promise<void> {
   const { number } = service.devnet.solid();
   await eventually(
-    () => ask(`${service.metricsUrl}/readyz`),
+    () => call(`${service.metricsUrl}/readyz`),
     ({ body }) => body.networks.devnet.solidBlock >= number,
   );
 }

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createMasterKey } from '../../src/runtime/key-ring.ts';
-import { raiseAlarm } from '../../src/store/chain/alarms.ts';
+import { raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { runSql } from '../contract/sql.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';
@@ -10,7 +10,7 @@ import { examine, expectNamed, type Fault, pastGuards, told } from './doctored.t
 let service: TestService;
 beforeAll(async () => {
   // Blocks come by themselves, or its watcher would be blind.
-  service = await startTestService({ config: { rowMacs: 'warn' }, blockMs: 250 });
+  service = await startTestService({ config: { rowMacs: 'ledger' }, blockMs: 250 });
 });
 afterAll(() => service.stop());
 
@@ -113,11 +113,15 @@ const FAULTS: Fault[] = [
     plant: () => ({ settings: { rowMacs: 'off' } }),
   },
   {
+    ...{ title: 'seals that only warn', check: 'seals', state: 'warning', fix: /QUITTANCE_ROW_MACS=require/ },
+    plant: () => ({ settings: { rowMacs: 'warn' } }),
+  },
+  {
     ...{ title: 'an open alarm', check: 'alarms', state: 'failed', fix: /nodes/ },
     plant: async (running) => {
       const id = '00000000-0000-4000-8000-000000000001';
       await raiseAlarm(running.db, 'nile', { id, kind: 'blind', subject: '', detail: 'planted' });
-      return { undo: () => sql(running, `update alarms set resolved_at = now() where id = '${id}'`) };
+      return { undo: () => resolveAlarms(running.db, 'nile', 'blind') };
     },
   },
   {

@@ -46,7 +46,7 @@ export function settingsOf(service: TestService): DoctorSettings {
         nodes: service.nodes.map(({ url }, index) => unlimitedNode(url, `op${index}`)),
       },
     ],
-    ...{ databasePoolSize: 10, trustProxy: [], rowMacs: 'warn', backups: null, addressManifest: null },
+    ...{ databasePoolSize: 10, trustProxy: [], rowMacs: 'ledger', backups: null, addressManifest: null },
   };
 }
 
@@ -55,7 +55,7 @@ export async function examine(
   service: TestService,
   { settings, deps, connection = service.connectionString }: Planted = {},
 ): Promise<DoctorView> {
-  const seals = createSeals({ mode: 'warn', onProblem: () => undefined }, async () => TEST_KEY_RING);
+  const seals = createSeals({ mode: 'ledger', onProblem: () => undefined }, async () => TEST_KEY_RING);
   const db = openDatabase({ connection, poolSize: 8, applicationName: 'doctor', onError: () => undefined, seals });
   try {
     const around: DoctorDeps = {

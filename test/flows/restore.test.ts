@@ -50,7 +50,14 @@ function settings({ devnet }: Pick<TestService, 'devnet'>): ServiceOptions['conf
   const usdt = parseAddress(devnet.usdtContract);
   if (usdt.kind !== 'ok') throw new Error(usdt.reason);
   return {
-    ...{ host: '127.0.0.1', port: 0, publicUrl: null, databasePoolSize: 5, metrics: null, trustProxy: [] },
+    ...{
+      host: '127.0.0.1',
+      port: 0,
+      publicUrl: null,
+      databasePoolSize: 5,
+      metrics: { host: '127.0.0.1', port: 0 },
+      trustProxy: [],
+    },
     roles: ['api', 'watcher', 'webhooks'],
     networks: { devnet: { nodes: [unlimitedNode(devnet.url)], usdt: usdt.account, agreement: 1 } },
     rateLimit: { perSecond: 100_000, burst: 100_000 },

@@ -13,6 +13,7 @@ import { addChannelOperation } from '../../src/operator/notify/operations.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
+import { createSeals } from '../../src/store/db/seals.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { PATIENCE_MS } from '../support/patience.ts';
 import { createTestDatabase } from '../support/postgres.ts';
@@ -22,12 +23,20 @@ export const eventually = <Result>(check: () => Result | Promise<Result>) =>
   vi.waitFor(check, { timeout: PATIENCE_MS, interval: 10 });
 
 /** A database of its own, a clock that tests move, notifiers over it, and the servers that channels lead to. */
-export async function createWorld() {
+export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
   const database = await createTestDatabase();
   const client = new pg.Client(database.owner);
   await client.connect();
   const open = () => {
-    const db = openDatabase({ ...database, poolSize: 4, applicationName: 'notify', onError: () => undefined });
+    const judge = { mode: 'require', onProblem: () => undefined } as const;
+    const seals = rowMacs === undefined ? {} : { seals: createSeals(judge, async () => TEST_KEY_RING) };
+    const db = openDatabase({
+      ...database,
+      poolSize: 4,
+      applicationName: 'notify',
+      onError: () => undefined,
+      ...seals,
+    });
     onTestFinished(() => db.close());
     return db;
   };

@@ -39,7 +39,7 @@ export async function openDesk({ poolSize = 6, rowMacs, keyRing = TEST_KEY_RING 
   const { connection } = database;
   const told = { log: createLogger({ level: 'silent' }), now: () => now, networks: ['devnet'] as const };
   const sealsOf = (mode: 'warn' | 'require') =>
-    createSeals({ mode, onProblem: createSealNotifier({ ...told, mode, db: () => db }) }, async () => keyRing);
+    createSeals({ mode, onProblem: createSealNotifier({ ...told, db: () => db }) }, async () => keyRing);
   const db = openDatabase({
     ...{ connection, poolSize, applicationName: 'people', onError: () => undefined },
     ...(rowMacs === undefined ? {} : { seals: sealsOf(rowMacs) }),

@@ -14,7 +14,7 @@ export function measureSource(files: readonly SourceFile[]) {
     files: files.length,
     lines: sumOfLines(files),
     fileLines: { median: quantile(0.5), p90: quantile(0.9), max: quantile(1) },
-    filesOver300: longFiles(files),
+    longFiles: longFiles(files),
     functionsOverLimit: longFunctions(files),
     importCycles: importCycles(files),
     twoWayPairs: { fullDepth: twoWayPairs(files), topLevel: twoWayPairs(files, 2) },
@@ -54,7 +54,7 @@ function toTable(measures: Measures): string {
     ['source files', measures.files],
     ['lines', measures.lines],
     ['lines of a file: median, p90, max', `${fileLines.median}, ${fileLines.p90}, ${fileLines.max}`],
-    [`files over ${FILE_LIMIT} lines`, measures.filesOver300.length, longOnes(measures.filesOver300)],
+    [`files over ${FILE_LIMIT} lines`, measures.longFiles.length, longOnes(measures.longFiles)],
     [
       `functions over ${FUNCTION_LIMIT} lines`,
       measures.functionsOverLimit.length,

@@ -11,7 +11,7 @@ const CHANGING: Record<string, string[]> = {
   adapter_orders: ['mac'],
   address_changes: ['state', 'ended_at', 'ended_by', 'reason'],
   addresses: ['retired_at', 'barred_at', 'freeze_state', 'freeze_block', 'mac'],
-  alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at', 'mac'],
+  alarms: ['detail', 'seen_at', 'seen_count', 'resolved_at', 'mac', 'closed_mac'],
   api_keys: ['last_used_at', 'revoked_at', 'mac'],
   admin_keys: ['last_used_at', 'revoked_at', 'mac'],
   balance_checks: [
@@ -47,6 +47,7 @@ const CHANGING: Record<string, string[]> = {
     'withdrawn_at',
     'withdrawn_mac',
   ],
+  ledger_proofs: ['mac'],
   ledger_identity: ['system_identifier', 'database_oid', 'timeline', 'taken_at', 'closed_at', 'first_index'],
   logos: [],
   notify_channels: [
@@ -55,8 +56,8 @@ const CHANGING: Record<string, string[]> = {
   ],
   operator_actions: ['mac'],
   outgoing_annulments: [],
-  outgoing_corrections: [],
-  outgoing_transfers: [],
+  outgoing_corrections: ['mac'],
+  outgoing_transfers: ['mac'],
   passed_blocks: ['mac'],
   passkeys: ['counter', 'last_used_at', 'removed_at', 'mac'],
   people: [
@@ -75,6 +76,7 @@ const CHANGING: Record<string, string[]> = {
       'max_unpaid_per_minute',
       'archived_at',
       'mac',
+      'limits_mac',
     ],
   ],
   recovery_codes: ['ended_at', 'mac'],
@@ -131,7 +133,7 @@ beforeAll(async () => {
   await client.connect();
   await fillLedger(client, (await readMigrations()).length);
   await client.query('insert into ledger_identity (id, database_oid) values (gen_random_uuid(), 1)');
-  await client.query('update alarms set resolved_at = now()');
+  await client.query('update alarms set resolved_at = now() where resolved_at is null');
   await client.query('update account_keys set first_index = 5');
   await client.query('update event_streams set last_position = last_position + 1');
 });

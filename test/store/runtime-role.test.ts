@@ -26,7 +26,9 @@ const OWNERS = [
     (table) => `seals-write-${table}`,
   ),
   'seals-write-adapter-orders',
+  'seals-write-ledger-proofs',
   'seals-write-notifications',
+  'seals-write-outgoing-transfers',
   'seals-write-transfers',
   ...['passed-blocks', 'transfer-annulments', 'transfer-refunds', 'transfer-resolutions'].map(
     (table) => `seals-write-${table}`,

@@ -48,6 +48,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
         logo_id: 'ab'.repeat(16),
       }),
       ...since(25, { embed_origins: 'https://shop.example http://localhost:3000' }),
+      ...since(40, { limits_mac: bytes(24, 40) }),
     },
     {
       ...project,
@@ -163,6 +164,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
         amount_micro: 5,
       },
       ...{ verified: 'proven', nodes: [], recorded_at: LATER },
+      ...since(40, { mac: bytes(24, 41) }),
     });
     await insert('balance_checks', {
       ...{ address_id: uuid(0x4001), project_id: PROJECT, network: 'devnet', opening_micro: -3, opening_block: 1 },
@@ -219,6 +221,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
       ...{ network: 'devnet', tx_id: bytes(32, 10), log_index: 0, project_id: PROJECT, address_id: uuid(0x4001) },
       ...{ block_number: 104, block_id: bytes(32, 104), block_time: AT, to_address: `T${'q'.repeat(33)}` },
       ...{ verified: 'proven', nodes: [], recorded_at: LATER },
+      ...since(40, { mac: bytes(24, 42) }),
     };
     await insert('outgoing_transfers', { ...left, amount_micro: 6 });
     await insert('outgoing_annulments', {
@@ -229,6 +232,13 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     await insert('passed_blocks', { ...passed, block_id: bytes(32, 99), digest: bytes(32, 98) });
     const action = { project_id: null, action: 'block.passed', subject: '99', detail: '{}' };
     await insert('operator_actions', { ...action, acted_by: 'somebody', acted_at: AT });
+  }
+  if (version >= 41) {
+    await insert('alarms', {
+      ...{ id: uuid(0x7002), network: 'devnet', kind: 'row-changed', subject: 'x', detail: ODD, raised_at: AT },
+      ...{ mac: bytes(24, 43), resolved_at: LATER, needs_closing: true, closed_mac: bytes(24, 44) },
+    });
+    await insert('ledger_proofs', { key_id: 'ab'.repeat(8), proven_at: AT, mac: bytes(24, 45) });
   }
   if (version >= 10) await insertPeople(insert);
   if (version >= 16) {

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { findProducerSets } from '../../src/store/chain/producer-sets.ts';
 import { eventually } from '../support/service.ts';
 import { type Attempt, tryGroup, World } from './world.ts';
@@ -40,7 +41,7 @@ const cursorMoved: Attempt = async (as) => {
   // Who read the row before it was right again may tell of it in this moment.
   await eventually(
     async () => {
-      await world.asOwner('update alarms set resolved_at = now() where resolved_at is null');
+      await resolveAlarms(world.service.db, 'devnet', 'row-changed');
       return (await world.alarms()).filter((alarm) => alarm.includes('chain_cursors'));
     },
     ({ length }) => length === 0,

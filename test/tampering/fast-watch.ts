@@ -3,6 +3,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { startInventoryWatch } from '../../src/payments/inventory/watch-inventory.ts';
 import type { OutsideMark } from '../../src/payments/outside-mark.ts';
 import { createSealNotifier } from '../../src/payments/row-alarm.ts';
+import type { KeyRing } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics, type Metrics } from '../../src/runtime/metrics.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
@@ -12,7 +13,12 @@ import { eventually } from '../support/service.ts';
 
 export type FastWatch = { metrics: Metrics; lookAgain(): Promise<void>; stop(): Promise<void> };
 
-type FastWatchOptions = { isLeader?: () => boolean; mark?: OutsideMark | null; stallTickMs?: number };
+type FastWatchOptions = {
+  isLeader?: () => boolean;
+  mark?: OutsideMark | null;
+  stallTickMs?: number;
+  keyRing?: KeyRing;
+};
 
 /**
  * The watch of the inventory as the leader runs it, but again and again, and later by `aheadMs`: with ten minutes, nothing is too young to be
@@ -21,22 +27,22 @@ type FastWatchOptions = { isLeader?: () => boolean; mark?: OutsideMark | null; s
 export function startFastWatch(
   service: { connectionString: string },
   aheadMs = () => 600_000,
-  { isLeader = () => true, mark = null, stallTickMs = 10_000 }: FastWatchOptions = {},
+  { isLeader = () => true, mark = null, stallTickMs = 10_000, keyRing = TEST_KEY_RING }: FastWatchOptions = {},
 ): FastWatch {
   let looks = 0;
   const log = createLogger({ level: 'silent' });
   const network = 'devnet';
   const metrics = createMetrics();
-  const seals = createSeals({ mode: 'require', onProblem: (problem) => notify(problem) }, async () => TEST_KEY_RING);
+  const seals = createSeals({ mode: 'require', onProblem: (...met) => notify(...met) }, async () => keyRing);
   const db = openDatabase({
     ...{ connection: service.connectionString, poolSize: 2, applicationName: 'watch', onError: () => undefined, seals },
   });
   const now = () => unixMs(Date.now() + aheadMs());
-  const notify = createSealNotifier({ db: () => db, log, now, mode: 'require', networks: [network] });
-  // Each look begins with this question.
-  const sealer = () => {
-    looks += 1;
-    return db.sealer();
+  const notify = createSealNotifier({ db: () => db, log, now, networks: [network] });
+  // Each look begins with this question; those that come later say whether a key may be made.
+  const sealer = (mayCreate?: boolean) => {
+    if (mayCreate === undefined) looks += 1;
+    return db.sealer(mayCreate);
   };
   const watch = startInventoryWatch({
     ...{

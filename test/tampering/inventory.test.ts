@@ -47,7 +47,7 @@ const openAlarms = (kind: string) => async () =>
   (
     await runSql(
       service,
-      'select kind, subject, detail from alarms where kind = $1 and resolved_at is null order by subject',
+      'select kind, subject, detail from alarms where kind = $1 and (resolved_at is null or needs_closing and closed_mac is null) order by subject',
       [kind],
     )
   ).map(({ subject, detail }) => ({ subject: String(subject), detail: String(detail) }));

@@ -44,9 +44,9 @@ async function as(rights: Rights, text: string, values: unknown[] = []): Promise
 }
 
 const alarms = async () =>
-  (await desk.sql("select subject from alarms where kind = 'row-changed' and resolved_at is null")).map(({ subject }) =>
-    String(subject),
-  );
+  (
+    await desk.sql("select subject from alarms where kind in ('row-changed', 'row-unsealed') and resolved_at is null")
+  ).map(({ subject }) => String(subject));
 const sha256 = (text: string) => createHash('sha256').update(text).digest();
 const isIn = (token: string) => async () => (await findSession(desk.deps, token)) !== null;
 const idOf = async (login: string) =>

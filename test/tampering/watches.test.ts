@@ -36,9 +36,12 @@ async function asPlain(text: string, values: unknown[] = []): Promise<void> {
 }
 
 const openAlarms = async () =>
-  (await runSql(service, 'select kind, subject from alarms where resolved_at is null')).map(
-    ({ kind, subject }) => `${kind} ${subject}`,
-  );
+  (
+    await runSql(
+      service,
+      'select kind, subject from alarms where (resolved_at is null or needs_closing and closed_mac is null)',
+    )
+  ).map(({ kind, subject }) => `${kind} ${subject}`);
 const untilAlarm = (alarm: string) => eventually(openAlarms, (alarms) => alarms.includes(alarm));
 const value = async (text: string, values: unknown[] = []) =>
   String(Object.values((await runSql(service, text, values))[0] ?? {})[0]);

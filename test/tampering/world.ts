@@ -155,7 +155,7 @@ export class World {
   async alarms(): Promise<string[]> {
     const rows = await runSql(
       this.service,
-      'select kind, subject, detail from alarms where resolved_at is null order by kind, subject',
+      'select kind, subject, detail from alarms where (resolved_at is null or needs_closing and closed_mac is null) order by kind, subject',
     );
     return rows.map(({ kind, subject, detail }) => `${kind} ${subject} ${detail}`);
   }

@@ -48,7 +48,7 @@ export async function runSandbox(
     // It has a database of its own even where DATABASE_URL names another.
     const keyRing = await requireKeyRing({ ...config, databaseUrl: null }, (message) => log.warn(message));
     await prepareTables(owner ?? connection, keyRing, log);
-    const judge = { mode: 'warn', onProblem: () => undefined } as const;
+    const judge = { mode: 'ledger', onProblem: () => undefined } as const;
     const db = openSandboxDatabase(
       connection,
       log,

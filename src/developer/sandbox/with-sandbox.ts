@@ -17,7 +17,7 @@ export async function withSandbox<Output>(
   const projectUuid = decodeId('prj', file.projectId);
   if (projectUuid === null) throw new Error(`not a project id: ${file.projectId}`);
   const connection = (await readRunningPostgres(dataDir)) ?? sandboxNotRunning(dataDir);
-  const judge = { mode: 'warn', onProblem: () => undefined } as const;
+  const judge = { mode: 'ledger', onProblem: () => undefined } as const;
   const settings = { masterKeys: null, databaseUrl: null, dataDir };
   const db = openDatabase({
     connection,

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { say } from '../../domain/message.ts';
-import type { Connection } from '../../store/db/database.ts';
+import type { Connection, Sql } from '../../store/db/database.ts';
 import { takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
+import { isSealParameter, type Sealer, type SealParameter } from '../../store/db/seal.ts';
 import { createSealer } from '../../store/db/sealer.ts';
 import type { Actor } from '../actor.ts';
 import { writeHead } from '../audit/verify-audit.ts';
@@ -34,7 +35,7 @@ export async function restoreBackup(
       const identity = ledger ?? { id: randomUUID(), firstIndex: 0 };
       await takeLedger(loaded, identity, { isAnew: true });
       const sealer = keyRing && createSealer(keyRing, identity.id);
-      const tx = { ...loaded, sealer: async () => sealer };
+      const tx = sealingWith(loaded, sealer);
       const audit = await checkAudit({ db: tx, sealer: kind === 'authentic' ? sealer : null }, made);
       const doubt =
         kind === 'authentic' ? '' : ` that no master key vouches for (taken by ${actor.name}: ${unauthenticated})`;
@@ -59,6 +60,20 @@ export async function restoreBackup(
     ...{ auditHead: writeHead(finished.audit.head), auditProblem: finished.audit.problem },
   };
   return { view, authenticity };
+}
+
+/** The transaction of a restore seals nothing by itself, because the ledger has its id only now. */
+function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
+  const macOf = ({ table, row }: SealParameter) => sealer?.seal(table, row) ?? null;
+  return {
+    ...tx,
+    sealer: async () => sealer,
+    run: (statement, parameters) =>
+      tx.run(
+        statement,
+        parameters.map((value) => (isSealParameter(value) ? macOf(value) : value)),
+      ),
+  };
 }
 
 /** After a restore of another kind `secureCopy` tells what is to be done. */

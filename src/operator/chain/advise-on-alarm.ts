@@ -26,8 +26,13 @@ const ADVICE: Record<AlarmKind, Text> = {
     'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
   'row-changed':
     'Somebody wrote to the database past Quittance. What the row says is not to be trusted: see docs/operations.md.',
+  'row-unsealed': say`Rows of an older release have no seal. Compare the ledger, then seal them: "${{ command: 'ledger seal' }}". If they are not old, somebody put them there: see docs/operations.md.`,
+  'key-unknown':
+    'Give every process the same master keys. If all of them have the right ones, somebody made seals up in the database: see docs/operations.md.',
   'rows-missing': say`Somebody deleted rows past Quittance, or put back an earlier state of the database: see docs/operations.md. Bring them back, or accept that they are gone: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
   'audit-broken': say`Somebody changed the log of what people did, or cut it off: find out who, and what they hide. "${{ command: 'audit verify' }}" says where; see docs/operations.md.`,
+  'alarms-silenced':
+    'Somebody with access to the database hides alarms. The alarms that were closed are listed again: handle those first. This alarm ends a day after the last attempt.',
   'watch-stalled':
     'What this watch would find is not found meanwhile. The log says why it fails; somebody may have written to the database what it fails at. It ends with the first look that is finished.',
   'capacity-low': say`Add addresses: "${{ command: 'address add' }}".`,

@@ -20,7 +20,7 @@ export type DoctorSettings = KeySettings & {
   publicUrl: string | null;
   databasePoolSize: number;
   trustProxy: readonly string[];
-  rowMacs: 'off' | 'warn' | 'require';
+  rowMacs: 'ledger' | 'off' | 'warn' | 'require';
   /** Where the service makes backups, and how often; `null`: it makes none. */
   backups: Readonly<{ directory: string; intervalMs: number }> | null;
   addressManifest: ManifestSettings | null;

@@ -5,6 +5,7 @@ import { tryReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
 import { findLedgerIdentity, refuseForeignLedger } from '../../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../../store/db/migrate.ts';
 import { findSchemaChanges, nameChange } from '../../store/db/schema-changes.ts';
+import { modeOf } from '../../store/db/seals.ts';
 import { findDamagedSecrets } from '../../webhooks/watch-secrets.ts';
 import { describeMissingKeys } from '../keys/describe-missing-keys.ts';
 import { checkSeals } from '../ledger/seal-ledger.ts';
@@ -106,7 +107,10 @@ export const seals: Check = {
     const all = say`"${{ command: 'ledger seal', input: { check: true } }}" looks at every row.`;
     if (settings.rowMacs === 'off') {
       const says = 'QUITTANCE_ROW_MACS is off: who writes to the database past Quittance is not noticed';
-      return warning(says, 'Set QUITTANCE_ROW_MACS to warn, and later to require: see "Seals" in docs/operations.md.');
+      return warning(
+        says,
+        'Set QUITTANCE_ROW_MACS to warn, and later to require, for every process: see "Seals" in docs/operations.md.',
+      );
     }
     const { db } = database();
     if ((await db.sealer(false)) === null) return skipped('without a master key no seal can be examined');
@@ -124,6 +128,12 @@ export const seals: Check = {
       const says = `${unsealed} rows have no seal`;
       return warning(says, say`When you have compared the ledger: "${{ command: 'ledger seal' }}". ${all}`);
     }
-    return good(`the first ${SEALED_ROWS_READ} rows of each table are as they were sealed`);
+    const says = `the first ${SEALED_ROWS_READ} rows of each table are as they were sealed`;
+    const ledger = await look.read((tx) => findLedgerIdentity(tx));
+    if (ledger === null || modeOf(settings.rowMacs, ledger.id) === 'require') return good(says);
+    return warning(
+      `${says}, but QUITTANCE_ROW_MACS is warn: a row that somebody writes to the database is only an alarm, and counts as if Quittance had written it`,
+      say`When "${{ command: 'ledger seal', input: { check: true } }}" finds nothing, set QUITTANCE_ROW_MACS=require for every process: see "Seals" in docs/operations.md.`,
+    );
   },
 };

@@ -9,7 +9,7 @@ import { clip } from '../input/clip.ts';
 import { recordActions } from '../record-actions.ts';
 import { requireOwner, requireSealer } from './require-sealer.ts';
 import type { AcceptedRowView } from './views.ts';
-import { idOfKey, type Judged, judge, resealedRow } from './walk-rows.ts';
+import { type Judged, judge, resealedRow } from './walk-rows.ts';
 
 type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs };
 
@@ -40,26 +40,29 @@ export async function selectChangedRow({ db, kind }: Deps, name: string): Promis
   }
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
-  const found = isId(source, id) ? await source.find(db, id) : null;
+  const rows = isId(source, id) ? await source.find(db, id) : [];
   // Of this table alone.
-  const seals = found?.seals.map((seal, at) => (at === place ? seal : null)) ?? [];
-  const row = found === null || seals[place] == null ? null : judge(sealer, source, { key: found.key, seals });
+  const sealedRows = rows.flatMap(({ key, seals }) => {
+    const own = seals.map((seal, at) => (at === place ? seal : null));
+    return own[place] == null ? [] : [judge(sealer, source, { key, seals: own })];
+  });
+  const row = sealedRows.find((each) => each.seals[place]?.opened.problem != null) ?? sealedRows[0] ?? null;
   const opened = row?.seals[place]?.opened;
   const values = opened === undefined ? [] : coveredValues(sealed, opened);
   const fields = Object.keys(sealed.fields).map((field, at) => [field, values[at] ?? null] as const);
   if (row !== null && opened !== undefined && opened.problem !== null) {
-    return { table, id: idOfKey(row.key), was: opened.problem, fields, source, judged: row };
+    return { table, id, was: opened.problem, fields, source, judged: row };
   }
   if (await hasAlarm(db, [`${table}:${id}`, `${table} ${id}`])) {
-    const [was, shown] = found === null ? (['missing', []] as const) : (['put-back', fields] as const);
+    const [was, shown] = rows.length === 0 ? (['missing', []] as const) : (['put-back', fields] as const);
     return { table, id, was, fields: shown, source, judged: null };
   }
   if (row === null) throw new AppError('NOT_FOUND', `no row of ${table} that needs a seal has the id ${clip(id)}`);
   throw new AppError('CONFLICT', `${table}:${id} is as it was sealed: nothing was changed`);
 }
 
-function isId({ keyTypes }: SealedRows, id: string): boolean {
-  return LOOKS_LIKE[keyTypes.at(-1) ?? 'text'].test(id);
+function isId({ keyTypes, idPlace }: SealedRows, id: string): boolean {
+  return LOOKS_LIKE[keyTypes[idPlace] ?? 'text'].test(id);
 }
 
 /** Seals a row as somebody saw it, or takes it as it is, or as gone. Error: `CONFLICT`: it is not so any more. */

@@ -59,7 +59,8 @@ async function walkTable(deps: WalkDeps, source: SealedRows, { walked, due }: { 
   const add = (batch: Batch) => {
     for (const [place, tally] of tallies.entries()) {
       tally.resealed += batch.resealed[place] ?? 0;
-      for (const { key, seals } of batch.judged) count(walked, tally, { key, opened: seals[place]?.opened, sealer });
+      for (const { key, seals } of batch.judged)
+        count(walked, tally, { id: idOfKey(source, key), opened: seals[place]?.opened, sealer });
     }
     if (Math.floor(seen / PROGRESS_ROWS) < Math.floor((seen + batch.rows) / PROGRESS_ROWS)) {
       const sealed = tallies.reduce((sum, { resealed }) => sum + resealed, 0);
@@ -109,8 +110,8 @@ async function walkBatch(
     await delay(BETWEEN_TRIES_MS);
     judged = [];
     for (const { key } of left) {
-      const row = await source.find(db, idOfKey(key));
-      if (row !== null) judged.push(judge(sealer, source, row));
+      const row = (await source.find(db, idOfKey(source, key))).find((each) => each.key === key);
+      if (row !== undefined) judged.push(judge(sealer, source, row));
     }
   }
 }
@@ -147,15 +148,15 @@ export function resealedRow(sealer: Sealer, { tables }: SealedRows, { row, due }
   return { key: row.key, seals };
 }
 
-/** The id of the row, which is the last part of its key. */
-export function idOfKey(key: string): string {
-  return key.split('/').at(-1) ?? key;
+/** The id of the row, which is a part of its key. */
+function idOfKey({ idPlace }: Pick<SealedRows, 'idPlace'>, key: string): string {
+  return key.split('/')[idPlace] ?? key;
 }
 
 function count(
   walked: Walked,
   tally: Tally,
-  { key, opened, sealer }: { key: string; opened: OpenedSeal | undefined; sealer: Sealer },
+  { id, opened, sealer }: { id: string; opened: OpenedSeal | undefined; sealer: Sealer },
 ): void {
   if (opened === undefined) return;
   const { problem, keyId } = opened;
@@ -166,5 +167,5 @@ function count(
     return;
   }
   tally[problem === 'unknown-key' ? 'unknownKey' : problem] += 1;
-  if (walked.wrong.length < MAX_WRONG) walked.wrong.push({ table: tally.table, id: idOfKey(key), kind: problem });
+  if (walked.wrong.length < MAX_WRONG) walked.wrong.push({ table: tally.table, id, kind: problem });
 }

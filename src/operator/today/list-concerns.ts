@@ -45,6 +45,7 @@ const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
     'contract-event',
     'contract-paused',
     'schema-changed',
+    'alarms-silenced',
     'watch-stalled',
     'database-restored',
     'database-promoted',

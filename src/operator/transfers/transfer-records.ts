@@ -56,6 +56,7 @@ const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, ${
      i.expires_at as invoice_expires_at,
      ${ANNULMENT_COLUMNS}, encode(r.tx_id, 'hex') as refund_tx_id, r.log_index as refund_log_index, r.block_number as refund_block_number,
      r.block_time as refund_block_time, r."from" as refund_from, r.is_sound as refund_is_sound,
+     r.is_sent_sound as refund_is_sent_sound,
      ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 const JOINS = `join projects p on p.id = t.project_id
    join addresses a on a.id = t.address_id

@@ -5,10 +5,9 @@ import type { Loop } from '../../runtime/loop.ts';
 import { type AuditHead, findAuditHead } from '../../store/access/audit-log.ts';
 import { raiseAlarm } from '../../store/chain/alarms.ts';
 import type { Seals } from '../../store/db/database.ts';
-import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 import { closeOthers } from '../close-alarms.ts';
-import type { OutsideMark } from '../outside-mark.ts';
+import { findLedgerLine, type LedgerLine, type OutsideMark } from '../outside-mark.ts';
 import { guardWhileLeading, type Leading, whileLeading } from '../watching.ts';
 import { partAccepted } from './accepted-problems.ts';
 import { BEGINNING, type LogProblem, type LogWalk, type Place, type WalkedPage, walkLog } from './walk-log.ts';
@@ -58,7 +57,8 @@ function createLogWatch(options: Options) {
     [isSealed, isBroken] = [place.isSealed, others.length > 0];
     if (!isBroken) await remembered.set(place);
     const older = { table: SEALED_ACTION.name, id: `1 to ${unsealed}`, network: options.network } as const;
-    if (unsealed > 0 && known.sealer !== null) options.seals?.judge.onProblem({ ...older, kind: 'unsealed' });
+    const judge = options.seals?.judge;
+    if (unsealed > 0 && known.sealer !== null) judge?.onProblem({ ...older, kind: 'unsealed' }, judge);
   };
   return {
     forget: () => {
@@ -130,15 +130,15 @@ function createWholeWalk() {
 /** The newest entry that was found as it should be. */
 function createRemembered({ db, log, headMark }: Options) {
   let [head, marked]: [AuditHead | null, AuditHead | null] = [null, null];
-  let ledgerId: string | null = null;
+  let line: LedgerLine | null = null;
   return {
     get: () => head,
     /** As long as none is known the one that is there now, which the walk goes by. */
     read: async () => {
-      ledgerId = (await findLedgerIdentity(db))?.id ?? null;
-      if (headMark !== null && ledgerId !== null) {
+      line = await findLedgerLine(db);
+      if (headMark !== null && line !== null) {
         marked = await headMark
-          .read(ledgerId)
+          .read(line)
           .then(headOf)
           .catch((error: unknown) => {
             log.error(
@@ -153,9 +153,9 @@ function createRemembered({ db, log, headMark }: Options) {
     set: async ({ seq, hash }: Place) => {
       if (hash === null || seq === 0) return;
       head = { seq, hash };
-      if (headMark === null || ledgerId === null || (marked?.seq === seq && marked.hash === hash)) return;
+      if (headMark === null || line === null || (marked?.seq === seq && marked.hash === hash)) return;
       try {
-        await headMark.write(ledgerId, head);
+        await headMark.write(line, head);
         marked = head;
       } catch (error) {
         log.warn({ err: error }, 'the newest entry of the audit log could not be kept in the data directory');

@@ -1,9 +1,9 @@
 import type { Network } from '../../domain/network.ts';
 import { ANY_NETWORK } from '../db/any-network.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
-import { sealColumn, sealOf } from '../db/seal.ts';
-import { SEALED_ALARM } from '../db/sealed-tables.ts';
+import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { hexSeal, type OpenedSeal, type Sealer, sealColumn, sealOf } from '../db/seal.ts';
+import { isOpenAlarm, SEALED_ALARM, SEALED_CLOSED } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 
 /** An operator must be told of these. Each is explained in docs/chain-truth.md. */
@@ -27,8 +27,11 @@ export const ALARM_KINDS = [
   'address-change-failed',
   'schema-changed',
   'row-changed',
+  'row-unsealed',
+  'key-unknown',
   'rows-missing',
   'audit-broken',
+  'alarms-silenced',
   'watch-stalled',
   'capacity-low',
   'order-flood',
@@ -59,7 +62,7 @@ export const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
     'database-promoted',
     'address-change-failed',
   ] as const),
-  ...(['row-changed', 'rows-missing', 'audit-broken'] as const),
+  ...(['row-changed', 'row-unsealed', 'key-unknown', 'rows-missing', 'audit-broken'] as const),
 ];
 
 const ALARM = {
@@ -90,14 +93,25 @@ const OF_PROJECTS: readonly AlarmKind[] = [
   'address-change-failed',
 ];
 
-/** Opens an alarm, or counts that it was seen again. Returns whether it is new. `id` is a UUID. */
+/**
+ * Opens an alarm, or counts that it was seen again; one whose end nobody sealed is still the same. Returns whether it is new. `id` is a UUID.
+ */
 export const raiseAlarm = answerOf(
   'alarm-raise',
   { isNew: 'bool' },
-  `insert into alarms as a (id, network, kind, subject, detail, mac) values ($1, $2, $3, $4, $5, $6)
-   on conflict (network, kind, subject) where resolved_at is null do update
-     set seen_at = now(), seen_count = a.seen_count + 1, detail = excluded.detail, mac = excluded.mac
-   returning a.seen_count = 1 as is_new`,
+  `with unclosed as (
+     update alarms a set seen_at = now(), seen_count = a.seen_count + 1, detail = $5, mac = $6
+     where a.id = (
+       select id from alarms where network = $2 and kind = $3 and subject = $4
+         and resolved_at is not null and needs_closing and closed_mac is null order by raised_at desc limit 1)
+     returning a.id),
+   opened as (
+     insert into alarms as a (id, network, kind, subject, detail, mac)
+     select $1, $2, $3, $4, $5, $6 where not exists (select from unclosed)
+     on conflict (network, kind, subject) where resolved_at is null do update
+       set seen_at = now(), seen_count = a.seen_count + 1, detail = excluded.detail, mac = excluded.mac
+     returning a.seen_count = 1 as is_new)
+   select is_new from opened union all select false from unclosed`,
   (network: Network, { id, kind, subject, detail: whole }: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => {
     const detail = whole.slice(0, MAX_DETAIL);
     return [id, network, kind, subject, detail, sealOf(SEALED_ALARM, { network, kind, subject, detail })];
@@ -105,26 +119,69 @@ export const raiseAlarm = answerOf(
   ([row]) => row?.isNew === true,
 );
 
-/** Closes the open alarms of a kind, of all subjects or of one. Returns how many there were. */
-export const resolveAlarms = answerOf(
-  'alarm-resolve',
+const named = { id: 'uuid', network: text<Network>(), kind: text<AlarmKind>(), subject: 'text' } as const;
+type Named = Row<typeof named>;
+
+const findToClose = rowsOf(
+  'alarms-to-close',
+  named,
+  `select ${listColumns(named)} from alarms
+   where network = $1 and kind = $2 and ($3::text is null or subject = $3) and ${isOpenAlarm('')}`,
+  (network: Network, kind: AlarmKind, subject: string | null) => [network, kind, subject],
+);
+
+const close = answerOf(
+  'alarms-close',
   { id: 'uuid' },
-  `update alarms set resolved_at = now()
-   where network = $1 and kind = $2 and ($3::text is null or subject = $3) and resolved_at is null returning id`,
-  (network: Network, kind: AlarmKind, subject: string | null = null) => [network, kind, subject],
+  `update alarms a set resolved_at = coalesce(a.resolved_at, now()), closed_mac = decode(given.mac, 'hex')
+   from unnest($1::uuid[], $2::text[]) given (id, mac) where a.id = given.id and (a.needs_closing or ${isOpenAlarm('a.')}) returning a.id`,
+  (alarms: readonly Named[], macs: readonly string[]) => [alarms.map(({ id }) => id), macs],
   ({ length }) => length,
+);
+
+/** The end of a sealed alarm, by a process without a master key: it counts where nobody has one. */
+const ENDED_WITHOUT_KEY = '00'.repeat(24);
+
+async function closeAll(db: Sql, alarms: readonly Named[]): Promise<number> {
+  if (alarms.length === 0) return 0;
+  const sealer = await db.sealer(true);
+  return close(
+    db,
+    alarms,
+    alarms.map((alarm) => hexSeal(sealer, SEALED_CLOSED, alarm) ?? ENDED_WITHOUT_KEY),
+  );
+}
+
+/** Closes the open alarms of a kind, of all subjects or of one. Returns how many there were. */
+export async function resolveAlarms(
+  db: Sql,
+  network: Network,
+  kind: AlarmKind,
+  subject: string | null = null,
+): Promise<number> {
+  const open = await findToClose(db, network, kind, subject);
+  const silenced = (await findSilenced(db, network)).filter(
+    (alarm) =>
+      alarm.kind === kind && (subject === null || alarm.subject === subject) && !open.some(({ id }) => id === alarm.id),
+  );
+  return closeAll(db, [...open, ...silenced.map((alarm) => ({ ...alarm, network }))]);
+}
+
+const findUnseen = rowsOf(
+  'alarms-unseen',
+  named,
+  `select ${listColumns(named)} from alarms
+   where network in ${ANY_NETWORK} and kind = any($1) and ${isOpenAlarm('')} and seen_at < now() - interval '10 minutes' limit 1000`,
+  (kinds: readonly AlarmKind[]) => [[...kinds]],
 );
 
 /**
  * Closes the open alarms of kinds that are raised again each minute while they last and were not seen for ten: whoever saw them runs no
  * more.
  */
-export const resolveUnseenAlarms = commandOf(
-  'alarms-resolve-unseen',
-  `update alarms set resolved_at = now()
-   where network in ${ANY_NETWORK} and kind = any($1) and resolved_at is null and seen_at < now() - interval '10 minutes'`,
-  (kinds: readonly AlarmKind[]) => [[...kinds]],
-);
+export async function resolveUnseenAlarms(db: Sql, kinds: readonly AlarmKind[]): Promise<void> {
+  await closeAll(db, await findUnseen(db, kinds));
+}
 
 const readAlarms = rowsOf(
   'alarms-open',
@@ -134,22 +191,104 @@ const readAlarms = rowsOf(
   (network: Network, [kind, subject]: readonly [string, string]) => [network, kind, subject],
 );
 
+/** Whoever closes more than these past Quittance also closes what he made up, and is told by that. */
+const CLOSED_LATELY = 1000;
+/** The words of an alarm, whether it is over or not. */
+const SEALED_WORDS = { ...SEALED_ALARM, needed: null };
+
+const readClosed = rowsOf(
+  'alarms-closed-lately',
+  { ...ALARM, network: 'text', end: 'text?', words: 'text' },
+  `select distinct on (kind, subject) ${listColumns(ALARM)}, network, ${sealColumn(SEALED_CLOSED, '')} as "end",
+     ${sealColumn(SEALED_WORDS, '')} as words
+   from (select * from alarms where network = $1 and resolved_at is not null order by raised_at desc limit ${CLOSED_LATELY}) a
+   where needs_closing order by kind, subject, raised_at desc`,
+  (network: Network) => [network],
+);
+
+/** The problem of the end of an alarm that Quittance did not write. `end`: as `sealColumn` makes it of `SEALED_CLOSED`. */
+function problemOfEnd(sealer: Sealer | null, end: string | null): Pick<OpenedSeal, 'problem' | 'keyId'> | null {
+  if (sealer === null || end === null) return null;
+  const { problem, keyId } = sealer.open(SEALED_CLOSED, end);
+  return problem === null ? null : { problem, keyId };
+}
+
+/** Whether the end of an alarm is one that somebody wrote past Quittance. */
+export function isSilenced(sealer: Sealer | null, end: string | null): boolean {
+  return problemOfEnd(sealer, end) !== null;
+}
+
+/** Whether the words of an alarm are those that Quittance raised it with, also when it is over. `words`: as `sealColumn` makes it of it. */
+export function areWordsSound(sealer: Sealer | null, words: string): boolean {
+  return sealer === null || sealer.open(SEALED_WORDS, words).problem === null;
+}
+
+/** The SQL of both, for `isSilenced` and `areWordsSound`. */
+export const sealsOfAlarm = (row: string) =>
+  `${sealColumn(SEALED_CLOSED, row)} as "end", ${sealColumn(SEALED_WORDS, row)} as words`;
+
+/** `isSound`: the words are Quittance's. `unknownKey`: the id of the master key that its end names and this process lacks. */
+type Silenced = Alarm & { isSound: boolean; unknownKey: string | null };
+
+/**
+ * The alarms of a network that somebody closed past Quittance, of the thousand that were raised last. They are open: nobody has read them, and
+ * their cause goes on.
+ */
+export async function findSilenced(db: Sql, network: Network): Promise<Silenced[]> {
+  const sealer = await db.sealer(false);
+  if (sealer === null) return [];
+  const rows = await readClosed(db, network);
+  return rows.flatMap(({ end, words, network: _, ...alarm }) => {
+    const met = problemOfEnd(sealer, end);
+    if (met === null) return [];
+    const unknownKey = met.problem === 'unknown-key' ? met.keyId : null;
+    return [{ ...alarm, isSound: areWordsSound(sealer, words), unknownKey }];
+  });
+}
+
+/** Whether a process without a master key wrote the end of an alarm, or somebody who writes the same. */
+export function isEndWithoutKey({ unknownKey }: Pick<Silenced, 'unknownKey'>): boolean {
+  return unknownKey !== null && ENDED_WITHOUT_KEY.startsWith(unknownKey);
+}
+
+/** Whether processes of the release that did not seal the ends of alarms may still run: for an hour after the upgrade. */
+export const isUpgrading = answerOf(
+  'alarms-upgrading',
+  { any: 'bool' },
+  `select exists (select from schema_migrations where name = '0041_true_alarms.sql' and applied_at > now() - interval '1 hour') as any`,
+  () => [],
+  ([row]) => row?.any === true,
+);
+
+/** Takes the seals of their ends from alarms that have false ones, so that they count as open wherever alarms are counted. */
+export const reopenAlarms = answerOf(
+  'alarms-reopen',
+  { id: 'uuid' },
+  'update alarms set closed_mac = null where id = any($1::uuid[]) and closed_mac is not null returning id',
+  (ids: readonly string[]) => [ids],
+  ({ length }) => length,
+);
+
 /**
  * The open alarms of a network that are as Quittance raised them, oldest first, and those that are not, of the first 100,000. Those of projects
- * come last, because there may be many. So nobody hides one among others that he makes up.
+ * come last, because there may be many. So nobody hides one among others that he makes up, or by writing that it is over.
  */
 export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alarms: Alarm[]; madeUp: Alarm[] }> {
   const alarms: Alarm[] = [];
   const madeUp: Alarm[] = [];
+  const known = new Set<string>();
   for (let [after, page]: [[string, string], number] = [['', ''], 0]; page < MAX_PAGES; page += 1) {
     const rows = await readAlarms(db, network, after);
     for (const { seal, network: _, ...alarm } of rows) {
-      if (seal) alarms.push(alarm);
-      else madeUp.push(alarm);
+      if (seal) known.add(`${alarm.kind} ${alarm.subject}`);
+      (seal ? alarms : madeUp).push(alarm);
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) break;
     after = [last.kind, last.subject];
+  }
+  for (const { isSound, unknownKey: _, ...alarm } of await findSilenced(db, network)) {
+    if (!known.has(`${alarm.kind} ${alarm.subject}`)) (isSound ? alarms : madeUp).push(alarm);
   }
   const rank = ({ kind }: Alarm) => Number(OF_PROJECTS.includes(kind));
   alarms.sort((a, b) => rank(a) - rank(b) || a.raisedAt - b.raisedAt || (a.id < b.id ? -1 : 1));
@@ -173,7 +312,8 @@ export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]
 export const hasAlarm = answerOf(
   'alarm-about-row',
   { any: 'bool' },
-  `select exists (select from alarms where kind in ('row-changed', 'rows-missing') and subject = any($1::text[]) and resolved_at is null) as any`,
+  `select exists (
+     select from alarms where kind in ('row-changed', 'rows-missing') and subject = any($1::text[]) and ${isOpenAlarm('')}) as any`,
   (subjects: readonly string[]) => [subjects],
   ([row]) => row?.any === true,
 );
@@ -182,16 +322,25 @@ export const hasAlarm = answerOf(
 export const findAlarmSubjects = answerOf(
   'alarm-subjects',
   { subject: 'text' },
-  'select subject from alarms where network = $1 and kind = $2 and resolved_at is null order by raised_at, id limit 1000',
+  `select subject from alarms where network = $1 and kind = $2 and ${isOpenAlarm('')}
+   group by subject order by min(raised_at), subject limit 1000`,
   (network: Network, kind: AlarmKind) => [network, kind],
   (rows) => rows.map(({ subject }) => subject),
 );
 
-/** How many alarms of a network are open, by kind; a kind without any is absent. */
-export const countOpenAlarms = answerOf(
+const countStored = answerOf(
   'alarms-count',
   { kind: text<AlarmKind>(), count },
-  'select kind, count(*) as count from alarms where network = $1 and resolved_at is null group by kind',
+  `select kind, count(distinct subject) as count from alarms where network = $1 and ${isOpenAlarm('')} group by kind`,
   (network: Network) => [network],
   (rows) => new Map(rows.map((row) => [row.kind, row.count])),
 );
+
+/** How many alarms of a network are open, by kind; of a kind that somebody closes past Quittance at least those. */
+export async function countOpenAlarms(db: Sql, network: Network): Promise<Map<AlarmKind, number>> {
+  const counts = await countStored(db, network);
+  const hidden = new Map<AlarmKind, number>();
+  for (const { kind } of await findSilenced(db, network)) hidden.set(kind, (hidden.get(kind) ?? 0) + 1);
+  for (const [kind, length] of hidden) counts.set(kind, Math.max(length, counts.get(kind) ?? 0));
+  return counts;
+}

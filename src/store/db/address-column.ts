@@ -129,7 +129,7 @@ function examineSeal(
   const { problem: kind } = sealer.open(SEALED_ADDRESS, sealText(mac, [id, projectId, account]));
   if (kind === null) return;
   const problem = { table: SEALED_ADDRESS.name, id, network, kind };
-  judge.onProblem(problem);
+  judge.onProblem(problem, judge);
   if (judge.mode === 'require') throw new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${name})`);
 }
 

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from './database.ts';
 import { answerOf, rowOf } from './rows-of.ts';
 import { listColumns, type Row, statement } from './statement.ts';
+import { hasProjects } from './tables.ts';
 
 /** `id` stays with a ledger wherever it moves (UUID). `isHere`: the database is the one in which it was left. */
 export type LedgerIdentity = {
@@ -19,6 +21,34 @@ export type LedgerIdentity = {
   /** The index at which account keys begin that are added from now on. */
   firstIndex: number;
 };
+
+/**
+ * The id of a new ledger. It says whether the ledger began with required seals (a UUID of version 8) or not (version 4). One that has projects
+ * is older than its id. Every seal covers the id, so whoever changes it makes every seal wrong: nobody takes the requirement away unseen, on
+ * however many machines the ledger is used.
+ */
+export async function newLedgerId(db: Sql, isSealed: boolean): Promise<string> {
+  const id = randomUUID();
+  return isSealed && !(await hasProjects(db))
+    ? `${id.slice(0, VERSION_PLACE)}${SEALED_VERSION}${id.slice(VERSION_PLACE + 1)}`
+    : id;
+}
+
+/** Whether a ledger began with required seals, by its id. */
+export function requiresSeals(id: string): boolean {
+  return id[VERSION_PLACE] === SEALED_VERSION;
+}
+
+const [VERSION_PLACE, SEALED_VERSION] = [14, '8'];
+
+/** Whether the schema has ledgers at all. */
+export const hasLedgerIdentity = answerOf(
+  'ledger-identity-is-there',
+  { isThere: 'bool' },
+  `select to_regclass('ledger_identity') is not null as is_there`,
+  () => [],
+  ([row]) => row?.isThere === true,
+);
 
 /** These tell this database from its copies. A copy of the server's files, which has all of it too, is not noticed. */
 const marks = { systemIdentifier: 'text?', databaseOid: 'int8', timeline: 'int4?' } as const;

@@ -34,6 +34,8 @@ export type SealProblem = {
   id: string;
   network: string | null;
   kind: 'unsealed' | 'changed' | 'unknown-key' | 'moved';
+  /** Of the master key that its MAC names. */
+  keyId?: string | null;
 };
 
 /** Makes and checks MACs for one ledger. */
@@ -150,8 +152,10 @@ export type SealColumn = {
 };
 
 /** How the seals of what is read are judged. `require`: a row that is not as it was sealed is read by nobody. */
-type SealMode = 'warn' | 'require';
-export type SealJudge = { mode: SealMode; onProblem(problem: SealProblem): void };
+export type SealMode = 'warn' | 'require';
+/** `isOlder`: the ledger began before seals were required, so rows of former releases may have none. */
+type Judging = { mode: SealMode; isOlder: boolean };
+export type SealJudge = Judging & { onProblem(problem: SealProblem, judging: Judging): void };
 
 /**
  * Examines the seals of rows, and that what stands beside them is what they cover: a view could tell a column twice in two ways.
@@ -175,7 +179,7 @@ export async function readSeals(
   }
   for (const { row, column, isTold, problem } of found) {
     const isRefused = problem !== null && judge.mode === 'require';
-    if (problem !== null) judge.onProblem(problem);
+    if (problem !== null) judge.onProblem(problem, judge);
     if (isTold) row[column] = !isRefused;
     else if (isRefused) throw new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${statement.name})`);
   }
@@ -193,7 +197,7 @@ function examine(
     for (const { column, table, isTold, beside } of sealColumns) {
       const text = row[column];
       if (typeof text !== 'string') continue;
-      const { parts, problem } = sealer.open(table, text);
+      const { parts, keyId, problem } = sealer.open(table, text);
       // A row that a left join did not find.
       if (parts[1] === NULL_PART) continue;
       const isOther =
@@ -201,26 +205,32 @@ function examine(
         beside.some(([name, place, type]) => canonical(row[name]) !== readPart(parts[place + 1], type));
       const kind = isOther ? 'moved' : problem;
       if (isTold || kind !== null) {
-        examined.push({ row, column, isTold, problem: kind && describe(table, parts, kind) });
+        examined.push({ row, column, isTold, problem: kind && describe(table, { parts, keyId }, kind) });
       }
     }
   }
   return examined;
 }
 
-function describe(table: SealedTable, parts: OpenedSeal['parts'], kind: SealProblem['kind']): SealProblem {
+function describe(
+  table: SealedTable,
+  { parts, keyId }: Pick<OpenedSeal, 'parts' | 'keyId'>,
+  kind: SealProblem['kind'],
+): SealProblem {
   const values = coveredValues(table, { parts });
   const of = (name: string) => values[Object.keys(table.fields).indexOf(name)] ?? null;
-  return { table: table.name, id: of('id') ?? values[0] ?? '', network: of('network'), kind };
+  return { table: table.name, id: of('id') ?? values[0] ?? '', network: of('network'), kind, keyId };
 }
 
 const WHAT = {
   unsealed: 'has no seal: somebody put it there, or it is older than the seals and "quittance ledger seal" has not run',
   changed: 'is not as it was sealed: somebody changed it',
   moved: 'is as it was sealed, but stands beside what is not its own: somebody changed a row that names it',
-  'unknown-key': 'was sealed with a master key that is not at hand',
+  'unknown-key':
+    'names a master key that this process does not have: another process has it, or somebody made the seal up. Give every process the same QUITTANCE_MASTER_KEY',
 };
 
-export function describeSealProblem({ table, id, kind }: SealProblem): string {
-  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "row-changed" in docs/operations.md`;
+/** `alarm`: the kind of alarm that says it. */
+export function describeSealProblem({ table, id, kind }: SealProblem, alarm = 'row-changed'): string {
+  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/operations.md`;
 }

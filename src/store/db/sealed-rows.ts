@@ -10,18 +10,20 @@ export type StoredRow = { key: string; seals: readonly (string | null)[] };
 /** Of each table: what it was read as, and the new MAC in hex; null where it keeps what it has. */
 export type Resealed = { key: string; seals: readonly ({ seal: string; mac: string } | null)[] };
 
-/** The rows of one table of the database, whatever is in them. A key is its columns' texts with `/` between; the last one is the id of the row. */
+/** The rows of one table of the database, whatever is in them. A key is its columns' texts with `/` between; `idPlace` is the place of the id in it. */
 export type SealedRows = {
   /** The seals of its rows. */
   tables: readonly SealedTable[];
   keyTypes: readonly KeyType[];
+  idPlace: number;
   /** Before the first row. */
   start: string;
   /** The next 1,000 rows behind a key. */
   read(db: Sql, after: string): Promise<StoredRow[]>;
   /** How many of the next 50,000 rows behind a key have the MAC of each master key; `null` as its id for those without. */
   count(db: Sql, after: string): Promise<{ keyId: string | null; rows: number; last: string }[]>;
-  find(db: Sql, id: string): Promise<StoredRow | null>;
+  /** The first 500 rows with an id: some ids name more than one. */
+  find(db: Sql, id: string): Promise<StoredRow[]>;
   /**
    * Gives rows new MACs, unless they are no longer as they were read. Returns the keys of those that it gave one. It waits for nobody's lock,
    * so that nobody who waits for a row of it waits for ever.
@@ -37,15 +39,17 @@ const ID: KeyColumn = { column: 'id', type: 'uuid' };
 const BY_NETWORK: KeyColumn = { column: 'network', type: 'text' };
 /** The primary key of invoices begins with the project. */
 const PROJECT: KeyColumn = { column: 'project_id', type: 'uuid' };
+const TX_ID: KeyColumn = { column: 'tx_id', type: 'bytea' };
 const BY_SHA256: KeyColumn = { column: 'sha256', type: 'bytea' };
 
 export const SEALED_ROWS: readonly SealedRows[] = [
-  rowsOfTable([tables.SEALED_PROJECT], [ID]),
+  rowsOfTable([tables.SEALED_PROJECT, tables.SEALED_LIMITS], [ID]),
   rowsOfTable([tables.SEALED_ACCOUNT_KEY], [ID]),
   rowsOfTable([tables.SEALED_ADDRESS], [ID]),
   rowsOfTable([tables.SEALED_API_KEY], [ID]),
   rowsOfTable([tables.SEALED_ENDPOINT, tables.SEALED_READ_RATE], [ID]),
   rowsOfTable([tables.SEALED_ADAPTER_ORDER], [PROJECT, { column: 'invoice_id', type: 'uuid' }]),
+  rowsOfTable([tables.SEALED_PROOF], [{ column: 'key_id', type: 'text' }]),
   rowsOfTable([tables.SEALED_RECEIPT_KEY], [{ column: 'id', type: 'text' }]),
   rowsOfTable([tables.SEALED_PRODUCERS], [{ column: 'id', type: 'int8' }]),
   rowsOfTable([tables.SEALED_CURSOR], [BY_NETWORK]),
@@ -55,10 +59,16 @@ export const SEALED_ROWS: readonly SealedRows[] = [
     [PROJECT, ID],
   ),
   rowsOfTable([tables.SEALED_TRANSFER], [ID]),
+  rowsOfTable(
+    [tables.SEALED_OUTGOING],
+    // As in the primary keys; a correction is told apart by the last one.
+    [BY_NETWORK, TX_ID, { column: 'log_index', type: 'int8' }, { column: 'correction', type: 'int8' }],
+    1,
+  ),
   rowsOfTable([tables.SEALED_REFUND], [{ column: 'transfer_id', type: 'uuid' }]),
   rowsOfTable([tables.SEALED_EVENT], [ID]),
   rowsOfTable([tables.SEALED_PAGE], [ID]),
-  rowsOfTable([tables.SEALED_ALARM], [ID]),
+  rowsOfTable([tables.SEALED_ALARM, tables.SEALED_CLOSED], [ID]),
   rowsOfTable([tables.SEALED_CHANNEL], [ID]),
   rowsOfTable([tables.SEALED_NOTIFICATION], [ID]),
   rowsOfTable([tables.SEALED_PERSON], [ID]),
@@ -81,16 +91,32 @@ export const mayReseal = answerOf(
   ([row]) => row?.isAllowed === true,
 );
 
-function rowsOfTable(seals: readonly SealedTable[], columns: readonly KeyColumn[]): SealedRows {
+function rowsOfTable(
+  seals: readonly SealedTable[],
+  columns: readonly KeyColumn[],
+  idPlace = columns.length - 1,
+): SealedRows {
   // Each row is read once, so nothing of it is remembered.
   const tables = seals.map((sealed) => ({ ...sealed, isReadOnce: true }));
   const keyTypes = columns.map(({ type }) => type);
-  const source = { tables, columns, from: tables[0]?.name ?? '', name: (tables[0]?.name ?? '').replaceAll('_', '-') };
+  const source = {
+    tables,
+    columns,
+    idPlace,
+    from: tables[0]?.name ?? '',
+    name: (tables[0]?.name ?? '').replaceAll('_', '-'),
+  };
   const start = keyTypes.map((type) => LOWEST[type]).join('/');
-  return { tables, keyTypes, start, ...readerOf(source), count: counterOf(source), reseal: writerOf(source) };
+  return { tables, keyTypes, idPlace, start, ...readerOf(source), count: counterOf(source), reseal: writerOf(source) };
 }
 
-type Source = { tables: readonly SealedTable[]; columns: readonly KeyColumn[]; from: string; name: string };
+type Source = {
+  tables: readonly SealedTable[];
+  columns: readonly KeyColumn[];
+  idPlace: number;
+  from: string;
+  name: string;
+};
 
 /** The columns of the key, the key as one text, and the SQL of what such a text says of them. */
 function keyOf({ columns }: Source) {
@@ -103,7 +129,7 @@ function keyOf({ columns }: Source) {
 }
 
 function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
-  const { tables, columns, from, name } = source;
+  const { tables, columns, idPlace, from, name } = source;
   const { listed, key, parts } = keyOf(source);
   const seals = tables.map((table, place) => `${sealColumn(table, 't.')} as seal_${place}`).join(', ');
   const shape = {
@@ -114,7 +140,9 @@ function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
     key: read.key,
     seals: tables.map((_table, place) => read[`seal_${place}`] as string | null),
   });
-  const id = columns.at(-1) ?? ID;
+  const id = columns[idPlace] ?? ID;
+  // The primary keys of these begin with the project.
+  const isOfProject = columns[0] === PROJECT;
   return {
     read: answerOf(
       `seals-read-${name}`,
@@ -128,9 +156,9 @@ function readerOf(source: Source): Pick<SealedRows, 'read' | 'find'> {
       `seals-find-${name}`,
       shape,
       `select (${key})::text as key, ${seals} from ${from} t
-       where t.${id.column} = ${parsed('$1::text', id.type)}${columns.length === 1 ? '' : ' and t.project_id in (select id from projects)'}`,
+       where t.${id.column} = ${parsed('$1::text', id.type)}${isOfProject ? ' and t.project_id in (select id from projects)' : ''}${columns[0] === BY_NETWORK && id !== BY_NETWORK ? ' and t.network in (select network from chain_cursors)' : ''} order by ${listed} limit 500`,
       (wanted: string) => [wanted],
-      ([found]) => (found === undefined ? null : storedRow(found)),
+      (rows) => rows.map(storedRow),
     ),
   };
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import { sealedTable } from './seal.ts';
 
 /** What an order is. Its status is sealed apart, once it has changed. */
@@ -43,6 +44,12 @@ export const SEALED_TRANSFER = sealedTable('transfers', {
   amountMicro: 'numeric',
   kind: 'text',
   invoiceId: 'uuid?',
+});
+
+/** What left an address of ours. The chain names it, so that it has no id. */
+export const SEALED_OUTGOING = sealedTable('outgoing_transfers', {
+  ...{ txId: 'bytea', logIndex: 'int4', network: 'text', projectId: 'uuid', addressId: 'uuid' },
+  ...{ blockNumber: 'int8', blockId: 'bytea', blockTime: 'timestamptz', toAddress: 'text', amountMicro: 'numeric' },
 });
 
 /** That a transfer was sent back, and by which. */
@@ -117,6 +124,9 @@ export const SEALED_ACCOUNT_KEY = sealedTable('account_keys', {
   xpub: 'text',
 });
 
+/** That a master key seals rows of this ledger. */
+export const SEALED_PROOF = sealedTable('ledger_proofs', { keyId: 'text' }, { isReadOnce: true });
+
 export const SEALED_RECEIPT_KEY = sealedTable('receipt_keys', { id: 'text', publicKey: 'bytea' });
 
 export const SEALED_PROJECT = sealedTable(
@@ -136,6 +146,17 @@ export const SEALED_PROJECT = sealedTable(
     embedOrigins: 'text?',
   },
   { later: ['archivedAt', 'embedOrigins'] },
+);
+
+/** How many orders of a project may be unpaid. The usual limits need no seal: whoever sets them harms nobody. */
+export const SEALED_LIMITS = sealedTable(
+  'projects.limits',
+  { id: 'uuid', network: 'text', maxUnpaid: 'int4?', maxUnpaidPerMinute: 'int4?' },
+  {
+    mac: 'limits_mac',
+    needed: (row) =>
+      `${row}limits_mac is not null or (${row}max_unpaid, ${row}max_unpaid_per_minute) is distinct from (${DEFAULT_UNPAID_LIMITS.maxUnpaid}, ${DEFAULT_UNPAID_LIMITS.maxUnpaidPerMinute})`,
+  },
 );
 
 export const SEALED_PRODUCERS = sealedTable('producer_sets', {
@@ -204,7 +225,19 @@ export const SEALED_ALARM = sealedTable(
   'alarms',
   { kind: 'text', network: 'text', subject: 'text', detail: 'text' },
   // One that is over is never changed.
-  { needed: (row) => `${row}resolved_at is null` },
+  { needed: (row) => isOpenAlarm(row) },
+);
+
+/** The SQL of whether an alarm is open. One that ended without the seal of its end goes on. */
+export function isOpenAlarm(row: string): string {
+  return `(${row}resolved_at is null or (${row}needs_closing and ${row}closed_mac is null))`;
+}
+
+/** That an alarm is over. The row of one that is over is never raised again. */
+export const SEALED_CLOSED = sealedTable(
+  'alarms.closed',
+  { id: 'uuid', network: 'text', kind: 'text', subject: 'text' },
+  { mac: 'closed_mac', needed: (row) => `${row}resolved_at is not null and ${row}needs_closing` },
 );
 
 /** Who somebody is, what it may do, and what it signs in with. */

@@ -1,29 +1,67 @@
-import { randomUUID } from 'node:crypto';
+import { AppError } from '../../domain/errors.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
-import type { Seals } from './database.ts';
-import { findLedgerIdentity, takeLedger } from './ledger-identity.ts';
-import type { Sealer, SealJudge } from './seal.ts';
+import type { Seals, Sql } from './database.ts';
+import { findLedgerIdentity, hasLedgerIdentity, newLedgerId, requiresSeals, takeLedger } from './ledger-identity.ts';
+import { refuseUnknownKey } from './prove-key.ts';
+import type { SealJudge, SealMode } from './seal.ts';
 import { createSealer } from './sealer.ts';
 
+/** `ledger`: as the ledger began. */
+type Given = { mode: SealMode | 'ledger'; onProblem: SealJudge['onProblem'] };
+
 /** `keyRing`: `null` where the process has no master key, so that it neither seals nor examines. One may be made to seal with. */
-export function createSeals(judge: SealJudge, keyRing: (mayCreate: boolean) => Promise<KeyRing | null>): Seals {
-  let opened: Sealer | undefined;
+export function createSeals(
+  { mode, onProblem }: Given,
+  keyRing: (mayCreate: boolean) => Promise<KeyRing | null>,
+): Seals {
+  const judge: SealJudge = { mode: mode === 'ledger' ? 'warn' : mode, isOlder: true, onProblem };
+  let opened: Awaited<ReturnType<Seals['open']>> = null;
+  /** Whether a process without a key may go on. */
+  let needsNone = mode !== 'ledger';
+  const openRing = async (sql: Sql, ring: KeyRing, id: string) => {
+    const sealer = createSealer(ring, id);
+    await refuseUnknownKey(sql, sealer);
+    judge.mode = modeOf(mode, id);
+    judge.isOlder = !requiresSeals(id);
+    return sealer;
+  };
   return {
     judge,
     open: async (sql, mayCreate) => {
-      if (opened !== undefined) return opened;
+      if (opened !== null) return opened;
       const ring = await keyRing(mayCreate);
-      if (ring === null) return null;
+      if (ring === null && needsNone) return null;
+      if (!(await hasLedgerIdentity(sql))) return null;
       const identity = await findLedgerIdentity(sql);
+      if (ring === null) {
+        const needsKey = identity !== null && requiresSeals(identity.id);
+        // Who only looks, such as "master-key status", may do so without one.
+        if (needsKey && mayCreate) throw withoutKey();
+        needsNone = identity !== null && !needsKey;
+        return null;
+      }
       if (identity !== null) {
-        opened = createSealer(ring, identity.id);
+        opened = await openRing(sql, ring, identity.id);
         return opened;
       }
       if (!mayCreate) return null;
       // A command comes before the first start of a service. What is written with it may be rolled back, so the next one asks again.
-      const id = randomUUID();
+      const id = await newLedgerId(sql, mode !== 'warn');
       await takeLedger(sql, { id, firstIndex: 0 }, { isAnew: false });
-      return createSealer(ring, (await findLedgerIdentity(sql))?.id ?? id);
+      return openRing(sql, ring, (await findLedgerIdentity(sql))?.id ?? id);
     },
   };
+}
+
+/** How seals are judged in a ledger (UUID). */
+export function modeOf(mode: Given['mode'], ledgerId: string): SealMode {
+  if (mode !== 'ledger') return mode;
+  return requiresSeals(ledgerId) ? 'require' : 'warn';
+}
+
+function withoutKey(): AppError {
+  return new AppError(
+    'CONFIG_INVALID',
+    'this ledger requires seals, and this process has no master key to make them with: set QUITTANCE_MASTER_KEY to the key that every other process of the ledger has',
+  );
 }

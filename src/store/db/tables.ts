@@ -60,6 +60,7 @@ export const LEFT_OUT = [
   'leases',
   'chain_status',
   'ledger_identity',
+  'ledger_proofs',
   'address_changes',
   'invitations',
   'sessions',

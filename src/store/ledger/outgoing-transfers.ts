@@ -2,7 +2,9 @@ import type { ChainTransfer } from '../../domain/chain-block.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
-import { count, type Row, statement } from '../db/statement.ts';
+import { hexSeal } from '../db/seal.ts';
+import { SEALED_OUTGOING } from '../db/sealed-tables.ts';
+import { count, maybeHex, type Row, statement } from '../db/statement.ts';
 import { outgoingAnnulment } from './standing.ts';
 import { recorded } from './transfers.ts';
 
@@ -29,7 +31,7 @@ export async function findOutgoing(
 }
 
 const outgoing = { ...recorded, toAddress: 'text' } as const;
-const rows = jsonRows(outgoing);
+const rows = jsonRows({ ...outgoing, mac: maybeHex });
 
 const insert = statement(
   'outgoing-insert',
@@ -67,7 +69,11 @@ export async function insertOutgoing(
   isAgain = false,
 ): Promise<number> {
   if (transfers.length === 0) return 0;
-  const added = (await tx.run(insert, [network, rows.bind(transfers)])).length;
+  const sealer = await tx.sealer();
+  const sealed = rows.bind(
+    transfers.map((row) => ({ ...row, mac: hexSeal(sealer, SEALED_OUTGOING, { ...row, network }) })),
+  );
+  const added = (await tx.run(insert, [network, sealed])).length;
   if (added === transfers.length) return added;
-  return added + (await tx.run(correct, [network, rows.bind(transfers), isAgain])).length;
+  return added + (await tx.run(correct, [network, sealed, isAgain])).length;
 }

@@ -3,10 +3,10 @@ import { type Policy, surchargeOf } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import type { Sql } from '../db/database.ts';
-import { answerOf, commandOf, rowOf, rowsOf } from '../db/rows-of.ts';
-import { sealOf } from '../db/seal.ts';
-import { SEALED_PROJECT } from '../db/sealed-tables.ts';
-import { count, listColumns, type Row, sealed, statement, text } from '../db/statement.ts';
+import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
+import { sealColumn, sealOf } from '../db/seal.ts';
+import { SEALED_LIMITS, SEALED_PROJECT } from '../db/sealed-tables.ts';
+import { count, isAsSealed, listColumns, type Row, sealed, statement, text } from '../db/statement.ts';
 
 /** The settings of a project that an operator may change. */
 const settings = {
@@ -28,12 +28,18 @@ const columns = {
   ...settings,
   createdAt: 'timestamptz',
   archivedAt: 'timestamptz?',
+  areLimitsSound: isAsSealed(SEALED_LIMITS),
   seal: sealed(SEALED_PROJECT),
 } as const;
-const COLUMNS = listColumns(columns);
+const COLUMNS = listColumns(columns, '', { areLimitsSound: sealColumn(SEALED_LIMITS, '') });
 
 export type ProjectSettings = Row<typeof settings>;
-export type Project = Omit<Row<typeof columns>, 'seal'>;
+export type Project = Omit<Row<typeof columns>, 'seal' | 'areLimitsSound'>;
+
+/** Limits that somebody wrote past Quittance count for nothing: else one could stop a shop by them, or let a flood in. */
+function judged({ areLimitsSound, ...project }: Row<typeof columns>): Project {
+  return areLimitsSound ? project : { ...project, ...DEFAULT_UNPAID_LIMITS };
+}
 
 const NAMES = Object.keys(settings) as (keyof ProjectSettings)[];
 const valuesOf = (project: ProjectSettings) => NAMES.map((name) => project[name]);
@@ -42,8 +48,8 @@ const placesFrom = (first: number) => NAMES.map((_, index) => `$${index + first}
 const insert = statement(
   'project-insert',
   {},
-  `insert into projects (id, network, ${listColumns(settings)}, mac)
-   values ($1, $2, ${placesFrom(3)}, $${NAMES.length + 3}) on conflict (id) do nothing`,
+  `insert into projects (id, network, ${listColumns(settings)}, mac, limits_mac)
+   values ($1, $2, ${placesFrom(3)}, $${NAMES.length + 3}, $${NAMES.length + 4}) on conflict (id) do nothing`,
 );
 
 /** Creates a project, of policy `tail`, with the usual limits and surcharge and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
@@ -59,6 +65,7 @@ export async function insertProject(
     project.network,
     ...valuesOf(all),
     sealOf(SEALED_PROJECT, { ...NO_BRAND, ...all, archivedAt: null }),
+    sealOf(SEALED_LIMITS, all),
   ]);
 }
 
@@ -66,10 +73,12 @@ const NO_BRAND = { supportContact: null, returnUrl: null, embedOrigins: null, ac
 
 export const updateProject = commandOf(
   'project-update',
-  `update projects set (${listColumns(settings)}, mac) = (${placesFrom(2)}, $${NAMES.length + 2}) where id = $1`,
+  `update projects set (${listColumns(settings)}, mac, limits_mac) = (${placesFrom(2)}, $${NAMES.length + 2}, $${NAMES.length + 3})
+   where id = $1`,
   ({ id, network, archivedAt }: Pick<Project, 'id' | 'network' | 'archivedAt'>, project: ProjectSettings) => [
     ...[id, ...valuesOf(project)],
     sealOf(SEALED_PROJECT, { ...project, id, network, archivedAt }),
+    sealOf(SEALED_LIMITS, { ...project, id, network }),
   ],
 );
 
@@ -99,11 +108,12 @@ export const listRules = rowsOf(
   (ids: readonly string[]) => [ids],
 );
 
-export const findProject = rowOf(
+export const findProject = answerOf(
   'project-select',
   columns,
   `select ${COLUMNS} from projects where id = $1`,
   (id: string) => [id],
+  ([row]) => (row === undefined ? null : judged(row)),
 );
 
 // "No key update" does not block what only refers to the project, such as the events of its invoices.
@@ -116,17 +126,18 @@ const lock = statement('project-lock', columns, `select ${COLUMNS} from projects
 export async function lockProject(tx: Sql, id: string): Promise<Project> {
   const [row] = await tx.run(lock, [id]);
   if (row === undefined) throw new Error(`there is no project ${id}`);
-  return row;
+  return judged(row);
 }
 
 /** The oldest 1,000 projects, of these (UUIDs) or of all: those in use, the archived ones, or (`null`) both, which puts those in use first. */
-export const listProjects = rowsOf(
+export const listProjects = answerOf(
   'project-list',
   columns,
   `select ${COLUMNS} from projects
    where ($1::uuid[] is null or id = any($1)) and ($2::bool is null or (archived_at is not null) = $2)
    order by archived_at is not null, created_at, id limit 1000`,
   (ids: readonly string[] | null, isArchived: boolean | null) => [ids, isArchived],
+  (rows) => rows.map(judged),
 );
 
 /** The networks of the projects. */

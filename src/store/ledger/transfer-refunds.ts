@@ -2,9 +2,9 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf, rowsOf } from '../db/rows-of.ts';
+import { answerOf } from '../db/rows-of.ts';
 import { sealColumn, sealOf } from '../db/seal.ts';
-import { SEALED_REFUND } from '../db/sealed-tables.ts';
+import { SEALED_OUTGOING, SEALED_REFUND } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, maybe, micro, type Row } from '../db/statement.ts';
 import { outgoingStands } from './standing.ts';
 
@@ -17,10 +17,11 @@ export const refundShape = {
     blockTime: 'timestamptz',
     from: 'address',
     isSound: isAsSealed(SEALED_REFUND),
+    isSentSound: isAsSealed(SEALED_OUTGOING, { isOfOther: true }),
   }),
 } as const;
 type Found = Row<typeof refundShape>['refund'];
-export type Refund = Omit<NonNullable<Found>, 'isSound'>;
+export type Refund = Omit<NonNullable<Found>, 'isSound' | 'isSentSound'>;
 
 /** The columns of `refundShape`, of `r` that `joinRefund` joined, for `listColumns`. */
 export const REFUND_COLUMNS = { refund: 'r.' } as const;
@@ -35,7 +36,7 @@ function sendsBack(outgoing: string, transfer: string): string {
 export function joinRefund(transfer: string): string {
   return `left join lateral (
      select f.tx_id, f.log_index, o.block_number, o.block_time, ${addressColumn('b')} as "from",
-       ${sealColumn(SEALED_REFUND, 'f.')} as is_sound
+       ${sealColumn(SEALED_REFUND, 'f.')} as is_sound, ${sealColumn(SEALED_OUTGOING, 'o.')} as is_sent_sound
      from transfer_refunds f
      join outgoing_transfers o on o.network = f.network and o.tx_id = f.tx_id and o.log_index = f.log_index
        and ${sendsBack('o', transfer)} and ${outgoingStands('o')}
@@ -43,10 +44,10 @@ export function joinRefund(transfer: string): string {
      where f.transfer_id = ${transfer}.id limit 1) r on true`;
 }
 
-/** A refund that somebody wrote past Quittance is none. */
+/** A refund that somebody wrote past Quittance is none, and neither is one by such a transfer. */
 export function soundRefund(found: Found): Refund | null {
-  if (found === null || !found.isSound) return null;
-  const { isSound: _, ...refund } = found;
+  if (found === null || !found.isSound || !found.isSentSound) return null;
+  const { isSound: _, isSentSound: __, ...refund } = found;
   return refund;
 }
 
@@ -65,20 +66,23 @@ export function joinRefundOf(outgoing: string): string {
 /** More than one transaction pays. */
 const MAX_SENT = 500;
 
-/** What left a project's addresses in a transaction, with what each is the refund of (UUID). */
-export const findSentBack = rowsOf(
+/** What left a project's addresses in a transaction, with what each is the refund of (UUID); nothing that somebody wrote past Quittance. */
+export const findSentBack = answerOf(
   'refund-candidates',
   {
     ...{ logIndex: 'int4', blockNumber: count, blockTime: 'timestamptz', from: 'address', to: 'text' },
     ...{ amountMicro: micro<MicroUsdt>(), stands: 'bool', refundOf: 'uuid?' },
+    isSound: isAsSealed(SEALED_OUTGOING, { isOfOther: true }),
   },
   `select o.log_index, o.block_number, o.block_time, ${addressColumn('a')} as "from", o.to_address as "to", o.amount_micro,
      ${outgoingStands('o')} as stands,
      (select f.transfer_id from transfer_refunds f
-      where f.network = o.network and f.tx_id = o.tx_id and f.log_index = o.log_index) as refund_of
+      where f.network = o.network and f.tx_id = o.tx_id and f.log_index = o.log_index) as refund_of,
+     ${sealColumn(SEALED_OUTGOING, 'o.')} as is_sound
    from outgoing_transfers o join addresses a on a.id = o.address_id
    where o.network = $1 and o.tx_id = decode($2, 'hex') and o.project_id = $3 order by o.log_index, o.correction limit ${MAX_SENT}`,
   (network: Network, txId: string, projectId: string) => [network, txId, projectId],
+  (rows) => rows.filter(({ isSound }) => isSound),
 );
 
 type NewRefund = {

@@ -1,48 +1,86 @@
 import { firstIdOf } from '../../domain/ids.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { MINUTE_MS, UNPAID_MS } from '../../domain/unpaid.ts';
-import { rowOf } from '../db/rows-of.ts';
-import { count, micro, type Row } from '../db/statement.ts';
+import { DEFAULT_UNPAID_LIMITS, MINUTE_MS, UNPAID_MS, type UnpaidLimits } from '../../domain/unpaid.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf, rowOf } from '../db/rows-of.ts';
+import { sealColumn } from '../db/seal.ts';
+import { SEALED_LIMITS } from '../db/sealed-tables.ts';
+import { count, isAsSealed, listColumns, micro, type Row } from '../db/statement.ts';
 
-// Ids hold their time, so the latest invoices are one range of the primary key, read from its end. No more are counted than the
-// limits ask for: in a flood that is all of the work. Without limits nothing is.
-const COUNTED = `select i.id, i.created_at, i.requested_micro from invoices i
-   where i.project_id = p.id and i.id >= $2 and i.status in ('PENDING', 'EXPIRED')
-   order by i.id desc limit greatest(p.max_unpaid, p.max_unpaid_per_minute)`;
-
-const unpaid = {
+const limits = {
+  id: 'uuid',
+  network: 'text',
   maxUnpaid: 'int4?',
   maxUnpaidPerMinute: 'int4?',
+  isSound: isAsSealed(SEALED_LIMITS),
+} as const;
+
+/** The limits of a project; the usual ones where somebody wrote others past Quittance. `null`: there is no project. */
+const findUnpaidLimits = answerOf(
+  'unpaid-limits',
+  limits,
+  `select ${listColumns(limits, 'p.', { isSound: sealColumn(SEALED_LIMITS, 'p.') })} from projects p where p.id = $1`,
+  (projectId: string) => [projectId],
+  ([row]): UnpaidLimits | null => {
+    if (row === undefined) return null;
+    const { maxUnpaid, maxUnpaidPerMinute } = row;
+    return row.isSound ? { maxUnpaid, maxUnpaidPerMinute } : DEFAULT_UNPAID_LIMITS;
+  },
+);
+
+// Ids hold their time, so the latest invoices are one range of the primary key, read from its end. No more are counted than the
+// limits ask for: in a flood that is all of the work.
+const COUNTED = `select i.id, i.created_at, i.requested_micro from invoices i
+   where i.project_id = $1 and i.id >= $2 and i.status in ('PENDING', 'EXPIRED')
+   order by i.id desc limit $3`;
+
+const counts = {
   unpaid: count,
   unpaidLastMinute: count,
   oldestAt: 'timestamptz?',
   oldestLastMinuteAt: 'timestamptz?',
 } as const;
 
-export type Unpaid = Row<typeof unpaid>;
+export type Unpaid = UnpaidLimits & Row<typeof counts>;
 
-/** The limits of a project and its unpaid invoices of the last 30 minutes, counted up to the higher limit; `null` if there is no project. */
-export const countUnpaid = rowOf(
+const NOTHING: Row<typeof counts> = { unpaid: 0, unpaidLastMinute: 0, oldestAt: null, oldestLastMinuteAt: null };
+
+const countUpTo = answerOf(
   'unpaid-count',
-  unpaid,
-  `select p.max_unpaid, p.max_unpaid_per_minute, u.*
-   from projects p
-   cross join lateral (
-     select count(*) as unpaid, count(*) filter (where i.id >= $3) as unpaid_last_minute,
-       min(i.created_at) as oldest_at, min(i.created_at) filter (where i.id >= $3) as oldest_last_minute_at
-     from (${COUNTED}) i
-     where greatest(p.max_unpaid, p.max_unpaid_per_minute) is not null) u
-   where p.id = $1`,
-  (projectId: string, now: UnixMs) => [projectId, firstIdOf(now - UNPAID_MS), firstIdOf(now - MINUTE_MS)],
+  counts,
+  `select count(*) as unpaid, count(*) filter (where i.id >= $4) as unpaid_last_minute,
+     min(i.created_at) as oldest_at, min(i.created_at) filter (where i.id >= $4) as oldest_last_minute_at
+   from (${COUNTED}) i`,
+  (projectId: string, now: UnixMs, most: number) => [
+    ...[projectId, firstIdOf(now - UNPAID_MS), BigInt(most), firstIdOf(now - MINUTE_MS)],
+  ],
+  ([row]) => row ?? NOTHING,
 );
 
-/** The amount that most of these are of, and how many. */
-export const findBusiestUnpaid = rowOf(
+const mostOf = ({ maxUnpaid, maxUnpaidPerMinute }: UnpaidLimits) =>
+  maxUnpaid === null && maxUnpaidPerMinute === null ? null : Math.max(maxUnpaid ?? 0, maxUnpaidPerMinute ?? 0);
+
+/** The limits of a project and its unpaid invoices of the last 30 minutes, counted up to the higher limit; `null` if there is no project. */
+export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Unpaid | null> {
+  const found = await findUnpaidLimits(db, projectId);
+  if (found === null) return null;
+  const most = mostOf(found);
+  // Without limits nothing is counted.
+  return { ...found, ...(most === null ? NOTHING : await countUpTo(db, projectId, now, most)) };
+}
+
+/** The amount that most of these are of, and how many; `null`: there is none, or nothing is counted. */
+export async function findBusiestUnpaid(db: Sql, projectId: string, now: UnixMs) {
+  const found = await findUnpaidLimits(db, projectId);
+  const most = found && mostOf(found);
+  return most === null ? null : findBusiest(db, projectId, now, most);
+}
+
+const findBusiest = rowOf(
   'unpaid-busiest-amount',
   { requestedMicro: micro<MicroUsdt>('int8'), count },
-  `select i.requested_micro, count(*) as count
-   from projects p cross join lateral (${COUNTED}) i
-   where p.id = $1 group by i.requested_micro order by count desc, i.requested_micro limit 1`,
-  (projectId: string, now: UnixMs) => [projectId, firstIdOf(now - UNPAID_MS)],
+  `select i.requested_micro, count(*) as count from (${COUNTED}) i
+   group by i.requested_micro order by count desc, i.requested_micro limit 1`,
+  (projectId: string, now: UnixMs, most: number) => [projectId, firstIdOf(now - UNPAID_MS), BigInt(most)],
 );

@@ -6,6 +6,7 @@ import { answerOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_ENDPOINT, SEALED_EVENT } from '../db/sealed-tables.ts';
 import { count, isAsSealed, maybe, type Row, statement, text } from '../db/statement.ts';
+import { isPaused } from './endpoint-health.ts';
 
 /** Longer than a turn in the buffer (2 s), an attempt (15 s) and its record take, and short enough that a crashed sender is hardly noticed. */
 export const LEASE_MS = 25_000;
@@ -59,7 +60,7 @@ export const targetOf = (endpointId: string, callbackUrl: string | null) =>
  * Rows are found again by their place in the table (ctid): the planner's statistics know nothing of a queue that was empty a minute
  * ago, so it would look for each row through the whole queue. A row that has changed meanwhile has left its place, and is passed over.
  *
- * A probe closes the endpoint to all others until it is recorded. Only a clock that was wrong closes an endpoint for an hour.
+ * A probe closes the endpoint to all others until it is recorded.
  */
 const lease = statement(
   'delivery-lease',
@@ -78,7 +79,7 @@ const lease = statement(
      from waiting join webhook_endpoints w on w.id = waiting.endpoint_id
      left join unnest($5::uuid[], $6::int8[]) known (endpoint_id, room) on known.endpoint_id = w.id
      where waiting.due_at <= $1 and w.disabled_at is null
-       and (w.open_until is null or w.open_until <= $1 or w.open_until > $1::timestamptz + interval '1 hour')
+       and not (${isPaused('w', '$1::timestamptz')})
        and coalesce(known.room, 1) > 0
      order by is_failing, known.endpoint_id is not null, waiting.due_at, w.id
      limit $3::int8),

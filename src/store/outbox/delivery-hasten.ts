@@ -1,6 +1,7 @@
 import { MAX_ATTEMPTS, OUTAGE, PAUSE_ASKED } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../db/rows-of.ts';
+import { isPaused } from './endpoint-health.ts';
 
 /** Attempts that a delivery may have in all. From here on it goes by its schedule alone: its log must have an end. */
 const MOST_ATTEMPTS = 240;
@@ -54,7 +55,7 @@ export const hastenDeliveries = rowsOf(
      from unnest($1::uuid[], $2::bool[], $3::timestamptz[], $5::text[]) asked (id, is_back, returned_at, url)
      join webhook_endpoints w on w.id = asked.id
      where w.disabled_at is null and (asked.is_back or (
-       (w.failing_since is not null or asked.url is not null) and (w.open_until is null or w.open_until <= $4) and not exists (
+       (w.failing_since is not null or asked.url is not null) and not ${isPaused('w', '$4::timestamptz')} and not exists (
          select from deliveries d
          where d.endpoint_id = w.id and d.status = 'pending' and d.next_attempt_at <= $4 and ${AT_TARGET} and coalesce((
            select e.next_attempt_at from deliveries e

@@ -1,4 +1,4 @@
-import type { EndpointHealth } from '../../domain/circuit.ts';
+import { type EndpointHealth, OPEN_AFTER_FAILURES } from '../../domain/circuit.ts';
 import type { Network } from '../../domain/network.ts';
 import { OUTAGE } from '../../domain/retry.ts';
 import type { UnixMs } from '../../domain/time.ts';
@@ -40,6 +40,15 @@ const beImpatient = statement(
 export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promise<FailingEndpoint[]> {
   await tx.run(beImpatient, []);
   return tx.run(lock, [ids]);
+}
+
+/**
+ * The SQL of whether an endpoint is left alone at a time. It has failed often enough, and it is for no longer than the schema allows: whoever
+ * writes the one column alone keeps nothing back.
+ */
+export function isPaused(endpoint: string, now: string): string {
+  return `coalesce(${endpoint}.open_until > ${now} and ${endpoint}.open_until <= ${now} + interval '10 minutes'
+         and ${endpoint}.consecutive_failures >= ${OPEN_AFTER_FAILURES}, false)`;
 }
 
 /** Stores how attempts to an endpoint have fared. */

@@ -1,10 +1,10 @@
 import { firstIdOf } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { AlarmKind } from '../chain/alarms.ts';
+import { type AlarmKind, sealsOfAlarm } from '../chain/alarms.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
-import { SEALED_ACTION, SEALED_ALARM, SEALED_TRANSFER } from '../db/sealed-tables.ts';
+import { isOpenAlarm, SEALED_ACTION, SEALED_ALARM, SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
@@ -19,8 +19,11 @@ const alarm = {
   detail: 'text',
   raisedAt: 'timestamptz',
   resolvedAt: 'timestamptz?',
-  /** Whether the words are ours; of an alarm that is over nothing says so. */
+  /** Whether the words are Quittance's; of an alarm that is over nothing says so. */
   seal: isAsSealed(SEALED_ALARM),
+  /** The seal of its end, and that of its words: see `isSilenced` and `areWordsSound`. */
+  end: 'text?',
+  words: 'text',
 } as const;
 export type AlarmNews = Row<typeof alarm & typeof forChannel>;
 
@@ -37,12 +40,12 @@ export const findAlarmNews = rowsOf(
   'news-alarms',
   { ...forChannel, ...alarm },
   `select c.id as channel_id, exists (${told(ABOUT_ALARM, 'raised')}) as was_raised, a.id, a.network, a.kind, a.subject, a.detail,
-     a.raised_at, a.resolved_at, ${sealColumn(SEALED_ALARM, 'a.')} as seal
+     a.raised_at, a.resolved_at, ${sealColumn(SEALED_ALARM, 'a.')} as seal, ${sealsOfAlarm('a.')}
    from (select * from alarms where resolved_at is null union all select * from alarms where resolved_at > $1) a
    cross join notify_channels c
    where c.removed_at is null and case
-     when exists (${told(ABOUT_ALARM, 'raised')}) then a.resolved_at is not null and not exists (${told(ABOUT_ALARM, 'over')})
-     else a.resolved_at is null or a.raised_at >= c.created_at end
+     when exists (${told(ABOUT_ALARM, 'raised')}) then not ${isOpenAlarm('a.')} and not exists (${told(ABOUT_ALARM, 'over')})
+     else ${isOpenAlarm('a.')} or a.raised_at >= c.created_at end
    order by a.raised_at, a.id limit 500`,
   (since: UnixMs) => [new Date(since)],
 );
@@ -129,6 +132,6 @@ export const sumDay = rowsOf(
 export const countAlarms = rowsOf(
   'news-open-alarms',
   { network: text<Network>(), kind: text<AlarmKind>(), count },
-  'select network, kind, count(*) as count from alarms where resolved_at is null group by network, kind order by network, kind',
+  `select network, kind, count(distinct subject) as count from alarms where ${isOpenAlarm('')} group by network, kind order by network, kind`,
   () => [],
 );

@@ -5,6 +5,7 @@ import {
   SEALED_ADDRESS,
   SEALED_EVENT,
   SEALED_INVOICE,
+  SEALED_OUTGOING,
   SEALED_PAID,
   SEALED_RESOLUTION,
   SEALED_STATUS,
@@ -19,7 +20,7 @@ const COLUMNS = {
   transfers: `id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address, amount_micro, kind,
     invoice_id, reserved_micro, producer, verified, nodes, recorded_at, correction, mac`,
   outgoingTransfers: `network, tx_id, log_index, project_id, address_id, block_number, block_id, block_time, to_address, amount_micro,
-    verified, nodes, recorded_at, correction`,
+    verified, nodes, recorded_at, correction, mac`,
   events: 'id, project_id, network, type, invoice_id, transfer_id, sequence, body, created_at, position, mac',
   deliveries: `event_id, endpoint_id, project_id, invoice_id, sequence, status, attempt_count, max_attempts, next_attempt_at, created_at,
     finished_at, last_status, last_error`,
@@ -62,7 +63,12 @@ export function noRows(): FilledRows {
 
 const SEALS: Partial<Record<FilledTable, readonly SealedTable[]>> = {
   ...{ addresses: [SEALED_ADDRESS], invoices: [SEALED_INVOICE, SEALED_PAID, SEALED_STATUS] },
-  ...{ transfers: [SEALED_TRANSFER], events: [SEALED_EVENT], transferResolutions: [SEALED_RESOLUTION] },
+  ...{
+    transfers: [SEALED_TRANSFER],
+    outgoingTransfers: [SEALED_OUTGOING],
+    events: [SEALED_EVENT],
+    transferResolutions: [SEALED_RESOLUTION],
+  },
 };
 
 /** Inserts rows of a project, whose constraints, triggers and seals judge them as they judge all others. */

@@ -1,0 +1,72 @@
+import { AppError } from '../../domain/errors.ts';
+import type { Sql } from './database.ts';
+import { answerOf, commandOf, rowsOf } from './rows-of.ts';
+import { type SealedTable, type Sealer, sealColumn, sealOf } from './seal.ts';
+import {
+  SEALED_ACCOUNT_KEY,
+  SEALED_ADDRESS,
+  SEALED_CURSOR,
+  SEALED_PROOF,
+  SEALED_RECEIPT_KEY,
+} from './sealed-tables.ts';
+
+/** Rows that every release since the first seals has, with the same fields. */
+const SAMPLED: readonly SealedTable[] = [SEALED_ADDRESS, SEALED_ACCOUNT_KEY, SEALED_RECEIPT_KEY, SEALED_CURSOR];
+const SAMPLE_ROWS = 10;
+
+const findParts = answerOf(
+  'key-proof-parts',
+  { hasProofs: 'bool', hasSeals: 'bool' },
+  `select to_regclass('ledger_proofs') is not null as has_proofs, exists (
+     select from pg_attribute where attrelid = to_regclass('addresses') and attname = 'mac' and not attisdropped) as has_seals`,
+  () => [],
+  ([row]) => row ?? { hasProofs: false, hasSeals: false },
+);
+
+const readProofs = rowsOf(
+  'key-proofs',
+  { seal: 'text' },
+  `select ${sealColumn(SEALED_PROOF, 'p.')} as seal from ledger_proofs p order by proven_at desc limit 1000`,
+  () => [],
+);
+
+const readSample = rowsOf(
+  'key-proof-sample',
+  { place: 'int4', seal: 'text' },
+  SAMPLED.map(
+    (table, place) =>
+      `(select ${place} as place, ${sealColumn(table, 't.')} as seal from ${table.name} t where t.mac is not null limit ${SAMPLE_ROWS})`,
+  ).join(' union all '),
+  () => [],
+);
+
+/**
+ * Refuses master keys by which nothing of this ledger was sealed, before anything is read as changed or written with them. A ledger that has no
+ * sealed row yet takes any. Error: `CONFIG_INVALID`.
+ */
+export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> {
+  const { hasProofs, hasSeals } = await findParts(sql);
+  const proofs = hasProofs ? (await readProofs(sql)).map(({ seal }) => sealer.open(SEALED_PROOF, seal)) : [];
+  if (proofs.some(({ problem }) => problem === null)) return;
+  const sample = hasSeals ? await readSample(sql) : [];
+  const sampled = sample.flatMap(({ place, seal }) => {
+    const table = SAMPLED[place];
+    return table === undefined ? [] : [sealer.open(table, seal)];
+  });
+  // A proof that somebody wrote past Quittance stops nobody.
+  if (sampled.some(({ problem }) => problem === null)) return;
+  const met = [...proofs, ...sampled];
+  if (met.length === 0) return;
+  const keyIds = [...new Set(met.flatMap(({ keyId }) => keyId ?? []))].slice(0, 3).join(', ');
+  throw new AppError(
+    'CONFIG_INVALID',
+    `the master key of this process (${sealer.keyId()}) has sealed no row of this ledger, whose rows have seals of ${keyIds}: nothing was written. Set QUITTANCE_MASTER_KEY to the key of the ledger; while you rotate it, to both, with commas between. If the key is right, somebody changed the table ledger_identity`,
+  );
+}
+
+/** Notes that the key which seals is one of this ledger's. */
+export const recordProof = commandOf(
+  'key-proof-record',
+  'insert into ledger_proofs (key_id, mac) values ($1, $2) on conflict (key_id) do nothing',
+  (keyId: string) => [keyId, sealOf(SEALED_PROOF, { keyId })],
+);

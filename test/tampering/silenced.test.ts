@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
+import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/acknowledge-alarms.ts';
+import { showStatus } from '../../src/operator/chain/show-status.ts';
+import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { startTestConsole, type TestConsole } from '../console/console.ts';
+import { createWorld as createOperators, startReceiver } from '../notify/fixture.ts';
+import { call, eventually } from '../support/service.ts';
+import { World } from './world.ts';
+
+const world = new World();
+let console_: TestConsole;
+beforeAll(async () => {
+  await world.open(4);
+  console_ = await startTestConsole(world.service);
+});
+afterAll(async () => {
+  await console_.stop();
+  await world.close();
+});
+
+/** What somebody writes who hides alarms, again and again, with the rights of the service. `told`: the alarm about it; `null` where the words of the alarms are lost too. */
+const LOOPS: readonly (readonly [what: string, sql: string, told: string | null])[] = [
+  ['that alarms are over', 'update alarms set resolved_at = now() where resolved_at is null', 'alarms-silenced'],
+  [
+    'that they are over, with the seals of others',
+    `update alarms set resolved_at = coalesce(resolved_at, now()), closed_mac = coalesce(
+       (select closed_mac from alarms where closed_mac is not null limit 1), decode(repeat('ab', 24), 'hex'))
+     where resolved_at is null or closed_mac is null`,
+    'alarms-silenced',
+  ],
+  [
+    'that they are over, each time with another made-up key',
+    `update alarms set resolved_at = coalesce(resolved_at, now()), closed_mac = substring(sha256(random()::text::bytea) for 24)
+     where resolved_at is null or closed_mac is null`,
+    'key-unknown',
+  ],
+  [
+    'that they are over and were never sealed',
+    `update alarms set mac = null where resolved_at is null; update alarms set resolved_at = now() where resolved_at is null`,
+    null,
+  ],
+];
+
+async function hide(sql: string): Promise<{ stop(): Promise<void> }> {
+  const client = new pg.Client({ connectionString: world.service.connectionString });
+  await client.connect();
+  let isOver = false;
+  const work = (async () => {
+    while (!isOver) {
+      await client.query(sql);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  })();
+  let stopped: Promise<void> | null = null;
+  const stop = () => {
+    isOver = true;
+    stopped ??= work.then(() => client.end());
+    return stopped;
+  };
+  onTestFinished(stop);
+  return { stop };
+}
+
+const deps = () => ({ db: world.service.db, now: () => unixMs(world.service.clock.now()) });
+const status = async () => {
+  const { view } = await showStatus(deps(), commandActor('test'), { network: 'devnet' });
+  return view.alarms.map(({ kind, subject }) => `${kind} ${subject}`);
+};
+
+test.each(LOOPS)(
+  'whoever writes %s hides none: lists, counts and pages have it, and another that tells of it',
+  async (_, sql, told) => {
+    const areWordsLost = told === null;
+    const hidden = await hide(sql);
+    const order = await world.order();
+    await world.asOwner('update invoices set event_count = 1 where id = $1', [order.uuid]);
+    await world.read(order);
+    world.service.clock.advance(30_000);
+    // Where somebody takes the seals away too, nobody is told his words, but that alarms are not as they were.
+    const about = (alarms: readonly string[]) =>
+      // A look may have raised it just now, with its words.
+      alarms.some(
+        (each) => (areWordsLost && each === 'row-changed ') || each === `row-changed invoices.status ${order.uuid}`,
+      );
+    const isTold = (alarms: readonly string[]) =>
+      about(alarms) && alarms.some((each) => told === null || each.startsWith(`${told} `));
+    await eventually(status, isTold);
+    for (let looks = 0; looks < 10; looks += 1) expect(await status()).toSatisfy(isTold);
+    const { text: page } = await console_.get('/chain');
+    expect([order.uuid, ...(areWordsLost ? ['Quittance did not raise'] : [])].some((part) => page.includes(part))).toBe(
+      true,
+    );
+    await eventually(
+      () => call(`${world.service.metricsUrl}/readyz`),
+      ({ body }) => body.networks.devnet.alarms.includes('row-changed'),
+    );
+
+    await hidden.stop();
+    await world.asOwner('update invoices set event_count = 0 where id = $1', [order.uuid]);
+    // What the loop wrote last is put right by the next looks, and then a person closes the one, and nobody the other.
+    await eventually(
+      async () => [...(await countOpenAlarms(world.service.db, 'devnet')).keys()],
+      (kinds) => kinds.includes('row-changed') && kinds.includes('alarms-silenced'),
+    );
+    await world.lookAgain();
+    const kind = 'row-changed';
+    await acknowledgeAlarms(deps(), commandActor('anna'), { network: 'devnet', kind, subject: null });
+    expect(about(await status())).toBe(false);
+    expect((await countOpenAlarms(world.service.db, 'devnet')).get('alarms-silenced')).toBe(1);
+    expect(() => readAlarmKind('alarms-silenced')).toThrow('ends by itself');
+  },
+);
+
+test('an alarm that is over stays over: whoever writes the contrary is refused', async () => {
+  const { db } = world.service;
+  const about = { kind: 'not-solid' as const, subject: 'x', detail: 'as it was' };
+  await raiseAlarm(db, 'devnet', { id: randomUUID(), ...about });
+  expect(await resolveAlarms(db, 'devnet', about.kind)).toBe(1);
+  expect(await status()).not.toContain('not-solid x');
+  const reopen = `update alarms set resolved_at = null where kind = 'not-solid'`;
+  await expect(world.asService(reopen)).rejects.toThrow('is never changed');
+  await expect(world.asService('update alarms set needs_closing = false')).rejects.toThrow('permission denied');
+  // Raised again, it is another one, with an end of its own.
+  expect(await raiseAlarm(db, 'devnet', { id: randomUUID(), ...about })).toBe(true);
+  await world.asService(`update alarms set resolved_at = now(), closed_mac = (
+    select closed_mac from alarms where kind = 'not-solid' and closed_mac is not null limit 1)
+    where kind = 'not-solid' and resolved_at is null`);
+  expect(await status()).toContain('not-solid x');
+  await world.lookAgain();
+  await eventually(
+    () => resolveAlarms(db, 'devnet', about.kind),
+    (closed) => closed === 1,
+  );
+  expect(await status()).not.toContain('not-solid x');
+});
+
+test('a channel is told of an alarm that was written away with its words, and not that it is over', async () => {
+  const operators = await createOperators({ rowMacs: 'require' });
+  const { received, url } = await startReceiver();
+  await operators.addChannel('slack', { url });
+  await operators.raise('row-changed', 'invoices 1', 'a row of invoices is not as it was sealed');
+  await operators.sql('update alarms set resolved_at = now()');
+  operators.start();
+  await eventually(
+    async () => received,
+    ({ length }) => length > 0,
+  );
+  const text = String(received[0]?.json['text']);
+  expect(text).toContain('ALARM on devnet: row-changed (invoices 1)');
+  expect(text).toContain('a row of invoices is not as it was sealed');
+  await operators.resolve('row-changed', 'invoices 1');
+  await eventually(
+    async () => received,
+    ({ length }) => length > 1,
+  );
+  expect(String(received[1]?.json['text'])).toContain('Over on devnet: row-changed');
+});
