@@ -50,7 +50,7 @@ test('a ledger that was found to lack acknowledged invoices makes every process 
   const running = service;
   await runSql(service, 'update ledger_identity set database_oid = 0');
   const { body } = await eventually(
-    () => call(`${running.url}/readyz`),
+    () => call(`${running.metricsUrl}/readyz`),
     ({ status }) => status === 503,
   );
   expect(body.reason).toMatch(/lacks invoices that the former primary had acknowledged/);
