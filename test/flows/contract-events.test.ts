@@ -102,16 +102,29 @@ test('Tether pauses the contract: an alarm tells it, what is sent meanwhile fail
   await untilPaid(service, order);
 });
 
-test('Tether deprecates the contract: an alarm names the new one, and payments of this one still count', async () => {
-  service = await startTestService();
+test('Tether replaces the contract: an alarm names the new one, and payments count by the word of two operators', async () => {
+  service = await startTestService({ nodeCount: 2 });
   service.devnet.usdt.deprecate(service.devnet.fakeUsdtContract);
-  const order = await newOrder(service);
-  await payDirectly(service, order);
+  const orders = [await newOrder(service), await newOrder(service)] as const;
+  const txIds = [await payDirectly(service, orders[0]), await payByContract(service, orders[1])];
   service.devnet.mineUntilSolid();
   const detail = await untilAlarm(service, 'contract-event');
   expect(detail).toContain('Deprecate');
   expect(detail).toContain(service.devnet.fakeUsdtContract);
-  await untilPaid(service, order);
+  for (const [index, order] of orders.entries()) {
+    await untilPaid(service, order);
+    expect(await evidenceOf(service, txIds[index] ?? '')).toMatchObject([{ kind: 'matched', verified: 'agreed:2' }]);
+  }
+});
+
+test('with nodes of one operator, a payment of a contract that Tether replaced is held', async () => {
+  service = await startTestService({ nodeCount: 1 });
+  service.devnet.usdt.deprecate(service.devnet.fakeUsdtContract);
+  const order = await newOrder(service);
+  await payDirectly(service, order);
+  service.devnet.mineUntilSolid();
+  expect(await untilAlarm(service, 'unverifiable-block')).toContain('yet it has no logs');
+  expect(await statusOf(service, order)).toBe('PENDING');
 });
 
 test('an alarm about the contract that cannot be stored holds its block, and is raised when it can be', async () => {

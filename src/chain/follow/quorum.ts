@@ -27,7 +27,7 @@ export function needsAgreement({ block, logs }: ReadBlock): boolean {
   const isOpen = block.transactions.some(
     ({ isSuccess, isContract, call }) => isSuccess && isContract !== false && call === null,
   );
-  return isOpen || logs.transfers.some(({ isProven }) => !isProven);
+  return isOpen || logs.isForwarded || logs.transfers.some(({ isProven }) => !isProven);
 }
 
 /** Makes a window block of what one node showed, and of what the others show at the same time as far as they have it. */

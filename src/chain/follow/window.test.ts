@@ -30,7 +30,13 @@ function transferOf(txDigit: string, isProven: boolean): ChainTransfer {
 /** Logs with one proven transfer, and as many others as there are letters in `digest`. */
 function logsOf(digest: string): BlockLogs {
   const internal = [...digest].map((_, index) => transferOf(String(index), false));
-  return { transfers: [transferOf('f', true), ...internal], events: [], digest, hasOddSplit: false };
+  return {
+    transfers: [transferOf('f', true), ...internal],
+    events: [],
+    digest,
+    hasOddSplit: false,
+    isForwarded: false,
+  };
 }
 
 function blockShownBy(node: Node, digest: string) {

@@ -39,14 +39,14 @@ const MAX_INFOS = 20_000;
 /** The results of calls, and the calls between contracts: they take most of the bytes, and none of them counts. */
 const UNREAD = new Set(['contractResult', 'internal_transactions', 'resMessage', 'orderDetails', 'contract_address']);
 
-/** The outcomes of a block's transactions, in order, with the logs of `contract`. */
-export function infosOf(number: number, contract: AccountHex): Question<ShownInfo[]> {
+/** The outcomes of a block's transactions, in order, with the logs of some contracts. */
+export function infosOf(number: number, ...contracts: AccountHex[]): Question<ShownInfo[]> {
   return {
     ...SIZE,
     http: {
       path: '/wallet/gettransactioninfobyblocknum',
       body: { num: number },
-      shape: { ...shapeOf(contract), skipped: { '': UNREAD } },
+      shape: { ...shapeOf(contracts), skipped: { '': UNREAD } },
       read: (json) => {
         if (!Array.isArray(json)) throw new TypeError(`it shows no list for block ${number}`);
         return json as ShownInfo[];
@@ -55,26 +55,26 @@ export function infosOf(number: number, contract: AccountHex): Question<ShownInf
     grpc: {
       path: '/protocol.Wallet/GetTransactionInfoByBlockNum',
       request: writeInt64(1, number),
-      newSink: () => createInfoSink(contract, true),
+      newSink: () => createInfoSink(contracts, true),
     },
   };
 }
 
-/** The outcome of one transaction; `null`: the node knows none in a block. With `contract` `null` all logs are kept. */
-export function infoOf(txId: string, contract: AccountHex | null): Question<ShownInfo | null> {
+/** The outcome of one transaction; `null`: the node knows none in a block. With `contracts` `null` all logs are kept. */
+export function infoOf(txId: string, contracts: readonly AccountHex[] | null): Question<ShownInfo | null> {
   return {
     ...SIZE,
     http: {
       path: '/wallet/gettransactioninfobyid',
       body: { value: txId },
-      shape: contract === null ? {} : { ...shapeOf(contract), skipped: { '': UNREAD } },
+      shape: contracts === null ? {} : { ...shapeOf(contracts), skipped: { '': UNREAD } },
       read: (json) => (Object.keys(json as object).length === 0 ? null : (json as ShownInfo)),
     },
     grpc: {
       path: '/protocol.Wallet/GetTransactionInfoById',
       request: writeBytes(1, hexToBytes(txId)),
       newSink: () => {
-        const sink = createInfoSink(contract, false);
+        const sink = createInfoSink(contracts, false);
         return { ...sink, end: () => sink.end()[0] ?? null };
       },
     },
@@ -83,8 +83,8 @@ export function infoOf(txId: string, contract: AccountHex | null): Question<Show
 
 const SIZE = { maxBytes: INFOS_BYTES, maxHeldBytes: INFOS_HELD_BYTES };
 
-function shapeOf(contract: AccountHex) {
-  const isOther = isOtherThan(contract);
+function shapeOf(contracts: readonly AccountHex[]) {
+  const isOther = isOtherThan(contracts);
   const keepLog = (log: unknown) => (isOther(log) ? null : log);
   const keepInfo = (info: unknown) => {
     const { id, blockNumber, blockTimeStamp, result, receipt, log } = (info ?? {}) as ShownInfo;
@@ -94,19 +94,21 @@ function shapeOf(contract: AccountHex) {
 }
 
 /** Whether a log is surely of another contract; addresses come with and without the prefix 41. */
-function isOtherThan(contract: AccountHex): (log: unknown) => boolean {
+function isOtherThan(contracts: readonly AccountHex[]): (log: unknown) => boolean {
   return (log) => {
     const { address } = (log ?? {}) as { address?: unknown };
     return (
-      typeof address === 'string' && /^(?:41)?[0-9a-f]{40}$/i.test(address) && !address.toLowerCase().endsWith(contract)
+      typeof address === 'string' &&
+      /^(?:41)?[0-9a-f]{40}$/i.test(address) &&
+      !contracts.some((each) => address.toLowerCase().endsWith(each))
     );
   };
 }
 
 /** `TransactionInfoList` (api.proto: transactionInfo=1), or one `TransactionInfo` (Tron.proto). */
-function createInfoSink(contract: AccountHex | null, isList: boolean): MessageSink<ShownInfo[]> {
+function createInfoSink(contracts: readonly AccountHex[] | null, isList: boolean): MessageSink<ShownInfo[]> {
   const infos: ShownInfo[] = [];
-  const isOther = contract === null ? () => false : isOtherThan(contract);
+  const isOther = contracts === null ? () => false : isOtherThan(contracts);
   let logCount = 0;
   let log: unknown[] = [];
   let info: ShownInfo = {};

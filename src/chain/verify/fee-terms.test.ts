@@ -7,9 +7,14 @@ import { createKnownTerms, type FeeTerms, feeOf } from './fee-terms.ts';
 
 const USDT = 'd5'.repeat(20) as AccountHex;
 const OWNER = '44'.repeat(20) as AccountHex;
+const SUCCESSOR = '66'.repeat(20);
 const TERMS: FeeTerms = { owner: OWNER, basisPoints: 10n, maxFee: 5_000_000n };
 
-type TermsAnswer = { owner?: string; basisPoints?: bigint; maxFee?: bigint } | 'silent' | 'no contract' | 'reverts';
+type TermsAnswer =
+  | { owner?: string; basisPoints?: bigint; maxFee?: bigint; successor?: string }
+  | 'silent'
+  | 'no contract'
+  | 'reverts';
 
 /** A node that names these terms. */
 function nodeOf(operator: string, answers: TermsAnswer): Node & { asked: string[] } {
@@ -21,11 +26,13 @@ function nodeOf(operator: string, answers: TermsAnswer): Node & { asked: string[
     if (answers === 'silent') throw new AppError('NODE_REFUSED', 'silent', { retryable: true });
     if (answers === 'no contract') return http.read({ result: { code: 'CONTRACT_VALIDATE_ERROR', message: '6e6f' } });
     if (answers === 'reverts') return http.read({ result: { result: true }, constant_result: [''] });
-    const { owner = OWNER, basisPoints = TERMS.basisPoints, maxFee = TERMS.maxFee } = answers;
+    const { owner = OWNER, basisPoints = TERMS.basisPoints, maxFee = TERMS.maxFee, successor } = answers;
     const words = {
       'owner()': owner,
       'basisPointsRate()': basisPoints.toString(16),
       'maximumFee()': maxFee.toString(16),
+      'deprecated()': successor === undefined ? '' : '1',
+      'upgradedAddress()': successor ?? '',
     };
     const word = words[method as keyof typeof words].padStart(64, '0');
     return http.read({ result: { result: true }, constant_result: [word] });
@@ -50,11 +57,53 @@ async function learn(nodes: readonly Node[], agreement = 1) {
   return { isNew, known: terms.known() };
 }
 
+test.each<[string, [string, TermsAnswer][], string | null]>([
+  [
+    'of two operators that name the same',
+    [
+      ['a', { successor: SUCCESSOR }],
+      ['b', { successor: SUCCESSOR }],
+    ],
+    SUCCESSOR,
+  ],
+  [
+    'that only one of two names',
+    [
+      ['a', { successor: SUCCESSOR }],
+      ['b', {}],
+    ],
+    null,
+  ],
+  [
+    'of which two name another',
+    [
+      ['a', { successor: SUCCESSOR }],
+      ['b', { successor: OWNER }],
+    ],
+    null,
+  ],
+  ['of the only operator', [['a', { successor: SUCCESSOR }]], null],
+  [
+    'that nobody names',
+    [
+      ['a', {}],
+      ['b', {}],
+    ],
+    null,
+  ],
+])('the contract that replaced it, %s, is %s', async (_what, answers, expected) => {
+  const terms = createKnownTerms(() => 0);
+  const nodes = answers.map(([operator, each]) => nodeOf(operator, each));
+  await terms.refresh({ pool: { available: async () => nodes }, agreement: 1, usdt: USDT });
+  expect(terms.successor()).toBe(expected);
+});
+
 test('terms that two operators name are known, as of the newest block', async () => {
   const nodes = [nodeOf('a', {}), nodeOf('b', {})];
   expect(await learn(nodes)).toEqual({ isNew: true, known: [TERMS] });
   const path = '/wallet/triggerconstantcontract';
-  expect(nodes[0]?.asked).toEqual([`${path} owner()`, `${path} basisPointsRate()`, `${path} maximumFee()`]);
+  const methods = ['owner()', 'basisPointsRate()', 'maximumFee()', 'deprecated()', 'upgradedAddress()'];
+  expect(nodes[0]?.asked).toEqual(methods.map((method) => `${path} ${method}`));
 });
 
 test.each<[string, [string, TermsAnswer][], number?]>([

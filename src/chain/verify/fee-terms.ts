@@ -21,6 +21,8 @@ const LEAST_OPERATORS = 2;
 /** The terms that operators agreed on since the process started. */
 export type KnownTerms = {
   known(): readonly FeeTerms[];
+  /** The contract to which Tether's forwards calls since it was replaced (`deprecate`); `null`: it was not, as far as operators agreed. */
+  successor(): AccountHex | null;
   /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
   refresh(deps: { pool: Pick<NodePool, 'available'>; agreement: number; usdt: AccountHex }): Promise<boolean>;
 };
@@ -34,8 +36,10 @@ export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint 
 export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
   const known = new Map<string, FeeTerms>();
   let nextMs = Number.NEGATIVE_INFINITY;
+  let successor: AccountHex | null = null;
   return {
     known: () => [...known.values()],
+    successor: () => successor,
     refresh: async ({ pool, agreement, usdt }) => {
       if (clockMs() < nextMs) return false;
       nextMs = clockMs() + REFRESH_MS;
@@ -45,8 +49,10 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
       // An operator that names other terms than the rest may be the honest one: then no terms count.
       const names = new Set(answers.map(nameOf));
       if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
+      const { successor: replacedBy, ...terms } = first;
+      successor = replacedBy;
       if (known.has(nameOf(first))) return false;
-      known.set(nameOf(first), first);
+      known.set(nameOf(first), terms);
       for (const oldest of known.keys()) {
         if (known.size <= MAX_KNOWN) break;
         known.delete(oldest);
@@ -56,30 +62,35 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
   };
 }
 
-/** `null`: the node does not say, or says what cannot be. Three requests. */
-async function readTerms(node: Node, usdt: AccountHex): Promise<FeeTerms | null> {
+type Terms = FeeTerms & { successor: AccountHex | null };
+
+/** `null`: the node does not say, or says what cannot be. Five requests. A contract without such a method was never replaced. */
+async function readTerms(node: Node, usdt: AccountHex): Promise<Terms | null> {
   const read = async (method: string): Promise<string | null> => {
     // The newest state is asked for: the block that is looked at may have set a fee.
     const answer = await node.ask(constantCall('any', usdt, method));
     return answer.kind === 'answered' ? (answer.words?.[0] ?? null) : null;
   };
   try {
-    const [owner, basisPoints, maxFee] = await Promise.all([
+    const [owner, basisPoints, maxFee, deprecated, upgraded] = await Promise.all([
       read('owner()'),
       read('basisPointsRate()'),
       read('maximumFee()'),
+      read('deprecated()'),
+      read('upgradedAddress()'),
     ]);
     if (owner === null || basisPoints === null || maxFee === null) return null;
     const account = accountFromWord(owner);
     const terms = { basisPoints: BigInt(`0x${basisPoints}`), maxFee: BigInt(`0x${maxFee}`) };
     if (account === null || terms.basisPoints >= MAX_BASIS_POINTS || terms.maxFee >= MAX_FEE) return null;
-    return { owner: account, ...terms };
+    const isReplaced = deprecated !== null && BigInt(`0x${deprecated}`) !== 0n;
+    return { owner: account, ...terms, successor: isReplaced ? accountFromWord(upgraded ?? '') : null };
   } catch (error) {
     if (error instanceof AppError) return null;
     throw error;
   }
 }
 
-function nameOf({ owner, basisPoints, maxFee }: FeeTerms): string {
-  return `${owner} ${basisPoints} ${maxFee}`;
+function nameOf({ owner, basisPoints, maxFee, successor }: Terms): string {
+  return `${owner} ${basisPoints} ${maxFee} ${successor}`;
 }

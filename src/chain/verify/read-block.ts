@@ -23,7 +23,7 @@ import {
   type ShownTransactionFacts,
 } from '../proof/prove-block.ts';
 import type { KnownTerms } from './fee-terms.ts';
-import { type BlockLogs, readLogs } from './read-logs.ts';
+import { type BlockLogs, NoLogOfCall, readLogs } from './read-logs.ts';
 
 /** The parameters by which a network's blocks are checked. `slotMs`: block times are multiples of it; `null` where it is not known. */
 export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
@@ -81,7 +81,7 @@ export async function readExamined(
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   const infos = await readInfos(deps, node, block);
   try {
-    return await judgeLogs(deps, block, infos);
+    return await judgeLogs(deps, node, block, infos);
   } catch (error) {
     if (!(error instanceof AppError && error.code === 'BLOCK_UNVERIFIABLE')) return null;
     return checked(deps, node, () => {
@@ -94,7 +94,7 @@ export async function readLogsIfThere(deps: ReadDeps, node: Node, block: Examine
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
   const infos = await readInfos(deps, node, block);
   try {
-    return await judgeLogs(deps, block, infos);
+    return await judgeLogs(deps, node, block, infos);
   } catch (error) {
     return checked(deps, node, () => {
       throw error;
@@ -102,10 +102,24 @@ export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBloc
   }
 }
 
-async function judgeLogs(deps: ReadDeps, block: ExaminedBlock, infos: readonly ShownInfo[]): Promise<BlockLogs> {
+async function judgeLogs(
+  deps: ReadDeps,
+  node: Node,
+  block: ExaminedBlock,
+  infos: readonly ShownInfo[],
+): Promise<BlockLogs> {
   const { usdt, fees } = deps;
-  const logs = readLogs(block, infos, usdt, fees.known());
-  return logs.hasOddSplit && (await fees.refresh(deps)) ? readLogs(block, infos, usdt, fees.known()) : logs;
+  const judge = (shown: readonly ShownInfo[]) => readLogs(block, shown, usdt, fees.known(), fees.successor());
+  try {
+    const logs = judge(infos);
+    return logs.hasOddSplit && (await fees.refresh(deps)) ? judge(infos) : logs;
+  } catch (error) {
+    if (!(error instanceof NoLogOfCall) || fees.successor() !== null) throw error;
+    await fees.refresh(deps);
+    if (fees.successor() === null) throw error;
+    // The contract was replaced: this time with the logs of its successor.
+    return judge(await readInfos(deps, node, block));
+  }
 }
 
 /**
@@ -117,7 +131,7 @@ async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Prom
     return block.transactions.map((each) => noLogs(block, each));
   try {
     // Bytes are read in a tenth of the time that JSON takes, which counts where a stranger filled the block.
-    return await node.ask(infosOf(block.number, deps.usdt), { mayBeLarge: true, wantsBytes: 'or-json' });
+    return await node.ask(infosOf(block.number, ...contractsOf(deps)), { mayBeLarge: true, wantsBytes: 'or-json' });
   } catch (error) {
     if (!(error instanceof AnswerTooLarge)) throw error;
   }
@@ -137,10 +151,16 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
         );
       });
     }
-    const info = await node.ask(infoOf(txId, deps.usdt));
+    const info = await node.ask(infoOf(txId, contractsOf(deps)));
     if (info === null) throw incomplete(`${node.origin} does not show what became of ${txId}`);
     return info;
   });
+}
+
+/** Those whose logs are read: that of USDT, and the one that replaced it. */
+function contractsOf({ usdt, fees }: ReadDeps): AccountHex[] {
+  const successor = fees.successor();
+  return successor === null ? [usdt] : [usdt, successor];
 }
 
 /** Only successful calls and creations of contracts have logs, whatever contract they call. */

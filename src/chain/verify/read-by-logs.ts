@@ -45,7 +45,7 @@ export async function readByLogs(
   const read = usable.flatMap((block): ReadBlock[] => {
     if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
     const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
-    return [{ node, block, logs: { transfers, events: [], digest: '', hasOddSplit: false }, word }];
+    return [{ node, block, logs: { transfers, events: [], digest: '', hasOddSplit: false, isForwarded: false }, word }];
   });
   return { blocks: read, useless };
 }

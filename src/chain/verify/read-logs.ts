@@ -16,10 +16,15 @@ export type BlockLogs = {
   digest: string;
   /** A direct call was shown as split, which no known terms of the contract explain: it counts whole. */
   hasOddSplit: boolean;
+  /** A direct call logged nothing itself, because the contract was replaced: what became of it is the word of nodes. */
+  isForwarded: boolean;
 };
 
+/** `BLOCK_UNVERIFIABLE`: a direct call that moves USDT logged nothing, as it does once the contract is replaced. */
+export class NoLogOfCall extends AppError {}
+
 /** A log of the USDT contract, its hex in lower case. */
-type UsdtLog = { logIndex: number; topics: string[]; data: string };
+type UsdtLog = { logIndex: number; topics: string[]; data: string; isOfSuccessor: boolean };
 
 const WORD = /^[0-9a-f]{64}$/;
 const HEX = /^(?:[0-9a-f]{2})*$/;
@@ -34,7 +39,8 @@ const MAX_TOPICS = 4;
 /**
  * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` can
  * mean an empty block, an unknown one, a node without history or a sick one: count and ids must agree pairwise. `terms`: by which
- * the contract may have taken a fee from a direct transfer.
+ * the contract may have taken a fee from a direct transfer. `successor`: the contract that replaced USDT's (`upgradedAddress`), to which that one
+ * forwards calls; its transfers count as USDT's.
  * Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they say what the block denies).
  */
 export function readLogs(
@@ -42,12 +48,13 @@ export function readLogs(
   infos: readonly ShownInfo[],
   usdt: AccountHex,
   terms: readonly FeeTerms[] = [],
+  successor: AccountHex | null = null,
 ): BlockLogs {
   const { number, time, transactions } = block;
   if (infos.length !== transactions.length) {
     throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
   }
-  const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false };
+  const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false, isForwarded: false };
   const digest = createHash('sha256');
   for (const [index, transaction] of transactions.entries()) {
     const { txId } = transaction;
@@ -58,17 +65,18 @@ export function readLogs(
         `info of ${txId} says block ${info.blockNumber} at ${info.blockTimeStamp}, not ${number} at ${time}`,
       );
     }
-    const usdtLogs = readInfo(transaction, info, usdt);
+    const usdtLogs = readInfo(transaction, info, { usdt, successor });
     if (usdtLogs.length === 0 && transaction.call === null) continue;
-    const { transfers, isOdd } = readTransfers(transaction, usdtLogs, { usdt, terms });
+    const { transfers, isOdd, isForwarded = false } = readTransfers(transaction, usdtLogs, { usdt, successor, terms });
     logs.transfers.push(...transfers);
     logs.hasOddSplit ||= isOdd;
+    logs.isForwarded ||= isForwarded;
     // A proven transfer is the same in the logs of every node: other logs were refused above.
     if (!transfers.some(({ isProven }) => isProven)) {
-      for (const { logIndex, topics, data } of usdtLogs)
-        digest.update(`${txId} ${logIndex} ${topics.join()} ${data}\n`);
+      for (const { logIndex, topics, data, isOfSuccessor } of usdtLogs)
+        digest.update(`${txId} ${logIndex} ${topics.join()} ${data}${isOfSuccessor ? ' of its successor' : ''}\n`);
     }
-    const events = usdtLogs.flatMap((log) => readEvent(txId, log));
+    const events = usdtLogs.flatMap((log) => (log.isOfSuccessor ? [] : readEvent(txId, log)));
     // No other node is asked for the logs of a direct call, so such a call may not announce anything.
     if (transaction.call !== null && events.length > 0) throw contradicts(`the transfer ${txId} has another event`);
     logs.events.push(...events);
@@ -81,7 +89,7 @@ export function readLogs(
 function readInfo(
   { txId, isSuccess, isContract }: ShownTransactionFacts,
   info: ShownInfo,
-  usdt: AccountHex,
+  { usdt, successor }: Omit<Contract, 'terms'>,
 ): UsdtLog[] {
   const claimed = info.receipt?.result;
   const { log: list = [] } = info;
@@ -105,7 +113,9 @@ function readInfo(
     const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
     const account = typeof address === 'string' ? address.toLowerCase() : '';
     if (!ACCOUNT.test(account)) throw contradicts(`log ${logIndex} of ${txId} has address ${address}`);
-    if (account.slice(-40) === usdt) logs.push({ logIndex, ...readHex(`log ${logIndex} of ${txId}`, topics, data) });
+    const isOfSuccessor = account.slice(-40) === successor;
+    if (account.slice(-40) !== usdt && !isOfSuccessor) continue;
+    logs.push({ logIndex, ...readHex(`log ${logIndex} of ${txId}`, topics, data), isOfSuccessor });
   }
   return logs;
 }
@@ -128,20 +138,24 @@ function readHex(place: string, topics: unknown, data: unknown): { topics: strin
   return { topics: masked, data: bytes };
 }
 
-type Contract = { usdt: AccountHex; terms: readonly FeeTerms[] };
-type Transfers = { transfers: ChainTransfer[]; isOdd: boolean };
+type Contract = { usdt: AccountHex; successor: AccountHex | null; terms: readonly FeeTerms[] };
+type Transfers = { transfers: ChainTransfer[]; isOdd: boolean; isForwarded?: boolean };
 
 /** The transfers of one transaction. A direct call must have logged what it says, or that less Tether's fee. */
 function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], contract: Contract): Transfers {
-  const transfers: ChainTransfer[] = [];
-  for (const { logIndex, topics, data } of logs) {
+  const [transfers, forwarded]: [ChainTransfer[], ChainTransfer[]] = [[], []];
+  for (const { logIndex, topics, data, isOfSuccessor } of logs) {
     if (topics[0] !== TRANSFER_TOPIC) continue;
     const transfer = decodeTransferLog({ address: contract.usdt, topics, data });
     if (transfer === null) throw contradicts(`log ${logIndex} of ${txId} is a malformed Transfer of USDT`);
     const { from, to, value: amount } = transfer;
-    transfers.push({ txId, logIndex, from, to, amount, isProven: false });
+    (isOfSuccessor ? forwarded : transfers).push({ txId, logIndex, from, to, amount, isProven: false });
   }
-  const read = call === null ? { transfers, isOdd: false } : readCall(txId, call, transfers, contract.terms);
+  const isForwarded = call !== null && transfers.length === 0 && contract.successor !== null;
+  const read: Transfers =
+    call === null || isForwarded
+      ? { transfers: [...transfers, ...forwarded], isOdd: false, isForwarded }
+      : readCall(txId, call, transfers, contract.terms);
   // Zero-value transfers are spam that poisons address histories; they move nothing.
   return { ...read, transfers: read.transfers.filter(({ amount }) => amount > 0n) };
 }
@@ -171,8 +185,12 @@ function readCall(
       return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
     }
   }
+  if (transfers.length === 0) {
+    const what = `${txId} moves ${value} from ${from} to ${to}, yet it has no logs`;
+    throw new NoLogOfCall('BLOCK_UNVERIFIABLE', `${CONTRADICTS}${what}`, { retryable: true });
+  }
   const seen = transfers.map((each) => `${each.from} to ${each.to}: ${each.amount}`).join('; ');
-  throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen === '' ? 'none' : seen}`);
+  throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen}`);
 }
 
 /** Reads an event of the contract; its arguments may be indexed or not, so topics and data are read as one row of words. */
@@ -205,6 +223,8 @@ function refused(seen: string): AppError {
   return new AppError('NODE_REFUSED', `the node's transaction infos are not the block's: ${seen}`, { retryable: true });
 }
 
+const CONTRADICTS = 'the transaction infos contradict the block: ';
+
 function contradicts(seen: string): AppError {
-  return new AppError('BLOCK_UNVERIFIABLE', `the transaction infos contradict the block: ${seen}`, { retryable: true });
+  return new AppError('BLOCK_UNVERIFIABLE', `${CONTRADICTS}${seen}`, { retryable: true });
 }

@@ -64,6 +64,8 @@ export const blacklistKey = (token: AccountHex, account: AccountHex) => `${token
 /** The fee on transfers: hundredths of a percent, and its most in micro. */
 export const feeRateKey = (token: AccountHex) => `${token}/basisPoints`;
 export const feeMostKey = (token: AccountHex) => `${token}/maximumFee`;
+/** The contract that replaced it, as a number; zero: none did. */
+export const successorKey = (token: AccountHex) => `${token}/successor`;
 export const deprecatedKey = (token: AccountHex) => `${token}/deprecated`;
 export const issuedKey = (token: AccountHex) => `${token}/issued`;
 /** By `destroyBlackFunds` and `redeem`. */

@@ -24,6 +24,7 @@ import {
   issuedKey,
   type Journal,
   pausedKey,
+  successorKey,
 } from './state.ts';
 
 const APPROVAL_TOPIC = topicOf('Approval(address,address,uint256)');
@@ -84,6 +85,7 @@ export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
     return { output: TRUE_WORD, logs: [{ address: contract, topics, data: uintWord(value) }], energy: APPROVE_ENERGY };
   }),
   view('deprecated', [], 'bool', ({ state, contract }) => uintWord(state.get(deprecatedKey(contract)))),
+  view('upgradedAddress', [], 'address', ({ state, contract }) => uintWord(state.get(successorKey(contract)))),
   view('basisPointsRate', [], 'uint256', ({ state, contract }) => uintWord(state.get(feeRateKey(contract)))),
   view('maximumFee', [], 'uint256', ({ state, contract }) => uintWord(state.get(feeMostKey(contract)))),
   admin('addBlackList', ['_evilUser address'], (context) => flag(context, 'AddedBlackList', 1n)),
@@ -98,6 +100,7 @@ export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
     const successor = accountAt(words, 0);
     if (successor === null) return null;
     state.set(deprecatedKey(contract), 1n);
+    state.set(successorKey(contract), BigInt(`0x${successor}`));
     return { topics: [topicOf('Deprecate(address)')], data: accountWord(successor) };
   }),
 ];
@@ -118,6 +121,7 @@ export function moveTokens(
   if (state.get(pausedKey(token)) > 0n || state.get(blacklistKey(token, from)) > 0n) return null;
   if (state.get(balanceKey(token, from)) < value) return null;
   const energy = state.get(balanceKey(token, to)) === 0n ? COLD_TRANSFER_ENERGY : WARM_TRANSFER_ENERGY;
+  const successor = state.get(successorKey(token));
   const share = (value * state.get(feeRateKey(token))) / 10_000n;
   const most = state.get(feeMostKey(token));
   const fee = share > most ? most : share;
@@ -125,7 +129,8 @@ export function moveTokens(
     state.add(balanceKey(token, from), -part);
     state.add(balanceKey(token, receiver), part);
     return {
-      address: token,
+      // A contract that was replaced forwards to its successor, which logs.
+      address: successor === 0n ? token : (successor.toString(16).padStart(40, '0') as AccountHex),
       topics: [TRANSFER_TOPIC, accountWord(from), accountWord(receiver)],
       data: uintWord(part),
     };
