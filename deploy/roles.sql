@@ -30,13 +30,13 @@ grant select on schema_migrations, ledger_identity, ledger_proofs, projects, api
   allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries,
-  delivery_attempts, untold_transfers, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions,
+  delivery_attempts, untold_transfers, set_aside, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions,
   spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
 grant insert on ledger_identity, ledger_proofs, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
   transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
-  event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, untold_transfers, receipt_keys,
+  event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, untold_transfers, set_aside, receipt_keys,
   people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications
   to quittance_runtime;
 -- Number and hash are given by a trigger.
@@ -59,6 +59,7 @@ grant update (confirmed_at) on producer_confirmations to quittance_runtime;
 grant update (updated_at, status) on chain_status to quittance_runtime;
 grant update (holder, epoch, expires_at) on leases to quittance_runtime;
 grant update (detail, seen_at, seen_count, resolved_at, mac, closed_mac) on alarms to quittance_runtime;
+grant update (reason, tries, due_at) on set_aside to quittance_runtime;
 grant update (last_position) on event_streams to quittance_runtime;
 grant update (url, description, event_types, failing_since, consecutive_failures, open_until, disabled_at, disabled_reason,
   rate_micro, rate_source, rate_min_micro, rate_max_micro, read_micro, read_at, read_mac, mac) on webhook_endpoints to quittance_runtime;
@@ -81,5 +82,6 @@ grant update (status, claimed_until, ended_at) on notifications to quittance_run
 grant update (system_identifier, database_oid, timeline, taken_at) on ledger_identity to quittance_runtime;
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
-grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_old_arrivals, forget_finished_deliveries, forget_told_transfers, lock_transfers,
+grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_old_arrivals, forget_finished_deliveries, forget_told_transfers, forget_set_aside,
+  lock_transfers,
   hurry_devnet_invoice, forget_old_sessions, forget_old_requests, forget_old_notifications to quittance_runtime;

@@ -10,6 +10,9 @@ export type EndpointHealth = {
 /** Failures in a row after which an endpoint is left alone for a while; then one attempt at a time finds out whether it is back. */
 export const OPEN_AFTER_FAILURES = 5;
 
+/** The bound of the count in the database. */
+const MOST_FAILURES = 1_000_000;
+
 const DAY_MS = 24 * 3600 * 1000;
 /**
  * After a failure an endpoint is left alone for a twentieth of the time for which it has failed, within these bounds: one that restarts
@@ -33,7 +36,8 @@ export function healthAfterFailures(
   now: UnixMs,
 ): EndpointHealth {
   const before = health.consecutiveFailures;
-  const failures = Math.max(before, Math.min(before + others, OPEN_AFTER_FAILURES)) + probes;
+  const counted = Math.max(before, Math.min(before + others, OPEN_AFTER_FAILURES)) + probes;
+  const failures = Math.min(counted, MOST_FAILURES);
   const isOpened = failures >= OPEN_AFTER_FAILURES && failures > before;
   const wasIdle = health.openUntil !== null && now - health.openUntil > IDLE_AFTER_MS;
   const failingSince = wasIdle ? now : (health.failingSince ?? now);

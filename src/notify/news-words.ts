@@ -16,6 +16,7 @@ const URGENT: ReadonlySet<string> = new Set<AlarmKind>([
     'blind',
     'halted',
     'payment-denied',
+    'set-aside',
     'balance-differs',
     'contract-paused',
     'address-frozen',

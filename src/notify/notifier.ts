@@ -3,6 +3,7 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
 import { holdLease } from '../store/chain/hold-lease.ts';
 import type { Database } from '../store/db/database.ts';
 import { forgetOldNotifications, giveUpNotifications } from '../store/outbox/notifications.ts';
@@ -23,6 +24,9 @@ export type NotifierOptions = {
   network: Network | null;
   /** Names this process in the lease. */
   holder: string;
+  /** Whether no process renews the lease: then each that can sends, for rows of the outbox are taken once, whoever takes them. */
+  isStalled?(): boolean;
+  loops?: LoopHealth;
   pollMs?: number;
   attemptMs?: number;
 };
@@ -49,15 +53,22 @@ export function startNotifier(options: NotifierOptions): { stop(): Promise<void>
   const stopping = new AbortController();
   const sender = createWebhookSender({ connections: CONNECTIONS, timeoutMs: attemptMs });
   const lease = holdLease(db, LEASE, holder, LEASE_MS);
+  const isStalled = options.isStalled ?? (() => false);
   const lines = new Map<string, ChannelLine>();
-  const lineDeps = { ...options, sender, attemptMs, stopping: stopping.signal, isLeader: lease.isHeld };
+  const isLeader = () => lease.isHeld() || isStalled();
+  const lineDeps = { ...options, sender, attemptMs, stopping: stopping.signal, isLeader };
   let tidyMs = Number.NEGATIVE_INFINITY;
   const loop: Loop = startLoop({
     name: 'notifier',
     log,
+    health: options.loops,
     maxPauseMs: POLL_MS,
     run: async () => {
-      if (!(await lease.keep())) return pollMs;
+      const isKept = await lease.keep().catch((error: unknown) => {
+        if (!isStalled()) throw error;
+        return false;
+      });
+      if (!isKept && !isStalled()) return pollMs;
       const channels = await listNotifyChannels(db);
       if (channels.length > 0) await collectNews(options, channels);
       for (const channel of channels) {

@@ -48,7 +48,7 @@ export async function applyContractEvents(deps: Deps, blocks: readonly EventBloc
     for (const { number, events } of blocks) {
       const { frozen, isPaused } = statesAfter(events);
       for (const [account, isFrozen] of frozen) {
-        if ((await setFreeze(tx, deps.network, { account, isFrozen, block: number })) !== null) hasChanged = true;
+        if (await setFreeze(tx, deps.network, { account, isFrozen, block: number })) hasChanged = true;
       }
       if (isPaused !== null && (await setPause(tx, deps.network, isPaused, number))) hasChanged = true;
       for (const event of events) await reportEvent(deps, tx, number, event);

@@ -3,6 +3,7 @@ import { AppError } from '../domain/errors.ts';
 import type { SeenTransfer } from '../domain/event.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
+import { reasonOf } from '../runtime/reason-of.ts';
 import type { ChainCursor } from '../store/chain/cursor.ts';
 import {
   deleteHeadBlocksAbove,
@@ -15,11 +16,14 @@ import {
   type Sighting,
 } from '../store/chain/head-blocks.ts';
 import { findIncoming, noteArrivals } from '../store/chain/incoming.ts';
+import { insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
+import type { LeftOut } from '../store/db/seal.ts';
 import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import { accountToAddress } from '../tron/address.ts';
 import { type PlannedChange, recordChanges } from './record-changes.ts';
-import { assertLinked, type Watching, withCursor } from './watching.ts';
+import { assertLinked, type Watching } from './watching.ts';
+import { withCursorApart } from './write-rows.ts';
 
 type Detected = { sighting: Sighting; seen: SeenTransfer };
 
@@ -41,7 +45,7 @@ export function detectBlocks(
   open: readonly { number: number; id: string }[] = [],
   orphaned: readonly ChainBlock[] = [],
 ): Promise<ReadonlySet<number>> {
-  return withCursor(watching, async (tx, cursor) => {
+  return withCursorApart(watching, async (tx, cursor, write) => {
     const { network } = watching;
     const head = blocks.at(-1);
     if (head === undefined) return new Set();
@@ -66,7 +70,8 @@ export function detectBlocks(
       network,
       touched.map(({ invoiceId }) => invoiceId),
     );
-    const invoices = await findChangeable(tx, network, touched);
+    const unsound: LeftOut[] = [];
+    const invoices = await findChangeable(tx, network, touched, unsound);
     const clock = unixMs(Math.min(head.time, certainTime));
     const changes = invoices.map((invoice): PlannedChange => {
       const seen = detected.find(({ sighting }) => sighting.invoiceId === invoice.id)?.seen ?? null;
@@ -75,7 +80,17 @@ export function detectBlocks(
         : ({ kind: 'orphaned', clock } as const);
       return { invoice, change, transaction: seen, transferId: null };
     });
-    await recordChanges(watching, tx, changes, head.number);
+    const failed = await write(tx, changes, (some) => recordChanges(watching, tx, [...some], head.number));
+    const reasons = new Map([
+      ...failed.map(({ item, error }) => [item.invoice.id, reasonOf(error)] as const),
+      ...unsound.map(({ row, error }) => [String(row['id']), error.message] as const),
+    ]);
+    // One that is not shown as sighted is shown as paid once it is. One that goes on as sighted would stay so.
+    const waiting = lost.flatMap((invoice): SetAside[] => {
+      const reason = reasons.get(invoice.invoiceId);
+      return reason === undefined ? [] : [{ kind: 'invoice', invoice, reason }];
+    });
+    await insertSetAside(tx, network, waiting);
     return detectedNumbers;
   });
 }
@@ -104,7 +119,8 @@ async function dropAbove(
 async function findExact({ network }: Watching, tx: Sql, blocks: readonly ChainBlock[]): Promise<Detected[]> {
   const placed = blocks.flatMap((block) => block.transfers.map((transfer) => ({ block, transfer })));
   const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
-  const incoming = await findIncoming(tx, network, transfers);
+  // Those whose address fails its check are set aside once they are irreversible.
+  const incoming = await findIncoming(tx, network, transfers, false, []);
   await noteArrivals(tx, network, transfers, incoming);
   return incoming.flatMap(({ index, projectId, invoice }) => {
     const found = placed[index];

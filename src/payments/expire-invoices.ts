@@ -1,7 +1,11 @@
 import { type UnixMs, unixMs } from '../domain/time.ts';
+import { reasonOf } from '../runtime/reason-of.ts';
+import type { LeftOut } from '../store/db/seal.ts';
 import { findOverdue } from '../store/ledger/invoice-changes.ts';
+import type { HeldBack } from './held-back.ts';
 import { recordChanges } from './record-changes.ts';
-import { type Watching, withCursor } from './watching.ts';
+import type { Watching } from './watching.ts';
+import { withCursorApart } from './write-rows.ts';
 
 /** A transaction expires at most this many, so that a long backlog does not hold the cursor's lock for seconds. */
 const BATCH = 500;
@@ -9,25 +13,45 @@ const BATCH = 500;
 /**
  * Expires pending invoices by the chain's clock: those whose deadline is at or before the newest examined block. While
  * no block is examined the clock stands still, so nothing expires. Returns how many expired; call again at `BATCH`.
- * `sightedTime`: time of the newest block whose transfers are all known and sighted; nothing expires past it. Error: `LEASE_LOST`.
+ * `sightedTime`: time of the newest block whose transfers are all known and sighted; nothing expires past it. `held`: those that fail
+ * alone, and are tried again later. Error: `LEASE_LOST`.
  */
 export async function expireInvoices(
   watching: Watching,
   detectedTime: UnixMs,
+  held: HeldBack,
 ): Promise<{ expired: number; isMoreLeft: boolean }> {
+  const { db, network } = watching;
+  const without = held.resting();
   // Most blocks expire nothing, and then nothing is locked.
-  const overdue = await findOverdue(watching.db, watching.network, detectedTime, 1);
-  if (overdue.length === 0) return { expired: 0, isMoreLeft: false };
-  return withCursor(watching, async (tx, { head }) => {
+  const found: LeftOut[] = [];
+  const overdue = await findOverdue(db, network, { clock: detectedTime, limit: 1, without }, found);
+  if (overdue.length + found.length === 0) {
+    held.note(new Map(), [], true);
+    return { expired: 0, isMoreLeft: false };
+  }
+  const { tried, failed } = await withCursorApart(watching, async (tx, { head }, write) => {
     const clock = unixMs(Math.min(head.time, detectedTime));
-    const invoices = await findOverdue(tx, watching.network, clock, BATCH);
+    const unsound: LeftOut[] = [];
+    const invoices = await findOverdue(tx, network, { clock, limit: BATCH, without }, unsound);
     const changes = invoices.map((invoice) => ({
       invoice,
       change: { kind: 'clock-passed', clock } as const,
       transaction: null,
       transferId: null,
     }));
-    await recordChanges(watching, tx, changes, head.number);
-    return { expired: invoices.length, isMoreLeft: invoices.length === BATCH };
+    const refused = await write(tx, changes, (some) => recordChanges(watching, tx, [...some], head.number));
+    const reasons = new Map([
+      ...unsound.map(({ row, error }) => [String(row['id']), error.message] as const),
+      ...refused.map(({ item, error }) => [item.invoice.id, reasonOf(error)] as const),
+    ]);
+    return {
+      tried: [...invoices.map(({ id }) => id), ...unsound.map(({ row }) => String(row['id']))],
+      failed: reasons,
+    };
   });
+  const isFull = tried.length === BATCH;
+  held.note(failed, tried, !isFull);
+  const expired = tried.length - failed.size;
+  return { expired, isMoreLeft: isFull && expired > 0 };
 }

@@ -4,17 +4,20 @@ import { matchTransfer } from '../domain/match.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { findIncoming, type Incoming, noteArrivals } from '../store/chain/incoming.ts';
+import { findBehindSetAside, insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
-import type { ChangeableInvoice } from '../store/ledger/invoice-changes.ts';
+import type { LeftOut } from '../store/db/seal.ts';
+import { type ChangeableInvoice, findChangeable } from '../store/ledger/invoice-changes.ts';
 import { findOutgoing, insertOutgoing, type Outgoing } from '../store/ledger/outgoing-transfers.ts';
 import { findNewestTransfer, insertTransfers, type NewTransfer } from '../store/ledger/transfers.ts';
 import { accountToAddress, type TronAddress } from '../tron/address.ts';
-import type { PlannedChange } from './record-changes.ts';
+import { type PlannedChange, recordChanges } from './record-changes.ts';
 import type { Recording } from './watching.ts';
 
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
 
-export type DecidedTransfer = NewTransfer & { toAddress: TronAddress };
+/** `index`: its place among the transfers of the blocks. */
+export type DecidedTransfer = NewTransfer & { toAddress: TronAddress; index: number };
 
 /** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
@@ -22,36 +25,104 @@ export type TransferCounts = { matched: number; duplicate: number; unmatched: nu
 /** Whether a block of that time can concern an address that was added then. Whether it can pay an invoice is asked of the database. */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
-/** `isAgain`: transfers that were taken back are recorded again, because an operator saw that the chain has them. */
-type Rules = { concerns?: Concerns; isAgain?: boolean };
+/** `isAgain`: transfers that were taken back are recorded again, because an operator saw that the chain has them. `mayOvertake`: they are those that were set aside. */
+type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
 
 /**
- * Writes the transfers to and from our addresses that the ledger does not have yet, in chain order, and decides what each incoming one is.
- * The caller's transaction holds the cursor's lock, so that no other process decides at the same time.
+ * `incoming`: what the ledger does not have yet, in chain order, with what each is. `invoices`: those that they are about. `aside`: what
+ * cannot be recorded now, because the row of its address or invoice fails its check, or an equal transfer before it waits for that.
  */
-export async function recordTransfers(
+export type Decided = {
+  incoming: DecidedTransfer[];
+  outgoing: ReturnType<typeof describeOutgoing>;
+  invoices: ChangeableInvoice[];
+  aside: SetAside[];
+};
+
+/**
+ * Decides what the transfers to and from our addresses are. The caller's transaction holds the cursor's lock, so that no other process
+ * decides at the same time.
+ */
+export async function decideTransfers(
   recording: Recording,
   tx: Sql,
   blocks: readonly SolidBlock[],
-  { concerns = () => true, isAgain = false }: Rules = {},
-): Promise<{ incoming: DecidedTransfer[]; counts: TransferCounts }> {
+  { concerns = () => true, isAgain = false, mayOvertake = false }: Rules = {},
+): Promise<Decided> {
   const { network } = recording;
   const placed = blocks.flatMap((block) =>
     block.transfers.filter(({ amount }) => amount > 0n).map((transfer) => ({ block, transfer })),
   );
   const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
+  const aside: SetAside[] = [];
+  const setAside = (index: number, reason: string) => aside.push(asideOf(placedAt(placed, index), reason));
+  const damaged: LeftOut[] = [];
   // The order matters: an address that is added between the two statements then misses incoming transfers, never outgoing ones, so the
   // balance it had before the ledger knew it is not negative.
-  const arrived = await findIncoming(tx, network, transfers, isAgain);
+  const found = await findIncoming(tx, network, transfers, isAgain, damaged);
   const left = await findOutgoing(tx, network, transfers);
+  for (const { row, error } of damaged) setAside(Number(row['index']), error.message);
+  const behind = mayOvertake
+    ? new Set()
+    : await findBehindSetAside(
+        tx,
+        network,
+        found.map(({ index }) => placedAt(placed, index).transfer),
+      );
+  const arrived = found.filter((_, place) => !behind.has(place));
+  for (const [place, { index }] of found.entries()) if (behind.has(place)) setAside(index, BEHIND);
   const idTime = arrived.length === 0 ? recording.now() : await timeOfNext(recording, tx, arrived);
-  const incoming = decide(placed, arrived, concerns, (place) => uuidV7(idTime, recording.random(10), place));
-  if (incoming.length > 0) await insertTransfers(tx, network, incoming);
-  await noteArrivals(tx, network, transfers, arrived);
-  const outgoing = await insertOutgoing(tx, network, describeOutgoing(placed, left, concerns), isAgain);
+  const decided = decide(placed, arrived, concerns, (place) => uuidV7(idTime, recording.random(10), place));
+  await noteArrivals(tx, network, transfers, found);
+  const unsound: LeftOut[] = [];
+  const invoices = await findChangeable(tx, network, invoicesOf(decided), unsound);
+  const reasons = new Map(unsound.map(({ row, error }) => [row['id'], error.message]));
+  const incoming = decided.filter(({ invoiceId, index }) => {
+    const reason = reasons.get(invoiceId);
+    if (reason !== undefined) setAside(index, reason);
+    return reason === undefined;
+  });
+  return { incoming, invoices, aside, outgoing: describeOutgoing(placed, left, concerns) };
+}
+
+const BEHIND = 'an earlier transfer of the same amount to the same address is set aside, and comes first';
+
+function asideOf({ block, transfer }: Placed, reason: string): SetAside {
+  return { kind: 'transfer', block: { ...block, transfers: [transfer] }, reason };
+}
+
+/** A transfer that was decided on, and could not be written. */
+export function setAsideOf(blocks: readonly SolidBlock[], { txId, logIndex, blockId }: NewTransfer, reason: string) {
+  const block = blocks.find(({ id }) => id === blockId);
+  const transfer = block?.transfers.find((each) => each.txId === txId && each.logIndex === logIndex);
+  if (block === undefined || transfer === undefined) throw new Error(`transfer ${txId} is in none of the blocks`);
+  return asideOf({ block, transfer }, reason);
+}
+
+export function countTransfers(incoming: readonly NewTransfer[], outgoing: number): TransferCounts {
   const counts = { matched: 0, duplicate: 0, unmatched: 0, outgoing };
   for (const { kind } of incoming) counts[kind]++;
-  return { incoming, counts };
+  return counts;
+}
+
+/**
+ * Writes the transfers that the ledger does not have yet, and the invoices that they pay with their events. What cannot be recorded now is
+ * set aside.
+ */
+export async function recordTransfers(
+  recording: Recording,
+  tx: Sql,
+  blocks: readonly SolidBlock[],
+  headNumber: number,
+  rules: Rules = {},
+): Promise<{ counts: TransferCounts; aside: readonly SetAside[] }> {
+  const { network } = recording;
+  const { incoming, invoices, aside, outgoing } = await decideTransfers(recording, tx, blocks, rules);
+  if (incoming.length > 0) await insertTransfers(tx, network, incoming);
+  const left = await insertOutgoing(tx, network, outgoing, rules.isAgain);
+  await recordChanges(recording, tx, planPaid(incoming, invoices), headNumber);
+  await insertSetAside(tx, network, aside);
+  return { counts: countTransfers(incoming, left), aside };
 }
 
 /** So far apart are two clocks at most of which none is told as wrong, each by 30 s. Whoever plants an id beyond it moves no other. */
@@ -94,6 +165,7 @@ function decide(
         invoiceId: invoice?.id ?? null,
         producer: block.producer,
         toAddress: address,
+        index,
       },
     ];
   });
@@ -128,7 +200,7 @@ function placedAt(placed: Placed[], index: number): Placed {
 }
 
 /** The invoices of those transfers, as `findChangeable` wants them. */
-export function invoicesOf(transfers: readonly NewTransfer[]): { projectId: string; invoiceId: string }[] {
+function invoicesOf(transfers: readonly NewTransfer[]): { projectId: string; invoiceId: string }[] {
   return transfers.flatMap(({ projectId, invoiceId }) => (invoiceId === null ? [] : [{ projectId, invoiceId }]));
 }
 

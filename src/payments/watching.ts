@@ -4,6 +4,7 @@ import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
 import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import { type ChainCursor, checkLease, lockCursor } from '../store/chain/cursor.ts';
 import type { Lease } from '../store/chain/leases.ts';
@@ -45,13 +46,13 @@ export function withCursor<Result>(
  */
 export function whileLeading(db: Database, network: Network, isLeader: () => boolean): Database {
   const only = (sql: Sql): Sql['run'] => {
-    return async (statement, parameters) => {
+    return async (statement, parameters, leftOut) => {
       if (!isLeader()) {
         throw new AppError('LEASE_LOST', `this process follows ${network} no more, until it has renewed its lease`, {
           retryable: true,
         });
       }
-      return sql.run(statement, parameters);
+      return sql.run(statement, parameters, leftOut);
     };
   };
   return {
@@ -63,7 +64,14 @@ export function whileLeading(db: Database, network: Network, isLeader: () => boo
 }
 
 /** The needs of what a process does beside following a network. `isLeader`: whether it follows it; only one does at a time. */
-export type Leading = { db: Database; network: Network; now(): UnixMs; log: Logger; isLeader(): boolean };
+export type Leading = {
+  db: Database;
+  network: Network;
+  now(): UnixMs;
+  log: Logger;
+  loops?: LoopHealth;
+  isLeader(): boolean;
+};
 
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
@@ -76,7 +84,7 @@ type Turns = { name: string; pauseMs?: number; maxPauseMs?: number; onFollower?:
  * which another process follows it. Never ends by itself.
  */
 export function loopWhileLeading(
-  { network, log, isLeader }: Omit<Leading, 'db'>,
+  { network, log, loops, isLeader }: Omit<Leading, 'db'>,
   { name, pauseMs = TICK_MS, maxPauseMs = MAX_PAUSE_MS, onFollower }: Turns,
   work: (shouldEnd: () => boolean) => Promise<void>,
 ): Loop {
@@ -84,6 +92,7 @@ export function loopWhileLeading(
     name: `${name} of ${network}`,
     log,
     maxPauseMs,
+    health: loops,
     run: async (isStopping) => {
       if (!isLeader()) {
         onFollower?.();
@@ -118,7 +127,9 @@ export function guardWhileLeading(
   const progress = () => {
     ticks = 0;
   };
-  const loop = loopWhileLeading(options, how, async (shouldEnd) => {
+  // It has an alarm of its own.
+  const { loops: _own, ...guarded } = options;
+  const loop = loopWhileLeading(guarded, how, async (shouldEnd) => {
     await work(shouldEnd, progress);
     progress();
     if (!mayBeOpen) return;

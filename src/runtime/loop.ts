@@ -1,5 +1,6 @@
 import { backoffMs } from './backoff.ts';
 import type { Logger } from './log.ts';
+import type { LoopHealth } from './loop-health.ts';
 import { reasonOf } from './reason-of.ts';
 import { createSeldom } from './seldom.ts';
 
@@ -10,17 +11,24 @@ export type LoopOptions = {
   log: Logger;
   /** The pause after repeated failures doubles from 100 ms up to this. */
   maxPauseMs: number;
+  /** Hears of each round. */
+  health?: LoopHealth | undefined;
   /** Runs a round; returns the pause before the next in milliseconds. A throw is logged and the round is tried again. */
   run(isStopping: () => boolean): Promise<number>;
 };
 
 const FIRST_PAUSE_MS = 100;
 
+/** A database that does not answer is told of by what asks it first. */
+function isAway(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'DATABASE_UNAVAILABLE';
+}
+
 /**
  * Runs a round again and again until `stop`, even if a round throws: a loop never dies silently. `stop` waits for the round that is under
  * way.
  */
-export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
+export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): Loop {
   let stopping = false;
   let wake: () => void = () => undefined;
   const failures = { count: 0, areTold: false };
@@ -49,11 +57,13 @@ export function startLoop({ name, log, maxPauseMs, run }: LoopOptions): Loop {
       let pauseMs: number;
       try {
         pauseMs = await run(() => stopping);
+        health?.note(name, false);
         if (failures.areTold) log.info({ loop: name, failures: failures.count }, `${name} works again`);
         failures.count = 0;
         failures.areTold = false;
       } catch (error) {
         report(error);
+        if (!isAway(error)) health?.note(name, true);
         pauseMs = backoffMs(failures.count, { firstMs: FIRST_PAUSE_MS, longestMs: maxPauseMs });
       }
       if (!stopping) await pause(pauseMs);

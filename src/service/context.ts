@@ -5,9 +5,11 @@ import type { NetworkConfig } from '../config/config.ts';
 import type { DeadlineClock } from '../domain/clocks.ts';
 import type { Network } from '../domain/network.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
+import { createLiveness, type Liveness } from '../payments/troubles/watch-liveness.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createLoopHealth, type LoopHealth } from '../runtime/loop-health.ts';
 import { createMetrics, type Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { createRequestShare, type RequestShare } from '../runtime/request-share.ts';
@@ -30,6 +32,9 @@ export type Context = Databases &
     /** By which invoices are made and expire. */
     deadlineClock: DeadlineClock;
     metrics: Metrics;
+    /** Which loops of this process fail. */
+    loops: LoopHealth;
+    liveness: Liveness;
     /** Watcher and webhooks say here when they come late, and requests make room. */
     requestShare: RequestShare;
     blockMs: number;
@@ -59,6 +64,7 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
   const now = () => unixMs(clock.now());
   const steadyClock = createSteadyClock(clock.now);
   const metrics = createMetrics();
+  const loops = createLoopHealth();
   const networks = Object.entries(config.networks) as [Network, NetworkConfig][];
   let url = `http://${config.host}:${config.port}`;
   const names = networks.map(([network]) => network);
@@ -79,6 +85,8 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
       now,
       steadyNow: () => unixMs(steadyClock()),
       certainNow,
+      loops,
+      liveness: createLiveness({ troubles: known.troubles, loops }),
       requestShare: createRequestShare(),
     },
     ...(lagMs === undefined ? {} : { lagMs }),

@@ -11,5 +11,8 @@ import { patiently } from './patiently.ts';
 export async function startTroubles(context: Context): Promise<Loop> {
   const { clocks, shortage, db, log } = context;
   await patiently(log, () => clocks.look(db));
-  return startTroubleWatch({ ...context, looks: [clocks.look, shortage.look, createUnwatchedLook(context)] });
+  return startTroubleWatch({
+    ...context,
+    looks: [clocks.look, shortage.look, createUnwatchedLook(context), context.liveness.look],
+  });
 }

@@ -6,8 +6,10 @@ import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../domain/network.ts';
 import { startLogWatch } from '../payments/audit/watch-log.ts';
+import { createHeldBack } from '../payments/held-back.ts';
 import { startInventoryWatch } from '../payments/inventory/watch-inventory.ts';
 import { type OutsideMark, openOutsideMark } from '../payments/outside-mark.ts';
+import { startSettling } from '../payments/settle-set-aside.ts';
 import { startTelling } from '../payments/tell-transfers.ts';
 import { startAddressChangeWatch } from '../payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../payments/watch-capacity.ts';
@@ -27,8 +29,10 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
   for (const { network } of context.pools)
     marks.set(network, await openOutsideMark(dataDir, `inventory-head-${network}.json`));
   return context.pools.map(({ network, pool, usdt, agreement }, index) => {
+    const held = createHeldBack();
     const watcher = startWatcher({
       ...context,
+      held,
       network,
       pool,
       usdt,
@@ -41,6 +45,9 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     const reconciler = startReconciler({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
     const states = startStateWatch({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
     const telling = startTelling({ ...context, network, isLeader: watcher.isLeader });
+    const settling = startSettling({
+      ...{ ...context, network, held, publicUrl: context.publicUrl(), isLeader: watcher.isLeader },
+    });
     const capacity = startCapacityWatch({ ...context, network, isLeader: watcher.isLeader });
     const floods = startOrderFloodWatch({ ...context, network, isLeader: watcher.isLeader });
     const guarantees = startGuaranteeWatch({ ...context, network, isLeader: watcher.isLeader });
@@ -59,6 +66,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       reconciler,
       states,
       telling,
+      settling,
       capacity,
       floods,
       guarantees,

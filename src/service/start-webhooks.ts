@@ -12,8 +12,8 @@ import { patiently } from './patiently.ts';
 
 /** The role `webhooks`: sends due deliveries, deletes old ones, reads rates, watches receivers and the keys that secrets are encrypted with, and tells operators. */
 export async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
-  const { config, db, keyRing, clock, databaseClock, log, metrics, now, certainNow, networks, random, requestShare } =
-    context;
+  const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
+  const { networks, random, requestShare } = context;
   if (keyRing === null) throw new Error('the role webhooks needs a key ring');
   await patiently(log, () => refuseMissingKeys({ db, keyRing }, now()));
   const { localTargets, retentionDays } = config.webhooks;
@@ -29,17 +29,21 @@ export async function startWebhooks(context: Context): Promise<{ stop(): Promise
       certainNow,
       localTargets,
       requestShare,
+      loops,
     },
   });
-  const retention = startRetention({ db, clock: { now: certainNow }, log, days: retentionDays });
+  const retention = startRetention({ db, clock: { now: certainNow }, log, loops, days: retentionDays });
   const secretWatch = startSecretWatch({
-    ...{ db, keyRing, log, networks },
+    ...{ db, keyRing, log, loops, networks },
     tryReceiptKey: () => tryReceiptKey(db, keyRing),
   });
-  const receiverWatch = startReceiverWatch({ db, now, log });
+  const receiverWatch = startReceiverWatch({ db, now, log, loops });
   const holder = randomUUID();
-  const notifier = startNotifier({ db, now, log, random, keyRing, network: networks[0] ?? null, holder });
-  const rateKeeper = startRateKeeper({ db, now, log, localTargets, holder });
+  const notifier = startNotifier({
+    ...{ db, now, log, loops, random, keyRing, network: networks[0] ?? null, holder },
+    isStalled: () => liveness.isStalled('notifier'),
+  });
+  const rateKeeper = startRateKeeper({ db, now, log, loops, localTargets, holder });
   return {
     stop: async () => {
       const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier, rateKeeper];

@@ -1,9 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../domain/errors.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
 import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
 import { createSeldom } from '../runtime/seldom.ts';
@@ -16,6 +18,8 @@ import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './s
 import { createUndeliveredGauge } from './undelivered-gauge.ts';
 import { createWakeup, type Wakeup } from './wakeup.ts';
 
+const isAway = (error: unknown) => error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
+
 export type DispatcherOptions = {
   db: Database;
   /** By which deliveries are due: that of the database, because processes share them. */
@@ -25,6 +29,7 @@ export type DispatcherOptions = {
   /** By which an endpoint has failed for too long; the clock's when absent. */
   certainNow?(): UnixMs;
   log: Logger;
+  loops?: LoopHealth;
   metrics: Pick<Metrics, 'deliveryAttempts' | 'oldestUndeliveredSeconds'>;
   /** 0 … 1, for the jitter of retries. */
   random: () => number;
@@ -70,7 +75,14 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
 
   db.listen(DELIVERIES_CHANNEL, line.announce);
   const restMs = () => Math.min(pollMs, hastener.restMs());
-  const loop = runLoop(line, { log, stopping: stopping.signal, wakeup, restMs, onRound: gauge.refresh });
+  const loop = runLoop(line, {
+    log,
+    loops: options.loops,
+    stopping: stopping.signal,
+    wakeup,
+    restMs,
+    onRound: gauge.refresh,
+  });
   const end = async () => {
     await loop;
     await line.end();
@@ -108,9 +120,16 @@ type DeliveryLine = ReturnType<typeof createDeliveryLine>;
 
 async function runLoop(
   line: DeliveryLine,
-  options: { log: Logger; stopping: AbortSignal; wakeup: Wakeup; restMs: () => number; onRound: () => void },
+  options: {
+    log: Logger;
+    loops: LoopHealth | undefined;
+    stopping: AbortSignal;
+    wakeup: Wakeup;
+    restMs: () => number;
+    onRound: () => void;
+  },
 ): Promise<void> {
-  const { log, stopping, wakeup, restMs, onRound } = options;
+  const { log, loops, stopping, wakeup, restMs, onRound } = options;
   let failures = 0;
   const seldom = createSeldom(() => performance.now());
   while (!stopping.aborted) {
@@ -122,10 +141,12 @@ async function runLoop(
       await line.lease();
       if (failures > 0) log.info({ failures }, 'webhooks are leased again');
       failures = 0;
+      loops?.note('webhooks', false);
       onRound();
       await wakeup.wait(restMs());
     } catch (error) {
       failures += 1;
+      if (!isAway(error)) loops?.note('webhooks', true);
       const pauseMs = backoffMs(failures, BACKOFF);
       if (seldom.isDue(`${step} ${error}`))
         log.error({ error, failures, pauseMs }, `webhooks cannot be ${step}; trying again`);

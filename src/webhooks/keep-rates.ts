@@ -5,6 +5,7 @@ import { isCurrentRate, originOf, type RateSource, readRateSource } from '../dom
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import { holdLease } from '../store/chain/hold-lease.ts';
@@ -20,6 +21,7 @@ type Options = {
   localTargets: boolean;
   /** Names this process in the lease. */
   holder: string;
+  loops?: LoopHealth;
   pollMs?: number;
   timeoutMs?: number;
 };
@@ -78,6 +80,7 @@ export function startRateKeeper(options: Options): { stop(): Promise<void> } {
   const loop = startLoop({
     name: 'rates',
     log,
+    health: options.loops,
     maxPauseMs: POLL_MS,
     run: async () => {
       if (!(await lease.keep())) {

@@ -3,6 +3,7 @@ import { unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
 import type { Database } from '../store/db/database.ts';
 import { deleteFinishedDeliveries } from '../store/outbox/delivery-retention.ts';
 
@@ -16,12 +17,19 @@ const MAX_BATCHES = 1000;
  * Every hour deletes the deliveries that ended `days` days ago, with the log of their attempts. Those that are still tried, or wait for a
  * disabled endpoint, stay, and so do all events.
  */
-export function startRetention(options: { db: Database; clock: Clock; log: Logger; days: number }): Loop {
+export function startRetention(options: {
+  db: Database;
+  clock: Clock;
+  log: Logger;
+  days: number;
+  loops?: LoopHealth;
+}): Loop {
   const { db, clock, log, days } = options;
   let after: string | null = null;
   return startLoop({
     name: 'retention of deliveries',
     log,
+    health: options.loops,
     maxPauseMs: HOUR_MS,
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));

@@ -4,11 +4,12 @@ import { NETWORKS } from '../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
 import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import type { Database } from '../store/db/database.ts';
 import { findLongFailingCallbacks, findLongFailingEndpoints } from '../store/outbox/endpoint-health.ts';
 
-type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number };
+type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number; loops?: LoopHealth };
 
 /** Receivers restart, and are repaired, within less. */
 const FAILING_MS = 15 * 60_000;
@@ -19,10 +20,11 @@ const KIND = 'webhook-failing';
  * Raises an alarm for each endpoint at which every attempt of 15 minutes failed, and ends it with the first that is delivered; and for each
  * adapter of which an order has not been told for so long, until all such orders are. Any number of processes may do so.
  */
-export function startReceiverWatch({ db, now, log, checkMs = CHECK_MS }: Deps): Loop {
+export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: Deps): Loop {
   return startLoop({
     name: 'watch of receivers',
     log,
+    health: loops,
     maxPauseMs: CHECK_MS,
     run: async () => {
       const failing = await findFailing(db, unixMs(Math.max(0, now() - FAILING_MS)));

@@ -4,6 +4,7 @@ import { NETWORKS, type Network } from '../domain/network.ts';
 import type { Decrypted, KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
 import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findCurrentSecrets } from '../store/outbox/webhook-secrets.ts';
@@ -18,6 +19,7 @@ export type SecretWatchDeps = {
   /** Whether the key that signs receipts opens; `null`: there is none. */
   tryReceiptKey(): Promise<{ kind: Decrypted['kind']; masterKeyId: string } | null>;
   checkMs?: number;
+  loops?: LoopHealth;
 };
 
 /** Opening a secret takes microseconds, and its events wait a minute anyway when it does not open. */
@@ -39,6 +41,7 @@ export function startSecretWatch(deps: SecretWatchDeps): Loop {
   return startLoop({
     name: 'watch of sealed secrets',
     log,
+    health: deps.loops,
     maxPauseMs: CHECK_MS,
     run: async () => {
       const found = [...(await findDamagedSecrets(deps)), ...(await findDamagedReceiptKey(deps))].slice(0, MAX_ALARMS);

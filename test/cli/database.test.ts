@@ -81,6 +81,8 @@ describe('with DATABASE_URL', () => {
           '0039_paid_is_proven.sql',
           '0040_more_seals.sql',
           '0041_true_alarms.sql',
+          '0042_bounds.sql',
+          '0043_set_aside.sql',
         ],
       },
     });
@@ -260,6 +262,8 @@ describe('with the embedded database', () => {
         '0039_paid_is_proven.sql',
         '0040_more_seals.sql',
         '0041_true_alarms.sql',
+        '0042_bounds.sql',
+        '0043_set_aside.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -62,6 +62,11 @@ export async function createLedger(given?: TestDatabase) {
   const newId = (time: UnixMs) => uuidV7(time, new Uint8Array(10), ++count);
   const sql = (text: string, values: unknown[] = []) =>
     withClient(database.owner, async (client) => (await client.query(text, values)).rows);
+  const pastGuards = (text: string, values: unknown[]) =>
+    withClient(database.owner, async (client) => {
+      await client.query('set session_replication_role = replica');
+      await client.query(text, values);
+    });
   const time = (ms: UnixMs | null) => (ms === null ? null : new Date(ms).toISOString());
 
   const addEvent = async (
@@ -78,7 +83,10 @@ export async function createLedger(given?: TestDatabase) {
       [id, project.id, type, invoice?.id ?? null, transferId, sequence, body, time(createdAt)],
     );
     if (invoice !== null)
-      await sql('update invoices set event_count = greatest(event_count, $2) where id = $1', [invoice.id, sequence]);
+      await pastGuards('update invoices set event_count = greatest(event_count, $2) where id = $1', [
+        invoice.id,
+        sequence,
+      ]);
     return { id, project, invoice, sequence, createdAt };
   };
 

@@ -78,7 +78,7 @@ test('an alarm whose process ended is closed by another after ten minutes', asyn
   await eventually(kinds, (open) => open.includes('network-unwatched'));
   await service.stopService();
   await runSql(service, `update alarms set seen_at = now() - interval '11 minutes'`);
-  await runSql(service, `update leases set expires_at = now() + interval '1 hour' where name = 'watcher:mainnet'`);
+  await runSql(service, `update leases set expires_at = now() + interval '9 minutes' where name = 'watcher:mainnet'`);
   await service.restart();
   await eventually(kinds, (open) => open.length === 0);
 });

@@ -14,6 +14,7 @@ import { createClockWatch } from '../../src/payments/troubles/watch-clocks.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { insertCursor } from '../../src/store/chain/cursor.ts';
+import { acquireLease, watcherLease } from '../../src/store/chain/leases.ts';
 import { insertEvents } from '../../src/store/outbox/events.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
@@ -41,12 +42,17 @@ beforeEach(async () => {
     config: { roles: ['api', 'webhooks'], networks: { nile } },
     comparesClocks: true,
   });
+  await acquireLease(service.db, watcherLease('nile'), 'another process', 60_000);
   await insertCursor(service.db, 'nile', { number: 7, id: '07'.repeat(32), time: unixMs(Date.now()) }, null);
 });
 afterEach(() => service.stop());
 
 const examine = (time: number) =>
-  runSql(service, `update chain_cursors set solid_time = $1 where network = 'nile'`, [new Date(time)]);
+  runSql(
+    service,
+    `update chain_cursors set solid_number = solid_number + 1, solid_id = sha256(solid_id), solid_time = $1 where network = 'nile'`,
+    [new Date(time)],
+  );
 const readyz = async () => (await call(`${service.metricsUrl}/readyz`)).body;
 const clockAlarm = async () => (await findOpenAlarms(service.db, 'nile')).find(({ kind }) => kind === 'clock-wrong');
 /** A process begins with its clock so far off. */

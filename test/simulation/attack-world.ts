@@ -23,7 +23,7 @@ const ARRIVAL_MS = 300;
 const STEP_MS = 50;
 /** The pause after a step that threw. */
 const RETRY_MS = 1000;
-const LEASE_MS = 3_600_000;
+const LEASE_MS = 600_000;
 
 type AttackWorldOptions = {
   chain: AttackChain;

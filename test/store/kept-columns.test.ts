@@ -28,6 +28,8 @@ const CHANGING: Record<string, string[]> = {
     'pause_block',
     'halted_at',
     'halt_reason',
+    'pause_state',
+    'pause_block',
     'mac',
   ],
   deliveries: [
@@ -106,7 +108,7 @@ const WORKING = [
     'notifications',
   ],
   ...['producer_confirmations', 'refused_amounts', 'requests', 'schema_migrations', 'sessions', 'sightings'],
-  ...['spent_challenges', 'untold_transfers'],
+  ...['set_aside', 'spent_challenges', 'untold_transfers'],
 ];
 
 /** Another value of a column's type. */
@@ -242,7 +244,7 @@ describe('what happened is never undone by a plain statement', () => {
     [
       'positions of events go forward',
       'update event_streams set last_position = last_position - 1',
-      /last_position .* never goes/,
+      /last_position of event_streams cannot become .* it rises/,
     ],
     [
       'an alarm that is over is not opened again under its first time',

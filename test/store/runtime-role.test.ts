@@ -30,7 +30,7 @@ const OWNERS = [
   'seals-write-notifications',
   'seals-write-outgoing-transfers',
   'seals-write-transfers',
-  ...['passed-blocks', 'transfer-annulments', 'transfer-refunds', 'transfer-resolutions'].map(
+  ...['passed-blocks', 'set-aside', 'transfer-annulments', 'transfer-refunds', 'transfer-resolutions'].map(
     (table) => `seals-write-${table}`,
   ),
 ];
@@ -235,6 +235,7 @@ describe('the role as which the service works', () => {
         ...{ may: true, others: false, path: ['search_path=pg_catalog, public, pg_temp'] },
       },
       { name: 'forget_old_sessions', ...bound },
+      { name: 'forget_set_aside', ...bound },
       { name: 'forget_told_transfers', ...bound },
       { name: 'hurry_devnet_invoice', ...bound },
       { name: 'lock_transfers', ...bound },

@@ -254,6 +254,13 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
   if (version >= 30) {
     await insert('untold_transfers', { transfer_id: uuid(0x6003), project_id: PROJECT, network: 'devnet' });
   }
+  if (version >= 43) {
+    const [tx_id, network] = ['ab'.repeat(32), 'devnet'];
+    await insert('set_aside', {
+      ...{ id: `${network} transfer ${tx_id} 0`, network, content: '{"transfers": []}', account: bytes(20, 1) },
+      ...{ amount_micro: 5, reason: ODD, set_aside_at: AT, tries: 1, due_at: LATER, mac: bytes(24, 1) },
+    });
+  }
   if (version >= 17) {
     const channel = { id: uuid(0xb001), kind: 'ntfy', name: ODD, shown: ODD, quiet_from: 1320, quiet_to: 420 };
     await insert('notify_channels', {
@@ -272,7 +279,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
   await insert('chain_cursors', {
     ...{ network: 'devnet', solid_number: 103, solid_id: bytes(32, 103), solid_time: AT, updated_at: LATER },
     ...since(2, { genesis_id: bytes(32, 1), halted_at: AT, halt_reason: ODD }),
-    ...since(36, { live_time: AT, live_at: LATER }),
+    ...since(36, { live_time: AT, live_at: AT }),
   });
   await insert('head_blocks', { network: 'devnet', number: 104, block_id: bytes(32, 104), block_time: LATER });
   await insert('sightings', {

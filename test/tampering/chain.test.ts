@@ -5,7 +5,7 @@ import { eventually } from '../support/service.ts';
 import { type Attempt, tryGroup, World } from './world.ts';
 
 const world = new World();
-const LEASE = `update leases set holder = 'thief', epoch = epoch + 1, expires_at = now() + interval '10 years'`;
+const LEASE = `update leases set holder = 'thief', epoch = epoch + 1, expires_at = now() + interval '10 minutes'`;
 
 /** It changes nothing: an order is made and paid afterwards. */
 const harmless =

@@ -74,7 +74,7 @@ const paidByNothing: Attempt = async (as) => {
   await as(
     `begin; insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
        amount_micro, kind, invoice_id, reserved_micro, producer, verified, nodes)
-     select '${transferId}', project_id, network, address_id, sha256('made up'), 0, 5, sha256('made up'), now(), '${THIEF}', payable_micro,
+     select '${transferId}', project_id, network, address_id, sha256('${transferId}'), 0, 5, sha256('made up'), now() + interval '1 day', '${THIEF}', payable_micro,
        'matched', id, payable_micro, decode(repeat('4a', 20), 'hex'), 'proven', '{}' from invoices where id = '${order.uuid}';
      ${tellStatus(order.uuid, 'PAID', 1, transferId)}; commit`,
   );

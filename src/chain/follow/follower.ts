@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { expireInvoices } from '../../payments/expire-invoices.ts';
+import { createHeldBack } from '../../payments/held-back.ts';
 import type { Watching } from '../../payments/watching.ts';
 import { type ChainCursor, findCursor, markLive } from '../../store/chain/cursor.ts';
 import type { Lease } from '../../store/chain/leases.ts';
@@ -48,6 +49,7 @@ export function createFollower(
   let following: Following | null = null;
   let isGenesisKnown = false;
   const progress = createProgress(deps);
+  const held = deps.held ?? createHeldBack();
   return {
     reset: () => {
       following = null;
@@ -70,7 +72,7 @@ export function createFollower(
       const { pauseMs, hasChanged } = isBehind
         ? await comeCloser(turn, progress, isStopping, onProgress)
         : await followNewest(turn, progress);
-      while (hasChanged && !isStopping() && (await expireInvoices(watching, detectedTime(current))).isMoreLeft);
+      while (hasChanged && !isStopping() && (await expireInvoices(watching, detectedTime(current), held)).isMoreLeft);
       // The age is that of the examined block, not of the node's newest: a node whose chain is shorter than ours shows us nothing,
       // however fresh it is. It counts from the start of the look, for catching up can take long.
       const after = hasChanged ? await findCursor(deps.db, deps.network) : null;

@@ -1,4 +1,5 @@
 import type { UnixMs } from '../../domain/time.ts';
+import type { HeldBack } from '../../payments/held-back.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { RequestShare } from '../../runtime/request-share.ts';
@@ -24,6 +25,8 @@ export type FollowDeps = ReadDeps & {
   /** Is told how long recording took and when blocks are caught up with, where requests share the process. */
   requestShare?: Pick<RequestShare, 'onWork' | 'onBehind'>;
   alarms: Alarms;
+  /** Knows the orders that cannot expire. */
+  held?: HeldBack;
 };
 
 /**

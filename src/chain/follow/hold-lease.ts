@@ -1,6 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { startLoop } from '../../runtime/loop.ts';
+import type { LoopHealth } from '../../runtime/loop-health.ts';
 import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../../store/chain/leases.ts';
 import type { Database } from '../../store/db/database.ts';
 
@@ -9,6 +10,7 @@ export type LeaseOptions = {
   holder: string;
   /** A crashed watcher's successor starts after this long at most, by the database's clock; 8,000 when absent. */
   leaseMs?: number;
+  loops?: LoopHealth;
 };
 
 export type HeldLease = {
@@ -48,6 +50,7 @@ export function holdLease(
   const renewal = startLoop({
     name: `lease of ${network}`,
     log,
+    health: deps.loops,
     maxPauseMs: renewMs,
     run: async () => {
       const askedMs = performance.now();

@@ -44,7 +44,7 @@ export async function compareFreeze(
   const change = { account, isFrozen: shown.isSet, block: shown.high };
   if (!(await isAgreed(deps, node, shown, { method: 'isBlackListed(address)', account }, freezeBlock))) return false;
   await deps.db.transaction(async (tx) => {
-    if ((await setFreeze(tx, deps.network, change)) !== null) await followStates(deps, tx);
+    if (await setFreeze(tx, deps.network, change)) await followStates(deps, tx);
   });
   return false;
 }

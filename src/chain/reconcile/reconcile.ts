@@ -3,6 +3,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import { whileLeading } from '../../payments/watching.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type Loop, startLoop } from '../../runtime/loop.ts';
+import type { LoopHealth } from '../../runtime/loop-health.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { findDueAddresses } from '../../store/chain/balance-checks.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -19,6 +20,7 @@ export type ReconcilerDeps = {
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   log: Logger;
+  loops?: LoopHealth;
   metrics: Metrics;
   /** Whether this process follows the network. Only one checks. */
   isLeader(): boolean;
@@ -33,7 +35,7 @@ export type ReconcilerDeps = {
 const PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 60_000;
 /** Looked at in one round, to find one that is not put off. */
-const CANDIDATES = 20;
+const CANDIDATES = 500;
 /** An address that could not be checked lets the others go first for so long. */
 const PUT_OFF_MS = 60_000;
 /** While no payer waits, the ledger follows what is irreversible every eighth block. */
@@ -51,6 +53,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
   const loop = startLoop({
     name: `books of ${network}`,
     log,
+    health: deps.loops,
     maxPauseMs: MAX_PAUSE_MS,
     run: async (isStopping) => {
       if (!deps.isLeader()) return pauseMs;

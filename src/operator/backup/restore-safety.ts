@@ -33,8 +33,14 @@ export async function skipIndexesTo(tx: Sql, index: number): Promise<void> {
   await raiseFirstIndex(tx, index);
 }
 
-/** Lets the positions of every project's events go on after one. */
-export const skipPositionsTo = commandOf(
+/** Lets the positions of every project's events go on after one, further than the database takes from anybody else. */
+export async function skipPositionsTo(tx: Sql, position: bigint): Promise<void> {
+  await tx.script('alter table event_streams disable trigger event_streams_rise');
+  await skipPositions(tx, position);
+  await tx.script('alter table event_streams enable trigger event_streams_rise');
+}
+
+const skipPositions = commandOf(
   'restore-skip-positions',
   `insert into event_streams as s (project_id, last_position) select id, $1 from projects
    on conflict (project_id) do update set last_position = greatest(s.last_position, excluded.last_position)`,

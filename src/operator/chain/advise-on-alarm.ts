@@ -13,6 +13,8 @@ const ADVICE: Record<AlarmKind, Text> = {
   'not-solid': 'The node shows another chain, or our producers are outdated: compare both with an explorer.',
   'contract-event': 'Read what Tether announced.',
   'payment-denied': 'The invoice stays PAID, and was not paid by this: tell your shop.',
+  'set-aside':
+    'Repair the row that the alarm names, or restore it from a backup: see docs/operations.md. What waits is recorded within minutes.',
   'balance-differs':
     'Run the repair that the alarm names: it shows what is different, and changes nothing until you say so. If nothing is, somebody moved money that no log shows: ask us.',
   'contract-paused':
@@ -20,7 +22,7 @@ const ADVICE: Record<AlarmKind, Text> = {
   'address-frozen': say`Ask Tether why. The address gets no new invoices. When Tether has let it go, take it into use again: "${{ command: 'address activate' }}".`,
   'funds-destroyed': 'Ask Tether. The ledger records the money as sent to nobody, so the books still balance.',
   'address-damaged':
-    'Somebody changed the database. The address is shown to nobody, and the watcher waits: see docs/operations.md.',
+    'Somebody changed the database. The address is shown to nobody, and what concerns it waits: see docs/operations.md.',
   'address-not-vouched': say`If it is yours, sign and install a manifest that has it: "${{ command: 'manifest draft' }}" shows what is missing. If not, somebody wrote to the database: see docs/operations.md.`,
   'schema-changed':
     'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',

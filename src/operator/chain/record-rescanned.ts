@@ -1,11 +1,9 @@
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { recordChanges } from '../../payments/record-changes.ts';
-import { invoicesOf, planPaid, recordTransfers, type TransferCounts } from '../../payments/record-transfers.ts';
+import { recordTransfers, type TransferCounts } from '../../payments/record-transfers.ts';
 import type { Recording } from '../../payments/watching.ts';
 import { lockCursor } from '../../store/chain/cursor.ts';
-import { findChangeable } from '../../store/ledger/invoice-changes.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 
@@ -38,11 +36,8 @@ export function recordRescanned(
       const recorded = cursor === null ? 'nothing' : `blocks up to ${cursor.solid.number}`;
       throw new AppError('CHAIN_CONTRADICTION', `block ${above?.number} is rescanned, but ${recorded} was recorded`);
     }
-    const { incoming, counts } = await recordTransfers(recording, tx, blocks, { concerns });
-    const invoices = await findChangeable(tx, recording.network, invoicesOf(incoming));
     // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
-    const paid = planPaid(incoming, invoices);
-    await recordChanges(recording, tx, paid, cursor.head.number);
+    const { counts } = await recordTransfers(recording, tx, blocks, cursor.head.number, { concerns });
     if (Object.values(counts).some((count) => count > 0)) {
       const { network, now } = recording;
       const detail = { from: blocks[0]?.number, to: blocks.at(-1)?.number, added: counts };

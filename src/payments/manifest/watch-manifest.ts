@@ -5,6 +5,7 @@ import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type Loop, startLoop } from '../../runtime/loop.ts';
+import type { LoopHealth } from '../../runtime/loop-health.ts';
 import { findOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { OwnAddress } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -22,6 +23,7 @@ type Deps = {
   settings: ManifestSettings;
   networks: readonly Network[];
   log: Logger;
+  loops?: LoopHealth;
   now(): UnixMs;
 };
 
@@ -41,7 +43,7 @@ const MANIFEST = 'addresses.manifest';
  * in the mode `enforce` alone: `MANIFEST_REFUSED`, `ADDRESS_NOT_VOUCHED`.
  */
 export async function watchManifest(deps: Deps): Promise<Loop> {
-  const { settings, guard, log } = deps;
+  const { settings, guard, log, loops } = deps;
   const { mode } = settings;
   let stamp = await stampOf(settings.path);
   let problem = await takeIntoForce(deps);
@@ -52,6 +54,7 @@ export async function watchManifest(deps: Deps): Promise<Loop> {
   return startLoop({
     name: 'address manifest',
     log,
+    health: loops,
     maxPauseMs: COMPARE_MS,
     run: async () => {
       const found = await stampOf(settings.path);

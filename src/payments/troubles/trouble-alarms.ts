@@ -33,8 +33,13 @@ export function startTroubleWatch(deps: Deps): Loop {
     log,
     maxPauseMs: MAX_PAUSE_MS,
     run: async (isStopping) => {
-      // One that waits for a database that is away is enough for a round, and for a stop.
-      for (const work of [...looks, alarms.keep]) if (isStopping() || !(await unlessAway(work(db)))) break;
+      const failures: unknown[] = [];
+      const hasFailed = (error: unknown) => failures.push(error) > 0;
+      // One that waits for a database that is away is enough for a round, and for a stop. One that fails keeps none from its turn.
+      for (const work of [...looks, alarms.keep]) {
+        if (isStopping() || !(await unlessAway(work(db)).catch(hasFailed))) break;
+      }
+      if (failures.length > 0) throw failures[0];
       return TICK_MS;
     },
   });

@@ -7,6 +7,7 @@ export const TROUBLE_KINDS = [
   'database-full',
   'network-unwatched',
   'clock-wrong',
+  'watch-stalled',
 ] as const satisfies readonly AlarmKind[];
 type TroubleKind = (typeof TROUBLE_KINDS)[number];
 

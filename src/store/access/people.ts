@@ -194,7 +194,7 @@ export const takeTotpStep = answerOf(
 export const takeMiss = answerOf(
   'person-take-miss',
   { id: 'uuid' },
-  `update people p set misses = b.misses + 1, missed_at = $2
+  `update people p set misses = least(b.misses + 1, 1000), missed_at = $2
    from (select id, greatest(0, misses - floor(greatest(0, extract(epoch from $2::timestamptz - coalesce(missed_at, $2))) / $4::int))::int as misses
      from people where id = $1 and removed_at is null for update) b
    where p.id = b.id and b.misses < $3 returning p.id`,

@@ -17,6 +17,7 @@ export const ALARM_KINDS = [
   'not-solid',
   'contract-event',
   'payment-denied',
+  'set-aside',
   'balance-differs',
   'contract-paused',
   'address-frozen',
@@ -100,7 +101,7 @@ export const raiseAlarm = answerOf(
   'alarm-raise',
   { isNew: 'bool' },
   `with unclosed as (
-     update alarms a set seen_at = now(), seen_count = a.seen_count + 1, detail = $5, mac = $6
+     update alarms a set seen_at = now(), seen_count = least(a.seen_count + 1, 1000000000), detail = $5, mac = $6
      where a.id = (
        select id from alarms where network = $2 and kind = $3 and subject = $4
          and resolved_at is not null and needs_closing and closed_mac is null order by raised_at desc limit 1)
@@ -109,7 +110,7 @@ export const raiseAlarm = answerOf(
      insert into alarms as a (id, network, kind, subject, detail, mac)
      select $1, $2, $3, $4, $5, $6 where not exists (select from unclosed)
      on conflict (network, kind, subject) where resolved_at is null do update
-       set seen_at = now(), seen_count = a.seen_count + 1, detail = excluded.detail, mac = excluded.mac
+       set seen_at = now(), seen_count = least(a.seen_count + 1, 1000000000), detail = excluded.detail, mac = excluded.mac
      returning a.seen_count = 1 as is_new)
    select is_new from opened union all select false from unclosed`,
   (network: Network, { id, kind, subject, detail: whole }: Pick<Alarm, 'id' | 'kind' | 'subject' | 'detail'>) => {

@@ -31,14 +31,20 @@ const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, 
      b.good_block, a.freeze_state, a.freeze_block
    from addresses a left join balance_checks b on b.address_id = a.id`;
 
-/** Addresses that were never checked or whose check is due, the longest due first: one that is put off beyond a day is due, whoever did that. */
-export const findDueAddresses = rowsOf(
+const selectDue = statement(
   BALANCE_CHECKS[0],
   BOOKED,
   `${SELECT} where a.network = $1 and (b.address_id is null or b.due_at <= $2 or b.due_at > $2::timestamptz + interval '25 hours')
    order by b.due_at nulls first, a.id limit $3`,
-  (network: Network, now: UnixMs, limit: number) => [network, new Date(now), limit],
 );
+
+/**
+ * Addresses that were never checked or whose check is due, the longest due first: one that is put off beyond a day is due, whoever did that. Those
+ * that fail their check are left out; they have an alarm of their own.
+ */
+export function findDueAddresses(db: Sql, network: Network, now: UnixMs, limit: number): Promise<BookedAddress[]> {
+  return db.run(selectDue, [network, new Date(now), limit], []);
+}
 
 /** All addresses of a network, the oldest first. */
 export const listBookedAddresses = rowsOf(

@@ -1,8 +1,9 @@
 import type { Network } from '../../domain/network.ts';
-import type { AccountHex, TronAddress } from '../../tron/address.ts';
+import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { answerOf, rowsOf } from '../db/rows-of.ts';
-import { maybeCount, maybeText, text } from '../db/statement.ts';
+import type { Sql } from '../db/database.ts';
+import { answerOf } from '../db/rows-of.ts';
+import { maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
 import type { Freeze } from '../ledger/addresses.ts';
 
 /** The pause of the contract, as migration 0037 explains it. */
@@ -10,14 +11,17 @@ export type Pause = 'seen' | 'paused';
 
 const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
 
-/** The oldest 1,000 of a network, whatever project has them. */
-export const findFrozen = rowsOf(
+const selectFrozen = statement(
   'contract-frozen',
   frozen,
   `select ${addressColumn('a')} as address, a.freeze_state, a.freeze_block from addresses a
    where a.network = $1 and a.freeze_state is not null order by a.id limit 1000`,
-  (network: Network) => [network],
 );
+
+/** The oldest 1,000 of a network, whatever project has them. One that fails its check has an alarm of its own, and keeps no other from here. */
+export function findFrozen(db: Sql, network: Network): Promise<Row<typeof frozen>[]> {
+  return db.run(selectFrozen, [network], []);
+}
 
 /** `null`: no block of the network was examined yet. */
 export const findPause = answerOf(
@@ -31,11 +35,11 @@ export const findPause = answerOf(
 /** Addresses are frozen in blocks that can still be orphaned: exactly these, of those that no irreversible block says anything of. */
 export const setSeenFreezes = answerOf(
   'contract-freeze-seen',
-  { address: 'address' },
+  { id: 'uuid' },
   `update addresses a set freeze_state = case when a.freeze_state is null then 'seen' end
    from (select coalesce(array_agg(decode(e, 'hex')), '{}') as accounts from unnest($2::text[]) e) s
    where a.network = $1 and (a.freeze_state = 'seen' and a.account <> all (s.accounts) or a.freeze_state is null and a.account = any (s.accounts))
-   returning ${addressColumn('a')} as address`,
+   returning a.id`,
   (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
   ({ length }) => length > 0,
 );
@@ -52,16 +56,16 @@ export const setSeenPause = answerOf(
 
 type Change = { account: AccountHex; isFrozen: boolean; block: number };
 
-/** An irreversible block froze an address of a project, or let it go. Returns the address if that changes anything. */
+/** An irreversible block froze an address of a project, or let it go. Returns whether that changes anything. */
 export const setFreeze = answerOf(
   'contract-freeze',
-  { address: 'address' },
+  { id: 'uuid' },
   `update addresses a set freeze_state = case when $3::bool then 'frozen' else 'lifted' end, freeze_block = $4
    where a.network = $1 and a.account = decode($2, 'hex') and coalesce(a.freeze_block, -1) < $4
      and (case when $3::bool then a.freeze_state is distinct from 'frozen' else a.freeze_state = 'frozen' end)
-   returning ${addressColumn('a')} as address`,
+   returning a.id`,
   (network: Network, { account, isFrozen, block }: Change) => [network, account, isFrozen, BigInt(block)],
-  ([row]): TronAddress | null => row?.address ?? null,
+  ({ length }) => length > 0,
 );
 
 /** An irreversible block paused transfers, or let them go on. Returns whether that changes anything. */

@@ -7,6 +7,7 @@ import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
 import { commandOf, rowsOf } from '../db/rows-of.ts';
+import type { LeftOut } from '../db/seal.ts';
 import { count, hex, maybe, type Row, statement, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
@@ -53,16 +54,17 @@ export type PlacedTransfer = ChainTransfer & { blockId: string; blockTime: UnixM
 
 /**
  * Finds, in one join, which transfers are to our addresses and which invoice each would pay. In the order given. `isAgain`: also
- * those that were taken back.
+ * those that were taken back. `leftOut`: the rows, with their `index`, of which the address fails its check.
  */
 export async function findIncoming(
   tx: Sql,
   network: Network,
   transfers: readonly PlacedTransfer[],
   isAgain = false,
+  leftOut?: LeftOut[],
 ): Promise<Incoming[]> {
   if (transfers.length === 0) return [];
-  return tx.run(select, [
+  const parameters = [
     network,
     transfers.map(({ to }) => to),
     // An amount beyond int8 equals no reserved amount, and a transfer to its own sender brings no money, so neither pays an invoice. Both
@@ -73,7 +75,8 @@ export async function findIncoming(
     transfers.map(({ blockId }) => blockId),
     isAgain,
     transfers.map(({ blockTime }) => toIso(blockTime)),
-  ]);
+  ];
+  return tx.run(select, parameters, leftOut);
 }
 
 const arrival = {

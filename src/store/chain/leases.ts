@@ -17,13 +17,16 @@ export function watcherLease(network: Network): string {
  */
 const MOST_TTLS = 4;
 
+/** The bound in the database. Behind it an epoch begins anew, for nobody may be kept from a lease by what stands in its row. */
+const MOST_EPOCH = 1_000_000_000_000_000;
+
 const acquire = statement(
   'lease-acquire',
   { epoch: 'int8' },
   `insert into leases as l (name, holder, epoch, expires_at)
    values ($1, $2, 1, now() + $3::int8 * interval '1 millisecond')
    on conflict (name) do update
-     set holder = excluded.holder, epoch = l.epoch + 1, expires_at = excluded.expires_at
+     set holder = excluded.holder, epoch = case when l.epoch < ${MOST_EPOCH} then l.epoch + 1 else 1 end, expires_at = excluded.expires_at
      where l.expires_at <= now() or l.expires_at > now() + ${MOST_TTLS} * $3::int8 * interval '1 millisecond'
    returning epoch`,
 );

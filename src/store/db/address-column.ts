@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
-import { describeSealProblem, type Sealer, type SealJudge } from './seal.ts';
+import { describeSealProblem, type LeftOut, leaveOut, type Sealer, type SealJudge } from './seal.ts';
 import { sealText } from './seal-text.ts';
 import { SEALED_ADDRESS } from './sealed-tables.ts';
 import type { Statement } from './statement.ts';
@@ -68,42 +68,55 @@ export type AddressChecks = {
 
 /**
  * Puts the address in the place of the value of each column of the type `address`. Errors: `ADDRESS_DAMAGED`, and `ADDRESS_NOT_VOUCHED`
- * for one that is refused, and `ROW_CHANGED` for one that is not as it was sealed.
+ * for one that is refused, and `ROW_CHANGED` for one that is not as it was sealed; or with `leftOut` none.
  */
 export function readAddresses(
   statement: Pick<Statement, 'name' | 'columns' | 'addressColumns' | 'sealColumns'>,
   rows: Record<string, unknown>[],
-  { onDamaged, refuse, passesOver }: AddressChecks = {},
+  checks: AddressChecks = {},
   sealing: { sealer: Sealer; judge: SealJudge } | null = null,
+  leftOut?: LeftOut[],
 ): void {
-  const { name, columns, addressColumns } = statement;
+  const { addressColumns } = statement;
   if (addressColumns.length === 0) return;
-  // Some say by a field of their own whether the address is as it was sealed.
-  const tells = statement.sealColumns.some(({ table }) => table === SEALED_ADDRESS);
   const passedOver = new Set<unknown>();
+  const refused = new Map<unknown, AppError>();
   for (const row of rows) {
     for (const column of addressColumns) {
-      const value = row[column];
-      if (value === null && columns[column] === 'address') {
-        throw new AppError('ADDRESS_DAMAGED', `an address in the database has no account or no text (${name})`);
-      }
-      if (typeof value !== 'string') continue;
-      const read = readAddress(value);
-      if (read.kind === 'damaged') {
-        onDamaged?.(read);
-        throw new AppError('ADDRESS_DAMAGED', `${describeDamaged(read)} (${name})`);
-      }
-      if (passesOver?.(read, name) === true) {
-        passedOver.add(row);
-        continue;
-      }
-      const reason = refuse?.(read, name) ?? null;
-      if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
-      if (sealing !== null && !tells) examineSeal(read, sealing, name);
-      row[column] = read.address;
+      const read = readColumn(statement, row[column], column, { checks, sealing });
+      if (read === 'passed-over') passedOver.add(row);
+      else if (read instanceof AppError) refused.set(row, read);
+      else row[column] = read;
     }
   }
   if (passedOver.size > 0) rows.splice(0, rows.length, ...rows.filter((row) => !passedOver.has(row)));
+  leaveOut(rows, refused, leftOut);
+}
+
+function readColumn(
+  { name, columns, sealColumns }: Pick<Statement, 'name' | 'columns' | 'sealColumns'>,
+  value: unknown,
+  column: string,
+  {
+    checks: { onDamaged, refuse, passesOver },
+    sealing,
+  }: { checks: AddressChecks; sealing: { sealer: Sealer; judge: SealJudge } | null },
+): unknown {
+  if (value === null && columns[column] === 'address')
+    return new AppError('ADDRESS_DAMAGED', `an address in the database has no account or no text (${name})`);
+  if (typeof value !== 'string') return value;
+  const read = readAddress(value);
+  if (read.kind === 'damaged') {
+    onDamaged?.(read);
+    return new AppError('ADDRESS_DAMAGED', `${describeDamaged(read)} (${name})`);
+  }
+  if (passesOver?.(read, name) === true) return 'passed-over';
+  const reason = refuse?.(read, name) ?? null;
+  if (reason !== null) return new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
+  // Some say by a field of their own whether the address is as it was sealed.
+  const tells = sealColumns.some(({ table }) => table === SEALED_ADDRESS);
+  const problem = sealing === null || tells ? null : examineSeal(read, sealing, name);
+  return problem ?? read.address;
 }
 
 /** Whether an address was sealed with a key that is not at hand: another process may have made it. */
@@ -125,12 +138,12 @@ function examineSeal(
   { id, projectId, account, network, mac }: StoredAddress,
   { sealer, judge }: { sealer: Sealer; judge: SealJudge },
   name: string,
-): void {
+): AppError | null {
   const { problem: kind } = sealer.open(SEALED_ADDRESS, sealText(mac, [id, projectId, account]));
-  if (kind === null) return;
+  if (kind === null) return null;
   const problem = { table: SEALED_ADDRESS.name, id, network, kind };
   judge.onProblem(problem, judge);
-  if (judge.mode === 'require') throw new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${name})`);
+  return judge.mode === 'require' ? new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${name})`) : null;
 }
 
 /** It says to the operator what happened and what to do: the stored text may be a thief's. */

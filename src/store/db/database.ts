@@ -5,13 +5,14 @@ import { reasonOf } from '../../runtime/reason-of.ts';
 import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
 import { keepListening } from './listen.ts';
-import { isSealParameter, readSeals, type Sealer, type SealJudge } from './seal.ts';
+import { isSealParameter, type LeftOut, readSeals, type Sealer, type SealJudge } from './seal.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
 
 /** Anything statements can run on: the pool (each in its own transaction) or one open transaction. */
 export type Sql = {
-  run<Fields extends Shape>(statement: Statement<Fields>, parameters: readonly Parameter[]): Promise<Row<Fields>[]>;
+  /** A row that fails its check fails the statement; with `leftOut` it is left out of the answer and added there. */
+  run<F extends Shape>(statement: Statement<F>, values: readonly Parameter[], leftOut?: LeftOut[]): Promise<Row<F>[]>;
   /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
   script(text: string): Promise<void>;
   /** What rows are sealed with; `null` where none are. `mayCreate`: a key to seal with, which is the default. */
@@ -162,7 +163,7 @@ export function sqlOn(
     return rethrow(error, onShortage);
   };
   const sql: Sql = {
-    run: async (statement, parameters) => {
+    run: async (statement, parameters, leftOut) => {
       const { name, text, sealColumns, addressColumns } = statement;
       const isRead = sealColumns.length + addressColumns.length > 0;
       const isWritten = parameters.some(isSealParameter);
@@ -178,8 +179,8 @@ export function sqlOn(
       }
       const judge = seals?.judge ?? null;
       if (sealer !== null && lacksKey(statement, rows, sealer)) await sealer.reload();
-      readAddresses(statement, rows, addressChecks, sealer && judge && { sealer, judge });
-      if (sealColumns.length > 0) await readSeals(statement, rows, sealer, judge);
+      readAddresses(statement, rows, addressChecks, sealer && judge && { sealer, judge }, leftOut);
+      if (sealColumns.length > 0) await readSeals(statement, rows, sealer, judge, leftOut);
       return rows.map(statement.read);
     },
     sealer: async (mayCreate = true) => (seals === undefined ? null : seals.open(sql, mayCreate)),

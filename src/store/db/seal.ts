@@ -157,15 +157,19 @@ export type SealMode = 'warn' | 'require';
 type Judging = { mode: SealMode; isOlder: boolean };
 export type SealJudge = Judging & { onProblem(problem: SealProblem, judging: Judging): void };
 
+/** A row, by the columns of SQL, that failed its check, and why. */
+export type LeftOut = { row: Readonly<Record<string, unknown>>; error: AppError };
+
 /**
  * Examines the seals of rows, and that what stands beside them is what they cover: a view could tell a column twice in two ways.
- * Error: `ROW_CHANGED`. Without a sealer all are taken as they are.
+ * Error: `ROW_CHANGED`, or with `leftOut` none. Without a sealer all are taken as they are.
  */
 export async function readSeals(
   statement: { name: string; sealColumns: readonly SealColumn[] },
-  rows: readonly Record<string, unknown>[],
+  rows: Record<string, unknown>[],
   sealer: Sealer | null,
   judge: SealJudge | null,
+  leftOut?: LeftOut[],
 ): Promise<void> {
   if (sealer === null || judge === null) {
     const told = statement.sealColumns.filter(({ isTold }) => isTold);
@@ -177,12 +181,32 @@ export async function readSeals(
     await sealer.reload();
     found = examine(statement, rows, sealer);
   }
+  const refused = new Map<unknown, AppError>();
   for (const { row, column, isTold, problem } of found) {
     const isRefused = problem !== null && judge.mode === 'require';
     if (problem !== null) judge.onProblem(problem, judge);
     if (isTold) row[column] = !isRefused;
-    else if (isRefused) throw new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${statement.name})`);
+    else if (isRefused)
+      refused.set(row, new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${statement.name})`));
   }
+  leaveOut(rows, refused, leftOut);
+}
+
+/** Takes the refused rows out of `rows`. Throws the first reason where nobody asks which they are. */
+export function leaveOut(
+  rows: Record<string, unknown>[],
+  refused: ReadonlyMap<unknown, AppError>,
+  leftOut: LeftOut[] | undefined,
+): void {
+  const [first] = refused.values();
+  if (first === undefined) return;
+  if (leftOut === undefined) throw first;
+  const kept = rows.filter((row) => {
+    const error = refused.get(row);
+    if (error !== undefined) leftOut.push({ row, error });
+    return error === undefined;
+  });
+  rows.splice(0, rows.length, ...kept);
 }
 
 type Examined = { row: Record<string, unknown>; column: string; isTold: boolean; problem: SealProblem | null };

@@ -67,6 +67,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   ),
   rowsOfTable([tables.SEALED_REFUND], [{ column: 'transfer_id', type: 'uuid' }]),
   rowsOfTable([tables.SEALED_EVENT], [ID]),
+  rowsOfTable([tables.SEALED_SET_ASIDE], [{ column: 'id', type: 'text' }]),
   rowsOfTable([tables.SEALED_PAGE], [ID]),
   rowsOfTable([tables.SEALED_ALARM, tables.SEALED_CLOSED], [ID]),
   rowsOfTable([tables.SEALED_CHANNEL], [ID]),

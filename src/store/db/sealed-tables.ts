@@ -190,6 +190,9 @@ export const SEALED_CURSOR = sealedTable('chain_cursors', {
   solidId: 'bytea',
 });
 
+/** What the ledger cannot record yet. */
+export const SEALED_SET_ASIDE = sealedTable('set_aside', { id: 'text', network: 'text', content: 'text' });
+
 /** Which rows there are: their own MACs say nothing about rows that are gone. */
 export const SEALED_PAGE = sealedTable(
   'inventory_pages',

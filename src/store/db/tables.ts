@@ -32,6 +32,7 @@ export const BACKED_UP = [
   'deliveries',
   'delivery_attempts',
   'untold_transfers',
+  'set_aside',
   'receipt_keys',
   'balance_checks',
   'producer_sets',

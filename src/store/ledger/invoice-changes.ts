@@ -5,8 +5,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import { addressColumn } from '../db/address-column.ts';
 import type { Sql } from '../db/database.ts';
 import { jsonRows } from '../db/json-rows.ts';
-import { rowsOf } from '../db/rows-of.ts';
-import { hexSeal } from '../db/seal.ts';
+import { hexSeal, type LeftOut } from '../db/seal.ts';
 import { SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
@@ -33,27 +32,37 @@ const selectByIds = statement(
   `${SELECT} where (i.project_id, i.id) in (select * from unnest($1::uuid[], $2::uuid[])) and i.network = $3`,
 );
 
-/** The invoices by (project, id). */
+/** The invoices by (project, id). `leftOut`: the rows, with their `id`, that fail their check. */
 export async function findChangeable(
   tx: Sql,
   network: Network,
-  invoices: { projectId: string; invoiceId: string }[],
+  invoices: readonly { projectId: string; invoiceId: string }[],
+  leftOut?: LeftOut[],
 ): Promise<ChangeableInvoice[]> {
   if (invoices.length === 0) return [];
   const projectIds = invoices.map(({ projectId }) => projectId);
-  return tx.run(selectByIds, [projectIds, invoices.map(({ invoiceId }) => invoiceId), network]);
+  return tx.run(selectByIds, [projectIds, invoices.map(({ invoiceId }) => invoiceId), network], leftOut);
 }
 
 /** The statement by which invoices expire. */
 export const OVERDUE = 'invoice-overdue-select';
 
-/** Pending invoices whose deadline is at or before `clock`, the earliest first. */
-export const findOverdue = rowsOf(
+const selectOverdue = statement(
   OVERDUE,
   changeable,
-  `${SELECT} where i.network = $1 and i.status = 'PENDING' and i.expires_at <= $2 order by i.expires_at, i.id limit $3`,
-  (network: Network, clock: UnixMs, limit: number) => [network, new Date(clock), limit],
+  `${SELECT} where i.network = $1 and i.status = 'PENDING' and i.expires_at <= $2 and i.id <> all($4::uuid[])
+   order by i.expires_at, i.id limit $3`,
 );
+
+/** Pending invoices whose deadline is at or before `clock`, the earliest first, but for those of `without`. `leftOut`: as above. */
+export function findOverdue(
+  tx: Sql,
+  network: Network,
+  { clock, limit, without = [] }: { clock: UnixMs; limit: number; without?: readonly string[] },
+  leftOut?: LeftOut[],
+): Promise<ChangeableInvoice[]> {
+  return tx.run(selectOverdue, [network, new Date(clock), limit, without], leftOut);
+}
 
 const statusUpdate = {
   projectId: 'uuid',

@@ -8,6 +8,9 @@ import { SEALED_ENDPOINT, SEALED_EVENT } from '../db/sealed-tables.ts';
 import { count, isAsSealed, maybe, type Row, statement, text } from '../db/statement.ts';
 import { isPaused } from './endpoint-health.ts';
 
+/** At its bound in the database a count stays, so that one row never fails the statement that takes those of everybody. */
+const MOST_ATTEMPTS = 1_000_000;
+
 /** Longer than a turn in the buffer (2 s), an attempt (15 s) and its record take, and short enough that a crashed sender is hardly noticed. */
 export const LEASE_MS = 25_000;
 
@@ -116,7 +119,7 @@ const lease = statement(
        where d.ctid = chosen.tuple and d.status = 'pending' and d.next_attempt_at <= $1
        for update skip locked) d),
    taken as (
-     update deliveries d set attempt_count = d.attempt_count + 1, next_attempt_at = $2
+     update deliveries d set attempt_count = least(d.attempt_count + 1, ${MOST_ATTEMPTS}), next_attempt_at = $2
      where d.ctid = any (array(select tuple from picked where until is null))
      returning d.event_id, d.endpoint_id, d.attempt_count, d.max_attempts),
    deferred as (

@@ -55,9 +55,9 @@ export const isPlanned = answerOf(
   ([row]) => row?.isPlanned === true,
 );
 
-// Nobody takes one for an hour.
+// No process claims one for five minutes.
 const IS_DUE = `n.channel_id = $1 and n.status = 'waiting'
-  and (n.claimed_until is null or n.claimed_until <= $2 or n.claimed_until > $2::timestamptz + interval '1 hour') and (n.is_urgent or not $3::bool)`;
+  and (n.claimed_until is null or n.claimed_until <= $2 or n.claimed_until > $2::timestamptz + interval '5 minutes') and (n.is_urgent or not $3::bool)`;
 
 /** What may be sent to a channel, and under which condition. `onlyUrgent`: the rest waits for the end of quiet hours. */
 export type Due = { channelId: string; now: UnixMs; onlyUrgent: boolean };

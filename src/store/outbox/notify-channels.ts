@@ -142,7 +142,7 @@ const MAX_ERROR = 500;
 /** An attempt failed; the next one is due at `dueAt`. */
 export const recordChannelFailed = commandOf(
   'notify-channel-failed',
-  `update notify_channels set failing_since = coalesce(failing_since, $2), failures = failures + 1, due_at = $3, last_error = $4
+  `update notify_channels set failing_since = coalesce(failing_since, $2), failures = least(failures + 1, 1000000), due_at = $3, last_error = $4
    where id = $1`,
   (id: string, at: UnixMs, { dueAt, error }: { dueAt: UnixMs; error: string }) => [
     id,

@@ -84,13 +84,13 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
   const seats = createSeats(POOL_SIZE);
   const runOn =
     (sql: Sql, isAlone: boolean): Sql['run'] =>
-    async (statement, parameters) => {
+    async (statement, parameters, leftOut) => {
       const { name } = statement;
       await process.arrive(latencyMs(name));
       const struck = strike(process, name);
       await strikeBefore(sql, name, struck);
       if (plant.skips?.(name) === true) return [];
-      const rows = await really(() => sql.run(planted(statement, plant), parameters), readsClock(statement));
+      const rows = await really(() => sql.run(planted(statement, plant), parameters, leftOut), readsClock(statement));
       if (isAlone && notifies(statement)) options.onNotification();
       await strikeAfter(name, struck);
       return rows;
@@ -136,9 +136,9 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
           end();
           try {
             const living = process.run(async () => {
-              const inside: Sql['run'] = (statement, parameters) => {
+              const inside: Sql['run'] = (statement, parameters, leftOut) => {
                 hasNotified ||= notifies(statement);
-                return runOn(tx, false)(statement, parameters);
+                return runOn(tx, false)(statement, parameters, leftOut);
               };
               const done = await work({
                 run: inside,
@@ -173,7 +173,7 @@ export function createSimulatedDatabase(options: SimulatedDatabaseOptions): Data
       return transact(kind, work);
     });
   return {
-    run: (statement, parameters) => seats(() => runOn(real, true)(statement, parameters)),
+    run: (statement, parameters, leftOut) => seats(() => runOn(real, true)(statement, parameters, leftOut)),
     script: (text) => really(() => real.script(text)),
     sealer: real.sealer,
     refuseRule: real.refuseRule,

@@ -4,6 +4,8 @@ import { startReconciler } from '../../../src/chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../../../src/chain/verify/fee-terms.ts';
 import { USDT } from '../../../src/devnet/evm/keys.ts';
 import { unixMs } from '../../../src/domain/time.ts';
+import { createHeldBack } from '../../../src/payments/held-back.ts';
+import { startSettling } from '../../../src/payments/settle-set-aside.ts';
 import { startTelling } from '../../../src/payments/tell-transfers.ts';
 import { startCapacityWatch } from '../../../src/payments/watch-capacity.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
@@ -68,8 +70,10 @@ export function startRoles(options: RolesOptions): Running {
         metrics,
         random: random.bytes,
       } as const;
+      const held = createHeldBack();
       const watcher = startWatcher({
         ...shared,
+        held,
         slotMs: null,
         fees: createKnownTerms(process.nowMs),
         blockMs: shape.slotMs,
@@ -79,6 +83,7 @@ export function startRoles(options: RolesOptions): Running {
       });
       isLeader = watcher.isLeader;
       startTelling({ ...shared, isLeader });
+      startSettling({ ...shared, isLeader, held, publicUrl: 'http://pay.test' });
       startReconciler({ ...shared, isLeader, ...RECONCILING });
       startCapacityWatch({ ...shared, isLeader });
     }

@@ -1,0 +1,32 @@
+import { backoffMs } from '../runtime/backoff.ts';
+import { keepNewest } from '../runtime/keep-newest.ts';
+
+/** Orders (UUIDs) that cannot expire, because their row fails its check or the database refuses the change. Each is tried again after a pause. */
+export type HeldBack = {
+  /** Those that are not to be tried now. */
+  resting(): string[];
+  list(): { invoiceId: string; reason: string }[];
+  /** What came of a try: those that failed, of all that were overdue. `isWhole`: no other was. */
+  note(failed: ReadonlyMap<string, string>, tried: readonly string[], isWhole: boolean): void;
+};
+
+/** Beyond it each round finds the oldest of them again, and others expire more slowly. */
+const MAX = 10_000;
+const BACKOFF = { firstMs: 5000, longestMs: 300_000 };
+
+export function createHeldBack(nowMs = () => performance.now()): HeldBack {
+  const held = new Map<string, { reason: string; failures: number; untilMs: number }>();
+  const isResting = ({ untilMs }: { untilMs: number }) => untilMs > nowMs();
+  return {
+    resting: () => [...held].flatMap(([id, entry]) => (isResting(entry) ? [id] : [])),
+    list: () => [...held].map(([invoiceId, { reason }]) => ({ invoiceId, reason })),
+    note: (failed, tried, isWhole) => {
+      const gone = isWhole ? [...held].flatMap(([id, entry]) => (isResting(entry) ? [] : [id])) : tried;
+      for (const id of gone) if (!failed.has(id)) held.delete(id);
+      for (const [id, reason] of failed) {
+        const failures = (held.get(id)?.failures ?? 0) + 1;
+        keepNewest(held, id, { reason, failures, untilMs: nowMs() + backoffMs(failures, BACKOFF) }, MAX);
+      }
+    },
+  };
+}

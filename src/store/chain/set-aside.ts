@@ -1,0 +1,138 @@
+import type { SolidBlock } from '../../domain/chain-block.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Sql } from '../db/database.ts';
+import { jsonRows } from '../db/json-rows.ts';
+import { commandOf, rowsOf } from '../db/rows-of.ts';
+import { hexSeal, sealColumn } from '../db/seal.ts';
+import { SEALED_SET_ASIDE } from '../db/sealed-tables.ts';
+import { count, isAsSealed, listColumns, maybeHex, type Row, statement } from '../db/statement.ts';
+import type { InvoiceKey } from './head-blocks.ts';
+import type { PlacedTransfer } from './incoming.ts';
+
+/** A block with the one transfer that the ledger cannot record yet, or an invoice whose status must be looked at again. */
+export type SetAside =
+  | { kind: 'transfer'; block: SolidBlock; reason: string }
+  | { kind: 'invoice'; invoice: InvoiceKey; reason: string };
+
+const idOf = (...parts: readonly (string | number)[]) => parts.join(' ');
+const MAX_REASON = 2000;
+/** The longest pause between two tries. Nobody puts one off for longer. */
+const LONGEST = "interval '5 minutes'";
+
+const inserted = {
+  id: 'text',
+  content: 'text',
+  account: maybeHex,
+  amountMicro: 'numeric?',
+  reason: 'text',
+} as const;
+const rows = jsonRows({ ...inserted, mac: maybeHex });
+
+const insert = commandOf(
+  'set-aside-insert',
+  `insert into set_aside (network, ${rows.columns}) select $1, ${rows.columns} from ${rows.table('$2')} on conflict do nothing`,
+  (network: Network, added: Parameters<typeof rows.bind>[0]) => [network, rows.bind(added)],
+);
+
+/** In the transaction that moves the cursor on: from then on nothing else remembers these. */
+export async function insertSetAside(tx: Sql, network: Network, added: readonly SetAside[]): Promise<void> {
+  if (added.length === 0) return;
+  const sealer = await tx.sealer();
+  const described = added.map((one) => {
+    const row = { ...describe(network, one), reason: one.reason.slice(0, MAX_REASON) };
+    return { ...row, mac: hexSeal(sealer, SEALED_SET_ASIDE, { ...row, network }) };
+  });
+  await insert(tx, network, described);
+}
+
+function describe(network: Network, one: SetAside) {
+  if (one.kind === 'invoice') {
+    const { projectId, invoiceId } = one.invoice;
+    return {
+      id: idOf(network, 'invoice', invoiceId),
+      content: JSON.stringify({ projectId }),
+      account: null,
+      amountMicro: null,
+    };
+  }
+  const [transfer] = one.block.transfers;
+  if (transfer === undefined) throw new Error('a block that is set aside has one transfer');
+  const { txId, logIndex, to: account, amount: amountMicro } = transfer;
+  const transfers = [{ ...transfer, amount: String(amountMicro) }];
+  return {
+    id: idOf(network, 'transfer', txId, logIndex),
+    content: JSON.stringify({ ...one.block, transfers }),
+    account,
+    amountMicro,
+  };
+}
+
+const waiting = {
+  id: 'text',
+  content: 'text',
+  reason: 'text',
+  tries: 'int4',
+  isDue: 'bool',
+  seal: isAsSealed(SEALED_SET_ASIDE),
+} as const;
+export type WaitingRow = Row<typeof waiting>;
+
+/** What is set aside of a network, the longest due first. */
+export const findSetAside = rowsOf(
+  'set-aside-find',
+  waiting,
+  `select ${listColumns(waiting, 's.', {
+    isDue: `(s.due_at <= now() or s.due_at > now() + ${LONGEST})`,
+    seal: sealColumn(SEALED_SET_ASIDE, 's.'),
+  })}
+   from set_aside s where s.network = $1 order by s.due_at, s.id limit $2`,
+  (network: Network, limit: number) => [network, limit],
+);
+
+/** What a row says; `null`: it is none of ours. */
+export function readSetAside({ id, content, reason }: Pick<WaitingRow, 'id' | 'content' | 'reason'>): SetAside | null {
+  const [, kind, invoiceId = ''] = id.split(' ');
+  const told = JSON.parse(content);
+  if (kind === 'invoice') return { kind, invoice: { projectId: told.projectId, invoiceId }, reason };
+  const [transfer] = told.transfers ?? [];
+  if (kind !== 'transfer' || transfer === undefined) return null;
+  const block = { ...told, transfers: [{ ...transfer, amount: BigInt(transfer.amount) }] } as SolidBlock;
+  return { kind, block, reason };
+}
+
+/** It failed again, and is due after a pause that doubles. */
+export const postponeSetAside = commandOf(
+  'set-aside-postpone',
+  `update set_aside set reason = $2, tries = least(tries + 1, 1000000),
+     due_at = now() + least(interval '5 seconds' * power(2, least(tries, 10)), ${LONGEST})
+   where id = $1`,
+  (id: string, reason: string) => [id, reason.slice(0, MAX_REASON)],
+);
+
+/** Forgets what was recorded, or concerns no address of ours any more. */
+export const forgetSetAside = commandOf('set-aside-forget', 'select from forget_set_aside($1)', (id: string) => [id]);
+
+const among = statement(
+  'set-aside-among',
+  { index: count },
+  `select t.index - 1 as index from unnest($2::text[], $3::numeric[], $4::text[]) with ordinality as t(account, amount, id, index)
+   where exists (
+     select from set_aside s
+     where s.network = $1 and s.account = decode(t.account, 'hex') and s.amount_micro = t.amount and s.id <> t.id)`,
+);
+
+/** The places of those transfers before which an equal one is set aside: it comes first. */
+export async function findBehindSetAside(
+  tx: Sql,
+  network: Network,
+  transfers: readonly Pick<PlacedTransfer, 'txId' | 'logIndex' | 'to' | 'amount'>[],
+): Promise<Set<number>> {
+  if (transfers.length === 0) return new Set();
+  const found = await tx.run(among, [
+    network,
+    transfers.map(({ to }) => to),
+    transfers.map(({ amount }) => amount),
+    transfers.map(({ txId, logIndex }) => idOf(network, 'transfer', txId, logIndex)),
+  ]);
+  return new Set(found.map(({ index }) => index));
+}

@@ -1,0 +1,215 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { decodeId } from '../../src/domain/ids.ts';
+import { runSql } from '../contract/sql.ts';
+import { addTestEndpoint } from '../support/key-ring.ts';
+import {
+  call,
+  createInvoice,
+  createTestProject,
+  eventually,
+  inboxOf,
+  type Json,
+  startTestService,
+  type TestProject,
+  type TestService,
+} from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ config: { rowMacs: 'require' } });
+});
+afterAll(() => service.stop());
+
+type Order = { shop: TestProject; invoiceId: string; uuid: string; to: string; amountMicro: bigint };
+
+const newShop = async () => {
+  const shop = await createTestProject(service.db);
+  await addTestEndpoint(service.db, { projectId: shop.id, url: service.inboxUrl, secret: service.webhookSecret });
+  return shop;
+};
+
+async function newOrder(shop: TestProject, body: Json = {}): Promise<Order> {
+  const made = await createInvoice(service, { apiKey: shop.apiKey, body });
+  expect(made).toMatchObject({ status: 201 });
+  const { invoiceId } = made.body;
+  const { payment } = await read(shop, invoiceId);
+  const amountMicro = BigInt(payment.payableAmount.replace('.', ''));
+  return { shop, invoiceId, uuid: decodeId('inv', invoiceId) ?? '', to: payment.address, amountMicro };
+}
+
+const read = async (shop: TestProject, invoiceId: string): Promise<Json> => {
+  const headers = { 'x-api-key': shop.apiKey };
+  return (await call(`${service.url}/v1/invoices/${invoiceId}?expand=payment`, { headers })).body;
+};
+
+async function pay(...orders: readonly Order[]): Promise<void> {
+  const { usdtContract: contract } = service.devnet;
+  for (const { to, amountMicro } of orders) await service.payer.transfer({ contract, to, amountMicro });
+}
+
+const becomes = ({ shop, invoiceId }: Order, status: string) =>
+  eventually(
+    () => read(shop, invoiceId),
+    (body) => body.status === status,
+  );
+
+const paidEvents = async ({ invoiceId }: Order) =>
+  (await inboxOf(service, invoiceId)).filter(({ body }) => body?.type === 'invoice.paid');
+const delivered = (order: Order) =>
+  eventually(
+    () => paidEvents(order),
+    ({ length }) => length > 0,
+  );
+
+const alarms = async () => {
+  const rows = await runSql(
+    service,
+    `select subject, detail from alarms where kind = 'set-aside' and resolved_at is null order by subject`,
+  );
+  return rows.map(({ subject, detail }) => `${subject} ${detail}`);
+};
+const noAlarms = () =>
+  eventually(
+    () => alarms(),
+    ({ length }) => length === 0,
+  );
+const named = (text: string) =>
+  eventually(
+    () => alarms(),
+    (open) => open.some((alarm) => alarm.includes(text)),
+  );
+const transfersTo = async ({ to }: Order) =>
+  runSql(
+    service,
+    `select t.kind, t.invoice_id from transfers t join addresses a on a.id = t.address_id where a.address = $1 order by t.id`,
+    [to],
+  );
+
+/** Past every guard of the database, without switching one off. */
+async function pastGuards(text: string, values: unknown[] = []): Promise<void> {
+  const client = new pg.Client({ connectionString: service.ownerString });
+  await client.connect();
+  await client.query('set session_replication_role = replica');
+  await client.query(text, values).finally(() => client.end());
+}
+
+/** What somebody does to the rows of one order, and its repair. */
+const DAMAGES: readonly {
+  what: string;
+  damage: (order: Order) => readonly [text: string, values: unknown[]];
+  repair: (order: Order) => readonly [text: string, values: unknown[]];
+}[] = [
+  {
+    what: 'a status that has no seal',
+    damage: ({ uuid }) => [`update invoices set status = 'EXPIRED', event_count = 1 where id = $1`, [uuid]],
+    repair: ({ uuid }) => [`update invoices set status = 'PENDING', event_count = 0 where id = $1`, [uuid]],
+  },
+  {
+    what: 'a reservation that is not as it was sealed',
+    damage: ({ uuid }) => [`update invoices set external_id = external_id || 'x' where id = $1`, [uuid]],
+    repair: ({ uuid }) => [`update invoices set external_id = rtrim(external_id, 'x') where id = $1`, [uuid]],
+  },
+  {
+    what: 'an address whose text is another one',
+    damage: ({ to }) => [
+      `update addresses set mac = decode(repeat('00', 24), 'hex'), barred_at = null where address = $1`,
+      [to],
+    ],
+    repair: ({ to }) => [
+      `update addresses set mac = (select mac from kept_macs where address = $1) where address = $1`,
+      [to],
+    ],
+  },
+  {
+    what: 'a stream of events that is at its end',
+    damage: ({ shop }) => [
+      'update event_streams set last_position = 1000000000000000 where project_id = $1',
+      [shop.id],
+    ],
+    repair: ({ shop }) => [
+      'update event_streams set last_position = (select max(position) from events where project_id = $1) where project_id = $1',
+      [shop.id],
+    ],
+  },
+  {
+    what: 'a count of events that is at its end',
+    damage: ({ uuid }) => ['update invoices set event_count = 1000000 where id = $1', [uuid]],
+    repair: ({ uuid }) => ['update invoices set event_count = 0 where id = $1', [uuid]],
+  },
+  {
+    what: 'an event that has the number of the next one',
+    damage: ({ uuid, shop }) => [
+      `insert into events (id, project_id, network, type, invoice_id, sequence, position, body)
+       values (gen_random_uuid(), $2, 'devnet', 'invoice.confirming', $1, 1, 900000, '{}')`,
+      [uuid, shop.id],
+    ],
+    repair: ({ uuid }) => ['delete from events where invoice_id = $1 and position = 900000', [uuid]],
+  },
+];
+
+test.each(DAMAGES)(
+  '$what keeps a payment of its own from being recorded, and no other; after the repair it is paid',
+  async ({ damage, repair }) => {
+    const [shop, other] = [await newShop(), await newShop()];
+    const first = await newOrder(shop);
+    await pay(first);
+    service.devnet.mineUntilSolid();
+    await becomes(first, 'PAID');
+    await pastGuards('create table if not exists kept_macs as select address, mac from addresses where false');
+    await pastGuards('insert into kept_macs select address, mac from addresses where project_id = $1', [shop.id]);
+    const [struck, sound] = [await newOrder(shop), await newOrder(other)];
+    await pastGuards(...damage(struck));
+
+    await pay(struck, sound);
+    // The same amount a second time is a duplicate of the first one, also where that one waits.
+    await pay(struck);
+    service.devnet.mineUntilSolid();
+    await becomes(sound, 'PAID');
+    await delivered(sound);
+    await named(struck.to);
+    expect(await transfersTo(struck)).toHaveLength(1);
+    expect(await paidEvents(struck)).toEqual([]);
+    await service.restart();
+    const later = await newOrder(other);
+    await pay(later);
+    service.devnet.mineUntilSolid();
+    await becomes(later, 'PAID');
+
+    await pastGuards(...repair(struck));
+    await becomes(struck, 'PAID');
+    await delivered(struck);
+    await noAlarms();
+    const kinds = await transfersTo(struck);
+    expect(kinds.filter(({ invoice_id }) => invoice_id === struck.uuid).map(({ kind }) => kind)).toEqual([
+      'matched',
+      'duplicate',
+    ]);
+    expect(await runSql(service, 'select from set_aside')).toEqual([]);
+  },
+);
+
+test('orders that cannot expire hold up no other: those expire, an alarm names each, and after the repair they expire too', async () => {
+  const [shop, other] = [await newShop(), await newShop()];
+  const brief = { expiresInSeconds: 300 };
+  const struck = [await newOrder(shop, brief), await newOrder(shop, brief)] as const;
+  const sound = await newOrder(other, brief);
+  await pastGuards(`update invoices set external_id = external_id || 'x' where id = $1`, [struck[0].uuid]);
+  await pastGuards('update invoices set event_count = 1000000 where id = $1', [struck[1].uuid]);
+  service.clock.advance(400_000);
+  service.devnet.mine(1, { timestampMs: Math.ceil(service.clock.now() / 3000) * 3000 });
+  await becomes(sound, 'EXPIRED');
+  for (const { invoiceId } of struck) await named(invoiceId);
+  await pastGuards(`update invoices set external_id = rtrim(external_id, 'x') where id = $1`, [struck[0].uuid]);
+  await pastGuards('update invoices set event_count = 0 where id = $1', [struck[1].uuid]);
+  for (const order of struck) {
+    await eventually(
+      () => {
+        service.devnet.mine();
+        return read(order.shop, order.invoiceId);
+      },
+      ({ status }) => status === 'EXPIRED',
+    );
+  }
+  await noAlarms();
+});
