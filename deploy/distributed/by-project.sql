@@ -6,7 +6,9 @@ alter table invoices drop constraint invoices_paid_transfer_id_project_id_id_fke
 alter table transfer_annulments
   drop constraint transfer_annulments_transfer_id_project_id_fkey,
   drop constraint transfer_annulments_transfer_id_project_id_invoice_id_fkey;
-alter table transfer_resolutions drop constraint transfer_resolutions_transfer_id_project_id_fkey;
+alter table transfer_resolutions
+  drop constraint transfer_resolutions_transfer_id_project_id_fkey,
+  drop constraint transfer_resolutions_event_id_fkey;
 alter table transfer_refunds
   drop constraint transfer_refunds_transfer_id_project_id_fkey,
   drop constraint transfer_refunds_network_tx_id_log_index_fkey;
@@ -30,7 +32,11 @@ alter table transfers
   drop constraint transfers_pkey,
   add primary key (project_id, id);
 alter table transfer_annulments drop constraint transfer_annulments_pkey, add primary key (project_id, transfer_id);
-alter table transfer_resolutions drop constraint transfer_resolutions_pkey, add primary key (project_id, id);
+alter table transfer_resolutions
+  drop constraint transfer_resolutions_pkey,
+  drop constraint transfer_resolutions_event_id_key,
+  add primary key (project_id, id),
+  add unique (project_id, event_id);
 -- That a refund is of a transfer that left is promised by what reads it: the key of those holds the number of a correction.
 alter table transfer_refunds
   drop constraint transfer_refunds_pkey,
@@ -63,7 +69,9 @@ alter table invoices add foreign key (project_id, paid_transfer_id, id) referenc
 alter table transfer_annulments
   add foreign key (project_id, transfer_id) references transfers (project_id, id),
   add foreign key (project_id, transfer_id, invoice_id) references transfers (project_id, id, invoice_id);
-alter table transfer_resolutions add foreign key (project_id, transfer_id) references transfers (project_id, id);
+alter table transfer_resolutions
+  add foreign key (project_id, transfer_id) references transfers (project_id, id),
+  add foreign key (project_id, event_id) references events (project_id, id);
 alter table transfer_refunds add foreign key (project_id, transfer_id) references transfers (project_id, id);
 alter table events add foreign key (project_id, transfer_id) references transfers (project_id, id);
 alter table delivery_attempts add foreign key (project_id, event_id, endpoint_id)

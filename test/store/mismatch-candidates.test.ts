@@ -8,6 +8,7 @@ import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
+import { letRowsStandAlone } from '../support/stand-alone.ts';
 
 let database: TestDatabase;
 let db: Database;
@@ -23,6 +24,7 @@ beforeAll(async () => {
     },
   });
   project = await createTestProject(db, { addressCount: 1 });
+  await letRowsStandAlone(database.owner);
 });
 afterAll(async () => {
   await db.close();
