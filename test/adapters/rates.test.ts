@@ -518,7 +518,7 @@ test('a source that somebody wrote to the database keeps no other from being ask
     await runSql(service, 'update webhook_endpoints set rate_source = $2 where id = $1', [id, written]);
     planted.push(alarm);
   }
-  await runSql(service, `update webhook_endpoints set read_at = '9998-12-31Z' where rate_source like '%0.5%'`);
+  await runSql(service, `update webhook_endpoints set read_at = '2199-12-31Z' where rate_source like '%0.5%'`);
   const other = await startSource(price('7.2'));
   const { alarm } = await adapterOf(other);
   const db = openDatabase({

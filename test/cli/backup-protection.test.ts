@@ -11,7 +11,7 @@ import { parseMasterKey } from '../../src/runtime/key-ring.ts';
 import { takeLedger } from '../../src/store/db/ledger-identity.ts';
 import { readMigrations } from '../../src/store/db/migrate.ts';
 import { type BackupParts, editRows, putTogether, takeApart } from '../support/forge-backup.ts';
-import { addressOf, fillLedger, uuid } from '../support/full-ledger.ts';
+import { addressOf, fillLedger, forgetProofs, uuid } from '../support/full-ledger.ts';
 import { type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';
 import { eventually } from '../support/service.ts';
 import { newDirectory, runCli } from './run-cli.ts';
@@ -24,6 +24,7 @@ const [OURS, THIEFS] = [addressOf(1), addressOf(99)];
 async function filled(): Promise<LedgerDatabase> {
   const source = await newLedger();
   await fillLedger(source.client, (await readMigrations()).length);
+  await forgetProofs(source.client);
   await takeLedger(source.db, { id: LEDGER, firstIndex: 0 }, { isAnew: true });
   return source;
 }

@@ -4,7 +4,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { readMigrations } from '../../src/store/db/migrate.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 import { runSql } from '../contract/sql.ts';
-import { fillLedger } from '../support/full-ledger.ts';
+import { fillLedger, forgetProofs } from '../support/full-ledger.ts';
 import { newLedger } from '../support/ledger-copies.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { eventually } from '../support/service.ts';
@@ -15,6 +15,7 @@ const QUITTANCE_MASTER_KEY = 'A'.repeat(43).concat('=');
 test('a restore that is killed leaves the database empty, and the next one succeeds', async () => {
   const source = await newLedger();
   await fillLedger(source.client, (await readMigrations()).length);
+  await forgetProofs(source.client);
   const folder = newDirectory();
   const file = join(folder, 'ledger.backup');
   await runCli(['backup', '--to', file], { env: { DATABASE_URL: source.connectionString, QUITTANCE_MASTER_KEY } });

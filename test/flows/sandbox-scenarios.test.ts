@@ -49,8 +49,8 @@ async function untilRecorded(txId: string): Promise<void> {
     ({ id }) => id === txId,
   );
   await eventually(
-    () => call(`${sandbox.file.baseUrl}/readyz`),
-    ({ body }) => body.networks.devnet.solidBlock >= info.blockNumber,
+    () => client.query<{ number: number }>('select solid_number::int as number from chain_cursors'),
+    ({ rows: [cursor] }) => (cursor?.number ?? 0) >= info.blockNumber,
   );
 }
 

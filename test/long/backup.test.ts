@@ -5,7 +5,7 @@ import { loadBackup } from '../../src/operator/backup/load-backup.ts';
 import type { Protection } from '../../src/operator/backup/write-backup.ts';
 import { readMigrations } from '../../src/store/db/migrate.ts';
 import { runCli } from '../cli/run-cli.ts';
-import { fillLedger, PROJECT, uuid } from '../support/full-ledger.ts';
+import { fillLedger, forgetProofs, PROJECT, uuid } from '../support/full-ledger.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { backUp, newFolder, newLedger } from '../support/ledger-copies.ts';
 
@@ -68,6 +68,7 @@ test.each(PROTECTIONS)(
 test('a backup is verified on a machine that has neither the database nor nodes, and says so', async () => {
   const source = await newLedger();
   await fillLedger(source.client, (await readMigrations()).length);
+  await forgetProofs(source.client);
   const path = join(await newFolder(), 'a.backup');
   await backUp(source, path);
   const env = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', QUITTANCE_NILE_NODES: 'http://127.0.0.1:1' };
