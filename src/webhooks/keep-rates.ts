@@ -88,6 +88,8 @@ export function startRateKeeper(options: Options): { stop(): Promise<void> } {
         due = [];
         return pollMs;
       }
+      // What is answered from here on is newer than what is listed.
+      const answered = new Set([...states].flatMap(([id, { hasAnswered }]) => (hasAnswered ? [id] : [])));
       const adapters = (await listSourcedAdapters(db)).filter(({ isSound }) => isSound);
       const listed = new Set(adapters.map(({ id }) => id));
       for (const id of states.keys()) if (!listed.has(id)) states.delete(id);
@@ -95,7 +97,7 @@ export function startRateKeeper(options: Options): { stop(): Promise<void> } {
         .filter((adapter) => !underWay.has(adapter.id) && isDue(stateOf(states, adapter), now()))
         .sort((one, other) => stateOf(states, one).askedAt - stateOf(states, other).askedAt);
       askNext();
-      await watchAges(options, adapters, states);
+      await watchAges(options, adapters, states, answered);
       return pollMs;
     },
   });
@@ -161,6 +163,7 @@ async function watchAges(
   { db, now, log }: Options,
   adapters: readonly SourcedAdapter[],
   states: ReadonlyMap<string, State>,
+  answered: ReadonlySet<string>,
 ): Promise<void> {
   const old = new Map(
     adapters.flatMap((adapter) => {
@@ -180,7 +183,7 @@ async function watchAges(
     const state = states.get(adapter.id);
     const detail = describe(subject, adapter, source, state?.problem ?? 'it says no newer one');
     // Who asks anew hears the first answer before it says that there is none.
-    if (state === undefined || !state.hasAnswered || state.told === detail) continue;
+    if (state === undefined || !answered.has(adapter.id) || state.told === detail) continue;
     if (await raiseAlarm(db, adapter.network, { id: randomUUID(), kind: KIND, subject, detail }))
       log.error({ alarm: KIND, subject }, detail);
     state.told = detail;
