@@ -130,9 +130,17 @@ create trigger chain_cursors_pause_is_seen before update on chain_cursors for ea
   when (new.pause_block is distinct from old.pause_block and new.pause_block > new.solid_number + 1000)
   execute function refuse_value('pause_block', 'no process has seen that block');
 
--- A ledger is marked as the one of the database that it is in.
+-- A ledger is marked as the one of the database that it is in; or as one that lacks invoices (0), where the server was promoted or does not say.
 create or replace function keep_identity() returns trigger language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+  if new.database_oid = 0 and new.system_identifier is not distinct from old.system_identifier and new.timeline is not distinct from old.timeline then
+    if old.timeline is null or not has_function_privilege('pg_control_checkpoint()', 'execute') then
+      return new;
+    end if;
+    if (select timeline_id from pg_control_checkpoint()) > 1 then
+      return new;
+    end if;
+  end if;
   if new.database_oid is distinct from (select oid::int8 from pg_database where datname = current_database())
     or has_function_privilege('pg_control_system()', 'execute') and has_function_privilege('pg_control_checkpoint()', 'execute')
     and (new.system_identifier is distinct from (select system_identifier::text from pg_control_system())
