@@ -2,19 +2,20 @@ import type pg from 'pg';
 import type { Devnet } from '../../src/devnet/devnet.ts';
 import { eventually } from '../support/service.ts';
 
-/** Waits until every payment that was sent is irreversible and recorded, and every event delivered, by the service's own means alone. */
+/** Waits until every payment that was sent is irreversible and recorded, every event made and delivered, by the service's own means alone. */
 export async function untilAtRest(options: { client: pg.Client; devnet: Devnet; limitMs: number }): Promise<void> {
   const { client, devnet, limitMs } = options;
   await eventually(devnet.pendingCount, (pending) => pending === 0);
   const target = devnet.head().number;
   await eventually(
     async () => {
-      const { rows } = await client.query<{ solid: number; undelivered: number }>(`
+      const { rows } = await client.query<{ solid: number; untold: number; undelivered: number }>(`
         select (select min(solid_number)::int from chain_cursors) as solid,
+          (select count(*)::int from untold_transfers) as untold,
           (select count(*)::int from deliveries where status <> 'delivered') as undelivered`);
       return { target, ...rows[0] };
     },
-    ({ solid = 0, undelivered }) => solid >= target && undelivered === 0,
+    ({ solid = 0, untold, undelivered }) => solid >= target && untold === 0 && undelivered === 0,
     limitMs,
   );
 }
