@@ -18,7 +18,8 @@ test('every refusal is counted; the log hears once a minute of each project, and
   const run = async ({ name }: { name: string }, parameters: unknown[]) => {
     if (isDown) throw new Error('the database is away');
     if (name === 'account-key-list') return [];
-    return [name === 'alarm-raise' ? raised.push(parameters[3]) : noted.push(parameters[1])];
+    if (name === 'refused-amount-upsert') return [noted.push(parameters[1])];
+    return name === 'alarm-raise' ? [raised.push(parameters[3])] : [];
   };
   const db = { run } as unknown as Sql;
   let nowMs = Date.now();

@@ -305,7 +305,7 @@ test('endpoints are added, changed, tested, switched and refused as they were', 
   await both(['receipt', 'rotate'], { env: { QUITTANCE_MASTER_KEY: NEXT_MASTER_KEY } });
   await both(['master-key', 'rotate'], { env });
   await run(['master-key', 'status', '--json'], { env });
-  await finishAudited();
+  await finishAudited({ env });
 });
 
 test('rows are sealed, found changed and accepted with the same words', async () => {
