@@ -28,7 +28,13 @@ test('the origin of a node has scheme, host and port, whatever it speaks, and no
 
 test('a node is an operator of its own unless told otherwise', () => {
   const sides = { url: 'http://n1', solidityUrl: 'http://n1', grpc: null, jsonRpcUrl: 'http://n1' };
-  const node = { ...sides, apiKey: null, apiKeyHeader: 'tron-pro-api-key', requestsPerSecond: null, requestsPerDay: null };
+  const node = {
+    ...sides,
+    apiKey: null,
+    apiKeyHeader: 'tron-pro-api-key',
+    requestsPerSecond: null,
+    requestsPerDay: null,
+  };
   expect(unlimitedNode('http://n1')).toEqual({ ...node, operator: 'http://n1' });
   expect(unlimitedNode('http://n1', 'ann')).toEqual({ ...node, operator: 'ann' });
 });
