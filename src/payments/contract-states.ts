@@ -16,6 +16,11 @@ import type { Sql } from '../store/db/database.ts';
 import { type AccountHex, accountToAddress } from '../tron/address.ts';
 import { type Watching, withCursor } from './watching.ts';
 
+/** What to do when the contract names its successor. */
+const WHEN_REPLACED =
+  ': it forwards payments to that contract now. They count where two operators show the same of it. With nodes of one operator they are held: add a ' +
+  'node of another operator. Read whether Tether tells holders to move to the new token.';
+
 type EventBlock = { number: number; events: readonly ContractEvent[] };
 type Deps = Watching & { log: Logger };
 
@@ -36,11 +41,6 @@ function statesAfter(events: readonly ContractEvent[]): { frozen: Map<AccountHex
  * Applies the events of irreversible blocks, in their order: states, and alarms about single events. Call it before the blocks are
  * recorded: after a crash between, they are applied again, which changes nothing. Error: `LEASE_LOST`.
  */
-/** What to do when the contract names its successor. */
-const WHEN_REPLACED =
-  ': it forwards payments to that contract now. They count where two operators show the same of it. With nodes of one operator they are held: add a ' +
-  'node of another operator. Read whether Tether tells holders to move to the new token.';
-
 export async function applyContractEvents(deps: Deps, blocks: readonly EventBlock[]): Promise<void> {
   if (blocks.every(({ events }) => events.length === 0)) return;
   await withCursor(deps, async (tx) => {

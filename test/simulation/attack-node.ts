@@ -37,6 +37,8 @@ export type Lies = {
 export type AttackNode = Node & {
   lies: Lies;
   hasJsonRpc: boolean;
+  /** What its gRPC port answers about infos, or a refusal; `null`: it has none. */
+  twin: object | 'refuse' | null;
   /** By path. */
   requests: Map<string, number>;
   requestCount(): number;
@@ -49,8 +51,11 @@ export function createAttackNode(name: string, chain: AttackChain): AttackNode {
   const requests = new Map<string, number>();
   const asideUntilMs = { logs: 0, ranges: 0, bytes: 0 };
   const node: AttackNode = {
-    ...{ url: name, origin: name, operator: name, hasBytes: false, hasJsonRpc: true },
-    isOpenFor: (kind) => (kind !== 'logs' || node.hasJsonRpc) && performance.now() >= asideUntilMs[kind],
+    ...{ url: name, origin: name, operator: name, hasBytes: false, hasJsonRpc: true, twin: null },
+    isOpenFor: (kind) => {
+      const has = { ranges: true, logs: node.hasJsonRpc, bytes: node.twin !== null };
+      return has[kind] && performance.now() >= asideUntilMs[kind];
+    },
     setAside: (kind) => {
       asideUntilMs[kind] = performance.now() + ASIDE_MS;
     },
@@ -60,10 +65,10 @@ export function createAttackNode(name: string, chain: AttackChain): AttackNode {
       requests.set(path, (requests.get(path) ?? 0) + 1);
       return node.lies.answer?.({ path, body }) ?? answerOf(node.lies, chain, { path, body });
     },
-    ask: async ({ http: { path, body, shape = {}, read } }) => {
+    ask: async ({ http: { path, body, shape = {}, read } }, { wantsBytes = false } = {}) => {
       // An answer never comes at once.
       await null;
-      const answer = node.show({ path, body });
+      const answer = wantsBytes && node.twin !== null ? node.twin : node.show({ path, body });
       if (answer === 'refuse') throw refused(`${name} refuses`);
       const reader = createJsonReader(shape, MAX_HELD_BYTES);
       reader.push(Buffer.from(JSON.stringify(answer)));

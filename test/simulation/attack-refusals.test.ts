@@ -169,3 +169,25 @@ test('after an outage, blocks are read in ranges soon, though the node says at f
   expect(nodes[0]?.requests.get('/wallet/getblock')).toBeLessThan(150);
   await pool.close();
 });
+
+test.each<[string, object | 'refuse']>([
+  ['refuses', 'refuse'],
+  ['shows no infos', []],
+  ['shows those of another block', [{ id: '00'.repeat(32), blockNumber: 7, blockTimeStamp: 7 }]],
+  ['shows no list', { Error: 'odd' }],
+])('a gRPC port that %s costs the node nothing: its JSON counts', async (_what, twin) => {
+  const chain = createAttackChain();
+  chain.mine();
+  const nodes = [createAttackNode('a', chain), createAttackNode('b', chain)];
+  for (const node of nodes) node.twin = twin;
+  const made = await createAttackWorld({ chain, nodes, agreement: 2 });
+  world = made;
+  const invoice = await made.invoice();
+  await made.run(25, traffic);
+  await made.run(1, () => [innerTransfer(invoice.account, invoice.amount)]);
+  made.restartAfter(60, traffic);
+  await made.run(40, traffic);
+  expect({ statuses: await made.statuses(), behind: made.behind(), reports: made.reports }).toEqual({
+    ...{ statuses: ['PAID'], behind: 0, reports: [] },
+  });
+});

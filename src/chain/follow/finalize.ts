@@ -100,9 +100,10 @@ async function countAllowed(deps: FollowDeps, following: Following, ready: numbe
   const { db, network, alarms } = deps;
   let counts = following.unproven;
   for (const [index, block] of following.window.slice(0, ready).entries()) {
-    const { number, id, time, isProven, digest } = block;
+    const { number, id, time, digest } = block;
     const inAnHour = counts.times.filter((each) => each > time - HOUR_MS).length;
-    if (!isProven && (counts.inARow >= MAX_UNPROVEN_IN_A_ROW || inAnHour >= MAX_UNPROVEN_IN_AN_HOUR)) {
+    const isTooMuch = counts.inARow >= MAX_UNPROVEN_IN_A_ROW || inAnHour >= MAX_UNPROVEN_IN_AN_HOUR;
+    if (!block.isProven && isTooMuch) {
       block.isPassed = (await findPassedBlock(db, network, number))?.digest === digest;
       if (!block.isPassed) {
         const detail =

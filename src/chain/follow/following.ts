@@ -62,7 +62,7 @@ export type Following = {
   avoided: { operator: string; untilMs: number } | null;
   /** Ranges in a row that a node, by origin, did not show: it may not answer them at all. */
   rangeFailures: Map<string, number>;
-  /** Recorded blocks that no header proves: in a row up to the newest, and the times of those of an hour. */
+  /** Recorded blocks that no header proves, since this process follows the chain: in a row up to the newest, and the times of the last ones. */
   unproven: { inARow: number; times: UnixMs[] };
   pace: Pace;
   /** The newest block when a node had no further one and the database was told so, and when; monotonic. */

@@ -5,7 +5,9 @@ import { unlimitedNode } from '../../domain/node.ts';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
+import type { AccountHex } from '../../tron/address.ts';
 import { headerAt } from './ask-block.ts';
+import { logsBetween } from './ask-logs.ts';
 import { createNodeLine } from './node-line.ts';
 import { createPatience } from './patience.ts';
 
@@ -91,4 +93,25 @@ test('a question that a stranger chose keeps nobody from a node that is tried ag
   await expect.poll(() => line.seen.requests).toBe(1);
   expect(line.seen.inFlight).toBe(0);
   await expect(asked).rejects.toMatchObject({ code: 'NODE_REFUSED' });
+});
+
+test('answers to questions that have a substitute end no row of failures of the node, and their refusals begin none', async () => {
+  let isWell = false;
+  const line = await lineTo((request, response) => {
+    const isLogs = request.url === '/jsonrpc';
+    if (isLogs === isWell) response.writeHead(429).end('{}');
+    else response.end(isLogs ? '{"result":[]}' : '{}');
+  });
+  const logs = logsBetween(1, 2, 'd5'.repeat(20) as AccountHex);
+  await expect(line.ask(QUESTION)).rejects.toThrow('429');
+  expect(line.pause.failures()).toBe(1);
+  line.pause.shorten(0);
+  for (let asked = 0; asked < 4; asked += 1) await line.ask(logs);
+  expect(line.pause.failures()).toBe(1);
+  isWell = true;
+  await expect(line.ask(logs)).rejects.toThrow('429');
+  expect([line.isOpenFor('logs'), line.isOpenFor('ranges'), line.isOpenFor('bytes'), line.isOpen()]).toEqual([
+    ...[false, true, false, true],
+  ]);
+  await line.ask(QUESTION);
 });

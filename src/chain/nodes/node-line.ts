@@ -13,7 +13,6 @@ import { createNodePause, type Failure } from './node-pause.ts';
 import { createNodeWarnings } from './node-warnings.ts';
 import type { Patience } from './patience.ts';
 import type { Question, Substitutable } from './question.ts';
-import { AnswerTooLarge } from './refusal.ts';
 import { createTurns } from './turns.ts';
 
 export type NodeLineOptions = {
@@ -70,18 +69,6 @@ export function createNodeLine(options: NodeLineOptions) {
     throw new AppError('NODE_REFUSED', `${origin} was not asked: ${obstacle}`, { retryable: true });
   };
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
-    if (call.wantsBytes !== 'or-json') return askOnce(question, call);
-    if (client.hasTwin && isOpenFor('bytes')) {
-      const asked = await askOnce({ ...question, substitutable: 'bytes' }, { ...call, wantsBytes: true }).then(
-        (answer) => ({ answer }),
-        (error: unknown) => ({ error }),
-      );
-      if ('answer' in asked) return asked.answer;
-      if (asked.error instanceof AnswerTooLarge || !(asked.error instanceof AppError)) throw asked.error;
-    }
-    return askOnce(question, { ...call, wantsBytes: false });
-  };
-  const askOnce = async <Answer>(question: Question<Answer>, call: AskOptions): Promise<Answer> => {
     refuseFor(record.asideReason(question));
     refuseFor(await takeTurn());
     // The time limit of an answer begins when there is a connection for it, and a node that failed meanwhile is not asked.
@@ -91,24 +78,23 @@ export function createNodeLine(options: NodeLineOptions) {
     });
   };
   const send = async <Answer>(question: Question<Answer>, call: AskOptions): Promise<Answer> => {
-    const { isOptional = false, mayBeLarge = false, wantsBytes, timeoutMs = options.timeoutMs } = call;
+    const { isOptional = false, mayBeLarge = false, wantsBytes = false, timeoutMs = options.timeoutMs } = call;
     const kind = question.substitutable;
     // The node is not blamed for its twin, for its JSON is as good as before.
-    const isForgiven = wantsBytes === true && client.hasTwin && kind === undefined;
+    const isOfTwin = wantsBytes && client.hasTwin && kind === undefined;
     record.seen.requests += 1;
     if (!isOptional) record.seen.inFlight += 1;
     const sentMs = clockMs();
     try {
       return await client.ask(question, {
         ...call,
-        wantsBytes: wantsBytes === true,
         timeoutMs: isOptional ? timeoutMs : patience.longer(question, timeoutMs),
         // A line that is slow is waited for where there is no other; a node that drips is not.
         ...(options.isAlone() ? {} : { steadyShare: 1 }),
         onOutcome: (outcome) => {
           if (outcome.kind === 'ok') patience.reset(question);
           else if (isWorthWaitingFor(outcome) && !isOptional) patience.grow(question);
-          if (!isForgiven) record.observe(outcome, { sentMs, isOptional, mayBeLarge, kind });
+          if (!isOfTwin) record.observe(outcome, { sentMs, isOptional, mayBeLarge, kind });
         },
       });
     } finally {
@@ -116,7 +102,9 @@ export function createNodeLine(options: NodeLineOptions) {
     }
   };
   const isOpenFor = (kind: Substitutable) =>
-    (kind !== 'logs' || client.hasJsonRpc) && record.asideReason({ substitutable: kind }) === null;
+    (kind !== 'logs' || client.hasJsonRpc) &&
+    (kind !== 'bytes' || client.hasTwin) &&
+    record.asideReason({ substitutable: kind }) === null;
   return {
     ...record,
     hasBytes: client.hasBytes,
@@ -203,7 +191,10 @@ function createRecord(options: NodeLineOptions) {
         if (!closing.aborted && !isForgiven) fail(outcome.reason, failure);
         return;
       }
-      if (kind !== undefined) asides[kind].answer();
+      if (kind !== undefined) {
+        asides[kind].answer();
+        return;
+      }
       metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);
       seen.answerMs = (seen.answerMs ?? elapsedMs) * (1 - NEWEST_WEIGHT) + elapsedMs * NEWEST_WEIGHT;
       // An answer to what was asked before the pause says nothing about the node since.

@@ -94,8 +94,12 @@ test.each<[string, [string, TermsAnswer][], string | null]>([
 ])('the contract that replaced it, %s, is %s', async (_what, answers, expected) => {
   const terms = createKnownTerms(() => 0);
   const nodes = answers.map(([operator, each]) => nodeOf(operator, each));
-  await terms.refresh({ pool: { available: async () => nodes }, agreement: 1, usdt: USDT });
-  expect(terms.successor()).toBe(expected);
+  const deps = { pool: { available: async () => nodes }, agreement: 1, usdt: USDT };
+  await terms.refresh(deps);
+  // Until a call was seen to be forwarded it may be any other token.
+  expect(terms.successorAt(70)).toBe(null);
+  expect(await terms.isForwarding(deps, 70)).toBe(expected !== null);
+  expect([69, 70, 71].map(terms.successorAt)).toEqual([null, expected, expected]);
 });
 
 test('terms that two operators name are known, as of the newest block', async () => {
@@ -213,6 +217,15 @@ test('nodes are asked once a minute at most; what was known stays, the oldest of
     expect(await refresh()).toBe(true);
   }
   expect(terms.known().map((each) => each.maxFee)).toEqual(Array.from({ length: 16 }, (_, index) => BigInt(index + 1)));
+});
+
+test('blocks that are read at the same time wait for one look at the contract', async () => {
+  const terms = createKnownTerms(() => 0);
+  const nodes = ['a', 'b'].map((operator) => nodeOf(operator, { successor: SUCCESSOR }));
+  const deps = { pool: { available: async () => nodes }, agreement: 2, usdt: USDT };
+  expect(await Promise.all([8, 7, 9].map((number) => terms.isForwarding(deps, number)))).toEqual([true, true, true]);
+  expect(nodes.map(({ asked }) => asked.length)).toEqual([5, 5]);
+  expect([6, 7].map(terms.successorAt)).toEqual([null, SUCCESSOR]);
 });
 
 test('a fee is what Tether’s contract takes: a share of the value, rounded down, at most the cap', () => {

@@ -21,11 +21,18 @@ const LEAST_OPERATORS = 2;
 /** The terms that operators agreed on since the process started. */
 export type KnownTerms = {
   known(): readonly FeeTerms[];
-  /** The contract to which Tether's forwards calls since it was replaced (`deprecate`); `null`: it was not, as far as operators agreed. */
-  successor(): AccountHex | null;
+  /** The contract to which Tether's, once replaced (`deprecate`), forwards calls in a block of that height; `null`: it is not known to. */
+  successorAt(number: number): AccountHex | null;
+  /**
+   * A direct call in the block of that height logged nothing itself. Returns whether operators agree that the contract was replaced: from that
+   * height on its successor counts, and not before, when it may have been another token. Asks once a minute at most.
+   */
+  isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
   /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
-  refresh(deps: { pool: Pick<NodePool, 'available'>; agreement: number; usdt: AccountHex }): Promise<boolean>;
+  refresh(deps: TermsDeps): Promise<boolean>;
 };
+
+type TermsDeps = { pool: Pick<NodePool, 'available'>; agreement: number; usdt: AccountHex };
 
 export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint {
   const fee = (value * basisPoints) / 10_000n;
@@ -36,29 +43,45 @@ export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint 
 export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
   const known = new Map<string, FeeTerms>();
   let nextMs = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<boolean> | null = null;
   let successor: AccountHex | null = null;
+  let forwardsFrom = Number.POSITIVE_INFINITY;
+  const askAll = async ({ pool, agreement, usdt }: TermsDeps): Promise<boolean> => {
+    const nodes = ofDifferentOperators(await pool.available(), Number.POSITIVE_INFINITY);
+    const answers = (await Promise.all(nodes.map((node) => readTerms(node, usdt)))).filter((terms) => terms !== null);
+    const [first] = answers;
+    // An operator that names other terms than the rest may be the honest one: then no terms count.
+    const names = new Set(answers.map(nameOf));
+    if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
+    const { successor: replacedBy, ...terms } = first;
+    successor = replacedBy;
+    if (known.has(nameOf(first))) return false;
+    known.set(nameOf(first), terms);
+    for (const oldest of known.keys()) {
+      if (known.size <= MAX_KNOWN) break;
+      known.delete(oldest);
+    }
+    return true;
+  };
+  // Blocks are read at the same time: all of them wait for the first that asks.
+  const refresh = async (deps: TermsDeps): Promise<boolean> => {
+    if (underWay !== null) return underWay;
+    if (clockMs() < nextMs) return false;
+    nextMs = clockMs() + REFRESH_MS;
+    underWay = askAll(deps).finally(() => {
+      underWay = null;
+    });
+    return underWay;
+  };
   return {
     known: () => [...known.values()],
-    successor: () => successor,
-    refresh: async ({ pool, agreement, usdt }) => {
-      if (clockMs() < nextMs) return false;
-      nextMs = clockMs() + REFRESH_MS;
-      const nodes = ofDifferentOperators(await pool.available(), Number.POSITIVE_INFINITY);
-      const answers = (await Promise.all(nodes.map((node) => readTerms(node, usdt)))).filter((terms) => terms !== null);
-      const [first] = answers;
-      // An operator that names other terms than the rest may be the honest one: then no terms count.
-      const names = new Set(answers.map(nameOf));
-      if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
-      const { successor: replacedBy, ...terms } = first;
-      successor = replacedBy;
-      if (known.has(nameOf(first))) return false;
-      known.set(nameOf(first), terms);
-      for (const oldest of known.keys()) {
-        if (known.size <= MAX_KNOWN) break;
-        known.delete(oldest);
-      }
-      return true;
+    successorAt: (number) => (number >= forwardsFrom ? successor : null),
+    isForwarding: async (deps, number) => {
+      if (successor === null) await refresh(deps);
+      if (successor !== null) forwardsFrom = Math.min(forwardsFrom, number);
+      return successor !== null;
     },
+    refresh,
   };
 }
 
