@@ -213,3 +213,22 @@ test('orders that cannot expire hold up no other: those expire, an alarm names e
   }
   await noAlarms();
 });
+
+test('a note that somebody wrote past Quittance is an alarm, and holds up no payment of that amount', async () => {
+  const order = await newOrder(await newShop());
+  const client = new pg.Client({ connectionString: service.connectionString });
+  await client.connect();
+  await client
+    .query(
+      `insert into set_aside (id, network, content, account, amount_micro, reason)
+       select 'devnet transfer planted 0', 'devnet', '{}', account, $2, 'x' from addresses where address = $1`,
+      [order.to, order.amountMicro],
+    )
+    .finally(() => client.end());
+  await named('is not as Quittance wrote it');
+  await pay(order);
+  service.devnet.mineUntilSolid();
+  await becomes(order, 'PAID');
+  await pastGuards(`delete from set_aside where id = 'devnet transfer planted 0'`);
+  await noAlarms();
+});

@@ -114,13 +114,14 @@ export const forgetSetAside = commandOf('set-aside-forget', 'select from forget_
 
 const among = statement(
   'set-aside-among',
-  { index: count, seal: isAsSealed(SEALED_SET_ASIDE) },
-  `select t.index - 1 as index, ${sealColumn(SEALED_SET_ASIDE, 's.')} as seal
-   from unnest($2::text[], $3::numeric[], $4::text[]) with ordinality as t(account, amount, id, index)
-   join set_aside s on s.network = $1 and s.account = decode(t.account, 'hex') and s.amount_micro = t.amount and s.id <> t.id`,
+  { index: count },
+  `select t.index - 1 as index from unnest($2::text[], $3::numeric[], $4::text[]) with ordinality as t(account, amount, id, index)
+   where exists (
+     select from set_aside s
+     where s.network = $1 and s.account = decode(t.account, 'hex') and s.amount_micro = t.amount and s.id <> t.id)`,
 );
 
-/** The places of those transfers before which an equal one is set aside: it comes first. What somebody wrote past Quittance holds up none. */
+/** The places of those transfers before which an equal one is set aside: it comes first. */
 export async function findBehindSetAside(
   tx: Sql,
   network: Network,
@@ -133,5 +134,5 @@ export async function findBehindSetAside(
     transfers.map(({ amount }) => amount),
     transfers.map(({ txId, logIndex }) => idOf(network, 'transfer', txId, logIndex)),
   ]);
-  return new Set(found.flatMap(({ index, seal }) => (seal ? [index] : [])));
+  return new Set(found.map(({ index }) => index));
 }
