@@ -7,6 +7,7 @@ import { type MicroUsdt, parseAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import { isCurrentRate, readRateSource } from '../domain/rate.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { parseUrl } from '../domain/url.ts';
 import { findEarlier } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
@@ -147,7 +148,7 @@ function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void 
 /** Where the shop is told. The rules of webhooks hold, here and again at each connection. */
 function readNotifyUrl(text: string, network: Network, localTargets: boolean): string {
   const refuse = (reason: string) => new Refusal(CODES.notifyUrl, `invalid notify url: ${reason}`);
-  const url = /^https?:\/\/[^/\\\s]/i.test(text) && URL.canParse(text) ? new URL(text) : null;
+  const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
   if (url === null) throw refuse('it is not an https:// URL');
   if (url.hash !== '') throw refuse('it has a fragment, which is never sent');
   if (url.href.length > 2048) throw refuse('it has more than 2048 characters');

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { isLoopbackLink } from '../domain/loopback.ts';
+import { parseUrl } from '../domain/url.ts';
 
 /** Each function returns what is wrong with one value and how to mend it, or `null`. None repeats a secret. */
 type UrlProblem = string | null;
@@ -65,14 +66,6 @@ export function plaintextHostProblem(text: string): UrlProblem {
 /** An http(s) URL written out in full, or `null`. WHATWG parsing alone would repair `http:/host` and `https:host`. */
 export function httpUrl(text: string): URL | null {
   return /^https?:\/\/[^/\\\s]/i.test(text) && !/\s/.test(text) ? parseUrl(text) : null;
-}
-
-function parseUrl(text: string): URL | null {
-  try {
-    return new URL(text);
-  } catch {
-    return null;
-  }
 }
 
 function hasCredentials(url: URL): boolean {

@@ -1,5 +1,6 @@
 import { parseAmount } from './money.ts';
 import { toIso, type UnixMs, unixMs } from './time.ts';
+import { parseUrl } from './url.ts';
 
 /**
  * Where the price of one USDT is read: `url` answers JSON, in which the number stands at `path` and its time at `timePath` (JSON pointers,
@@ -46,7 +47,7 @@ export function readRateSource(text: string): RateSource {
 
 /** Where a source is, without its path and query, which may hold a token. */
 export function originOf({ url }: Pick<RateSource, 'url'>): string {
-  return URL.canParse(url) ? new URL(url).origin : 'invalid URL';
+  return parseUrl(url)?.origin ?? 'invalid URL';
 }
 
 /** Clocks differ by so much. */

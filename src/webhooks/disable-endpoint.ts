@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { newEvent } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
+import { parseUrl } from '../domain/url.ts';
 import { pooledRandom } from '../runtime/random.ts';
 import { insertOperatorActions } from '../store/access/audit-log.ts';
 import { BY_ITSELF } from '../store/access/service-actor.ts';
@@ -24,7 +25,7 @@ export async function disableEndpoint(
   const { projectId, network, description } = endpoint;
   const endpointId = encodeId('whe', endpoint.id);
   // Path and query of the URL may hold a token.
-  const origin = URL.canParse(endpoint.url) ? new URL(endpoint.url).origin : 'invalid URL';
+  const origin = parseUrl(endpoint.url)?.origin ?? 'invalid URL';
   const undelivered = await countUndelivered(tx, endpoint.id);
   const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };
   const told = { type: 'endpoint.disabled', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Agent, type Dispatcher } from 'undici';
 import { PAUSE_ASKED } from '../domain/retry.ts';
+import { parseUrl } from '../domain/url.ts';
 import { explainError, explainStatus } from './explain-failure.ts';
 import { checkTarget, type TargetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';
@@ -131,7 +132,7 @@ function rememberTargets(): (url: string, rule: TargetRule) => Target {
 const MAX_TARGETS = 1000;
 
 function readTarget(text: string, rule: TargetRule): Target {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
     return { kind: 'refused', error: 'invalid_url: the URL of the endpoint is not http or https' };
   }

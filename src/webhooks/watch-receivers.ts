@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { encodeId } from '../domain/ids.ts';
 import { NETWORKS } from '../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
+import { parseUrl } from '../domain/url.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
@@ -55,7 +56,7 @@ async function findFailing(db: Database, before: UnixMs) {
     ...endpoints.map(({ id, network, url, failingSince }) => {
       const subject = encodeId('whe', id);
       // Path and query of the URL may hold a token.
-      const origin = URL.canParse(url) ? new URL(url).origin : 'invalid URL';
+      const origin = parseUrl(url)?.origin ?? 'invalid URL';
       const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. What is wrong: quittance webhook test ${subject}`;
       return { subject, network, detail };
     }),

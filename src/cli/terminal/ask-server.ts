@@ -2,6 +2,7 @@ import { Client, type Dispatcher } from 'undici';
 import { readAdminKey } from '../../domain/api-key.ts';
 import { AppError, type ErrorCode } from '../../domain/errors.ts';
 import { isLoopback } from '../../domain/loopback.ts';
+import { parseUrl } from '../../domain/url.ts';
 import { clip } from '../../operator/input/clip.ts';
 import type { Given, Operation } from '../../operator/operation.ts';
 import { OUTCOME_TYPE, readOutcome } from '../../operator/wire/outcome-json.ts';
@@ -90,7 +91,7 @@ const OF_THE_WIRE: Readonly<Record<string, ErrorCode>> = {
 };
 
 function readServer(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   const isPlain = url?.protocol === 'http:';
   if (url === null || (!isPlain && url.protocol !== 'https:') || url.username !== '' || url.password !== '') {
     throw new AppError(

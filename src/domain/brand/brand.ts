@@ -1,4 +1,5 @@
 import { isLoopbackLink } from '../loopback.ts';
+import { parseUrl } from '../url.ts';
 
 /** A support contact as a page shows it; `href` is `null` where it is only text, such as the name of a Telegram account. */
 export type SupportLink = { text: string; href: string | null };
@@ -46,7 +47,7 @@ export function readLink(text: string): ReadLink {
   if (/[\s\p{C}\\]/u.test(text)) {
     return refuse('holds a space, a backslash or a control character: write it percent-encoded, or leave it out');
   }
-  const url = /^https?:\/\/[^/]/i.test(text) && URL.canParse(text) ? new URL(text) : null;
+  const url = /^https?:\/\/[^/]/i.test(text) ? parseUrl(text) : null;
   if (url === null) return refuse('is not an https:// URL: write for example https://shop.example.com/thanks');
   if (url.username !== '' || url.password !== '') {
     return refuse('has a user name or password before the "@", which every payer would see: leave them out');

@@ -1,4 +1,5 @@
 import { isLoopbackLink } from '../loopback.ts';
+import { parseUrl } from '../url.ts';
 import type { ReadLink } from './brand.ts';
 
 /** The bounds of the schema. */
@@ -34,14 +35,13 @@ export function readEmbedOrigins(text: string): ReadOrigins {
 const ORIGIN = /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?$/;
 
 function readOrigin(text: string): string | null {
-  if (/\\/.test(text) || !URL.canParse(text)) return null;
-  const { origin, href } = new URL(text);
-  return href === `${origin}/` && ORIGIN.test(origin) ? origin : null;
+  const url = /\\/.test(text) ? null : parseUrl(text);
+  return url?.href === `${url?.origin}/` && ORIGIN.test(url.origin) ? url.origin : null;
 }
 
 /** The sites of a shop, as its project names them. */
 export function shopOrigins(returnUrl: string | null, embedOrigins: string | null): string[] {
   // Somebody may have written another text to the database, which must stop nothing.
-  const own = returnUrl !== null && URL.canParse(returnUrl) ? [new URL(returnUrl).origin] : [];
-  return [...new Set([...own, ...(embedOrigins?.split(' ') ?? [])])];
+  const own = returnUrl === null ? null : parseUrl(returnUrl);
+  return [...new Set([...(own === null ? [] : [own.origin]), ...(embedOrigins?.split(' ') ?? [])])];
 }

@@ -1,6 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import { nodeOrigin } from '../../domain/node.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
+import { parseUrl } from '../../domain/url.ts';
 import { findOpenAlarms } from '../../store/chain/alarms.ts';
 import { findCursor, findHalt } from '../../store/chain/cursor.ts';
 import { isLeaseHeld, watcherLease } from '../../store/chain/leases.ts';
@@ -36,7 +37,7 @@ export async function showStatus(
     // The path of a node's URL may be a provider's secret.
     watcher: status && {
       ...status,
-      nodes: status.nodes.map((node) => ({ ...node, url: URL.canParse(node.url) ? nodeOrigin(node.url) : '' })),
+      nodes: status.nodes.map((node) => ({ ...node, url: parseUrl(node.url) === null ? '' : nodeOrigin(node.url) })),
     },
     alarms: alarms.map(({ id: _, ...alarm }) => {
       return { ...alarm, raisedAt: toIso(alarm.raisedAt), seenAt: toIso(alarm.seenAt) };

@@ -1,5 +1,6 @@
 import { nodeOrigin } from '../../domain/node.ts';
 import { toIso } from '../../domain/time.ts';
+import { parseUrl } from '../../domain/url.ts';
 import type { Alarm, AlarmKind } from '../../store/chain/alarms.ts';
 import type { Halt } from '../../store/chain/cursor.ts';
 import { type ChainStatus, STATUS_SILENT_MS } from '../../store/chain/status.ts';
@@ -80,7 +81,7 @@ function resting({ nodes }: ChainStatus): Cause[] {
     .map(({ url, state, reason, pausedForMs }) => {
       const left = pausedForMs > 0 ? ` for ${Math.ceil(pausedForMs / 1000)} s` : '';
       const why = reason === null ? '' : `: ${reason}`;
-      return { code: 'nodes', text: `${URL.canParse(url) ? nodeOrigin(url) : 'a node'} is ${state}${left}${why}` };
+      return { code: 'nodes', text: `${parseUrl(url) === null ? 'a node' : nodeOrigin(url)} is ${state}${left}${why}` };
     });
 }
 

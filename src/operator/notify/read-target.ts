@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { say } from '../../domain/message.ts';
+import { parseUrl } from '../../domain/url.ts';
 import type { MailTarget, Target } from '../../notify/channel-target.ts';
 import type { ChannelKind } from '../../store/outbox/notify-channels.ts';
 import { checkAddresses, checkTarget } from '../../webhooks/target.ts';
@@ -48,7 +49,7 @@ export function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
 const MAX_URL_LENGTH = 2048;
 
 function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
-  const url = URL.canParse(text) && /^https?:\/\/[^/\\\s]/i.test(text) ? new URL(text) : null;
+  const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
   if (url === null)
     throw new FieldError('url', 'is not an http:// or https:// URL (it is not shown, for it may be secret)');
   if (url.href.length > MAX_URL_LENGTH)
@@ -95,7 +96,7 @@ const MAX_RECIPIENTS = 20;
 const PORTS = { 'smtp:': 587, 'smtps:': 465 } as const;
 
 function readMail({ url: text = '', from = '', to = [], isOwnNetwork }: GivenTarget): ReadTarget {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url === null || !(url.protocol === 'smtp:' || url.protocol === 'smtps:') || url.hostname === '')
     throw new FieldError(
       'url',

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../domain/url.ts';
 import type { WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 
 type Described = Pick<WebhookEndpoint, 'url' | 'description' | 'eventTypes'>;
@@ -22,5 +23,5 @@ export function describeChange(before: Described, after: Described): object | nu
 }
 
 function originOf(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null;
+  return parseUrl(url)?.origin ?? null;
 }

@@ -2,6 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
+import { parseUrl } from '../../domain/url.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { commandOf } from '../../store/db/rows-of.ts';
 import { listWebhookEndpoints, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
@@ -59,7 +60,7 @@ export function readWebhookUrl(
 ): string {
   refuseSecret(field, OUR_SECRET.test(text) ? 'a secret of Quittance' : null);
   const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
-  const url = URL.canParse(text) && /^https?:\/\/[^/\\\s]/i.test(text) ? new URL(text) : null;
+  const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
   if (url === null) throw refuse(`is not an http:// or https:// URL: write for example ${example}`);
   if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
   if (url.hash !== '') {
