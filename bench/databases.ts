@@ -28,8 +28,10 @@ export async function createDatabases(
   await onServer(server, (client) => client.query('create database template_fresh'));
   const shop = await migrateAndSeed({ ...server, database: 'template_fresh' });
   // Copying files is faster than logging each page; it takes a checkpoint, after which the copies are as durable as any.
-  const copy = (source: string, target: string) =>
-    onServer(server, (client) => client.query(`create database ${target} template ${source} strategy file_copy`));
+  const copy = async (source: string, target: string) => {
+    await onServer(server, (client) => client.query(`create database ${target} template ${source} strategy file_copy`));
+    await onServer({ ...server, database: target }, (client) => client.query(OWN_LEDGER));
+  };
   const connectionOf = (side: Side, tables: Tables) => ({ ...server, database: `${side}_${tables}` });
   await copy('template_fresh', 'template_full');
   await onServer({ ...server, database: 'template_full' }, (client) => seedInvoices(client, shop, invoiceCount));
@@ -39,6 +41,10 @@ export async function createDatabases(
   }
   return { shop, connectionOf };
 }
+
+/** A copy would be refused as one. */
+const OWN_LEDGER = `set session_replication_role = replica;
+  update ledger_identity set database_oid = (select oid from pg_database where datname = current_database())`;
 
 async function makePlainTable(client: pg.Client): Promise<void> {
   await client.query(`create table plain_invoices as select ${PLAIN_COLUMNS} from invoices`);
