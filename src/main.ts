@@ -11,6 +11,8 @@ import { type ServiceDatabase, startServiceDatabase } from './store/embedded/ser
 
 /** Everything stops within this time, or the process ends anyway: what is unfinished is safe in the database. */
 const STOP_LIMIT_MS = 9000;
+/** A start that failed has less to stop. */
+const FAILED_START_LIMIT_MS = 4000;
 
 type Running = { stop(): Promise<void> };
 /** `healthUrl` is where the process answers `GET /healthz`; `null` where it listens nowhere. */
@@ -60,7 +62,19 @@ async function run(
     const { healthUrl } = await parts.add(start(config, log, database));
     return { healthUrl, stop: parts.stop };
   } catch (error) {
-    await parts.stop().catch(() => undefined);
+    const late = new AbortController();
+    const stopped = parts.stop().catch((failure: unknown) => log.warn({ err: failure }, 'a part did not stop'));
+    await Promise.race([
+      stopped,
+      delay(FAILED_START_LIMIT_MS, undefined, { signal: late.signal }).catch(() => undefined),
+    ]);
+    late.abort();
+    // A supervisor waits for the exit code, whatever still holds the process open.
+    const exit = () => {
+      log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; ending anyway');
+      process.exit();
+    };
+    setTimeout(exit, 1000).unref();
     throw error;
   }
 }

@@ -53,10 +53,17 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   const onAnswer = config.requestLog === false ? {} : { onAnswer: requestLog.onAnswer };
   const { trustProxy, requestLines } = config;
   const app = createServer({ ...context, recognize, trustProxy, requestShare, requestLines, showProblem, ...onAnswer });
-  await registerOpenApi(app, { publicUrl, now, isSandbox: context.sandbox !== undefined });
-  registerApi(app, context, authenticator);
-  await registerPages(app, context);
-  const url = await listen(app, config);
+  const register = async () => {
+    await registerOpenApi(app, { publicUrl, now, isSandbox: context.sandbox !== undefined });
+    registerApi(app, context, authenticator);
+    await registerPages(app, context);
+    return listen(app, config);
+  };
+  // Pages have timers that only closing ends.
+  const url = await register().catch(async (error: unknown) => {
+    await app.close();
+    throw error;
+  });
   context.onListening(url);
   const keys = startKeyLoop(context, authenticator);
   const writing = requestLog.start();
