@@ -1,7 +1,10 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { expect, test } from 'vitest';
-import { newDirectory, runProcess, startProcess } from './run-cli.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { PLAIN_SCENARIO_NAMES } from '../../src/devnet/payer/scenarios.ts';
+import { formatAmount, microUsdt } from '../../src/domain/money.ts';
+import { createInvoice, payableOf, startTestService, untilStatus } from '../support/service.ts';
+import { newDirectory, runCli, runProcess, startProcess } from './run-cli.ts';
 
 test('devnet runs a network until it is told to stop, and keeps its chain', async () => {
   const options = { env: { QUITTANCE_DATA_DIR: newDirectory() } };
@@ -46,4 +49,32 @@ test('devnet says every wrong option at once, and that a port is in use', async 
     code: 5,
     json: { error: { code: 'PORT_IN_USE', message: expect.stringContaining(port) } },
   });
+});
+
+test('devnet pay plays the payer on a network that runs alone, in each way that needs no sandbox', async () => {
+  const service = await startTestService();
+  onTestFinished(() => service.stop());
+  const { body } = await createInvoice(service);
+  const { address, amountMicro } = await payableOf(service, body.invoiceId);
+  const amount = formatAmount(microUsdt(amountMicro));
+  const pay = (...args: string[]) => runCli(['devnet', 'pay', ...args, '--node', service.devnet.url, '--json']);
+  for (const scenario of PLAIN_SCENARIO_NAMES) {
+    const { code, json } = await pay(address, amount, '--scenario', scenario);
+    expect([scenario, code, json.sent[0].txId]).toEqual([scenario, 0, expect.stringMatching(/^[0-9a-f]{64}$/)]);
+  }
+  service.devnet.mineUntilSolid();
+  await untilStatus(service, body.invoiceId, 'PAID');
+});
+
+test('devnet pay names all that is wrong, and a network that does not run', async () => {
+  const wrong = await runCli(['devnet', 'pay', 'TX', '1,5', '--node', 'grpc://127.0.0.1:1']);
+  expect(wrong.code).toBe(2);
+  for (const text of ['the address "TX"', 'the amount "1,5"', '--node is "grpc://127.0.0.1:1"']) {
+    expect(wrong.stderr).toContain(text);
+  }
+  const address = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
+  const silent = await runCli(['devnet', 'pay', address, '1', '--node', 'http://127.0.0.1:9']);
+  expect([silent.code, silent.stderr]).toEqual([5, expect.stringContaining('run "quittance devnet"')]);
+  const other = await runCli(['devnet', 'pay', address, '1', '--scenario', 'late']);
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('Allowed choices are exact')]);
 });

@@ -52,7 +52,7 @@ const CAUSES: Record<string, { code: number; says: RegExp; arrange: Arrange }> =
     says: /9999_later\.sql/,
     arrange: async ({ database }) => {
       await runSql(
-        { ...database, connection: database.owner },
+        database,
         `insert into schema_migrations (version, name, sha256) values (9999, '9999_later.sql', repeat('0', 64))`,
       );
       return {};

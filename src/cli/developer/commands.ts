@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { TRIGGERS } from '../../developer/trigger/triggers.ts';
-import { SCENARIO_NAMES, SCENARIOS, type Scenario } from '../../devnet/payer/scenarios.ts';
+import { PLAIN_SCENARIO_NAMES, SCENARIO_NAMES, SCENARIOS, type Scenario } from '../../devnet/payer/scenarios.ts';
 import { collect, type Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -33,7 +33,7 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     .argument('<invoice>', 'inv_… or externalId of the demo project, or the URL of a checkout page')
     .addOption(
       new Option('--scenario <scenario>', 'how it is paid: see below')
-        .argParser(readScenario)
+        .argParser((text) => readScenario(text, SCENARIO_NAMES))
         .default('exact' as const),
     )
     .option('--with <inv_…>', 'the second invoice of the scenario two-in-one; else a new one of the same amount')
@@ -51,7 +51,7 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     .option('--seed <number>', 'the same number tells the same stories', '1')
     .addHelpText('after', '\nNo chain knows of these transfers, so chain verify finds them missing there.')
     .action(async (options) => print((await import('./sandbox-fill.ts')).printFilled(terminal, options)));
-  program
+  const devnet = program
     .command('devnet')
     .description('run the local TRON network alone')
     .option('--port <port>', 'where its node listens; 0 takes any free port', '9090')
@@ -61,12 +61,30 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     .addOption(new Option('--dir <path>', 'where the chain is kept; else devnet-alone in QUITTANCE_DATA_DIR'))
     .addOption(new Option('--in-memory', 'forget the chain at the end').conflicts('dir'))
     .action(async (options) => (await import('./devnet.ts')).printDevnet(terminal, options));
+  devnet
+    .command('pay')
+    .description('pay an address on a local network, to rehearse what a payer does')
+    .argument('<address>', 'where to: the address that the payment page shows')
+    .argument('<amount>', 'the amount that the page shows, in USDT')
+    .addOption(
+      new Option('--scenario <scenario>', 'how it is paid: see below')
+        .argParser((text) => readScenario(text, PLAIN_SCENARIO_NAMES))
+        .default('exact' as const),
+    )
+    .option('--node <url>', 'the HTTP node of the network', 'http://127.0.0.1:9090')
+    .addHelpText(
+      'after',
+      `\nScenarios:\n${listOf(Object.fromEntries(PLAIN_SCENARIO_NAMES.map((name) => [name, SCENARIOS[name]])))}`,
+    )
+    .action(async (address, amount, options) =>
+      print((await import('./devnet.ts')).printDevnetPayment({ address, amount, ...options })),
+    );
 }
 
-function readScenario(text: string): Scenario {
-  const scenario = SCENARIO_NAMES.find((known) => known === text);
+function readScenario(text: string, names: readonly Scenario[]): Scenario {
+  const scenario = names.find((known) => known === text);
   if (scenario !== undefined) return scenario;
-  throw new InvalidArgumentError(`Allowed choices are ${SCENARIO_NAMES.join(', ')}`);
+  throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}`);
 }
 
 /** Aligned lines of name and meaning. */

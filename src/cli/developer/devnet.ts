@@ -1,7 +1,8 @@
 import { type DevnetInput, readDevnetSettings, runDevnet } from '../../developer/devnet/run-devnet.ts';
+import { type DevnetPaymentInput, payOnDevnet } from '../../developer/sandbox/pay-on-devnet.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { formatFields, type Terminal } from '../terminal/terminal.ts';
+import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { stopSignal } from './stop-signal.ts';
 
 /** Runs the local TRON network until a signal. */
@@ -31,4 +32,10 @@ export async function printDevnet(terminal: Terminal, options: DevnetInput): Pro
 /** In a checkout there is no `quittance` on the path. */
 function startCommand(): string {
   return process.env['npm_lifecycle_event'] === undefined ? 'quittance start' : 'npm start';
+}
+
+export async function printDevnetPayment(input: DevnetPaymentInput): Promise<Result> {
+  const data = await payOnDevnet(input);
+  const sent = data.sent.map(({ txId, to, amount }) => `sent ${amount} to ${to} in transaction ${txId}`);
+  return { data, text: [...sent, data.outcome].join('\n') };
 }

@@ -1,16 +1,15 @@
-import { FAKE_USDT, MULTISEND } from '../../devnet/evm/keys.ts';
-import { payScenario, type ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
+import type { ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
 import { createPayer } from '../../devnet/payer/payer.ts';
 import type { Scenario } from '../../devnet/payer/scenarios.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
-import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { formatAmount } from '../../domain/money.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { accountToAddress } from '../../tron/address.ts';
 import { describeOrphaned, describePayment } from './describe-payment.ts';
 import { createInvoice, findPayable, type Payable } from './find-payable.ts';
 import { letExpire } from './let-expire.ts';
 import { type OrphanedPayment, orphanPayment } from './orphan-payment.ts';
+import { type SentView, sendOnDevnet, showSent } from './pay-on-devnet.ts';
 import { findInvoiceOfAmount } from './sandbox-project.ts';
 import { type Sandbox, withSandbox } from './with-sandbox.ts';
 
@@ -32,7 +31,7 @@ type PaymentView = {
   scenario: Scenario;
   /** How people name them: the one that was asked for, and the second one of `two-in-one`. */
   invoices: string[];
-  sent: { txId: string; to: string; amount: string; contract: string }[];
+  sent: SentView[];
   /** In words, what was sent and what will come of it. */
   outcome: string;
   orphaned?: OrphanedPayment;
@@ -50,9 +49,7 @@ export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice 
   if (scenario === 'late') await letExpire(sandbox.db, invoice);
   const status = await invoice.readStatus();
   const { sent } = await sendPayment(sandbox, scenario, invoice, second);
-  const shown = sent.map(({ txId, to, amountMicro, contract }) => {
-    return { txId, to, amount: formatAmount(microUsdt(amountMicro)), contract };
-  });
+  const shown = sent.map(showSent);
   const view = {
     scenario,
     invoices: [invoice, ...(second === null ? [] : [second])].map(({ reference }) => reference),
@@ -82,34 +79,20 @@ async function findHit(
   return id === null ? null : encodeId('inv', id);
 }
 
-/** Sends what a scenario sends; what comes of it is not waited for. Error: `INVALID_ARGUMENT` for an amount without room for it. */
+/** Sends what a scenario sends; what comes of it is not waited for. Errors: those of `sendOnDevnet`. */
 export async function sendPayment(
   sandbox: Sandbox,
   scenario: Scenario,
   invoice: Payable,
   second: Payable | null,
 ): Promise<ScenarioResult> {
-  const payer = createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey });
   const toTarget = ({ address, payableMicro }: Payable) => ({ address, amountMicro: payableMicro });
-  return payScenario(payer, {
+  return sendOnDevnet(createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey }), {
     scenario,
-    contracts: {
-      usdt: sandbox.usdtContract,
-      fakeUsdt: accountToAddress(FAKE_USDT),
-      multisend: accountToAddress(MULTISEND),
-    },
     invoice: toTarget(invoice),
     requestedMicro: invoice.requestedMicro,
     retiredAddress: sandbox.retiredAddress,
     ...(second === null ? {} : { second: toTarget(second) }),
-  }).catch((error: unknown) => {
-    if (!(error instanceof RangeError)) throw error;
-    const amount = formatAmount(invoice.payableMicro);
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `${scenario} makes no difference to an invoice of ${amount} USDT: choose another scenario or another amount`,
-      { cause: error },
-    );
   });
 }
 

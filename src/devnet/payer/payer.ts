@@ -43,7 +43,7 @@ export interface Payer {
 }
 
 /** Asks a node and resolves to its JSON answer. */
-type Ask = (path: string, body: object) => Promise<object>;
+export type Ask = (path: string, body: object) => Promise<object>;
 
 /** A node answers in milliseconds; a broken one must not hang a test or a command for long. */
 const TIMEOUT_MS = 5_000;
@@ -147,7 +147,8 @@ async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promis
   throw new Error(`the node at ${nodeUrl} did not answer the payment: ${excerpt(answer)}`);
 }
 
-async function post(nodeUrl: string, path: string, body: object): Promise<object> {
+/** Asks a node over HTTP. Errors say which node, and what it answered. */
+export async function post(nodeUrl: string, path: string, body: object): Promise<object> {
   const url = nodeUrl.replace(/\/+$/, '') + path;
   const { statusCode, body: stream } = await request(url, {
     method: 'POST',

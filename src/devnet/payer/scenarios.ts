@@ -27,3 +27,8 @@ export const SCENARIOS = {
 export type Scenario = keyof typeof SCENARIOS;
 
 export const SCENARIO_NAMES = Object.keys(SCENARIOS) as readonly Scenario[];
+
+/** Those that need nothing but an address and an amount: the others need an order, or power over the network. */
+const OF_AN_ORDER: readonly Scenario[] = ['two-in-one', 'orphaned', 'late', 'requested-amount', 'to-retired'];
+
+export const PLAIN_SCENARIO_NAMES = SCENARIO_NAMES.filter((name) => !OF_AN_ORDER.includes(name));

@@ -1,0 +1,75 @@
+import { bytesToHex } from '@noble/hashes/utils.js';
+import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../devnet/evm/keys.ts';
+import { payScenario, type ScenarioOptions, type ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
+import { createPayer, type Payer, post } from '../../devnet/payer/payer.ts';
+import type { Scenario } from '../../devnet/payer/scenarios.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { formatAmount, microUsdt, parseAmount } from '../../domain/money.ts';
+import { parseUrl } from '../../domain/url.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { fieldProblem } from '../../operator/input/field-error.ts';
+import { accountToAddress, parseAddress } from '../../tron/address.ts';
+import { describePayment } from './describe-payment.ts';
+
+export type SentView = { txId: string; to: string; amount: string; contract: string };
+
+export function showSent({ txId, to, amountMicro, contract }: ScenarioResult['sent'][number]): SentView {
+  return { txId, to, amount: formatAmount(microUsdt(amountMicro)), contract };
+}
+
+const CONTRACTS = {
+  usdt: accountToAddress(USDT),
+  fakeUsdt: accountToAddress(FAKE_USDT),
+  multisend: accountToAddress(MULTISEND),
+};
+
+/** Error: `INVALID_ARGUMENT` for an amount that leaves no room for the mistake of the scenario. */
+export function sendOnDevnet(payer: Payer, options: Omit<ScenarioOptions, 'contracts'>): Promise<ScenarioResult> {
+  return payScenario(payer, { ...options, contracts: CONTRACTS }).catch((error: unknown) => {
+    if (!(error instanceof RangeError)) throw error;
+    const amount = formatAmount(microUsdt(options.invoice.amountMicro));
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      `${options.scenario} makes no difference to an invoice of ${amount} USDT: choose another scenario or another amount`,
+      { cause: error },
+    );
+  });
+}
+
+export type DevnetPaymentInput = { address: string; amount: string; scenario: Scenario; node: string };
+
+/**
+ * Pays an address on a local network at `node`, from the wallet that every one of them has. Errors: `INVALID_ARGUMENT` with all problems at
+ * once, `SERVER_UNAVAILABLE`.
+ */
+export async function payOnDevnet({ address, amount, scenario, node }: DevnetPaymentInput) {
+  const problems: FieldProblem[] = [];
+  const refuse = (subject: string, message: string) => problems.push({ subject, message });
+  const target = parseAddress(address);
+  if (target.kind !== 'ok') refuse('address', `the address ${clip(address)}: ${target.reason}`);
+  const read = parseAmount(amount);
+  if (read.kind !== 'ok') refuse('amount', `the amount ${clip(amount)} ${read.reason}`);
+  if (!/^https?:$/.test(parseUrl(node)?.protocol ?? '')) {
+    problems.push(fieldProblem('node', `is ${clip(node)}: give the HTTP URL that "quittance devnet" prints`));
+  }
+  if (target.kind !== 'ok' || read.kind !== 'ok' || problems.length > 0)
+    throw new AppError('INVALID_ARGUMENT', 'nothing was paid', { problems });
+  const payer = createPayer({
+    nodeUrl: node,
+    privateKey: bytesToHex(PAYER.privateKey),
+    // The irreversible side answers at a port of its own, which differs between networks. A rehearsal may refer to the head.
+    ask: (path, body) => post(node, path.replace('/walletsolidity/', '/wallet/'), body),
+  });
+  const { sent } = await sendOnDevnet(payer, { scenario, invoice: { address, amountMicro: read.amountMicro } }).catch(
+    (error: unknown) => {
+      if (error instanceof AppError) throw error;
+      const reason = error instanceof Error ? error.message : String(error);
+      const fix = 'run "quittance devnet", or name its HTTP URL with --node';
+      throw new AppError('SERVER_UNAVAILABLE', `${reason}; ${fix}`, { cause: error });
+    },
+  );
+  const shown = sent.map(showSent);
+  const payable = formatAmount(read.amountMicro);
+  const outcome = describePayment(scenario, { payable, sent: shown[0]?.amount ?? '', hasPayment: false, hit: null });
+  return { scenario, sent: shown, outcome };
+}
