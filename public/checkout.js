@@ -10,6 +10,8 @@ const COPIED_MS = 2500;
 const CLOCK_MS = 5000;
 const CHECK_MS = 1000;
 const MINUTE_MS = 60_000;
+// A wallet that has not answered by then may be locked, or hide its question; its button must not stay off.
+const WALLET_MS = 60_000;
 
 const { path } = document.body.dataset;
 const { lang } = document.documentElement;
@@ -22,17 +24,29 @@ const put = (element, nodes = []) => {
   element.textContent = '';
   element.append(...nodes);
 };
-const { hourCycle } = new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
-const CLOCK = { hour: hourCycle === 'h23' ? '2-digit' : 'numeric', minute: '2-digit', hourCycle };
+// Some privacy tools take functions of the browser away, or make them throw. Without any one of them the page still follows the payment.
+const elapsed = () => (window.performance || Date).now();
+const attempt = (use) => {
+  try {
+    return use();
+  } catch {
+    return undefined;
+  }
+};
+
 const DATE = { day: 'numeric', month: 'short', year: 'numeric' };
-const local = (date, look) => new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, look).format(date);
+function local(date, isClock) {
+  const { hourCycle } = new Intl.DateTimeFormat(undefined, { hour: 'numeric' }).resolvedOptions();
+  const clock = { hour: hourCycle === 'h23' ? '2-digit' : 'numeric', minute: '2-digit', hourCycle };
+  return new Intl.DateTimeFormat(lang === 'en' ? 'en-GB' : lang, isClock ? clock : { ...DATE, ...clock }).format(date);
+}
 
 // The time of the server when this page began to count: the clock of the device may be wrong.
 let start;
 const setTime = (serverMs) => {
-  start = serverMs - performance.now();
+  start = serverMs - elapsed();
 };
-const serverNow = () => start + performance.now();
+const serverNow = () => start + elapsed();
 
 const isPaid = () => invoice.dataset.state === 'paid';
 
@@ -79,7 +93,8 @@ function tick() {
 function enhance(within) {
   for (const element of all('[data-copy],[data-print]', within)) element.hidden = false;
   for (const time of all('time', within)) {
-    time.textContent = local(new Date(time.dateTime), 'clock' in time.dataset ? CLOCK : { ...DATE, ...CLOCK });
+    // Without the browser's own format, the server's text in UTC stays.
+    time.textContent = attempt(() => local(new Date(time.dateTime), 'clock' in time.dataset)) || time.textContent;
     time.title = `${time.dateTime.slice(0, 16).replace('T', ' ')} UTC`;
   }
   for (const element of all('.unscripted', within)) element.hidden = true;
@@ -91,7 +106,7 @@ function enhance(within) {
 // An announcement that equals the last one would not be heard.
 function announce(text) {
   said.textContent = '';
-  requestAnimationFrame(() => {
+  setTimeout(() => {
     said.textContent = text;
   });
 }
@@ -123,8 +138,8 @@ const shown = Object.fromEntries(all('[data-part]').map((part) => [part.id, part
 let { title } = document;
 
 // When the page last heard the service, by two clocks: the first may stand still while the device sleeps, and the second may be set.
-const clocks = () => [performance.now(), Date.now()];
-let lastHeard = [0, Date.now() - performance.now()];
+const clocks = () => [elapsed(), Date.now()];
+let lastHeard = window.performance ? [0, Date.now() - elapsed()] : clocks();
 let cover;
 
 // Payment may have been suspended meanwhile, so a page that has heard nothing for a minute hides how to pay until it hears again.
@@ -184,8 +199,8 @@ function apply(message) {
 }
 
 // Only a language that was chosen by hand is asked for; else the browser says again what it prefers.
-const asked = new URLSearchParams(location.search).get('lang') || '';
-const query = () => `?${new URLSearchParams({ lang: asked, v: invoice.dataset.version })}`;
+const [, asked = ''] = /[?&]lang=([\w-]+)/.exec(location.search) || [];
+const query = () => `?lang=${asked}&v=${encodeURIComponent(invoice.dataset.version)}`;
 
 let stream;
 let silence;
@@ -206,14 +221,18 @@ function close() {
 function connect() {
   close();
   if (isPaid()) return;
-  const mine = new EventSource(`${path}/live${query()}`);
+  const mine = attempt(() => new EventSource(`${path}/live${query()}`));
+  if (!mine) {
+    streamAfter = elapsed() + MAX_PAUSE_MS;
+    return later();
+  }
   stream = mine;
   let isHeard = false;
   const giveUp = (next) => {
     if (stream !== mine) return;
     // Its own next try would know neither what the page shows by then nor when to stop.
     close();
-    streamAfter = isHeard ? 0 : performance.now() + MAX_PAUSE_MS;
+    streamAfter = isHeard ? 0 : elapsed() + MAX_PAUSE_MS;
     next();
   };
   // Each sign of life puts off the moment in which the stream counts as dead. The first comes as it opens.
@@ -248,7 +267,8 @@ function later() {
   if (!isPaid()) timer = setTimeout(refresh, pause);
 }
 
-async function request(url, options, own = new AbortController()) {
+const abortable = () => attempt(() => new AbortController()) || { abort() {} };
+async function request(url, options, own = abortable()) {
   const limit = setTimeout(() => own.abort(), TIMEOUT_MS);
   try {
     const response = await fetch(url, { ...options, signal: own.signal });
@@ -264,21 +284,21 @@ async function refresh() {
   clearTimeout(timer);
   if (controller) controller.abort();
   const mine = ++round;
-  controller = new AbortController();
+  controller = abortable();
   try {
     const { status, text } = await request(`${path}/parts${query()}`, { cache: 'no-store' }, controller);
     if (status !== 200 && status !== 204) throw new Error(`status ${status}`);
     if (mine !== round) return;
     if (text) apply(JSON.parse(text));
     hear();
-    if (!stream && !document.hidden && performance.now() >= streamAfter) connect();
-    else if (!stream) later();
   } catch {
     if (mine !== round) return;
     failures++;
-    if (failures > 1) setCutOff(true);
-    if (!stream) later();
+    if (failures > 1 && !stream) setCutOff(true);
   }
+  // Also after a failure: the stream may get through where requests do not.
+  if (!stream && !document.hidden && elapsed() >= streamAfter) connect();
+  else if (!stream) later();
 }
 
 // What slept, or was kept aside, may be old, and so may its connection.
@@ -379,12 +399,15 @@ async function openWallet() {
   const [provider, method] = wallet();
   if (provider.getAccount && !provider.tronWeb) {
     const { address } = await byOwner(provider.getAccount());
+    if (!address) throw 'silent';
     return { web: window.tronWeb, from: address, sign: (transaction) => provider.signTransaction(transaction) };
   }
   const find = () => provider.tronWeb || window.tronWeb;
   if (!accountOf(find())) {
     const answer = await byOwner(provider.request({ method }));
     if (answer && answer.code === 4001) throw 'declined';
+    // A locked TronLink answers with an empty text at once.
+    if (!accountOf(find())) throw 'silent';
   }
   const web = find();
   return { web, from: web.defaultAddress.base58, sign: (transaction) => web.trx.sign(transaction) };
@@ -438,9 +461,10 @@ const OUTCOMES = {
   other: false,
   poor: false,
   energy: false,
+  silent: false,
 };
 // Before anything was signed.
-const REASONS = ['declined', 'other', 'poor', 'energy'];
+const REASONS = ['declined', 'other', 'poor', 'energy', 'silent'];
 
 function tellOutcome(box, outcome, txId) {
   const line = find('[role=status]', box);
@@ -483,6 +507,9 @@ async function tryOut({ web, from }, { contract, micro }, call) {
   if (sun < (trial.energy_used - EnergyLimit + EnergyUsed) * energySun) throw 'energy';
 }
 
+// How often its owner asked to pay. Only the newest try may send: an older one that its wallet answers late sends nothing.
+let tries = 0;
+
 // One transfer of exactly this amount, which the wallet shows and its owner confirms. Nothing else is ever asked of it.
 async function payWithWallet(box) {
   const { contract, to, micro, genesis } = box.dataset;
@@ -494,7 +521,9 @@ async function payWithWallet(box) {
   }
   let outcome = 'refused';
   let txId;
+  const mine = ++tries;
   tellOutcome(box, 'wait');
+  const silence = setTimeout(() => tellOutcome(box, txId ? 'unknown' : 'silent', txId), WALLET_MS);
   try {
     const opened = await openWallet();
     const { web, from, sign } = opened;
@@ -513,9 +542,9 @@ async function payWithWallet(box) {
     ];
     await tryOut(opened, box.dataset, call);
     const { transaction } = await web.transactionBuilder.triggerSmartContract(...call());
-    stillWanted(box);
+    stillWanted(box, mine);
     const signed = await byOwner(sign(transaction));
-    stillWanted(box);
+    stillWanted(box, mine);
     txId = signed.txID;
     // From here on it may be under way, whatever comes back, or nothing.
     outcome = 'unknown';
@@ -527,6 +556,8 @@ async function payWithWallet(box) {
     // Else the outcome says how far it came.
     if (!txId && REASONS.includes(error)) outcome = error;
   }
+  clearTimeout(silence);
+  if (mine !== tries && outcome !== 'sent') return;
   // An earlier try may be under way still.
   if (before.outcome === 'unknown' && outcome !== 'sent' && outcome !== 'other') ({ outcome, txId } = before);
   if (txId) keep(outcome, txId);
@@ -534,9 +565,9 @@ async function payWithWallet(box) {
 }
 
 // While the wallet asked its owner, the page may have found another payment, or heard nothing more.
-function stillWanted(box) {
+function stillWanted(box, mine) {
   check();
-  if (!box.isConnected || cover) throw new Error('not wanted now');
+  if (!box.isConnected || cover || mine !== tries || recall().outcome === 'sent') throw new Error('not wanted now');
 }
 
 document.addEventListener('click', ({ target }) => {
@@ -548,8 +579,14 @@ document.addEventListener('click', ({ target }) => {
   else if (button.closest('[data-wallet]')) payWithWallet(button.closest('[data-wallet]'));
 });
 document.addEventListener('submit', (event) => {
+  // Without one of these the browser sends the form and shows the whole page.
+  if (!attempt(() => fetch && DOMParser && FormData && URLSearchParams)) return;
   event.preventDefault();
   ask(event.target);
+});
+// A key that is pressed in the frame is not heard by the dialog around it.
+document.addEventListener('keydown', ({ key }) => {
+  if (isFramed && key === 'Escape') parent.postMessage({ close: true }, '*');
 });
 enhance(document.body);
 tellShop();
@@ -568,7 +605,7 @@ if (invoice) {
   addEventListener('offline', () => setCutOff(true));
   addEventListener('tronLink#initialized', offerWallet);
   addEventListener('TIP6963:announceProvider', hearWallet);
-  dispatchEvent(new Event('TIP6963:requestProvider'));
+  attempt(() => dispatchEvent(new Event('TIP6963:requestProvider')));
   setTime(Number(invoice.dataset.now));
   sayConnection();
   tick();

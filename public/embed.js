@@ -32,16 +32,24 @@
       },
     );
     close.setAttribute('aria-label', link.dataset.close || 'Close');
+    const title = link.getAttribute('aria-label') || link.textContent.trim() || link.title || 'Payment';
+    dialog.setAttribute('aria-label', title);
     const frame = make('iframe', 'border:0;width:100%;height:calc(100% - 44px)', {
       src: link.href,
-      title: link.textContent,
+      title,
     });
     frame.allow = 'clipboard-write';
     let isHeard;
+    let state;
     const hear = (message) => {
       if (message.source !== frame.contentWindow || message.origin !== origin || !message.data) return;
       isHeard = true;
-      link.dispatchEvent(new CustomEvent('quittance', { bubbles: true, detail: message.data.state }));
+      // Escape was pressed in the frame, where the dialog does not hear it.
+      if (message.data.close) return dialog.close();
+      // The page also speaks when something else changes, such as the number of confirmations.
+      if (message.data.state === state) return;
+      ({ state } = message.data);
+      link.dispatchEvent(new CustomEvent('quittance', { bubbles: true, detail: state }));
     };
     addEventListener('message', hear);
     close.onclick = () => dialog.close();

@@ -62,6 +62,7 @@ test('an empty environment is the sandbox with every default', () => {
     addressManifest: null,
     webhooks: { localTargets: true, retentionDays: 90 },
     rateLimit: { perSecond: 100, burst: 200 },
+    lookupsPerMinute: 6,
     settings: expect.any(Array),
   });
 });
@@ -157,6 +158,7 @@ const good: [env: NodeJS.ProcessEnv, expected: object][] = [
   [{ ...NILE, QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow' }, { webhooks: { localTargets: true } }],
   [{ QUITTANCE_DELIVERY_RETENTION_DAYS: '1' }, { webhooks: { retentionDays: 1 } }],
   [{ QUITTANCE_DELIVERY_RETENTION_DAYS: '3650' }, { webhooks: { retentionDays: 3650 } }],
+  [{ QUITTANCE_LOOKUPS_PER_MINUTE: '600' }, { lookupsPerMinute: 600 }],
   [{ QUITTANCE_RATE_LIMIT: '1', QUITTANCE_RATE_BURST: '1' }, { rateLimit: { perSecond: 1, burst: 1 } }],
 ];
 
@@ -472,6 +474,7 @@ const bad: [variable: string, value: string, says: string, rest?: NodeJS.Process
   ['QUITTANCE_DELIVERY_RETENTION_DAYS', '0', 'from 1 to 3650'],
   ['QUITTANCE_DELIVERY_RETENTION_DAYS', '3651', 'from 1 to 3650'],
   ['QUITTANCE_RATE_LIMIT', '0', 'from 1 to 100000'],
+  ['QUITTANCE_LOOKUPS_PER_MINUTE', '0', 'from 1 to 6000'],
   ['QUITTANCE_RATE_BURST', '1e3', 'from 1 to 1000000'],
 ];
 

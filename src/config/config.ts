@@ -70,6 +70,8 @@ export type Config = Readonly<{
     retentionDays: number;
   }>;
   rateLimit: Readonly<{ perSecond: number; burst: number }>;
+  /** Payers' questions to nodes, for each network and process. */
+  lookupsPerMinute: number;
   /** Every variable, for people: it holds no secret. */
   settings: readonly SettingView[];
   /** What is odd about them, though it starts. */
@@ -135,6 +137,7 @@ function compose(read: ReadSettings): Omit<Config, 'warnings'> {
       retentionDays: settings.QUITTANCE_DELIVERY_RETENTION_DAYS,
     },
     rateLimit: { perSecond: settings.QUITTANCE_RATE_LIMIT, burst: settings.QUITTANCE_RATE_BURST },
+    lookupsPerMinute: settings.QUITTANCE_LOOKUPS_PER_MINUTE,
     settings: describeSettings(read, {
       ...{ QUITTANCE_DATA_DIR: dataDir, QUITTANCE_WEBHOOK_LOCAL_TARGETS: localTargets },
       ...{ QUITTANCE_METRICS_PORT: String(metricsPort), QUITTANCE_CONSOLE_PORT: String(consolePort) },

@@ -88,6 +88,7 @@ export const SETTINGS = {
   QUITTANCE_DELIVERY_RETENTION_DAYS: integer(1, 3650, 90, 'days that finished deliveries and their attempts are kept'),
   QUITTANCE_RATE_LIMIT: integer(1, 100_000, 100, 'requests a second for each key'),
   QUITTANCE_RATE_BURST: integer(1, 1_000_000, 200, 'requests at once for each key'),
+  QUITTANCE_LOOKUPS_PER_MINUTE: integer(1, 6000, 6, 'transactions that payers look up at nodes'),
 };
 
 export type Settings = {

@@ -9,6 +9,8 @@ export type TransactionQuestion = {
   txId: string;
   /** The checkout token for which the question is asked. */
   askedFor: string;
+  /** The network of the client that asks. */
+  client: string;
 } & Pick<LookupInvoice, 'solidNumber' | 'head'>;
 
 /** Asks what the chain shows of a transaction; never rejects. */
@@ -29,6 +31,7 @@ export async function lookUpTransaction(
   { db, readTransaction }: LookUpDeps,
   checkoutToken: string,
   pasted: string,
+  client: string,
 ): Promise<LookupAnswer | null> {
   const reference = readTransactionReference(pasted);
   const txId = reference.kind === 'id' ? reference.txId : null;
@@ -40,11 +43,15 @@ export async function lookUpTransaction(
   }
   const { invoice, network, ledger } = found;
   if (ledger !== null) return answerLookup(invoice, ledger);
+  if (reference.linkTo !== null && reference.linkTo !== network && network !== 'devnet') {
+    return { code: 'other_network', network: reference.linkTo };
+  }
   const { solidNumber, head } = invoice;
   const read = readTransaction[network];
-  const question = { txId: reference.txId, askedFor: checkoutToken, solidNumber, head };
+  const question = { txId: reference.txId, askedFor: checkoutToken, client, solidNumber, head };
   const facts = read === undefined ? ({ kind: 'unavailable', why: 'for-now' } as const) : await read(question);
   // The id is written as Ethereum's are, and no node of TRON knows it: it is one of Ethereum's.
-  if (facts.kind === 'not-found' && reference.hasPrefix) return { code: 'not_tron', looksLike: 'ethereum' };
+  if (facts.kind === 'not-found' && reference.hasPrefix && reference.linkTo === null)
+    return { code: 'not_tron', looksLike: 'ethereum' };
   return answerLookup(invoice, facts);
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { createTransactionReader } from '../chain/verify/transaction-reader.ts';
+import { createTransactionReader, type TransactionReaderDeps } from '../chain/verify/transaction-reader.ts';
 import { registerLive } from '../checkout/live/live-routes.ts';
 import { registerAsk } from '../checkout/lookup/ask.ts';
 import { createLookupLimits, registerLookup } from '../checkout/lookup/lookup.ts';
@@ -32,10 +32,10 @@ export async function registerPages(app: FastifyInstance, context: Context): Pro
 }
 
 /** Payers' questions about transactions, by network, go to nodes within a budget of their own. */
-function createReaders({ pools, requestDb: db, now, log }: Context) {
-  const budget = createLookupBudget(now);
+function createReaders({ config, pools, requestDb: db, now, log }: Context) {
+  const budget = createLookupBudget(now, config.lookupsPerMinute);
   const readers = pools.map(({ network, pool, usdt }) => {
-    const spend = (link: string) => budget.take(network, link);
+    const spend: TransactionReaderDeps['spend'] = ({ askedFor, client }) => budget.take(network, askedFor, client);
     return [network, createTransactionReader({ db, network, pool, usdt, now, log, spend })] as const;
   });
   return Object.fromEntries(readers);

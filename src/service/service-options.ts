@@ -22,7 +22,12 @@ export type ServiceOptions = {
     | 'rateLimit'
     | 'webhooks'
   > &
-    Partial<Pick<Config, 'requestLog' | 'requestLines' | 'rowMacs' | 'addressManifest' | 'dataDir' | 'backups'>>;
+    Partial<
+      Pick<
+        Config,
+        'lookupsPerMinute' | 'requestLog' | 'requestLines' | 'rowMacs' | 'addressManifest' | 'dataDir' | 'backups'
+      >
+    >;
   connection: Connection;
   /** Brings the schema up to this release. Without it `connection` does, if it may; the service itself needs no such right. */
   owner?: Connection;

@@ -28,6 +28,27 @@ export function findLacking(code: string): string[] {
   return [...lacking].sort();
 }
 
+/** The names that a script uses and does not declare: what the language and the browser give it. */
+export function findGlobals(code: string): string[] {
+  const file = 'script.js';
+  const source = ts.createSourceFile(file, code, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
+  const host = { ...ts.createCompilerHost({}), getSourceFile: (name: string) => (name === file ? source : undefined) };
+  const checker = ts.createProgram([file], { allowJs: true, noLib: true, noResolve: true }, host).getTypeChecker();
+  const globals = new Set<string>();
+  const visit = (node: ts.Node) => {
+    const { parent } = node;
+    const isName =
+      ts.isIdentifier(node) &&
+      !(ts.isPropertyAccessExpression(parent) && parent.name === node) &&
+      !(ts.isBindingElement(parent) && parent.propertyName === node) &&
+      !ts.isPropertyAssignment(parent);
+    if (isName && (checker.getSymbolAtLocation(node)?.declarations ?? []).length === 0) globals.add(node.text);
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return [...globals].sort();
+}
+
 function lackingOf(node: ts.Node): string | null {
   if (ts.isPropertyAssignment(node) || ts.isShorthandPropertyAssignment(node)) {
     const name = node.name.getText();

@@ -72,14 +72,19 @@ test('a payer pays in a dialog of the shop, whose page hears each state', async 
   const page = await openShop('127.0.0.1', invoice);
   await page.getByRole('link', { name: 'Pay' }).click();
   const frame = page.frameLocator('dialog iframe');
+  expect(await page.getByRole('dialog', { name: 'Pay' }).count()).toBe(1);
   await frame.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
   const links = frame.locator('a[href*="address"], a[href*="receipt"]');
   for (const each of await links.all()) expect(await each.getAttribute('target')).toBe('_blank');
   await payInto(checkout.service, invoice);
+  // Further confirmations are no new state.
+  await frame.getByText('1 of 19').waitFor();
+  checkout.service.devnet.mine(2);
+  await frame.getByText('3 of 19').waitFor();
   await finalise(checkout.service, invoice);
   await frame.getByRole('heading', { name: 'Paid' }).waitFor();
   await page.waitForFunction('heard.at(-1) === "paid"');
-  expect(await page.evaluate('[...new Set(heard)]')).toEqual(['waiting', 'confirming', 'paid']);
+  expect(await page.evaluate('heard')).toEqual(['waiting', 'confirming', 'paid']);
   expect(await frame.getByRole('link', { name: /Receipt/ }).getAttribute('target')).toBe('_blank');
 
   // Nobody else's message counts.
@@ -90,6 +95,20 @@ test('a payer pays in a dialog of the shop, whose page hears each state', async 
 
   await page.getByRole('button', { name: 'Close' }).click();
   await page.locator('dialog').waitFor({ state: 'detached' });
+  await page.close();
+});
+
+test('Escape closes the dialog, also while the focus is in the frame', async () => {
+  await allow(`http://127.0.0.1:${port}`);
+  const page = await openShop('127.0.0.1', await newInvoice(checkout.service));
+  for (const isInFrame of [false, true]) {
+    await page.getByRole('link', { name: 'Pay' }).click();
+    const frame = page.frameLocator('dialog iframe');
+    await frame.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+    if (isInFrame) await frame.getByRole('button', { name: 'Copy the amount' }).focus();
+    await page.keyboard.press('Escape');
+    await page.locator('dialog').waitFor({ state: 'detached' });
+  }
   await page.close();
 });
 

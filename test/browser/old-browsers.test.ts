@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/runtime/package-root.ts';
 import { checkoutPage, type PageState } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
-import { findLacking, OLDEST } from './browser-lacks.ts';
+import { findGlobals, findLacking, OLDEST } from './browser-lacks.ts';
 import { openPage, START_TIMEOUT_MS, textOf, untilHeading } from './checkout.ts';
 import { askEverything, openDetails } from './measure-layout.ts';
 import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
@@ -83,5 +83,42 @@ test('without what newer browsers have, forms are answered, times are told, stri
   await untilHeading(page, 'Payment found');
   expect(await textOf(page, '#found time')).toBe('1 Sept 2026, 12:16');
   expect(problems).toEqual([]);
+  await close();
+});
+
+/** Without these no script of any page runs, and only a page can replace `parent`. */
+const ESSENTIAL =
+  /^(Date|Error|JSON|Math|Number|Object|Promise|addEventListener|clearTimeout|document|encodeURIComponent|location|parent|print|setInterval|setTimeout|undefined|window)$/;
+
+test('without any one thing that the script uses, or where it throws, the page still shows that it is paid', async () => {
+  const globals = ['performance', ...findGlobals(read('public/checkout.js'))].filter((name) => !ESSENTIAL.test(name));
+  expect(globals).toEqual(expect.arrayContaining(['EventSource', 'fetch', 'Intl']));
+  const isPaidWith = async (change: string) => {
+    const url = pages.add(checkoutPage('waiting'));
+    const { page, close } = await openPage(browser, url, { beforeOpening: (page) => page.addInitScript(change) });
+    await page.waitForLoadState();
+    pages.change(url, checkoutPage('paid'));
+    const isPaid = await untilHeading(page, 'Paid').then(
+      () => true,
+      () => false,
+    );
+    await close();
+    return isPaid;
+  };
+  const changes = globals.flatMap((name) => [
+    `Object.defineProperty(window, '${name}', { value: undefined, configurable: true })`,
+    `if (typeof ${name} === 'function') window.${name} = function () { throw new Error('blocked'); }`,
+  ]);
+  const unpaid = await Promise.all(changes.map(async (change) => ((await isPaidWith(change)) ? [] : [change])));
+  expect(unpaid.flat()).toEqual([]);
+}, 120_000);
+
+test('where the script is blocked, the time that is left does not stay on the page', async () => {
+  const { page, close } = await openPage(browser, pages.add(checkoutPage('waiting')), {
+    beforeOpening: (page) => page.route(/checkout.*\.js/, (route) => route.abort()),
+  });
+  const left = page.locator('#left span');
+  expect(await left.isVisible()).toBe(true);
+  await left.waitFor({ state: 'hidden', timeout: 12_000 });
   await close();
 });

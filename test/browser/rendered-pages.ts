@@ -136,6 +136,11 @@ function servePages(app: FastifyInstance, served: Map<string, Served>): void {
     entry?.streams.add(reply.raw);
     reply.raw.once('close', () => entry?.streams.delete(reply.raw));
   });
+  app.get('/c/:token/parts', (request, reply) => {
+    const page = served.get((request.params as { token: string }).token)?.page;
+    const { v } = request.query as { v?: string };
+    return page === undefined || versionOf(page) === v ? reply.code(204).send() : composeMessage(null, page);
+  });
   app.get('/unavailable', (request, reply) => answerUnavailable(request, reply.code(503), 5));
 }
 

@@ -31,6 +31,7 @@ const DECLINED = 'You did not confirm it in the wallet. Nothing was paid.';
 const POOR = 'The wallet holds too little USDT for this amount. Nothing was sent.';
 const WITHOUT_FEE =
   'The wallet has too little TRX for the network fee: the transfer would fail and the fee would be lost. Nothing was sent.';
+const SILENT = 'The wallet has not answered. Unlock it and look for a request there, or try again.';
 const WAIT = 'Confirm the transfer in your wallet.';
 const UNKNOWN = 'We do not know whether the wallet sent it. Check your wallet’s history before you try again.';
 
@@ -464,6 +465,47 @@ test('the button is there only where a wallet is, also one that comes late, with
     `dispatchEvent(new CustomEvent('TIP6963:announceProvider', { detail: { provider: { request() {} } } }))`,
   );
   expect(await isOffered()).toBe(true);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('a locked wallet is to be unlocked, and its button stays on', async () => {
+  let letIn: '' | true = '';
+  const { page, problems, close } = await openWithWallet({ kind: 'tronLink', letIn: () => letIn });
+  await payButton(page).click();
+  await untilSaid(page, SILENT);
+  letIn = true;
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  expect(problems).toEqual([]);
+  await close();
+});
+
+test('a wallet that does not answer for a minute can be asked again, and what it answers late is not sent as well', async () => {
+  const first = hold();
+  let asked = 0;
+  const { page, wallet, problems, close } = await openWithWallet({
+    beforeOpening: (page) => page.clock.install(),
+    confirm: async () => {
+      if (++asked === 1) await first.held;
+      return true;
+    },
+  });
+  const broadcasts = () => wallet.asked.filter((path) => path === 'wallet/broadcasttransaction').length;
+  await payButton(page).click();
+  await untilSaid(page, WAIT);
+  await expect.poll(() => asked).toBe(1);
+  expect(await payButton(page).isDisabled()).toBe(true);
+  await page.clock.runFor(60_000);
+  await untilSaid(page, SILENT);
+  await payButton(page).click();
+  await untilSaid(page, SENT);
+  first.release();
+  // The late answer has reached the page once a later question of the page is answered.
+  await page.evaluate('walletAsksToSign([])');
+  asked -= 1;
+  expect([asked, broadcasts()]).toEqual([2, 1]);
+  expect(await walletLine(page).textContent()).toBe(SENT);
   expect(problems).toEqual([]);
   await close();
 });

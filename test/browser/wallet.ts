@@ -22,8 +22,8 @@ type WalletOptions = {
   kind: (typeof WALLET_KINDS)[number];
   privateKey: string;
   askNode: AskNode;
-  /** What its owner says to the page, and to a transaction. Yes by default. */
-  letIn?: () => boolean;
+  /** What its owner says to the page, and to a transaction. Yes by default; a locked wallet answers with an empty text. */
+  letIn?: () => boolean | '';
   confirm?: () => boolean | Promise<boolean>;
 };
 
@@ -150,6 +150,7 @@ const INSTALL = `({ kind, privateKey }) => {
     tronWeb: false,
     request: async ({ method }) => {
       const isLetIn = await walletIsAsked(method);
+      if (isLetIn === '') return '';
       // As TIP-1193 has it, and as TronLink had it before.
       if (!isLetIn && method === 'eth_requestAccounts') throw refusal;
       if (!isLetIn) return refusal;

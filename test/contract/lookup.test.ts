@@ -37,6 +37,7 @@ const CODES = [
   'no_usdt_transfer',
   'not_found',
   'orphaned',
+  'other_network',
   'not_tron',
   'not_a_transaction_id',
   'unavailable',
@@ -46,7 +47,8 @@ type Invoice = { invoiceId: string; path: string; address: string; amountMicro: 
 
 let service: TestService;
 beforeAll(async () => {
-  service = await startTestService({ addressCount: 2 });
+  // One client asks for all payers here.
+  service = await startTestService({ addressCount: 2, config: { lookupsPerMinute: 600 } });
 });
 beforeEach(() => {
   // Whoever asked in the test before may ask again.

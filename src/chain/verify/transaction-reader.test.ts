@@ -27,6 +27,7 @@ const USDT = '5'.repeat(40) as AccountHex;
 const question = (number: number, solidNumber: number | null = null) => ({
   txId: number.toString(16).padStart(64, '0'),
   askedFor: 'link',
+  client: 'network',
   solidNumber,
   head: null,
 });
@@ -89,7 +90,7 @@ describe('what nodes said is kept in a bounded place', () => {
     const txId = await payerOf(devnet).sendTrx({ to: accountToAddress(USDT), amountSun: 1n });
     devnet.mine();
     const { number } = devnet.head();
-    const ask = (solidNumber: number) => read({ txId, askedFor: 'link', solidNumber, head: null });
+    const ask = (solidNumber: number) => read({ txId, askedFor: 'link', client: 'network', solidNumber, head: null });
     expect(await ask(number - 1)).toMatchObject({ kind: 'done', blockNumber: number });
     clock.ms += 3000;
     await ask(number);

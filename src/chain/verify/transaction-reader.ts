@@ -19,8 +19,8 @@ export type TransactionReaderDeps = RecogniseDeps & {
   usdt: AccountHex;
   now(): UnixMs;
   log: Logger;
-  /** Takes two of the requests that may be spent on questions for this link; false when they are used up for now. */
-  spend(askedFor: string): boolean;
+  /** Takes two of the requests that this link and client may spend; false when they are used up for now. */
+  spend(question: Pick<TransactionQuestion, 'askedFor' | 'client'>): boolean;
 };
 
 /** A payer waits for so long; the node's answer is kept for when they ask again. */
@@ -106,7 +106,7 @@ async function askNodes(deps: TransactionReaderDeps, question: TransactionQuesti
   try {
     await recogniseNodes(deps);
     const nodes = (await pool.available()).slice(0, MAX_NODES);
-    const pay = createPurse(() => deps.spend(question.askedFor));
+    const pay = createPurse(() => deps.spend(question));
     let facts: TransactionFacts = nodes.length === 0 ? UNAVAILABLE : { kind: 'not-found' };
     for (const node of nodes) {
       const known = { usdt, now: deps.now(), head };

@@ -41,6 +41,7 @@ test.each<[LookupAnswer, string[]]>([
   [find('no_usdt_transfer', { moved: 'trx', toAddress: false }), ['12.500000 TRX to another address']],
   [find('not_found'), ['look again in 1 minute', 'internal or off-chain']],
   [find('orphaned'), ['waits to be mined again', 'Do not send again.']],
+  [find('other_network'), ['on TRON Shasta Testnet. This invoice can be paid only on TRON Mainnet.', 'still waiting']],
   [find('not_tron', { looksLike: 'solana' }), ['of Solana, not of TRON']],
   [find('not_a_transaction_id', { looksLike: 'part-of-an-id' }), ['12 characters of 64']],
   [find('unavailable'), ['Your payment is safe. Try again in 5 seconds.']],

@@ -6,6 +6,7 @@ import { renderSupport } from '../page/brand-links.ts';
 import type { Page } from '../page/page-state.ts';
 import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
 import { viewPage } from '../page/view.ts';
+import { NETWORK_NAMES } from '../page/wallets.ts';
 import type { Words } from '../words/words.ts';
 
 /** Tells a payer about the transaction that was looked up: what it means for this invoice, the likely reason, and what to do. */
@@ -24,6 +25,7 @@ const PAYS_NOTHING: ReadonlySet<LookupAnswer['code']> = new Set([
   'other_address',
   'other_token',
   'no_usdt_transfer',
+  'other_network',
   'not_tron',
 ]);
 
@@ -86,6 +88,10 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
       return renderGeneral(words, merchant, answer);
     case 'orphaned':
       return bad(say('answerOrphaned'));
+    case 'other_network': {
+      const { [answer.network]: network, [invoice.network]: expected } = NETWORKS;
+      return bad(say('answerOtherNetwork', { network: ltr(network), expected: ltr(expected) }));
+    }
     case 'not_tron':
       return bad(say('answerNotTron', { chain: CHAINS[answer.looksLike] }));
     case 'not_a_transaction_id':
@@ -132,6 +138,9 @@ function good(text: Html): Html {
 function bad(text: Html): Html {
   return html`<p class="notice">${text}</p>`;
 }
+
+/** As TronLink calls them. */
+const NETWORKS = { ...NETWORK_NAMES, nile: 'TRON Nile Testnet', shasta: 'TRON Shasta Testnet' };
 
 const CHAINS = { ethereum: 'Ethereum', solana: 'Solana', ton: 'TON' } as const;
 

@@ -27,13 +27,15 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
   app.post('/c/:token/ask', { schema, bodyLimit: MAX_BODY_BYTES }, (request, reply) =>
     answerPage(request, reply, async (nonce) => {
       const question = readQuestion(request);
+      const client = clientOf(request).network;
       const before = await findPage(deps, request);
       let found = question?.field === 'transaction' ? await lookUp(deps, request, question.text) : null;
       // The page is read again after the look-up, which may take seconds: the answer must be of the same moment as the page.
       const page = question?.field === 'transaction' ? await findPage(deps, request) : before;
       if (page === null) return null;
       if (question !== null && found?.kind === 'answered' && page.invoice.status !== before?.invoice.status) {
-        found = { kind: 'answered', answer: await lookUpTransaction(deps, page.invoice.checkoutToken, question.text) };
+        const { checkoutToken } = page.invoice;
+        found = { kind: 'answered', answer: await lookUpTransaction(deps, checkoutToken, question.text, client) };
       }
       if (found?.kind === 'limited') reply.code(429).header('Retry-After', String(found.retryAfterSeconds));
       // The page answers the other questions by itself.
@@ -54,12 +56,13 @@ type Found = { kind: 'limited'; retryAfterSeconds: number } | { kind: 'answered'
 
 async function lookUp(deps: AskDeps, request: FastifyRequest, pasted: string): Promise<Found> {
   const { token } = request.params as { token: string };
-  const ofClient = deps.limits.takeOfClient(clientOf(request).network);
+  const { network } = clientOf(request);
+  const ofClient = deps.limits.takeOfClient(network);
   if (ofClient.kind === 'limited') return ofClient;
   if (!isCheckoutToken(token)) return { kind: 'answered', answer: null };
   const ofLink = deps.limits.takeOfLink(token);
   if (ofLink.kind === 'limited') return ofLink;
-  return { kind: 'answered', answer: await lookUpTransaction(deps, token, pasted) };
+  return { kind: 'answered', answer: await lookUpTransaction(deps, token, pasted, network) };
 }
 
 function renderFound(page: Page, found: Found): Html | null {

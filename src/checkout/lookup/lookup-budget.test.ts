@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
 import { createLookupBudget } from './lookup-budget.ts';
 
-function started() {
+/** Each link asks from a network of its own, unless `client` says otherwise. */
+function started(perMinute?: number) {
   let ms = 1_800_000_000_000;
-  const budget = createLookupBudget(() => unixMs(ms));
+  const budget = createLookupBudget(() => unixMs(ms), perMinute);
   return {
-    take: (link: string, network: 'mainnet' | 'nile' = 'mainnet') => budget.take(network, link),
+    take: (link: string, network: 'mainnet' | 'nile' = 'mainnet', client = link) => budget.take(network, link, client),
     pass: (seconds: number) => {
       ms += seconds * 1000;
     },
@@ -60,6 +61,35 @@ describe('questions of payers to nodes are shared out', () => {
     }
     expect(requests).toBeGreaterThan(17_000);
     expect(requests).toBeLessThanOrEqual(17_340);
+  });
+
+  test('one client that asks through new links without end leaves answers to others, and to newcomers', () => {
+    const { take, pass } = started();
+    const refused: number[] = [];
+    for (let second = 0; second < 3600; second += 5) {
+      pass(5);
+      for (let link = 0; link < 10; link++) take(`greedy ${second} ${link}`, 'mainnet', 'greedy');
+      // Two a minute that ask again and again, and one newcomer each two minutes.
+      if (second % 60 === 0 && !take(`other ${second}`, 'mainnet', 'other')) refused.push(second);
+      if (second % 120 === 0 && !take(`new ${second}`)) refused.push(second);
+    }
+    expect(refused).toEqual([]);
+  });
+
+  test.each([1, 6, 60])('with %i a minute that many are granted, and five minutes of it at once', (perMinute) => {
+    const { take, pass } = started(perMinute);
+    let granted = 0;
+    const takeAll = () => {
+      while (take(`link ${granted}`)) granted++;
+    };
+    takeAll();
+    expect(Math.abs(granted - perMinute * 5)).toBeLessThanOrEqual(1);
+    const atOnce = granted;
+    for (let minute = 0; minute < 60; minute++) {
+      pass(60);
+      takeAll();
+    }
+    expect(Math.abs(granted - atOnce - perMinute * 60)).toBeLessThanOrEqual(2);
   });
 
   test('networks do not share', () => {

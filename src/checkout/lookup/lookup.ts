@@ -51,7 +51,9 @@ export function registerLookup(app: FastifyInstance, deps: LookupRouteDeps): voi
       if (!isCheckoutToken(token)) return reply.code(404).send(UNKNOWN_LINK);
       // Links that do not exist are counted as well; otherwise the answer would tell them apart.
       refuseLimited(deps.limits.takeOfLink(token), LIMIT);
-      return (await lookUpTransaction(deps, token, pasted)) ?? reply.code(404).send(UNKNOWN_LINK);
+      return (
+        (await lookUpTransaction(deps, token, pasted, clientOf(request).network)) ?? reply.code(404).send(UNKNOWN_LINK)
+      );
     },
   });
 }
@@ -65,7 +67,7 @@ function readTransactionField({ body }: FastifyRequest): string {
   if (read.kind === 'invalid-json') throw new Problem('INVALID_JSON', read.detail);
   const transaction = read.kind === 'ok' ? read.value['transaction'] : undefined;
   if (typeof transaction === 'string') return transaction;
-  const message = 'must be a string: a transaction id, or a link to it on tronscan.org';
+  const message = 'must be a string: a transaction id, or text that has one, such as a link to it';
   throw new Problem('INVALID_REQUEST', `transaction ${message}.`, {
     extensions: { errors: [{ field: 'transaction', code: 'WRONG_TYPE', message }] },
   });

@@ -58,7 +58,7 @@ export function renderOwnWallet({ words, invoice, site }: Page): Html | null {
   return html`<div class="wallet" hidden data-wallet data-contract="${contract}" data-to="${address}" data-micro="${payableMicro.toString()}" data-genesis="${genesisId}">
 <button type="button">${words.say('payHere')}</button>
 <p class="hint">${words.say('walletsHint')}</p>
-<p role="status" data-wait="${text('walletWait')}" data-sent="${text('walletSent')}" data-refused="${text('walletRefused')}" data-declined="${text('walletDeclined')}" data-poor="${text('walletPoor')}" data-energy="${text('walletEnergy')}" data-unknown="${text('walletUnknown')}" data-other="${text('walletOtherNetwork', { network: NETWORK_NAMES[network] })}"></p>
+<p role="status" data-wait="${text('walletWait')}" data-sent="${text('walletSent')}" data-refused="${text('walletRefused')}" data-declined="${text('walletDeclined')}" data-poor="${text('walletPoor')}" data-energy="${text('walletEnergy')}" data-unknown="${text('walletUnknown')}" data-silent="${text('walletSilent')}" data-other="${text('walletOtherNetwork', { network: NETWORK_NAMES[network] })}"></p>
 </div>
 `;
 }

@@ -1,8 +1,11 @@
 import { parseAddress } from '../../tron/address.ts';
 
-/** Removes white space around a text, and the invisible characters that come with a copy from a chat. */
+/** Turns full-width and other variants of characters into the plain ones, and removes white space around and invisible characters. */
 export function trimPasted(text: string): string {
-  return text.replace(/^[\s\u200b-\u200f\u2060\ufeff]+|[\s\u200b-\u200f\u2060\ufeff]+$/g, '');
+  return text
+    .normalize('NFKC')
+    .replace(/\p{Cf}/gu, '')
+    .trim();
 }
 
 /** Compares a pasted text with the address that is to be paid. `other`: a valid address of TRON, and not this one. */

@@ -6,6 +6,7 @@ import { type LikelyMistake, likelyMistake } from '../mismatch/likely-mistake.ts
 import { absolute, formatAmount, type MicroUsdt, microUsdt } from '../money.ts';
 import { toIso, type UnixMs } from '../time.ts';
 import type { InBlock, LedgerFacts, TransactionFacts } from './transaction-facts.ts';
+import type { LinkedNetwork } from './transaction-reference.ts';
 
 /** The one invoice that a payer asks about. */
 export type LookupInvoice = {
@@ -60,6 +61,8 @@ export type LookupAnswer =
   | { code: 'not_found'; checkAgainSeconds: number }
   /** It was this invoice's payment, and the block that it was in was replaced: it waits to be mined again. */
   | { code: 'orphaned'; checkAgainSeconds: number }
+  /** A link to another network of TRON than the invoice's. */
+  | { code: 'other_network'; network: LinkedNetwork }
   | { code: 'not_tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
   | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
   | { code: 'unavailable'; checkAgainSeconds: number };

@@ -1,4 +1,5 @@
 import { type MicroUsdt, microUsdt } from '../money.ts';
+import { trimPasted } from './compare-pasted.ts';
 
 /** More than any exchange takes, and little enough that every sum of it and an amount can be written. */
 const FEE = /^(\d{1,6})(?:\.(\d{1,6}))?$/;
@@ -12,12 +13,9 @@ const PERSIAN_ZERO = 0x06f0;
  * has thousands.
  */
 export function readFee(text: string): MicroUsdt | null {
-  const plain = text
-    .slice(0, 100)
+  const plain = trimPasted(text.slice(0, 100))
     .replace(/[\u0660-\u0669]/g, (digit) => String(digit.charCodeAt(0) - ARABIC_ZERO))
     .replace(/[\u06f0-\u06f9]/g, (digit) => String(digit.charCodeAt(0) - PERSIAN_ZERO))
-    .replace(/[\u200e\u200f]/g, '')
-    .trim()
     .replace(/\s*usdt$/i, '')
     .replace(/[,\u066b]/, '.');
   const found = FEE.exec(plain);

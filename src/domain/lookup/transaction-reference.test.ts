@@ -4,39 +4,74 @@ import { readTransactionReference } from './transaction-reference.ts';
 
 const ID = '0ca17a0da65cb2df52be4e5edd8654358f7ad2b6f083180e719784ff8ff1c8ae';
 
-test.each([
-  ID,
-  ID.toUpperCase(),
-  `  ${ID}\n`,
-  `\u200b${ID}\ufeff`,
-  `https://tronscan.org/#/transaction/${ID}`,
-  `http://www.tronscan.org/#/transaction/${ID}/`,
-  `https://tronscan.org/#/transaction/${ID.toUpperCase()}?lang=tr`,
-  `https://tronscan.org/?lang=en#/transaction/${ID}`,
-  `https://tronscan.io/#/transaction/${ID}/token-transfers`,
-  `https://nile.tronscan.org/#/transaction/${ID}`,
-  `shasta.tronscan.org/#/transaction/${ID}`,
-  ` tronscan.org/transaction/${ID} `,
-  `\u200b \u2060${ID}\u200f\t`,
-  `https://tronscan.org/#/transaction/${ID}#top`,
-])('%j names a transaction', (pasted) => {
-  expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: false });
-});
+const [FIRST_HALF, SECOND_HALF] = [ID.slice(0, 32), ID.slice(32)];
 
-test.each([`0x${ID}`, `0X${ID.toUpperCase()}`, ` 0x${ID}\n`])(
-  '%j names a transaction of TRON, as some tools write it, or of Ethereum',
-  (pasted) => {
-    expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: true });
-  },
-);
+describe('the one id in a text is read', () => {
+  test.each([
+    ID,
+    ID.toUpperCase(),
+    `  ${ID}\n`,
+    `\u200b${ID}\ufeff`,
+    `\u200b \u2060${ID}\u200f\t`,
+    `TxID: ${ID}`,
+    `TXID ${ID}`,
+    `Transaction Hash:${ID}`,
+    `交易哈希${ID}`,
+    `${ID} (TRC20)`,
+    `"${ID}"`,
+    `“${ID}”`,
+    `${ID} ${ID.toUpperCase()}`,
+    `${ID.slice(0, 40)} ${ID.slice(40)}`,
+    `${FIRST_HALF}\n${SECOND_HALF}`,
+    `TxID: ${FIRST_HALF}\r\n  ${SECOND_HALF} 25.00`,
+    `added ${ID.slice(0, 61)}\n${ID.slice(61)}`,
+    `${FIRST_HALF}\u200b${SECOND_HALF}`,
+    ID.replace(/[0-9]/g, (digit) => String.fromCharCode(0xff10 + Number(digit))),
+    `https://explorer.example/transaction/${ID}`,
+    `https://tronscan.org.example.com/#/transaction/${ID}`,
+    `tx_${ID}`,
+  ])('%j', (pasted) => {
+    expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: false, linkTo: null });
+  });
+
+  test.each([
+    `0x${ID}`,
+    `0X${ID.toUpperCase()}`,
+    ` 0x${ID}\n`,
+    `0x${ID} on Ethereum`,
+    `see 0x${ID.toUpperCase()} there`,
+  ])('%j, as some tools write it, or one of Ethereum', (pasted) => {
+    expect(readTransactionReference(pasted)).toEqual({ kind: 'id', txId: ID, hasPrefix: true, linkTo: null });
+  });
+
+  test.each([
+    ['mainnet', `https://tronscan.org/#/transaction/${ID}`],
+    ['mainnet', `http://www.tronscan.org/#/transaction/${ID}/`],
+    ['mainnet', `https://tronscan.org/#/transaction/${ID.toUpperCase()}?lang=tr`],
+    ['mainnet', `https://tronscan.org/?lang=en#/transaction/${ID}`],
+    ['mainnet', `https://tronscan.io/#/transaction/${ID}/token-transfers`],
+    ['mainnet', `https://tronscan.org/#/transaction/${ID}#top`],
+    ['mainnet', ` tronscan.org/transaction/${ID} `],
+    ['mainnet', `see https://tronscan.org/#/transaction/${ID} please`],
+    ['mainnet', `https://tronscan.org/#/transaction/0x${ID}`],
+    ['mainnet', `https://www.oklink.com/tron/tx/${ID}`],
+    ['mainnet', `https://www.oklink.com/trx/tx/${ID}`],
+    ['mainnet', `https://www.oklink.com/zh-hans/trx/tx/${ID}`],
+    ['mainnet', `https://tron.tokenview.io/en/tx/${ID}`],
+    ['nile', `https://nile.tronscan.org/#/transaction/${ID}`],
+    ['shasta', `shasta.tronscan.org/#/transaction/${ID}`],
+    ['shasta', `https://shasta.tronscan.org/#/transaction/${ID}`],
+  ])('and the network of its link: %s, %j', (linkTo, pasted) => {
+    expect(readTransactionReference(pasted)).toMatchObject({ kind: 'id', txId: ID, linkTo });
+  });
+});
 
 describe('transactions of other chains', () => {
   test.each([
     ['ethereum', `https://etherscan.io/tx/0x${ID}`],
     ['ethereum', `https://bscscan.com/tx/0x${ID}#eventlog`],
-    ['ethereum', `0x${ID} on Ethereum`],
+    ['ethereum', `https://www.oklink.com/eth/tx/0x${ID}`],
     ['ethereum', `etherscan.io/tx/0x${ID}`],
-    ['ethereum', `see 0x${ID.toUpperCase()} there`],
     ['solana', `5${'1'.repeat(85)}`],
     ['ton', `${'-_+/'.repeat(10)}aB0=`],
     ['solana', '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW'],
@@ -54,18 +89,11 @@ describe('what names no transaction', () => {
     ['part-of-an-id', `${ID.slice(0, 20)}…`],
     ['part-of-an-id', `${ID}0`],
     ['part-of-an-id', `0x${ID.slice(2)}`],
-    ['link', `https://example.com/#/transaction/${ID}`],
-    ['link', `https://tronscan.org.example.com/#/transaction/${ID}`],
     ['link', 'https://tronscan.org/#/address/TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t'],
     ['link', 'https://x'],
     ['link', 'http://x'],
     ['link', `https://tronscan.org/#/transaction/${ID}0`],
-    ['link', `https://tronscan.org/#/transaction/${ID} x`],
-    ['link', `https://xtronscan.org/#/transaction/${ID}`],
-    ['link', `https://tronscan.org/x/transaction/${ID}`],
     ['link', `https://etherscan.io/tx/0x${ID}0`],
-    ['other', `x https://tronscan.org/#/transaction/${ID}`],
-    ['other', `tronscan_org/transaction/${ID}`],
     ['other', `x${ID}`],
     ['other', `x0x${ID}`],
     ['other', `a0x${ID}`],
@@ -85,7 +113,9 @@ describe('what names no transaction', () => {
     ['other', 'x https://x'],
     ['other', ''],
     ['other', '25.000137'],
-    ['other', `${ID} ${ID}`],
+    ['other', `${ID} ${ID.replace('0', '1')}`],
+    ['other', `add ${ID.slice(0, 61)}\n${ID.slice(61)}`],
+    ['other', `${FIRST_HALF}, ${SECOND_HALF}`],
     ['other', 'x'.repeat(100_000)],
   ])('is told apart: %s %j', (looksLike, pasted) => {
     expect(readTransactionReference(pasted)).toMatchObject({ kind: 'none', looksLike });

@@ -1,9 +1,15 @@
 import { trimPasted } from './compare-pasted.ts';
 
+/** The networks of TRON whose explorers are known. */
+export type LinkedNetwork = 'mainnet' | 'nile' | 'shasta';
+
 /** The text that people paste as their transaction: its id (64 lowercase hex characters), or why it is none. */
 export type TransactionReference =
-  /** `hasPrefix`: written as `0x…`, as ids of Ethereum are, and those of TRON by tools that ask for them over JSON-RPC. */
-  | { kind: 'id'; txId: string; hasPrefix: boolean }
+  /**
+   * `hasPrefix`: written as `0x…`, as ids of Ethereum are, and those of TRON by tools that ask for them over JSON-RPC. `linkTo`: it is
+   * in a link to an explorer of that network.
+   */
+  | { kind: 'id'; txId: string; hasPrefix: boolean; linkTo: LinkedNetwork | null }
   /** A transaction of another chain, where no payment of ours can be. */
   | { kind: 'not-tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
   | { kind: 'none'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number };
@@ -11,13 +17,16 @@ export type TransactionReference =
 /** Longer text is no link to one transaction. */
 const MAX_CHARACTERS = 500;
 
-/** `https://tronscan.org/#/transaction/0ca1…8ae`, `nile.tronscan.org/#/transaction/0ca1…8ae/token-transfers?lang=en`. */
-const TRONSCAN =
-  /^(?:https?:\/\/)?(?:(?:www|nile|shasta)\.)?tronscan\.(?:org|io)\/(?:\?[^#\s]*)?(?:#\/)?transaction\/([0-9a-f]{64})(?:[/?#]\S*)?$/i;
-/** An id as it is, or behind `0x`. */
-const ID = /^(0x)?([0-9a-f]{64})$/i;
-/** In a link, which is to an explorer of another chain. */
-const ETHEREUM_HASH = /(?:^|[^0-9a-z])0x[0-9a-f]{64}(?![0-9a-z])/i;
+const ID_CHARACTERS = 64;
+/** A link's host, with or without `https://` before it, and its path. */
+const LINK = /(?<![\w.@-])(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,}\/\S*)/gi;
+/** Explorers of TRON; OKLink and Tokenview show other chains as well. */
+const EXPLORERS: readonly (readonly [RegExp, LinkedNetwork])[] = [
+  [/^nile\.tronscan\.(?:org|io)\//i, 'nile'],
+  [/^shasta\.tronscan\.(?:org|io)\//i, 'shasta'],
+  [/^(?:www\.)?(?:tronscan\.(?:org|io)|trx\.tokenview\.io|tron\.tokenview\.io)\//i, 'mainnet'],
+  [/^(?:www\.)?oklink\.com\/(?:[a-z-]+\/)?(?:tron|trx)\//i, 'mainnet'],
+];
 /** An address of TRON, or of an Ethereum-style chain. */
 const ADDRESS = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|0x[0-9a-f]{40})$/i;
 /** A signature of 64 bytes in base58. */
@@ -26,21 +35,42 @@ const SOLANA_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
 const TON_HASH = /^[A-Za-z0-9+/_-]{43}=$/;
 
 /**
- * Reads a bare transaction id in any case, with or without `0x`, or a link to tronscan.org; names what else it may be. Any text
- * is borne.
+ * Reads the one transaction id in a text, in any case, with or without `0x`, words or a link around it, also broken by white space;
+ * names what else the text may be. Accepts any text.
  */
 export function readTransactionReference(pasted: string): TransactionReference {
   const none = (looksLike: 'address' | 'part-of-an-id' | 'link' | 'other') =>
     ({ kind: 'none', looksLike, characters: pasted.length }) as const;
   if (pasted.length > MAX_CHARACTERS) return none('other');
   const text = trimPasted(pasted);
-  const bare = ID.exec(text);
-  const id = bare?.[2] ?? TRONSCAN.exec(text)?.[1];
-  if (id !== undefined) return { kind: 'id', txId: id.toLowerCase(), hasPrefix: bare?.[1] !== undefined };
-  if (ETHEREUM_HASH.test(text)) return { kind: 'not-tron', looksLike: 'ethereum' };
+  const links = [...text.matchAll(LINK)].map(([, link = '']) => link);
+  const [id, ...others] = new Set(idsIn(text));
+  if (id !== undefined && others.length === 0) {
+    const hasPrefix = new RegExp(`0x${id}`, 'i').test(text);
+    const link = links.find((each) => each.toLowerCase().includes(id));
+    const linkTo = link === undefined ? null : (EXPLORERS.find(([form]) => form.test(link))?.[1] ?? null);
+    if (link !== undefined && linkTo === null && hasPrefix) return { kind: 'not-tron', looksLike: 'ethereum' };
+    return { kind: 'id', txId: id, hasPrefix, linkTo };
+  }
   if (SOLANA_SIGNATURE.test(text)) return { kind: 'not-tron', looksLike: 'solana' };
   if (TON_HASH.test(text)) return { kind: 'not-tron', looksLike: 'ton' };
   if (ADDRESS.test(text)) return none('address');
-  if (/^(?:0x)?[0-9a-f]{16,}…?$/i.test(text)) return { ...none('part-of-an-id'), characters: text.length };
-  return none(/^https?:\/\//i.test(text) ? 'link' : 'other');
+  if (/^(?:0x)?[0-9a-f]{16,}(?:\.{3})?$/i.test(text)) return { ...none('part-of-an-id'), characters: text.length };
+  return none(links.length > 0 || /^https?:\/\//i.test(text) ? 'link' : 'other');
+}
+
+/** The runs of 64 hex characters; if there is none, those that white space breaks, as an id over two lines. */
+function idsIn(text: string): string[] {
+  const words = [...text.toLowerCase().matchAll(/(?<![0-9a-z])(?:0x)?([0-9a-z]+)(?![0-9a-z])/g)];
+  const whole = words.map(([, word = '']) => word).filter((word) => /^[0-9a-f]{64}$/.test(word));
+  if (whole.length > 0) return whole;
+  return words.flatMap((first, index) => {
+    let [joined, end] = ['', first.index];
+    for (const { 0: written, 1: word = '', index: at } of words.slice(index, index + ID_CHARACTERS)) {
+      if (joined.length >= ID_CHARACTERS || /\S/.test(text.slice(end, at)) || !/^[0-9a-f]+$/.test(word)) break;
+      joined += word;
+      end = at + written.length;
+    }
+    return joined.length === ID_CHARACTERS ? [joined] : [];
+  });
 }

@@ -70,7 +70,7 @@ async function askNetwork(
   const cursor = await findCursor(db, network);
   const read = createTransactionReader({ ...nodes, log, spend: () => true });
   const solidNumber = cursor?.solid.number ?? null;
-  const facts = await read({ txId, askedFor: 'explain', solidNumber, head: cursor?.head ?? null });
+  const facts = await read({ txId, askedFor: 'explain', client: 'operator', solidNumber, head: cursor?.head ?? null });
   const ours = await findAddresses(db, network, accountsIn(facts));
   const known = ours.filter((each) => projectId === null || each.projectId === projectId);
   const addresses = new Set(known.map(({ address }) => address));
