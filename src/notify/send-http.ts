@@ -3,6 +3,7 @@ import { toIso, type UnixMs } from '../domain/time.ts';
 import { redactAnswer } from '../webhooks/redact.ts';
 import type { WebhookSender } from '../webhooks/send.ts';
 import { signWebhook } from '../webhooks/sign.ts';
+import { refusePage } from '../webhooks/web-page.ts';
 import type { Attempt } from './attempt.ts';
 import type { HttpTarget } from './channel-target.ts';
 import { clipText, type Message } from './message.ts';
@@ -17,7 +18,14 @@ export async function sendHttp(
   const { url, body, headers = {} } = requestOf(target, message, now);
   const rule = target.isOwnNetwork ? 'own' : 'public';
   const sent = { 'content-type': 'application/json', ...headers };
-  const result = await sender.send({ url, rule, headers: sent, body: Buffer.from(body), nowMs: now });
+  const result = await sender.send({
+    url,
+    rule,
+    headers: sent,
+    body: Buffer.from(body),
+    nowMs: now,
+    refuse: refusePage,
+  });
   if (result.kind === 'delivered') return { kind: 'sent' };
   if (result.kind === 'aborted') return result;
   // What stands in the operator's own network is not for whoever may only add channels.

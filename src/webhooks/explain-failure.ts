@@ -2,7 +2,7 @@
  * The error of an attempt without an answer: its class, a colon, and the failure in plain words. The classes are stable, because the
  * diagnosis of an attempt is made from them: `timeout`, `dns`, `connection_refused`, `connection_lost`, `unreachable`, `tls`,
  * `target_refused`, `redirect`, `http_<status>`, `invalid_answer`, `invalid_url`, `network`, `unsigned`;
- * of an adapter's shop also `not_acknowledged`.
+ * of an adapter's shop also `not_acknowledged`, of tests and notifications also `web_page`.
  */
 export function explainError(error: unknown): string {
   const { code, name, message } = (error ?? {}) as { code?: unknown; name?: unknown; message?: unknown };

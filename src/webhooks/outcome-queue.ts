@@ -2,6 +2,7 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { createSeldom } from '../runtime/seldom.ts';
 import type { Database } from '../store/db/database.ts';
 import { type LeasedDelivery, returnDeliveries } from '../store/outbox/deliveries.ts';
 import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
@@ -23,7 +24,7 @@ const BATCH = 256;
 /** With the pauses of the dispatcher that is half a minute. By then one outcome is at fault and not the database. */
 const MAX_TRIES = 10;
 
-export function createOutcomeQueue(deps: {
+export function createOutcomeQueue(options: {
   db: Database;
   clock: Clock;
   certainNow?(): UnixMs;
@@ -31,7 +32,8 @@ export function createOutcomeQueue(deps: {
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   hastener: Hastener;
 }): OutcomeQueue {
-  const { db, clock, log } = deps;
+  const { db, clock, log } = options;
+  const deps = { ...options, pages: createSeldom(() => performance.now()) };
   const now = (): UnixMs => unixMs(clock.now());
   let outcomes: AttemptOutcome[] = [];
   let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];

@@ -4,6 +4,7 @@ import { OUTAGE } from '../domain/retry.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { Seldom } from '../runtime/seldom.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
 import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
@@ -11,6 +12,7 @@ import { type AttemptOutcome, recordOutcomes } from '../store/outbox/delivery-ou
 import { lockEndpointHealth, saveEndpointHealth } from '../store/outbox/endpoint-health.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
 import type { Hastener } from './hasten.ts';
+import { quotePage } from './web-page.ts';
 
 type RecordDeps = {
   /** By which an endpoint has failed for too long; that of the attempts when absent. */
@@ -19,6 +21,8 @@ type RecordDeps = {
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   hastener: Pick<Hastener, 'onFailure' | 'onReturn' | 'failingSince'>;
+  /** Which endpoints were warned of for their web pages; each is every time when absent. */
+  pages?: Seldom | undefined;
 };
 type Disabled = { endpointId: string; reason: string };
 type Failing = { id: string; failingSince: UnixMs };
@@ -31,7 +35,7 @@ type Failing = { id: string; failingSince: UnixMs };
  * comes again. The hastener, the metrics and the log are told afterwards.
  */
 export async function recordAttempts(
-  { db, log, metrics, hastener, certainNow }: RecordDeps,
+  { db, log, metrics, hastener, certainNow, pages }: RecordDeps,
   outcomes: readonly AttemptOutcome[],
   now: UnixMs,
 ): Promise<void> {
@@ -59,7 +63,7 @@ export async function recordAttempts(
   for (const id of new Set([...back, ...endpointsBack(outcomes)])) hastener.onReturn(id, now);
   for (const { id, failingSince } of failing) hastener.onFailure(id, failingSince, now);
   for (const outcome of outcomes) if (isCallback(outcome)) noteCallback(hastener, outcome, now);
-  for (const outcome of outcomes) logOutcome({ log, metrics }, outcome, ours.has(outcome), now);
+  for (const outcome of outcomes) logOutcome({ log, metrics, pages }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
     log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
   }
@@ -147,7 +151,7 @@ function reasonToDisable(health: EndpointHealth, failures: readonly AttemptOutco
 }
 
 function logOutcome(
-  { log, metrics }: Pick<RecordDeps, 'log' | 'metrics'>,
+  { log, metrics, pages }: Pick<RecordDeps, 'log' | 'metrics' | 'pages'>,
   outcome: AttemptOutcome,
   isOurs: boolean,
   now: UnixMs,
@@ -155,6 +159,13 @@ function logOutcome(
   const { delivery, kind, status, nextAttemptAt, latencyMs } = outcome;
   if (kind === 'delivered') {
     metrics.deliveryAttempts.inc(DELIVERED);
+    const page = quotePage(outcome.answer);
+    if (page !== null && pages?.isDue(delivery.endpointId) !== false) {
+      log.warn(
+        { ...namesOf(delivery), status, page },
+        'a web page answered the webhook; the receiver may never see it',
+      );
+    }
     if (!isOurs) {
       log.warn(namesOf(delivery), 'webhook delivered after its lease had run out; it may arrive twice');
     } else if (log.isLevelEnabled('debug')) {

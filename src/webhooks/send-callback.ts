@@ -38,15 +38,18 @@ export async function sendCallback({ sender, localTargets }: SendDeps, told: Tol
     ...describeCallback(told.order, { fields, numbers }, adapterSecret(stored)),
     rule: targetRule(told.network, localTargets),
     nowMs,
-    ...(data.status === 'PAID' && { isTaken }),
+    ...(data.status === 'PAID' && { refuse: refuseOtherWords }),
   });
 }
 
 /** `ok` is the word of epusdt, `success` that of EPay; each takes the other's. PHP writes blanks and a byte order mark around it. */
-function isTaken(answer: Uint8Array): boolean {
+function refuseOtherWords(answer: Uint8Array): string | null {
   const word = Buffer.from(answer).toString('utf8').replace('\uFEFF', '').trim().toLowerCase();
-  return word === 'ok' || word === 'success';
+  return word === 'ok' || word === 'success' ? null : NOT_TAKEN;
 }
+
+const NOT_TAKEN =
+  'not_acknowledged: the receiver answered with a 2xx, and not with the word of its system (ok, success)';
 
 type Listed = {
   fields: ReadonlyMap<string, string>;

@@ -9,10 +9,17 @@ export type SendDeps = { sender: WebhookSender; localTargets: boolean };
 /** Signs a webhook with each of its secrets (`whsec_…`) and sends it once. `id` is `evt_…`. Throws what `signWebhook` throws. */
 export async function sendSigned(
   { sender, localTargets }: SendDeps,
-  webhook: { url: string; network: Network; id: string; body: Buffer; secrets: readonly string[] },
+  webhook: {
+    url: string;
+    network: Network;
+    id: string;
+    body: Buffer;
+    secrets: readonly string[];
+    refuse?: (answer: Uint8Array) => string | null;
+  },
   nowMs: number,
 ): Promise<SendResult> {
-  const { url, network, id, body, secrets } = webhook;
+  const { url, network, id, body, secrets, refuse } = webhook;
   const headers = signWebhook({ id, timestampSeconds: Math.floor(nowMs / 1000), body, secrets });
   return sender.send({
     url,
@@ -20,5 +27,6 @@ export async function sendSigned(
     headers,
     body,
     nowMs,
+    ...(refuse && { refuse }),
   });
 }

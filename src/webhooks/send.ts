@@ -32,8 +32,8 @@ type Webhook = {
   body: Uint8Array;
   /** `POST` when absent. A `GET` has no body. */
   method?: 'GET' | 'POST';
-  /** Whether an answer with a 2xx takes the webhook; every one does when absent. */
-  isTaken?(answer: Uint8Array): boolean;
+  /** Why an answer with a 2xx is a failure all the same, or `null`. None is when absent. */
+  refuse?(answer: Uint8Array): string | null;
   /** A Retry-After date is measured from this time. */
   nowMs: number;
 };
@@ -143,7 +143,7 @@ function readTarget(text: string, rule: TargetRule): Target {
 
 function judge(
   ended: Ended,
-  { nowMs, isTaken }: Webhook,
+  { nowMs, refuse }: Webhook,
   { startedMs, timeoutMs }: { startedMs: number; timeoutMs: number },
 ): SendResult {
   if (ended.kind === 'stopped') return { kind: 'aborted' };
@@ -153,17 +153,15 @@ function judge(
   if (ended.kind === 'broken') return failedAttempt(null, explainError(ended.error), latencyMs);
   const { status, answer, headers } = ended;
   if (status >= 200 && status < 300) {
-    if (isTaken?.(answer) !== false) return { kind: 'delivered', status, latencyMs, answer };
-    return { kind: 'failed', status, error: NOT_TAKEN, retryAfterMs: null, latencyMs, answer, date: null };
+    const error = refuse?.(answer) ?? null;
+    if (error === null) return { kind: 'delivered', status, latencyMs, answer };
+    return { kind: 'failed', status, error, retryAfterMs: null, latencyMs, answer, date: null };
   }
   const retryAfterMs = readRetryAfter(headers['retry-after'], nowMs);
   const date = typeof headers['date'] === 'string' ? headers['date'].slice(0, MAX_DATE_LENGTH) : null;
   const error = explainStatus(status) + ((retryAfterMs ?? 0) > 0 ? PAUSE_ASKED : '');
   return { kind: 'failed', status, error, retryAfterMs, latencyMs, answer, date };
 }
-
-const NOT_TAKEN =
-  'not_acknowledged: the receiver answered with a 2xx, and not with the word of its system (ok, success)';
 
 /** `atMs`, of performance.now, is when the status came, or when it was clear that none would. */
 type Ended =

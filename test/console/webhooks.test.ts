@@ -126,6 +126,28 @@ test('an owner adds an endpoint, sees its secret once, tests it, and it hears of
   ]);
 });
 
+test('a web page that answers events is shown at its endpoint, at its event, in the list and on Today', async () => {
+  const page = createServer((request, response) =>
+    request.resume().on('end', () => response.writeHead(200).end('<!doctype html><title>Log in & go</title>')),
+  );
+  await new Promise<void>((resolve) => page.listen(0, '127.0.0.1', resolve));
+  const id = await add(`http://127.0.0.1:${(page.address() as AddressInfo).port}/hook`);
+  await payInFull(console_.service, await newInvoice(console_.service, 'order-page'));
+  const shown = await eventually(
+    async () => (await console_.get(`/webhooks/${id}`)).text,
+    (text) => text.includes('A web page answers'),
+  );
+  expect(shown).toContain('answered by a web page, “<bdi>Log in &amp; go</bdi>”');
+  const [event = ''] = /evt_[0-9a-z]{26}/.exec(shown) ?? [];
+  const attempts = (await console_.get(`/events/${event}`)).text;
+  expect(attempts).toContain('web page</span>');
+  expect(attempts).toContain('exempt the route from login');
+  expect((await console_.get('/webhooks')).text).toContain('the web page “<bdi>Log in &amp; go</bdi>”');
+  expect((await console_.get('/')).text).toContain('answers events with a web page, “Log in &amp; go”');
+  await submit(`/webhooks/${id}/disable`, { reason: 'a page' });
+  page.close();
+});
+
 test('a failing receiver is diagnosed, counted, and what it missed is sent again with the number first', async () => {
   const id = await add(target.replace('hook', 'second'));
   status = 404;

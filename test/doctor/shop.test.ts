@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -105,6 +108,27 @@ const FAULTS: Fault[] = [
 ];
 
 test.each(FAULTS)('$title is named by $check', (fault) => expectNamed(service, fault));
+
+test('a receiver in whose place a page for logging in answers 200 is named, with the words of the page', async () => {
+  const page = createServer((request, response) =>
+    request.resume().on('end', () => response.writeHead(200).end('<!doctype html><title>Log in to continue</title>')),
+  );
+  await once(page.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void page.close());
+  await runSql(service, 'update webhook_endpoints set url = $1', [
+    `http://127.0.0.1:${(page.address() as AddressInfo).port}`,
+  ]);
+  const env = {
+    ...{ DATABASE_URL: service.connectionString, QUITTANCE_MASTER_KEY: MASTER_KEY },
+    QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow',
+  };
+  const [{ endpointId } = { endpointId: '' }] = (
+    await runCli(['webhook', 'list', '--project', service.project.projectId, '--json'], { env })
+  ).json.data;
+  expect(await runCli(['webhook', 'test', endpointId], { env })).toMatchObject({ code: 1 });
+  const found = told(await examine(service), 'receivers');
+  expect(found).toMatchObject({ state: 'warning', says: expect.stringContaining('“Log in to continue”') });
+});
 
 test('addresses that nobody signed are named, with real money', async () => {
   const networks = settingsOf(service).networks.map((each) => ({ ...each, network: 'mainnet' as const }));

@@ -116,6 +116,27 @@ test('a good receiver gets a signed ping, once, and it stands in the feed', asyn
   expect(rows[0].last).toBe(rows[0].count);
 });
 
+test('a page for logging in that answers 200 fails the test, and is quoted', async () => {
+  const page = '<!DOCTYPE html><html><head><title>Log in</title></head><body>Who are you?</body></html>';
+  const endpoint = await newEndpoint(() => async (request, response) => {
+    await bodyOf(request);
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end(page);
+  });
+  const result = await testOf(endpoint);
+  expect(result).toMatchObject({ code: 1, isDelivered: false, status: 200, answer: page, webPage: 'Log in' });
+  expect(codesOf(result)).toEqual(['web-page']);
+  const { stdout } = await runCli(['webhook', 'test', endpoint.id], { env });
+  expect(stdout).toContain('<title>Log in</title>');
+});
+
+test('a receiver in PHP, which calls its "ok" text/html, passes the test', async () => {
+  const endpoint = await newEndpoint(() => async (request, response) => {
+    await bodyOf(request);
+    response.writeHead(200, { 'content-type': 'text/html; charset=utf-8' }).end('ok');
+  });
+  expect(await testOf(endpoint)).toMatchObject({ code: 0, isDelivered: true, webPage: null });
+});
+
 test('a disabled endpoint can be tested before it is enabled', async () => {
   const endpoint = await newEndpoint((secret) => quittanceWebhook({ secret }, accept));
   await runCli(['webhook', 'disable', endpoint.id], { env });

@@ -56,6 +56,18 @@ test('a webhook is signed, as the published verifier says', async () => {
   });
 });
 
+test.each(['slack', 'discord', 'ntfy', 'telegram', 'webhook'] as const)(
+  'a page for logging in does not pass as the %s that took a message',
+  async (kind) => {
+    const { url } = await startReceiver((response) =>
+      response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Log in</title>'),
+    );
+    const more = { token: '1:abc', chat: '1', topic: 't', secret: createWebhookSecret(randomBytes) };
+    const sent = await send({ kind, isOwnNetwork: true, url, ...more } as Target);
+    expect(sent).toMatchObject({ kind: 'failed', error: expect.stringMatching(/^web_page: /) });
+  },
+);
+
 test('what is in no own network is not reached without saying so', async () => {
   const { received, url } = await startReceiver();
   const refused = { kind: 'failed', error: expect.stringContaining('target_refused') };

@@ -201,6 +201,21 @@ describe('a failed delivery', () => {
   });
 });
 
+test('a web page that answers 200 gets its event as delivered, with one warning a minute that quotes it', async () => {
+  const receiver = await startReceiver(world, (response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>Log in</title>'),
+  );
+  const endpoint = await world.addEndpoint(receiver.url);
+  const events = [await world.addEvent([endpoint]), await world.addEvent([endpoint]), await world.addEvent([endpoint])];
+  const { lines } = world.startDispatcher();
+  await eventually(() => expect(receiver.received).toHaveLength(3));
+  for (const event of events) {
+    await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
+  }
+  const warned = () => lines.filter((line) => line.includes('a web page answered the webhook'));
+  await eventually(() => expect(warned()).toEqual([expect.stringContaining('"page":"Log in"')]));
+});
+
 describe('an endpoint is disabled', () => {
   test('by its own 410, and its events are kept and not sent', async () => {
     const receiver = await startReceiver(world, (response) => response.writeHead(410).end());

@@ -75,9 +75,16 @@ const ATTEMPTS = [
   ['Attempt', ({ attempt }: AttemptView) => String(attempt)],
   ['At', ({ attemptedAt }: AttemptView) => time(attemptedAt)],
   ['Took', ({ latencyMs }: AttemptView) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
-  ['Answer', ({ status, error }: AttemptView) => (error === null ? String(status) : outside(error, 100))],
+  ['Answer', answerOf],
   ['It said', ({ answer }: AttemptView) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
 ] as const;
+
+function answerOf({ status, error, webPage }: AttemptView): Html | string {
+  if (error !== null) return outside(error, 100);
+  return webPage === null
+    ? String(status)
+    : html`${status} <span class="badge" data-state="CONFIRMING">web page</span>`;
+}
 
 /** What came of a test, at once. */
 export function testedPage(project: ListedProjectView, url: string, tested: TestedEndpointView): Page {

@@ -52,8 +52,9 @@ const STATES = {
   disabled: ['EXPIRED', 'Disabled'],
 } as const;
 
-function stateBadge({ status }: Pick<ListedEndpointView, 'status'>): Html {
-  const [colour, text] = STATES[status];
+function stateBadge({ status, lastAttempt }: Pick<ListedEndpointView, 'status' | 'lastAttempt'>): Html {
+  const isPage = status === 'active' && lastAttempt != null && lastAttempt.webPage !== null;
+  const [colour, text] = isPage ? ['CONFIRMING', 'A web page answers'] : STATES[status];
   return html`<span class="badge" data-state="${colour}">${text}</span>`;
 }
 
@@ -74,8 +75,10 @@ function undelivered({ undelivered, isUndeliveredMore }: ListedEndpointView): st
 
 function attemptOf(attempt: ListedEndpointView['lastAttempt']): Html | string {
   if (attempt === null) return 'none yet';
-  const { attemptedAt, status, error } = attempt;
-  return html`${time(attemptedAt)} <small class="hint">${error === null ? `answered ${status}` : outside(error, 60)}</small>`;
+  const { attemptedAt, status, error, webPage } = attempt;
+  const answer =
+    webPage === null ? `answered ${status}` : html`answered ${status}, the web page “${outside(webPage, 80)}”`;
+  return html`${time(attemptedAt)} <small class="hint">${error === null ? answer : outside(error, 60)}</small>`;
 }
 
 type Shown = {
@@ -137,8 +140,12 @@ ${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state 
   };
 }
 
-function renderTrouble({ status, failingSince, pausedUntil, disabledReason }: ShownEndpointView): Html | null {
-  if (status === 'active') return null;
+function renderTrouble(endpoint: ShownEndpointView): Html | null {
+  const { status, failingSince, pausedUntil, disabledReason, lastAttempt } = endpoint;
+  if (status === 'active') {
+    if (lastAttempt === null || lastAttempt.webPage === null) return null;
+    return html`<p class="notice">The last event was answered by a web page, “${outside(lastAttempt.webPage, 80)}”. It counts as delivered because its status was ${lastAttempt.status}, but your receiver probably never saw it. Send a test: it says what to do.</p>`;
+  }
   if (status === 'disabled')
     return html`<p class="notice">Nothing is sent: disabled, ${outside(disabledReason ?? 'without a reason', 300)}. Test it, then enable it: what waits goes out at once.</p>`;
   const since = failingSince === null ? null : html` since ${time(failingSince)} UTC`;

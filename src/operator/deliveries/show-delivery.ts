@@ -8,7 +8,8 @@ import type { Diagnosis } from '../../webhooks/diagnosis.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import type { Actor } from '../actor.ts';
 import type { KeyDeps } from '../keys/encryption-keys.ts';
-import { diagnoseAttempt } from '../webhooks/diagnose.ts';
+import { diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
+import { viewAttempt } from '../webhooks/list-endpoints.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
 import { viewEndpoint } from '../webhooks/view-endpoint.ts';
 import type { EndpointView } from '../webhooks/views.ts';
@@ -62,7 +63,7 @@ async function findShown(deps: Deps, actor: Actor, event: DeskEvent, only: strin
     const delivery = {
       ...viewDelivery(found),
       url: endpoint.url,
-      attempts: own.map(({ endpointId: _, ...each }) => ({ ...each, attemptedAt: toIso(each.attemptedAt) })),
+      attempts: own.map(({ endpointId: _, ...each }) => ({ ...viewAttempt(each), answer: each.answer })),
       diagnosis: await diagnoseLast(deps, event, own),
     };
     shown.push({ delivery, endpoint: viewEndpoint(endpoint, now), attemptCount: found.attemptCount });
@@ -76,7 +77,8 @@ async function diagnoseLast(
   attempts: readonly DeskAttempt[],
 ): Promise<Diagnosis[]> {
   const last = attempts.at(-1);
-  if (last === undefined || last.error === null) return [];
+  if (last === undefined) return [];
+  if (last.error === null) return diagnosePage(last.answer);
   return diagnoseAttempt({
     ...last,
     answer: last.answer === null ? null : Buffer.from(last.answer),

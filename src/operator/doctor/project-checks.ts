@@ -25,21 +25,30 @@ export const receivers: Check = {
     const { read, now, actor } = look;
     const findings = await ofProjects(look, async ({ projectId }) => {
       const { data } = await read((tx) => listEndpoints({ db: tx, now }, actor, { projectId }));
-      return data.map(({ endpointId, url, status, failingSince, undelivered, disabledReason }): Finding => {
-        const name = `${endpointId} (${shorten(url, 80)})`;
-        const fix = say`Find out why: "${{ command: 'webhook test', args: [endpointId] }}".`;
-        if (status === 'active') return good(`${name} takes its events`);
-        if (status === 'disabled') {
-          const why = disabledReason === null ? '' : `: ${shorten(disabledReason, 100)}`;
-          return warning(
-            `${name} is disabled${why}`,
-            say`When it is right again: "${{ command: 'webhook enable', args: [endpointId] }}".`,
-          );
-        }
-        const since = failingSince === null ? 0 : now() - Date.parse(failingSince);
-        const says = `${name} does not take events since ${spell(since)}; ${undelivered} wait`;
-        return since > OUTAGE_MS ? failed(says, fix) : warning(says, fix);
-      });
+      return data.map(
+        ({ endpointId, url, status, failingSince, undelivered, disabledReason, lastAttempt }): Finding => {
+          const name = `${endpointId} (${shorten(url, 80)})`;
+          const fix = say`Find out why: "${{ command: 'webhook test', args: [endpointId] }}".`;
+          if (status === 'active') {
+            const page = lastAttempt?.webPage ?? null;
+            if (page === null) return good(`${name} takes its events`);
+            return warning(
+              `${name} answered the last event with a web page, “${page}”: it counts as delivered, but the receiver probably never saw it`,
+              fix,
+            );
+          }
+          if (status === 'disabled') {
+            const why = disabledReason === null ? '' : `: ${shorten(disabledReason, 100)}`;
+            return warning(
+              `${name} is disabled${why}`,
+              say`When it is right again: "${{ command: 'webhook enable', args: [endpointId] }}".`,
+            );
+          }
+          const since = failingSince === null ? 0 : now() - Date.parse(failingSince);
+          const says = `${name} does not take events since ${spell(since)}; ${undelivered} wait`;
+          return since > OUTAGE_MS ? failed(says, fix) : warning(says, fix);
+        },
+      );
     });
     return worstOf(findings, skipped('no project has a webhook endpoint'));
   },

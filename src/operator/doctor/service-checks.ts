@@ -1,5 +1,7 @@
 import { isLoopbackLink } from '../../domain/loopback.ts';
 import { PROBE_PAUSE_MS } from '../../domain/probe.ts';
+import { redactAnswer } from '../../webhooks/redact.ts';
+import { quotePage } from '../../webhooks/web-page.ts';
 import type { UrlAnswer, UrlRefusal } from './ask-url.ts';
 import { atStake, type Check, type Finding, failed, good, skipped, spell, warning } from './check.ts';
 import { type Probed, textOf } from './probe-service.ts';
@@ -17,6 +19,11 @@ export const service: Check = {
     const { reason, troubles = [] } = inner === null || isRefusal(inner) ? {} : readReadiness(textOf(inner));
     const fix = 'Do what it says; the log of the service says more.';
     if (local.status !== 200 || status !== 'ready') {
+      const page = quotePage(redactAnswer(Buffer.from(textOf(local))));
+      if (page !== null) {
+        const says = `at ${settings.localUrl} a web page answers, “${page}”, and not Quittance`;
+        return failed(says, 'Stop what listens there, or set QUITTANCE_PORT to a free port.');
+      }
       return failed(`the service at ${settings.localUrl} is not ready: ${reason ?? `status ${local.status}`}`, fix);
     }
     const [trouble] = troubles;
@@ -91,7 +98,9 @@ function problemOfUrl(url: string, { public: answer, local, probe, isLedgerKnown
   }
   if (isDown(local) && answer.status >= 500)
     return skipped(`${url} answers ${answer.status}: the service does not run here`);
-  const says = `${url} answers ${answer.status} in the place of Quittance`;
+  const page = quotePage(redactAnswer(Buffer.from(textOf(answer))));
+  const shown = page === null ? '' : ` with the web page “${page}”`;
+  const says = `${url} answers ${answer.status}${shown} in the place of Quittance`;
   return failed(says, 'Have the proxy pass every path to Quittance, with no page and no redirection of its own.');
 }
 

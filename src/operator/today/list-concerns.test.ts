@@ -15,7 +15,10 @@ const alarm = (kind: string, subject: string) => {
 const endpoint = (status: ListedEndpointView['status'], endpointId: string) =>
   ({
     ...{ endpointId, status, url: 'https://shop.example/hook', undelivered: 3, isUndeliveredMore: false },
-    ...{ failingSince: AT, lastAttempt: { error: 'HTTP 500', status: 500, latencyMs: 4, attemptedAt: AT } },
+    ...{
+      failingSince: AT,
+      lastAttempt: { error: 'HTTP 500', status: 500, latencyMs: 4, attemptedAt: AT, webPage: null },
+    },
   }) as ListedEndpointView;
 
 const calm = {
@@ -38,6 +41,12 @@ const codes = (facts: Partial<Parameters<typeof listConcerns>[0]>) =>
 test('where nothing is wrong, nothing is listed', () => {
   expect(codes({})).toEqual([]);
   expect(codes({ endpoints: [endpoint('active', 'whe_1'), endpoint('disabled', 'whe_2')] })).toEqual([]);
+});
+
+test('an active receiver in whose place a web page answers is a concern, with the words of the page', () => {
+  const lastAttempt = { error: null, status: 200, latencyMs: 4, attemptedAt: AT, webPage: 'Log in' };
+  const [concern, ...others] = listConcerns({ ...calm, endpoints: [{ ...endpoint('active', 'whe_1'), lastAttempt }] });
+  expect([concern?.code, concern?.text, others]).toEqual(['receiver-page', expect.stringContaining('“Log in”'), []]);
 });
 
 test('the worst comes first: what threatens money, what waits for a person, what has days', () => {

@@ -91,16 +91,24 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
 
 /** A disabled endpoint has an alarm. */
 function fromEndpoints({ endpoints }: Facts): ConcernView[] {
+  const pages = endpoints.flatMap(({ endpointId, url, status, lastAttempt }) => {
+    if (status !== 'active' || lastAttempt == null || lastAttempt.webPage === null) return [];
+    const text = `${shorten(url)} answers events with a web page, “${lastAttempt.webPage}”. They count as delivered, but your receiver probably never sees them.`;
+    return [{ ...receiver('receiver-page', endpointId, lastAttempt.attemptedAt), text }];
+  });
   const failing = endpoints.filter(({ status }) => status === 'failing' || status === 'paused');
-  return failing.map(({ endpointId, url, undelivered, isUndeliveredMore, failingSince, lastAttempt }) => {
+  const silent = failing.map(({ endpointId, url, undelivered, isUndeliveredMore, failingSince, lastAttempt }) => {
     const why = lastAttempt?.error == null ? '' : ` The last attempt: ${shorten(lastAttempt.error, 200)}.`;
     const waiting = undelivered === 1 ? '1 event waits' : `${undelivered}${isUndeliveredMore ? '+' : ''} events wait`;
-    return {
-      ...{ rank: 2, about: 'receiver', code: 'receiver-failing', subject: endpointId, since: failingSince },
-      text: `${shorten(url)} does not take events: ${waiting}.${why}`,
-      next: say`find out why with "${{ command: 'webhook test', args: [endpointId] }}"`,
-    };
+    const text = `${shorten(url)} does not take events: ${waiting}.${why}`;
+    return { ...receiver('receiver-failing', endpointId, failingSince), text };
   });
+  return [...silent, ...pages];
+}
+
+function receiver(code: string, endpointId: string, since: string | null) {
+  const next = say`find out why with "${{ command: 'webhook test', args: [endpointId] }}"`;
+  return { rank: 2, about: 'receiver', code, subject: endpointId, since, next } as const;
 }
 
 function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernView[] {

@@ -105,6 +105,12 @@ const CONNECTIONS: readonly KnownConnection[] = [
     fix: 'look at the first bytes of the answer: often its plugin has another secret than the adapter, does not know the order, or prints something before the word',
   },
   {
+    ...{ code: 'web-page', kinds: ['web_page'] },
+    problem:
+      'the endpoint answered with a web page, such as one for logging in or a challenge of a firewall: your receiver probably never saw the webhook',
+    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. A receiver of yours that does answer with a page should answer 204 without a body',
+  },
+  {
     ...{ code: 'connection-lost', kinds: ['connection_lost'] },
     problem: 'the endpoint closed the connection before it answered',
     fix: 'look whether the application crashed or restarted then, and whether a proxy or firewall cuts connections',

@@ -1,5 +1,6 @@
 import { say, type Text } from '../../domain/message.ts';
 import type { DiagnosedAttempt, Diagnosis } from '../../webhooks/diagnosis.ts';
+import { quotePage } from '../../webhooks/web-page.ts';
 import { diagnoseConnection } from './diagnose-connection.ts';
 import { clockDiagnosis, diagnoseVerification, readDiagnosticAnswer } from './diagnose-verification.ts';
 
@@ -15,6 +16,11 @@ export function diagnoseAttempt(attempt: DiagnosedAttempt): Diagnosis[] {
   const byStatus = diagnoseStatus(status);
   // Verification refuses with one of these. With another status the clock is worth knowing, and not what failed.
   return [400, 401, 403].includes(status) ? [...clock, byStatus] : [byStatus, ...clock];
+}
+
+/** What is wrong with a delivered webhook: a web page answered in the receiver's place. */
+export function diagnosePage(answer: string | null): Diagnosis[] {
+  return quotePage(answer) === null ? [] : [diagnoseConnection('web_page')];
 }
 
 /** Receivers refuse what is 5 minutes from their own time; the header may be from a server before them, so this is only likely. */

@@ -4,6 +4,7 @@ import { rowsOf } from '../../store/db/rows-of.ts';
 import { count, maybe } from '../../store/db/statement.ts';
 import { listWebhookEndpoints, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { findActiveSecrets } from '../../store/outbox/webhook-secrets.ts';
+import { quotePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { viewEndpoint } from './view-endpoint.ts';
@@ -34,10 +35,16 @@ export async function viewListed(
     return {
       ...viewEndpoint(endpoint, at),
       ...{ undelivered: waiting, isUndeliveredMore: waiting >= MAX_WAITING },
-      lastAttempt: last && { ...last, attemptedAt: toIso(last.attemptedAt) },
+      lastAttempt: last && viewAttempt(last),
       secrets: own.map(({ createdAt, endsAt }) => ({ createdAt: toIso(createdAt), endsAt: endsAt && toIso(endsAt) })),
     };
   });
+}
+
+/** An attempt, with the web page that answered it, if one did. */
+export function viewAttempt<Attempt extends { attemptedAt: UnixMs; answer: string | null }>(attempt: Attempt) {
+  const { answer, attemptedAt, ...rest } = attempt;
+  return { ...rest, attemptedAt: toIso(attemptedAt), webPage: quotePage(answer) };
 }
 
 /** Undelivered events are counted up to so many. */
@@ -49,16 +56,16 @@ const findActivity = rowsOf(
   {
     endpointId: 'uuid',
     waiting: count,
-    last: maybe({ attemptedAt: 'timestamptz', latencyMs: 'int4?', status: 'int4?', error: 'text?' }),
+    last: maybe({ attemptedAt: 'timestamptz', latencyMs: 'int4?', status: 'int4?', error: 'text?', answer: 'text?' }),
   },
   `select asked.id as endpoint_id, waiting.count as waiting, last.attempted_at as last_attempted_at,
-     last.latency_ms as last_latency_ms, last.status as last_status, last.error as last_error
+     last.latency_ms as last_latency_ms, last.status as last_status, last.error as last_error, last.answer as last_answer
    from unnest($1::uuid[]) asked (id) join webhook_endpoints w on w.id = asked.id
    cross join lateral (
      select count(*) as count from (
        select from deliveries where endpoint_id = asked.id and status = 'pending' limit ${MAX_WAITING}) pending) waiting
    left join lateral (
-     select a.attempted_at, a.latency_ms, a.status, a.error
+     select a.attempted_at, a.latency_ms, a.status, a.error, a.answer
      from (
        (select id as event_id from events where project_id = w.project_id order by position desc limit 200)
        union

@@ -12,6 +12,7 @@ import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { redactAnswer } from '../../webhooks/redact.ts';
 import { createWebhookSender, failedAttempt } from '../../webhooks/send.ts';
 import { sendSigned } from '../../webhooks/send-signed.ts';
+import { quotePage, refusePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
 import type { KeyDeps } from '../keys/encryption-keys.ts';
 import { recordActions } from '../record-actions.ts';
@@ -41,7 +42,9 @@ export async function testEndpoint(
   const sent = { id: encodeId('evt', ping.id), body: Buffer.from(ping.body) };
   const signing = secrets.filter(({ endsAt }) => endsAt === null || endsAt > attemptedAt).map(({ secret }) => secret);
   const result =
-    signing.length === 0 ? UNSIGNED : await send(config, { ...endpoint, ...sent, secrets: signing }, attemptedAt);
+    signing.length === 0
+      ? UNSIGNED
+      : await send(config, { ...endpoint, ...sent, secrets: signing, refuse: refusePage }, attemptedAt);
   // Only the end of the process stops a test.
   if (result.kind === 'aborted') throw new Error('the attempt was stopped');
   const { status, latencyMs } = result;
@@ -51,7 +54,7 @@ export async function testEndpoint(
   await recordTestAttempt(db, { eventId: ping.id, endpointId: endpoint.id }, now(), { ...outcome, answer });
   const view = {
     ...{ endpointId, eventId: sent.id, isDelivered: error === null, attemptedAt: toIso(attemptedAt) },
-    ...{ status, latencyMs, error, ...describeConnection(endpoint.url, outcome), answer },
+    ...{ status, latencyMs, error, ...describeConnection(endpoint.url, outcome), answer, webPage: quotePage(answer) },
     diagnosis: diagnoseAttempt({ ...outcome, answer: result.answer, date, sent, secrets }),
   };
   return { view, url: endpoint.url, isDisabled: endpoint.disabledAt !== null };

@@ -22,12 +22,13 @@ export const EndpointView = Type.Object({
 });
 export type EndpointView = Static<typeof EndpointView>;
 
-/** The result of an attempt. `error` `null`: delivered. */
+/** The result of an attempt. `error` `null`: delivered. `webPage`: the title or first words of the web page that answered. */
 export const outcome = {
   attemptedAt: Time,
   latencyMs: nullable(count),
   status: nullable(count),
   error: nullable(text),
+  webPage: nullable(text),
 };
 
 export const ListedEndpointView = Type.Object({
