@@ -102,7 +102,68 @@ test('a role that is taken away ends what is open, also in the middle of a form'
   expect((await desk.ask('/invoices/new', { cookie })).status).not.toBe(303);
   await changeRole(desk.deps, ANN, { person: 'otto', role: 'viewer', projects: null });
   const sent = await desk.ask('/invoices/new', { form: { amount: '1', externalId: 'x' }, cookie });
-  expect([sent.status, sent.location]).toEqual([303, '/sign-in']);
+  expect([sent.status, sent.set]).toEqual([401, null]);
+});
+
+/** What the first form that posts to `action` would send, as a browser sends it. */
+function fieldsOf(text: string, action: string): Record<string, string> {
+  const form = text
+    .split('<form ')
+    .find((each) => each.includes('method="post"') && each.includes(`action="${action}"`));
+  const inputs = [...(form ?? '').matchAll(/<input(?=[^>]* name="([^"]*)")(?=[^>]* value="([^"]*)")/g)];
+  const areas = [...(form ?? '').matchAll(/<textarea[^>]* name="([^"]*)"[^>]*>([^<]*)</g)];
+  const read = (value = '') =>
+    value.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&');
+  return Object.fromEntries([...inputs, ...areas].map(([, name = '', value]) => [name, read(value)]));
+}
+
+/** Forms of every kind of route: one with a page of its own, one of the common kind, and one that asks for a proof. */
+const TYPED: [path: string, typed: Record<string, string>][] = [
+  ['/settings/projects/new', { name: 'Ä "shop" & <co>', policy: 'exact', lifetime: '45m' }],
+  ['/settings/people/new', { login: 'carl', name: 'Carl & Co', role: 'viewer' }],
+];
+
+test.each(TYPED)(
+  'what was typed into %s survives a session that ends, wrong tries and the sign-in',
+  async (path, typed) => {
+    const desk = await openConsole();
+    const { code } = await joinByPassword(desk, 'ann');
+    const signIn = (more: Record<string, string>) => ({ login: 'ann', password: PASSWORD, code: code(), ...more });
+    const first = await desk.ask('/sign-in', { form: signIn({}) });
+    const { token = '' } = fieldsOf((await desk.ask(path, { cookie: first.cookie })).text, path);
+    await desk.ask('/sign-out', { form: {}, cookie: first.cookie });
+    desk.pass(60_000);
+
+    const ended = await desk.ask(path, { form: { ...typed, token, code: '123456' }, cookie: first.cookie });
+    expect([ended.status, ended.text.includes('Your session has ended')]).toEqual([401, true]);
+    expect(ended.text).not.toContain('123456');
+    const wrong = await desk.ask('/sign-in', {
+      form: { ...fieldsOf(ended.text, '/sign-in'), ...signIn({ password: 'wrong' }) },
+    });
+    desk.pass(60_000);
+    const again = await desk.ask('/sign-in', { form: { ...fieldsOf(wrong.text, '/sign-in'), ...signIn({}) } });
+    expect([again.status, again.text.includes('You are signed in again')]).toEqual([200, true]);
+    const back = await desk.ask(path, { form: fieldsOf(again.text, path), cookie: again.cookie });
+    expect(back.text).toContain('you are signed in again, and nothing was sent');
+    const { token: fresh, ...shown } = fieldsOf(back.text, path);
+    for (const [name, value] of Object.entries(typed)) {
+      if (name in shown) expect([name, shown[name]]).toEqual([name, value]);
+      else expect(back.text).toContain(`<option value="${value}" selected>`);
+    }
+    const sent = await desk.ask(path, { form: { ...shown, ...typed, token: String(fresh) }, cookie: again.cookie });
+    expect(sent.text).not.toContain('nothing was sent');
+    expect(sent.status).toBeLessThan(400);
+  },
+);
+
+test('a button whose session ended leads back to its page, and to no other site', async () => {
+  const desk = await openConsole();
+  const ask = async (referer: string) =>
+    (await desk.ask('/webhooks/whe_1/test', { form: { token: 'x' }, headers: { referer } })).location;
+  expect(await ask('https://console.example/webhooks/whe_1?status=dead')).toBe(
+    `/sign-in?${new URLSearchParams({ next: '/webhooks/whe_1?status=dead' })}`,
+  );
+  for (const referer of ['https://evil.example/webhooks', 'odd', '']) expect(await ask(referer)).toBe('/sign-in');
 });
 
 test('the link of a sandbox signs in whoever has it, and nobody else', async () => {

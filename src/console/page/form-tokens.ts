@@ -7,6 +7,9 @@ const MAX_AGE_MS = 12 * 3_600_000;
 /** Forms that are remembered as sent. What was forgotten is refused by what it does: each decision names what it was made upon. */
 const MAX_SENT = 10_000;
 
+/** Stands for the token in a form that is opened again after signing in. */
+export const RESUMED = 'resumed';
+
 type Taken = { kind: 'ok'; id: string } | { kind: 'refused'; reason: string };
 
 /** Tokens that forms carry: each is for one session and one form, and is taken once. Two tabs have two. */
@@ -29,6 +32,11 @@ export function createFormTokens({ now, random, formKey = random(32) }: Deps): F
       return `${head}.${sign(session, form, head).toString('base64url')}`;
     },
     take: (session, form, token = '') => {
+      if (token === RESUMED)
+        return {
+          kind: 'refused',
+          reason: 'you are signed in again, and nothing was sent: check what you typed, and send it',
+        };
       const [id = '', time = '', mark = ''] = token.split('.');
       const [expected, given] = [sign(session, form, `${id}.${time}`), Buffer.from(mark, 'base64url')];
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) {

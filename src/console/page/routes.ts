@@ -1,12 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { parseUrl } from '../../domain/url.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
+import { requestSignIn } from '../../operator/people/start-session.ts';
 import { listProjects } from '../../operator/projects/list-projects.ts';
+import { signInPage } from '../sign-in/sign-in-page.ts';
 import { createAnswerError } from './answer-error.ts';
 import { checkOrigin } from './check-origin.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import type { Page } from './layout.ts';
+import { readForm } from './read-fields.ts';
 import { HEADERS, sendPage } from './send-page.ts';
 import { Forbidden, type Visit } from './visit.ts';
 
@@ -44,7 +48,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
       handler: async (request, reply) => {
         if (method === 'POST') checkOrigin(request, deps.consoleUrl());
         const actor = await deps.findActor(request);
-        if (actor === null) return reply.headers(HEADERS).redirect(signInPath(request), 303);
+        if (actor === null) return askToSignIn(deps, request, reply);
         if (!isAllowed(actor, action)) throw new Forbidden(action);
         const session = deps.sessionOf(request);
         const visit: Visit = {
@@ -71,7 +75,28 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   };
 }
 
-/** Whoever signs in goes on where it was led here from. A form is not sent again by itself. */
-function signInPath({ method, url }: FastifyRequest): string {
-  return method === 'GET' && url !== '/' ? `/sign-in?${new URLSearchParams({ next: url })}` : '/sign-in';
+/**
+ * After the sign-in people continue where they were. A form is kept through it with what was typed, and is never sent by itself. Proofs
+ * are not kept, because each is for one session.
+ */
+async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { method, url } = request;
+  const { token: _, code: _code, passkey: _passkey, ...kept } = method === 'GET' ? {} : readForm(request, null);
+  if (Object.keys(kept).some((name) => name !== 'project')) {
+    const passkey = await requestSignIn(deps.people());
+    return sendPage(
+      request,
+      reply,
+      null,
+      signInPage({ passkey, next: url, kept, login: '', problem: null, status: 401 }),
+    );
+  }
+  const next = method === 'GET' ? url : pageBefore(request, deps.consoleUrl());
+  return reply.headers(HEADERS).redirect(next === '/' ? '/sign-in' : `/sign-in?${new URLSearchParams({ next })}`, 303);
+}
+
+/** The page of the console whose button was pressed. */
+function pageBefore({ headers }: FastifyRequest, consoleUrl: string): string {
+  const page = parseUrl(headers.referer ?? '');
+  return page !== null && page.origin === new URL(consoleUrl).origin ? page.pathname + page.search : '/';
 }

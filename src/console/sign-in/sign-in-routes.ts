@@ -15,7 +15,7 @@ import { describeProblem } from '../page/show-error.ts';
 import { invitationPage, recoveryCodesPage } from './invitation-page.ts';
 import { writeSessionToken } from './session-cookie.ts';
 import { createSessions, fromOf, isSame, type SignInRouteDeps } from './sessions.ts';
-import { signInPage } from './sign-in-page.ts';
+import { KEPT, resumePage, signInPage } from './sign-in-page.ts';
 
 type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
@@ -26,7 +26,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
   const errorHandler = createAnswerError({ log: deps.log, now: () => people().now() });
   const add = (method: 'GET' | 'POST', url: string, work: Work) =>
     app.route({
-      ...{ method, url, schema: { hide: true } },
+      ...{ method, url, schema: { hide: true }, bodyLimit: MAX_BODY_BYTES },
       errorHandler,
       handler: (request, reply) => {
         if (method === 'POST') checkOrigin(request, consoleUrl());
@@ -39,23 +39,24 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
   add('GET', '/sign-in', async (request, reply) => {
     const { next } = readQuery(request, ['next']);
     const passkey = await requestSignIn(people());
-    return sendPage(request, reply, null, signInPage({ passkey, next: ownPath(next), ...NOTHING_SAID }));
+    return sendPage(request, reply, null, signInPage({ passkey, next: ownPath(next), kept: null, ...NOTHING_SAID }));
   });
   add('POST', '/sign-in', async (request, reply) => {
-    const form = readForm(request, ['login', 'password', 'code', 'passkey', 'next']);
+    const form = readForm(request, null);
+    const kept = keptIn(form);
     const outcome = await startSession(people(), fromOf(request), readSignIn(form));
-    const next = ownPath(form.next);
+    const next = ownPath(form['next']);
     if (outcome.kind === 'started') {
       begin(reply, outcome.token);
-      return goTo(reply, next);
+      return kept === null ? goTo(reply, next) : sendPage(request, reply, null, resumePage(next, kept));
     }
     const isLimited = outcome.kind === 'limited';
     if (isLimited) reply.header('Retry-After', outcome.retryAfterSeconds);
     const problem = isLimited
       ? `Too many have tried: wait ${outcome.retryAfterSeconds} s, and try again.`
       : 'That was not right. Look at the login, the password and the code; each code is taken once.';
-    const said = { problem, login: form.login ?? '', status: isLimited ? 429 : 401 };
-    return sendPage(request, reply, null, signInPage({ passkey: await requestSignIn(people()), next, ...said }));
+    const said = { problem, login: form['login'] ?? '', status: isLimited ? 429 : 401 };
+    return sendPage(request, reply, null, signInPage({ passkey: await requestSignIn(people()), next, kept, ...said }));
   });
   add('POST', '/sign-out', async (request, reply) => {
     const session = await sessions.find(request);
@@ -78,6 +79,17 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
     begin(reply, sandboxToken);
     return goTo(reply, '/');
   });
+}
+
+/** The largest form of the console, with a password and a passkey. */
+const MAX_BODY_BYTES = 80 * 1024;
+
+/** What was typed into the form that the sign-in leads back to. */
+function keptIn(form: Fields): Fields | null {
+  const kept = Object.entries(form).flatMap(([name, value]) =>
+    name.startsWith(KEPT) ? [[name.slice(KEPT.length), value] as const] : [],
+  );
+  return kept.length === 0 ? null : Object.fromEntries(kept);
 }
 
 const NOTHING_SAID = { problem: null, login: '', status: 200 };

@@ -1,6 +1,7 @@
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { MAX_SHARED } from '../../operator/today/today-queries.ts';
 import type { ConcernView, TodayView } from '../../operator/today/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { MARK, type Page } from '../page/layout.ts';
@@ -126,7 +127,7 @@ function renderFigures({ figures }: TodayView): Html {
   if (figures === null) {
     return html`<section class="card"><h2>Paid</h2><p class="notice">The figures took too long and are left out. What needs you is complete.</p></section>`;
   }
-  const { today, days7, days30, share, medianMs, days } = figures;
+  const { today, days7, days30, share, medianMs, timed, days } = figures;
   const percent = share.decided === 0 ? '–' : `${Math.round((share.paid / share.decided) * 100)} %`;
   const sums = (
     [
@@ -139,8 +140,8 @@ function renderFigures({ figures }: TodayView): Html {
       html`<div class="tile"><dt>USDT paid ${when}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'payment' : 'payments'}</dd></div>`,
   );
   return html`<section aria-labelledby="paid"><h2 id="paid" class="unseen">Paid</h2><dl class="tiles">${sums}
-<div class="tile"><dt>Invoices that are paid</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended in 30 days</dd></div>
-<div class="tile"><dt>Median time to paid</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">from the invoice to PAID</dd></div></dl></section>
+<div class="tile"><dt>Invoices that are paid</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended${share.isSample ? `, among the newest ${number(MAX_SHARED)}` : ' in 30 days'}</dd></div>
+<div class="tile"><dt>Median time to paid</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">${medianMs === null ? 'from the invoice to PAID' : `of ${timed.isSample ? 'the newest ' : ''}${number(timed.count)} ${timed.count === 1 ? 'payment' : 'payments'}${timed.isSample ? '' : ' in 30 days'}, from the invoice to PAID`}</dd></div></dl></section>
 <section class="card" aria-labelledby="days"><h2 id="days">Paid a day</h2>${renderDays(days)}</section>`;
 }
 

@@ -88,7 +88,7 @@ async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<
   const read = await db.snapshot(async (tx) => {
     await limitTime(tx, TIMEOUT_MS);
     const [paid, share] = [await sumPaidByDay(tx, id, { from, today }), await countPaidShare(tx, id, from)];
-    return { paid, share, medianMs: await findMedianPaid(tx, id, from) };
+    return { paid, share, timed: await findMedianPaid(tx, id, from) };
   });
   const days = Array.from({ length: DAYS }, (_, index) => {
     const day = new Date(today - (DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10);
@@ -105,7 +105,8 @@ async function readFigures(db: Database, { id }: Project, now: UnixMs): Promise<
   });
   return {
     ...{ today: sumOf(days.slice(-1)), days7: sumOf(days.slice(-7)), days30: sumOf(days) },
-    ...{ share: read.share, medianMs: read.medianMs },
+    ...{ share: read.share, medianMs: read.timed.medianMs },
+    timed: { count: read.timed.count, isSample: read.timed.isSample },
     days: days.map(({ day, count, micro }) => ({ day, count, amount: formatAmount(microUsdt(micro)) })),
   };
 }

@@ -54,33 +54,39 @@ export async function sumPaidByDay(
   return [...before, ...(await sumRecorded(db, projectId, { from: until, until: today + AFTER_ALL_MS }, from))];
 }
 
-/** Enough for a share, and read in hundredths of a second. */
-const MAX_SHARED = 5000;
+/** Invoices: enough for a share, and read in hundredths of a second. */
+export const MAX_SHARED = 5000;
 
-/** Of the newest 5,000 invoices since `from`, how many are decided (paid, or their deadline passed), and how many are paid. */
+/** Of the newest 5,000 invoices since `from`, how many are decided (paid, or their deadline passed), and how many are paid. `isSample`: there may be more. */
 export const countPaidShare = answerOf(
   'today-share',
-  { decided: count, paid: count },
-  `select count(*) filter (where status in ('PAID', 'EXPIRED')) as decided, count(*) filter (where status = 'PAID') as paid
+  { decided: count, paid: count, looked: count },
+  `select count(*) filter (where status in ('PAID', 'EXPIRED')) as decided, count(*) filter (where status = 'PAID') as paid, count(*) as looked
    from (select status from invoices where project_id = $1 and id >= $2 order by id desc limit ${MAX_SHARED}) newest`,
   (projectId: string, from: UnixMs) => [projectId, firstIdOf(from)],
-  ([row]) => row ?? { decided: 0, paid: 0 },
+  ([{ decided, paid, looked } = { decided: 0, paid: 0, looked: 0 }]) => ({
+    decided,
+    paid,
+    isSample: looked >= MAX_SHARED,
+  }),
 );
 
 /** Enough for a median. */
 const MAX_TIMED = 500;
 
-/** The median time from an invoice to its `PAID`, of the newest 500 payments since `from`; `null` if there is none. */
+/** The median time from an invoice to its `PAID`, of the newest 500 payments since `from`; `null` if there is none. `isSample`: there may be more. */
 export const findMedianPaid = answerOf(
   'today-median',
-  { medianMs: 'int8?' },
+  { medianMs: 'int8?', count },
   `select (percentile_cont(0.5) within group (order by extract(epoch from coalesce(e.created_at, t.recorded_at) - i.created_at)) * 1000)::int8
-     as median_ms
+     as median_ms, count(*) as count
    from (select * from transfers where project_id = $1 and id >= $2 and kind = 'matched' order by id desc limit ${MAX_TIMED}) t
    join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
    left join lateral (select created_at from events where transfer_id = t.id order by created_at limit 1) e on true`,
   (projectId: string, from: UnixMs) => [projectId, firstIdOf(from)],
-  ([row]) => (row === undefined || row.medianMs === null ? null : Number(row.medianMs)),
+  ([{ medianMs, count } = { medianMs: null, count: 0 }]) => ({
+    ...{ medianMs: medianMs === null ? null : Number(medianMs), count, isSample: count >= MAX_TIMED },
+  }),
 );
 
 /** Counting more says no more. */

@@ -13,7 +13,7 @@ export type ConcernView = Static<typeof ConcernView>;
 
 const SETUP_STEPS = ['address', 'key', 'webhook', 'payment', 'notifications', 'backup', 'attestation'] as const;
 
-/** `setUp`: without `attestation` where addresses need not be signed. `figures` `null`: they took too long. `share`: of invoices that were paid or ran out, of 30 days. Days are those of UTC. */
+/** `setUp`: without `attestation` where addresses need not be signed. `figures` `null`: they took too long. `share`: of invoices that were paid or ran out, of 30 days; `timed`: how many payments the median is of. `isSample`: of the newest 5,000 invoices, or 500 payments, because there were more. Days are those of UTC. */
 export const TodayView = Type.Object({
   ...{ projectId: Type.String(), asOf: Time },
   concerns: Type.Array(ConcernView),
@@ -21,7 +21,8 @@ export const TodayView = Type.Object({
   figures: nullable(
     Type.Object({
       ...{ today: sum, days7: sum, days30: sum },
-      share: Type.Object({ paid: Type.Integer(), decided: Type.Integer() }),
+      share: Type.Object({ paid: Type.Integer(), decided: Type.Integer(), isSample: Type.Boolean() }),
+      timed: Type.Object({ count: Type.Integer(), isSample: Type.Boolean() }),
       medianMs: nullable(Type.Integer()),
       days: Type.Array(Type.Object({ day: Type.String(), count: Type.Integer(), amount: Type.String() })),
     }),
