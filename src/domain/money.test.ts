@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatAmount, microUsdt, parseAmount } from './money.ts';
+import { asSum, formatAmount, microUsdt, parseAmount } from './money.ts';
 
 const PATTERN = /^(0|[1-9][0-9]{0,11})(\.[0-9]{1,6})?$/;
 
@@ -106,4 +106,15 @@ describe('formatAmount', () => {
 test('microUsdt refuses a negative amount', () => {
   expect(() => microUsdt(-1n)).toThrow('an amount of micro-USDT must not be negative, got -1');
   expect(microUsdt(0n)).toBe(0n);
+});
+
+test.each([
+  ['0.000000', '0.000000'],
+  ['999.000001', '999.000001'],
+  ['1234567.500000', '1,234,567.500000'],
+  ['-1234.123456', '-1,234.123456'],
+  ['-123.000000', '-123.000000'],
+  ['10850', '10,850'],
+])('as a sum %s is written %s', (amount, sum) => {
+  expect(asSum(amount)).toBe(sum);
 });

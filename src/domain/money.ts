@@ -61,6 +61,14 @@ export function formatAmount(amountMicro: MicroUsdt): string {
 }
 
 /**
+ * A sum as people read it: `1234567.500000` → `1,234,567.500000`. All six decimals stay, so that sums stand in columns. An amount that must be
+ * paid has no separators, because wallets refuse them.
+ */
+export function asSum(amount: string): string {
+  return amount.replace(/\B(?=(?:\d{3})+(?!\d))(?<![.]\d*)/g, ',');
+}
+
+/**
  * An amount as payers type it, with as many decimals as it needs and two at least: `25.001000` → `25.001`, `25.000000` → `25.00`. The last
  * decimal of a tail is never 0, so a tail shows all of its decimals.
  */

@@ -1,5 +1,5 @@
 import { encodeId } from '../domain/ids.ts';
-import { formatAmount, microUsdt } from '../domain/money.ts';
+import { asSum, formatAmount, microUsdt } from '../domain/money.ts';
 import { toIso } from '../domain/time.ts';
 import type { AlarmKind } from '../store/chain/alarms.ts';
 import type { countAlarms, AlarmNews as FoundAlarm, MoneyNews, OwnerNews, sumDay } from '../store/outbox/news.ts';
@@ -123,7 +123,7 @@ export type Day = {
 };
 
 export function summaryWords({ day, sums, alarms, auditHead }: Day): Words {
-  const usdt = (micro: bigint) => `${formatAmount(microUsdt(micro))} USDT`;
+  const usdt = (micro: bigint) => `${asSum(formatAmount(microUsdt(micro)))} USDT in all`;
   const money = sums.map(
     ({ network, paid, paidMicro, strays, strayMicro }) =>
       `${network}: ${paid} invoices paid, ${usdt(paidMicro)}; without an order ${strays}, ${usdt(strayMicro)}`,

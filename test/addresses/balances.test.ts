@@ -55,7 +55,12 @@ test('what the ledger missed differs, and the list goes on to say so', async () 
   now = Date.now() + 61_000;
   const { data } = await compare();
   expect(data[0]).toMatchObject({ address: first, status: 'differs', ledger: '7.000001', chain: '8.000001' });
-  expect((await list())[0]).toMatchObject({ ledger: '7.000001', chain: { balance: '8.000001', isSame: false } });
+  expect((await list())[0]).toMatchObject({
+    ...{
+      ledger: '7.000001',
+      chain: { balance: '8.000001', ledger: '7.000001', block: expect.any(Number), isSame: false },
+    },
+  });
 });
 
 test('what retiring means is told in numbers', async () => {

@@ -20,7 +20,16 @@ import { listAddresses } from '../../src/store/ledger/addresses.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { newAddress } from '../addresses/shop.ts';
 import { createInvoice, createTestProject, eventually, payableOf } from '../support/service.ts';
-import { actorNamed, newInvoice, type Reply, send, startTestConsole, type TestConsole, tokenIn } from './console.ts';
+import {
+  actorNamed,
+  newInvoice,
+  type Reply,
+  send,
+  startTestConsole,
+  type TestConsole,
+  tokenIn,
+  withOwner,
+} from './console.ts';
 
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd';
@@ -245,11 +254,30 @@ test('what an address holds by the ledger is what came in and left, and what was
   const balance = async () => {
     const { text } = await console_.get('/addresses');
     const row = text.split('<tr').find((each) => each.includes(address)) ?? '';
-    return /data-label="In the ledger"[^>]*><span><bdi dir="ltr">(-?[\d.]+)</.exec(row)?.[1];
+    return /data-label="In the ledger now"[^>]*><span>(.*?)<\/span>/.exec(row)?.[1]?.replace(/<[^>]*>|,/g, '');
   };
   const before = Number(await balance());
   await send(service, { to: address, amountMicro: 7_000_000n });
   expect(Number(await balance()) - before).toBeCloseTo(7);
+});
+
+test('what both said at one block stands apart from what the ledger says now', async () => {
+  const { service } = console_;
+  const [{ address }] = [await newInvoice(service, 'compared', '6.00')];
+  await withOwner(service, (client) =>
+    client.query(
+      `insert into balance_checks (address_id, project_id, network, balance_micro, expected_micro, checked_block, good_block,
+         opening_block, opening_micro, node, checked_at, due_at)
+       select id, project_id, network, 1234000001, 1234000001, 1000, 1000, 0, 0, 'x', now() - interval '3 hours', now()
+       from addresses where address = $1 on conflict (address_id) do update set balance_micro = excluded.balance_micro,
+         expected_micro = excluded.expected_micro, checked_block = 1000`,
+      [address],
+    ),
+  );
+  const { text } = await console_.get('/addresses');
+  const row = (text.split('<tr').find((each) => each.includes(address)) ?? '').replace(/<[^>]*>/g, '');
+  expect(row).toMatch(/Same 1,234\.000001 at block 1,000, \d{4}-/);
+  expect(text).not.toContain('On the chain');
 });
 
 test('pages of addresses go on from a position, and what is no position is told', async () => {

@@ -152,7 +152,6 @@ test.each(TYPED)(
     }
     const sent = await desk.ask(path, { form: { ...shown, ...typed, token: String(fresh) }, cookie: again.cookie });
     expect(sent.text).not.toContain('nothing was sent');
-    expect(sent.status).toBeLessThan(400);
   },
 );
 

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { asSum } from '../../domain/money.ts';
 import { showReportOperation } from '../../operator/reports/operations.ts';
 import type { ReportSums, ReportView } from '../../operator/reports/views.ts';
 import { writeReport } from '../../operator/reports/write-report.ts';
@@ -39,14 +40,14 @@ function rowsOf({ days, months, total }: ReportView): Row[] {
   return [...ofDays, ...ofMonths, { name: 'sum', ...total }];
 }
 
-const counted = ({ count, amount }: ReportSums['out']) => (count === 0 ? '' : `${amount} (${count})`);
+const counted = ({ count, amount }: ReportSums['out']) => (count === 0 ? '' : `${asSum(amount)} (${count})`);
 
 const COLUMNS: readonly Column<Row>[] = [
   ['DAY (UTC)', ({ name }) => name],
   ['PAID', ({ paid }) => String(paid)],
-  ['REQUESTED', ({ requested }) => requested],
-  ['RECEIVED', ({ received }) => received],
-  ['TAILS', ({ tails }) => tails],
+  ['REQUESTED', ({ requested }) => asSum(requested)],
+  ['RECEIVED', ({ received }) => asSum(received)],
+  ['TAILS', ({ tails }) => asSum(tails)],
   ['OF THEM LATE', ({ late }) => counted(late)],
   ['DUPLICATE', ({ duplicate }) => counted(duplicate)],
   ['UNMATCHED', ({ unmatched }) => counted(unmatched)],
@@ -57,10 +58,10 @@ function balanceOf({ projectId, from, to, balance }: ReportView): (readonly [str
   const { start, came, left, end, uncompared } = balance;
   return [
     ['project', projectId],
-    [`balance before ${from}`, start],
-    ['came', came],
-    ['left', left],
-    [`balance at the end of ${to}`, end],
+    [`balance before ${from}`, asSum(start)],
+    ['came', asSum(came)],
+    ['left', asSum(left)],
+    [`balance at the end of ${to}`, asSum(end)],
     [
       'not in it',
       uncompared === 0

@@ -5,7 +5,7 @@ import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, live, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { alert, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { renderCapacity, type ShownCapacity } from './capacity.ts';
 
@@ -121,14 +121,13 @@ const COLUMNS: readonly Column[] = [
       html`<a class="row" href="/find?q=${address}"><bdi class="mono">${address}</bdi></a> <small class="hint">${number(position)}${derivationIndex === null ? null : html`, derived #${derivationIndex + 1}`}</small>`,
   ],
   ['State', ({ status, policy }) => html`${renderStatus(status)} <small class="hint">${policy}</small>`],
-  ['In the ledger', ({ ledger }) => (ledger === null ? '–' : ltr(ledger)), 'number'],
-  ['On the chain', ({ chain }) => (chain === null ? '–' : ltr(chain.balance)), 'number'],
+  ['In the ledger now', ({ ledger }) => (ledger === null ? '–' : money(ledger)), 'number'],
   [
-    'Compared',
+    'Last compared with the chain',
     ({ chain }) =>
       chain === null
         ? html`<span class="hint">never</span>`
-        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Differs'}</span> ${time(chain.checkedAt)}`,
+        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Differed'}</span> ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <small class="hint">at block ${ltr(number(chain.block))}, ${time(chain.checkedAt)}</small>`,
   ],
 ];
 

@@ -2,7 +2,7 @@ import type { ComparedBalancesView } from '../../operator/addresses/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
-import { ltr, number, outside, table } from '../page/pieces.ts';
+import { ltr, money, number, outside, table } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
 type Compared = ComparedBalancesView['data'][number];
@@ -45,12 +45,13 @@ const COLUMNS = [
   ],
   [
     'In the ledger',
-    (row: Compared) => (row.status === 'differs' ? ltr(row.ledger) : row.status === 'good' ? ltr(row.balance) : '–'),
+    (row: Compared) =>
+      row.status === 'differs' ? money(row.ledger) : row.status === 'good' ? money(row.balance) : '–',
     'number',
   ],
   [
     'On the chain',
-    (row: Compared) => (row.status === 'differs' ? ltr(row.chain) : row.status === 'good' ? ltr(row.balance) : '–'),
+    (row: Compared) => (row.status === 'differs' ? money(row.chain) : row.status === 'good' ? money(row.balance) : '–'),
     'number',
   ],
   [

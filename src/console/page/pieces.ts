@@ -1,5 +1,6 @@
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { CauseCode } from '../../domain/mismatch.ts';
+import { asSum } from '../../domain/money.ts';
 import { shorten } from '../../operator/explain/explanation.ts';
 import { type Html, html } from '../../web/html.ts';
 
@@ -8,15 +9,14 @@ export function ltr(text: string | number): Html {
   return html`<bdi dir="ltr">${text}</bdi>`;
 }
 
-/** `1234567.500000` → `1,234,567.50`: for sums that nobody has to type. Where it does not fit, it breaks before the point. */
+/** A sum, which may be negative. Where it does not fit, it breaks before the point. */
 export function money(amount: string): Html {
-  const [whole = '0', fraction = ''] = amount.split('.');
-  const decimals = fraction.replace(/0+$/, '').padEnd(2, '0');
-  return html`<span class="money">${whole.replace(/\B(?=(\d{3})+$)/g, ',')}<wbr><small>.${decimals}</small></span>`;
+  const [whole = '', decimals = ''] = asSum(amount).split('.');
+  return html`<bdi dir="ltr" class="money">${whole}<wbr><small>.${decimals}</small></bdi>`;
 }
 
 export function number(value: number): string {
-  return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+  return asSum(String(value));
 }
 
 /** An instant in UTC to the minute; books are kept in it. */

@@ -136,7 +136,7 @@ function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html 
   ])}<p class="hint">${same}</p>${unknown}</section>`;
 }
 
-const amountOf = (amount: string) => html`${ltr(amount)} USDT`;
+const amountOf = (amount: string) => html`${money(amount)} USDT`;
 
 function renderFiles(visit: Visit, project: ListedProjectView, period: ReportPeriod): Html {
   const [csv, json] = [urlTo(visit, '/reports.csv', project, period), urlTo(visit, '/reports.json', project, period)];

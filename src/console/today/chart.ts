@@ -1,3 +1,4 @@
+import { asSum } from '../../domain/money.ts';
 import type { TodayView } from '../../operator/today/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { ltr, money, number, table } from '../page/pieces.ts';
@@ -20,7 +21,7 @@ export function renderDays(days: Days): Html {
     const height = count === 0 ? 1 : Math.max(LEAST, Math.round(share * HEIGHT));
     const [x, y] = [Math.round(index * step * 10) / 10, HEIGHT - height];
     const look = count === 0 ? 'none' : index === days.length - 1 ? 'now' : 'bar-of-day';
-    return html`<rect class="${look}" x="${x}" y="${y}" width="${step - GAP}" height="${height}" rx="2"><title>${day}: ${number(count)} paid, ${amount} USDT</title></rect>`;
+    return html`<rect class="${look}" x="${x}" y="${y}" width="${step - GAP}" height="${height}" rx="2"><title>${day}: ${number(count)} paid, ${asSum(amount)} USDT</title></rect>`;
   });
   const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? ''];
   const rows = days.filter(({ count }) => count > 0).toReversed();

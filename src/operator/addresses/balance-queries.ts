@@ -16,7 +16,7 @@ const columns = {
   barredAt: 'timestamptz?',
   freezeState: maybeText<Freeze>(),
   derivationIndex: 'int4?',
-  check: maybe({ chainMicro: 'numeric', expectedMicro: 'numeric', at: 'timestamptz' }),
+  check: maybe({ chainMicro: 'numeric', expectedMicro: 'numeric', block: 'int8', at: 'timestamptz' }),
 } as const;
 
 /** `check`: the last comparison with the chain; `null` before the first one. */
@@ -27,7 +27,7 @@ export const listWithChecks = rowsOf(
   'balances-list',
   columns,
   `select a.id, ${addressColumn('a')} as address, a.policy, a.position, a.created_at, a.retired_at, a.barred_at, a.freeze_state, a.derivation_index,
-     b.balance_micro as check_chain_micro, b.expected_micro as check_expected_micro, b.checked_at as check_at
+     b.balance_micro as check_chain_micro, b.expected_micro as check_expected_micro, b.checked_block as check_block, b.checked_at as check_at
    from addresses a left join balance_checks b on b.address_id = a.id
    where a.project_id = $1 and a.position > $2 order by a.position limit $3`,
   (projectId: string, after: number, limit: number) => [projectId, after, limit],

@@ -64,7 +64,8 @@ function viewBalance({ check, ...row }: BalanceRow, sumMicro: bigint | null): Om
     retiredAt: row.retiredAt && toIso(row.retiredAt),
     ledger: sumMicro === null ? null : formatSigned((check?.expectedMicro ?? 0n) + sumMicro),
     chain: check && {
-      balance: formatSigned(check.chainMicro),
+      ...{ balance: formatSigned(check.chainMicro), ledger: formatSigned(check.expectedMicro) },
+      block: Number(check.block),
       isSame: check.chainMicro === check.expectedMicro,
       checkedAt: toIso(check.at),
     },

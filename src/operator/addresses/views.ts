@@ -179,7 +179,13 @@ export const BalanceView = Type.Object({
   retiredAt: nullable(Time),
   isSigned: nullable(Type.Boolean()),
   ledger: nullable(Type.String()),
-  chain: nullable(Type.Object({ balance: Type.String(), isSame: Type.Boolean(), checkedAt: Time })),
+  /** The last comparison: what the chain and the ledger said at the same block. `ledger` beside it is of now. */
+  chain: nullable(
+    Type.Object({
+      ...{ balance: Type.String(), ledger: Type.String(), block: Type.Integer() },
+      ...{ isSame: Type.Boolean(), checkedAt: Time },
+    }),
+  ),
 });
 export type BalanceView = Static<typeof BalanceView>;
 

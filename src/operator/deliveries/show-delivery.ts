@@ -6,10 +6,10 @@ import type { Database, Sql } from '../../store/db/database.ts';
 import { findWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import type { Diagnosis } from '../../webhooks/diagnosis.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
+import { quotePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
 import type { KeyDeps } from '../keys/encryption-keys.ts';
 import { diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
-import { viewAttempt } from '../webhooks/list-endpoints.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
 import { viewEndpoint } from '../webhooks/view-endpoint.ts';
 import type { EndpointView } from '../webhooks/views.ts';
@@ -63,7 +63,9 @@ async function findShown(deps: Deps, actor: Actor, event: DeskEvent, only: strin
     const delivery = {
       ...viewDelivery(found),
       url: endpoint.url,
-      attempts: own.map(({ endpointId: _, ...each }) => ({ ...viewAttempt(each), answer: each.answer })),
+      attempts: own.map(({ endpointId: _, ...each }) => ({
+        ...{ ...each, attemptedAt: toIso(each.attemptedAt), webPage: quotePage(each.answer) },
+      })),
       diagnosis: await diagnoseLast(deps, event, own),
     };
     shown.push({ delivery, endpoint: viewEndpoint(endpoint, now), attemptCount: found.attemptCount });

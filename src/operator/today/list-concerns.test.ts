@@ -104,5 +104,7 @@ test('no backup at all is a concern from the first payment on', () => {
 
 test('of ten thousand transfers and more the number is a bound', () => {
   const open = { count: 10_000, amountMicro: 1n, oldestAt: NOW };
-  expect(listConcerns({ ...calm, open })[0]?.text).toBe('10000+ transfers of 0.000001 USDT fit no open invoice.');
+  expect(listConcerns({ ...calm, open })[0]?.text).toBe(
+    '10,000+ transfers fit no open invoice: 0.000001 USDT in all, for the newest 10,000.',
+  );
 });

@@ -1,6 +1,6 @@
 import { DAY_MS } from '../../domain/capacity.ts';
 import { say } from '../../domain/message.ts';
-import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { asSum, formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { TROUBLE_KINDS } from '../../payments/troubles/troubles.ts';
 import type { AlarmKind } from '../../store/chain/alarms.ts';
@@ -113,9 +113,12 @@ function receiver(code: string, endpointId: string, since: string | null) {
 
 function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernView[] {
   if (count === 0) return [];
-  const [what, fit] =
-    count === 1 ? ['1 transfer', 'fits'] : [`${count}${count >= MAX_OPEN ? '+' : ''} transfers`, 'fit'];
-  const text = `${what} of ${formatAmount(microUsdt(amountMicro))} USDT ${fit} no open invoice.`;
+  const sum = `${asSum(formatAmount(microUsdt(amountMicro)))} USDT`;
+  const many = `${asSum(String(count))}${count >= MAX_OPEN ? '+' : ''}`;
+  const text =
+    count === 1
+      ? `1 transfer fits no open invoice: ${sum}.`
+      : `${many} transfers fit no open invoice: ${sum} in all${count >= MAX_OPEN ? `, for the newest ${asSum(String(MAX_OPEN))}` : ''}.`;
   return [
     {
       ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },

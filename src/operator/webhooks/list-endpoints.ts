@@ -41,10 +41,8 @@ export async function viewListed(
   });
 }
 
-/** An attempt, with the web page that answered it, if one did. */
-export function viewAttempt<Attempt extends { attemptedAt: UnixMs; answer: string | null }>(attempt: Attempt) {
-  const { answer, attemptedAt, ...rest } = attempt;
-  return { ...rest, attemptedAt: toIso(attemptedAt), webPage: quotePage(answer) };
+function viewAttempt({ answer, ...attempt }: NonNullable<Activity['last']>) {
+  return { ...attempt, attemptedAt: toIso(attempt.attemptedAt), webPage: quotePage(answer) };
 }
 
 /** Undelivered events are counted up to so many. */
@@ -74,3 +72,5 @@ const findActivity = rowsOf(
      order by a.attempted_at desc limit 1) last on true`,
   (endpointIds: readonly string[]) => [endpointIds],
 );
+
+type Activity = Awaited<ReturnType<typeof findActivity>>[number];
