@@ -4,7 +4,6 @@ import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { requestSignIn } from '../../operator/people/start-session.ts';
 import { listProjects } from '../../operator/projects/list-projects.ts';
-import { signInPage } from '../sign-in/sign-in-page.ts';
 import { createAnswerError } from './answer-error.ts';
 import { checkOrigin } from './check-origin.ts';
 import type { ConsoleDeps } from './console-deps.ts';
@@ -12,6 +11,7 @@ import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import type { Page } from './layout.ts';
 import { readForm } from './read-fields.ts';
 import { HEADERS, sendPage } from './send-page.ts';
+import { signInPage } from './sign-in-page.ts';
 import { Forbidden, type Visit } from './visit.ts';
 
 declare module 'fastify' {

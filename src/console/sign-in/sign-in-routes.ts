@@ -12,10 +12,10 @@ import { checkOrigin } from '../page/check-origin.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import { HEADERS, sendPage } from '../page/send-page.ts';
 import { describeProblem } from '../page/show-error.ts';
+import { KEPT, resumePage, signInPage } from '../page/sign-in-page.ts';
 import { invitationPage, recoveryCodesPage } from './invitation-page.ts';
 import { writeSessionToken } from './session-cookie.ts';
 import { createSessions, fromOf, isSame, type SignInRouteDeps } from './sessions.ts';
-import { KEPT, resumePage, signInPage } from './sign-in-page.ts';
 
 type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 

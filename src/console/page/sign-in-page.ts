@@ -1,9 +1,9 @@
 import type { requestSignIn } from '../../operator/people/start-session.ts';
 import { type Html, html } from '../../web/html.ts';
-import { RESUMED } from '../page/form-tokens.ts';
-import type { Page } from '../page/layout.ts';
-import { alert } from '../page/pieces.ts';
-import type { Fields } from '../page/read-fields.ts';
+import { RESUMED } from './form-tokens.ts';
+import type { Page } from './layout.ts';
+import { alert } from './pieces.ts';
+import type { Fields } from './read-fields.ts';
 
 type Shown = {
   passkey: Awaited<ReturnType<typeof requestSignIn>>;
