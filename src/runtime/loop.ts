@@ -13,8 +13,11 @@ export type LoopOptions = {
   maxPauseMs: number;
   /** Hears of each round. */
   health?: LoopHealth | undefined;
-  /** Runs a round; returns the pause before the next in milliseconds. A throw is logged and the round is tried again. */
-  run(isStopping: () => boolean): Promise<number>;
+  /**
+   * Runs a round; returns the pause before the next in milliseconds. A throw is logged and the round is tried again. `failedPauseMs` is for a
+   * round that failed, where the log says so already.
+   */
+  run(isStopping: () => boolean): Promise<number | { failedPauseMs: number }>;
 };
 
 const FIRST_PAUSE_MS = 100;
@@ -31,14 +34,15 @@ function isAway(error: unknown): boolean {
 export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): Loop {
   let stopping = false;
   let wake: () => void = () => undefined;
-  const failures = { count: 0, areTold: false };
+  /** `told`: how many in a row there were at the last message that the loop fails. */
+  const failures = { count: 0, told: 0 };
   // The same failure once a minute, so that an outage does not fill the disk, also where several take turns.
   const seldom = createSeldom(() => performance.now());
   const report = (error: unknown) => {
     failures.count += 1;
     const message = reasonOf(error);
     if (!seldom.isDue(message)) return;
-    failures.areTold = true;
+    failures.told = failures.count;
     // An error that is expected to pass by itself is logged by its message alone: the place in the program helps no reader.
     const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;
     const what = isExpected ? { reason: message } : { err: error };
@@ -56,11 +60,14 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
     while (!stopping) {
       let pauseMs: number;
       try {
-        pauseMs = await run(() => stopping);
+        const round = await run(() => stopping);
         health?.note(name, false);
-        if (failures.areTold) log.info({ loop: name, failures: failures.count }, `${name} works again`);
+        pauseMs = typeof round === 'number' ? round : round.failedPauseMs;
         failures.count = 0;
-        failures.areTold = false;
+        if (typeof round === 'number' && failures.told > 0) {
+          log.info({ loop: name, failures: failures.told }, `${name} works again`);
+          failures.told = 0;
+        }
       } catch (error) {
         report(error);
         if (!isAway(error)) health?.note(name, true);

@@ -220,7 +220,9 @@ describe('a first start from a checkpoint', () => {
     const node = createHeaderNode('a', chain);
     await expect(newProcess(late, checkpointOf(chain, FIRST_SET)).start([node])).rejects.toThrow('the chain of now');
     const ahead = { ...checkpointOf(chain, FIRST_SET), number: chain.head + 1000 };
-    await expect(newProcess(chain, ahead).start([node])).rejects.toThrow('the chain of now');
+    await expect(newProcess(chain, ahead).start([node])).rejects.toThrow(
+      `the checkpoint of this release is the later block ${ahead.number}. Use nodes that have caught up with`,
+    );
   });
 
   test('is refused from a checkpoint that is older than two years', async () => {
@@ -347,8 +349,12 @@ describe('nobody is believed', () => {
     const { cursor } = await newProcess(chain, checkpoint).start(nodes);
     expect(cursor?.id).toBe(chain.at(Number(cursor?.number)).id);
     expect(reports).toEqual([expect.objectContaining({ node: 'other', problem: 'wrong-network' })]);
+    reports.length = 0;
     const alone = newProcess(chain, checkpoint).start(nodes.slice(0, 1));
-    await expect(alone).rejects.toThrow(`no node has the block ${FIRST} of the checkpoint`);
+    await expect(alone).rejects.toThrow(
+      `the checkpoint of this release is block ${FIRST} (${checkpoint.id}), and other shows ${other.at(FIRST).id}. Either no node is of nile: correct QUITTANCE_NILE_NODES. Or the checkpoint is wrong`,
+    );
+    expect(reports).toEqual([]);
   });
 
   test('a vote that replaces more producers than can be followed is refused, and the same node is not asked again at once', async () => {

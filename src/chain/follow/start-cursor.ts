@@ -58,8 +58,12 @@ async function walked(
   { newest, set }: { newest: BlockMark; set: ProducerSet },
 ): Promise<KnownProducers> {
   const { number, time } = walk.checkpoint;
+  if (newest.number < number) {
+    const seen = `the newest irreversible block of the nodes is ${newest.number} of ${toIso(newest.time)}, and the checkpoint of this release is the later block ${number}. Use nodes that have caught up with ${deps.network}; if these have, the checkpoint is wrong: install another release`;
+    throw new AppError('NO_NODE', seen, { retryable: true });
+  }
   // A chain that ended hours ago does not show who makes blocks now.
-  if (newest.number < number || deps.now() - newest.time > PERIOD_MS) {
+  if (deps.now() - newest.time > PERIOD_MS) {
     const seen = `the nodes stand at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they show the chain of now`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
@@ -68,7 +72,9 @@ async function walked(
   if (isEnough) return { newest: { ...set, producers }, earlier: [] };
   const reason = `of the ${set.producers.length} producers that ${set.nodes.join(' and ')} name, ${count} are among the ${producers.length} to which the checkpoint of ${toIso(time)} leads`;
   for (const node of nodes) if (set.nodes.includes(node.origin)) deps.pool.report(node, 'disagrees', reason);
-  throw new AppError('NODES_DISAGREE', reason, { retryable: true });
+  const advice =
+    'Configure nodes of other operators. If those name the same producers, the checkpoint is wrong: install another release';
+  throw new AppError('NODES_DISAGREE', `${reason}. ${advice}`, { retryable: true });
 }
 
 /**

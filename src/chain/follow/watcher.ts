@@ -51,7 +51,8 @@ export function startWatcher(deps: WatcherDeps): Watcher {
         await look.onFailure(error, lease);
         // The log tells of these once, as an alarm; the pool has its own pauses.
         const code = codeOf(error);
-        if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return Math.max(MIN_WAIT_MS, deps.blockMs / LOOKS_PER_BLOCK);
+        const failedPauseMs = Math.max(MIN_WAIT_MS, deps.blockMs / LOOKS_PER_BLOCK);
+        if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return { failedPauseMs };
         throw error;
       }
     },

@@ -103,21 +103,30 @@ function originsOf(nodes: readonly Node[]): string {
   return nodes.map(({ origin }) => origin).join();
 }
 
-/** The nodes that are not of another chain than the checkpoint; the others are told. A node without history is not judged. */
+/**
+ * The nodes that are not of another chain than the checkpoint; the others are reported. A node without history is not judged. Where all
+ * nodes contradict the checkpoint nothing shows which is wrong, so no node is blamed: an operator decides.
+ */
 export async function ofCheckpointChain(
   deps: ReadDeps,
   nodes: readonly Node[],
   { number, id }: Checkpoint,
 ): Promise<Node[]> {
   const shown = await Promise.all(nodes.map((node) => idShownBy(deps, node, number)));
-  const others = nodes.filter((_, index) => shown[index] !== null && shown[index] !== id);
-  for (const node of others) {
-    const reason = `its block ${number} is ${shown[nodes.indexOf(node)]}, and that of the checkpoint ${id}`;
-    deps.pool.report(node, 'wrong-network', reason);
+  const others = nodes.flatMap((node, index) => {
+    const theirs = shown[index] ?? null;
+    return theirs === null || theirs === id ? [] : [{ node, theirs }];
+  });
+  if (others.length === nodes.length) {
+    const seen = others.map(({ node, theirs }) => `${node.origin} shows ${theirs}`).join(', ');
+    const advice = `Either no node is of ${deps.network}: correct QUITTANCE_${deps.network.toUpperCase()}_NODES. Or the checkpoint is wrong: compare block ${number} with a block explorer, and if that shows the block of the nodes, install another release`;
+    const what = `the checkpoint of this release is block ${number} (${id}), and ${seen}. ${advice}`;
+    throw new AppError('CHAIN_CONTRADICTION', what, { retryable: true });
   }
-  const members = nodes.filter((node) => !others.includes(node));
-  if (members.length > 0) return members;
-  throw contradiction(`no node has the block ${number} of the checkpoint, ${id}`);
+  for (const { node, theirs } of others) {
+    deps.pool.report(node, 'wrong-network', `its block ${number} is ${theirs}, and that of the checkpoint ${id}`);
+  }
+  return nodes.filter((node) => !others.some((other) => other.node === node));
 }
 
 function contradiction(what: string): AppError {

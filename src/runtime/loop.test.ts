@@ -1,0 +1,32 @@
+import { expect, test, vi } from 'vitest';
+import { createLogger } from './log.ts';
+import { startLoop } from './loop.ts';
+
+test('a loop that failed says that it works again only after a round that went well', async () => {
+  const logged: { msg: string }[] = [];
+  const log = createLogger({ level: 'info', destination: { write: (line) => void logged.push(JSON.parse(line)) } });
+  const rounds: (number | { failedPauseMs: number } | 'throw')[] = [
+    'throw',
+    { failedPauseMs: 1 },
+    { failedPauseMs: 1 },
+  ];
+  let done = 0;
+  const loop = startLoop({
+    ...{ name: 'watcher', log, maxPauseMs: 1 },
+    run: async () => {
+      done += 1;
+      const round = rounds.shift() ?? 1;
+      if (round === 'throw') throw new Error('no node answers');
+      return round;
+    },
+  });
+  const failed = { level: 'warn', msg: 'watcher failed and tries again' };
+  await vi.waitFor(() => expect(done).toBe(3), { interval: 1 });
+  expect(logged).toEqual([expect.objectContaining(failed)]);
+  await vi.waitFor(() => expect(done).toBeGreaterThan(5), { interval: 1 });
+  await loop.stop();
+  expect(logged).toEqual([
+    expect.objectContaining(failed),
+    expect.objectContaining({ level: 'info', failures: 1, msg: 'watcher works again' }),
+  ]);
+});
