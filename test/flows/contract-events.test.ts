@@ -123,7 +123,11 @@ test('with nodes of one operator, a payment of a contract that Tether replaced i
   const order = await newOrder(service);
   await payDirectly(service, order);
   service.devnet.mineUntilSolid();
-  expect(await untilAlarm(service, 'unverifiable-block')).toContain('yet it has no logs');
+  const { fakeUsdtContract } = service.devnet;
+  const detail = await untilAlarm(service, 'unverifiable-block');
+  expect(detail).toContain(`the USDT contract was replaced (Deprecate) by ${fakeUsdtContract}, as nodes say`);
+  expect(detail).toContain('add a node of another operator');
+  expect(detail).toContain('yet it has no logs');
   expect(await statusOf(service, order)).toBe('PENDING');
 });
 

@@ -100,6 +100,8 @@ test.each<[string, [string, TermsAnswer][], string | null]>([
   expect(terms.successorAt(70)).toBe(null);
   expect(await terms.isForwarding(deps, 70)).toBe(expected !== null);
   expect([69, 70, 71].map(terms.successorAt)).toEqual([null, expected, expected]);
+  const said = answers.flatMap(([, each]) => (typeof each === 'object' ? (each.successor ?? []) : []));
+  expect(terms.namedSuccessors()).toEqual([...new Set(said)]);
 });
 
 test('terms that two operators name are known, as of the newest block', async () => {

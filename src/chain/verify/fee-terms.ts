@@ -28,6 +28,8 @@ export type KnownTerms = {
    * height on its successor counts, and not before, when it may have been another token. Asks once a minute at most.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
+  /** The contracts that single nodes named as its successor when they were last asked: for people, because one operator is not believed. */
+  namedSuccessors(): readonly AccountHex[];
   /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
   refresh(deps: TermsDeps): Promise<boolean>;
 };
@@ -45,11 +47,13 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
   let nextMs = Number.NEGATIVE_INFINITY;
   let underWay: Promise<boolean> | null = null;
   let successor: AccountHex | null = null;
+  let named: readonly AccountHex[] = [];
   let forwardsFrom = Number.POSITIVE_INFINITY;
   const askAll = async ({ pool, agreement, usdt }: TermsDeps): Promise<boolean> => {
     const nodes = ofDifferentOperators(await pool.available(), Number.POSITIVE_INFINITY);
     const answers = (await Promise.all(nodes.map((node) => readTerms(node, usdt)))).filter((terms) => terms !== null);
     const [first] = answers;
+    named = [...new Set(answers.flatMap((answer) => answer.successor ?? []))];
     // An operator that names other terms than the rest may be the honest one: then no terms count.
     const names = new Set(answers.map(nameOf));
     if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
@@ -81,6 +85,7 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
       if (successor !== null) forwardsFrom = Math.min(forwardsFrom, number);
       return successor !== null;
     },
+    namedSuccessors: () => named,
     refresh,
   };
 }

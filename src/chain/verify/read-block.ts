@@ -6,7 +6,7 @@ import { inGroups } from '../../runtime/in-groups.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import type { Sql } from '../../store/db/database.ts';
-import type { AccountHex } from '../../tron/address.ts';
+import { type AccountHex, accountToAddress } from '../../tron/address.ts';
 import type { ShownHeader } from '../../tron/shown-block.ts';
 import { blockAt, blocksBetween, headerAt } from '../nodes/ask-block.ts';
 import { infoOf, infosOf, type ShownInfo } from '../nodes/ask-infos.ts';
@@ -136,10 +136,19 @@ async function judgeLogs(
     return logs.hasOddSplit && (await fees.refresh(deps)) ? judge(infos) : logs;
   } catch (error) {
     const isAsked = fees.successorAt(block.number) !== null;
-    if (!(error instanceof NoLogOfCall) || isAsked || !(await fees.isForwarding(deps, block.number))) throw error;
+    if (!(error instanceof NoLogOfCall) || isAsked) throw error;
+    if (!(await fees.isForwarding(deps, block.number))) throw explained(error, fees.namedSuccessors());
     // This time with the logs of the successor.
     return judge(await readInfos(deps, node, block, isByBytes));
   }
+}
+
+/** The operator reads first what a payment that is held has to do with a contract that Tether replaced. */
+function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
+  if (successors.length === 0) return error;
+  const names = successors.map(accountToAddress).join(' or ');
+  const what = `the USDT contract was replaced (Deprecate) by ${names}, as nodes say, and forwards payments to it. Such payments count where two operators show the same of it, and are held until then: add a node of another operator, and read whether Tether says so too. ${error.message}`;
+  return new AppError(error.code, what, { retryable: true });
 }
 
 /**
