@@ -6,6 +6,7 @@ import { type AlarmKind, findAlarmSubjects, raiseAlarm, resolveAlarms } from '..
 import {
   findFrozen,
   findPause,
+  REPLACED,
   setFreeze,
   setPause,
   setSeenFreezes,
@@ -123,7 +124,10 @@ async function reportEvent(deps: Deps, tx: Sql, block: number, event: ContractEv
     await raise(deps, tx, {
       kind: alarm,
       subject: txId,
-      detail: `the USDT contract emitted ${name} ${detail} in block ${block}${name === 'Deprecate' ? WHEN_REPLACED : ''}`,
+      detail:
+        name === 'Deprecate'
+          ? `${REPLACED} ${detail} in block ${block}${WHEN_REPLACED}`
+          : `the USDT contract emitted ${name} ${detail} in block ${block}`,
     });
   }
   if (alarm !== 'funds-destroyed' || account === null || amountMicro === null || amountMicro === 0n) return;

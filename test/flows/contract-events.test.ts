@@ -15,6 +15,8 @@ import {
 } from '../support/chain-view.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';
 
+type PaidOrder = Awaited<ReturnType<typeof newOrder>>;
+
 let service: TestService;
 afterEach(() => service?.stop());
 
@@ -116,6 +118,55 @@ test('Tether replaces the contract: an alarm names the new one, and payments cou
     expect(await evidenceOf(service, txIds[index] ?? '')).toMatchObject([{ kind: 'matched', verified: 'agreed:2' }]);
   }
 });
+
+const PAID_BY_CONTRACT: [string, (order: PaidOrder) => Promise<void>][] = [
+  [
+    'before the first direct payment',
+    async (order) => {
+      await payByContract(service, order);
+      service.devnet.mine(2);
+      await payDirectly(service, await newOrder(service));
+    },
+  ],
+  [
+    'in a block that was missed, after one with a direct payment',
+    async (order) => {
+      const direct = await newOrder(service);
+      await service.stopService();
+      await payDirectly(service, direct);
+      service.devnet.mine(1);
+      await payByContract(service, order);
+      service.devnet.mine(60);
+      await service.restart();
+      await untilPaid(service, direct);
+    },
+  ],
+  [
+    'after a restart, with no direct payment',
+    async (order) => {
+      service.devnet.mineUntilSolid();
+      await untilAlarm(service, 'contract-event');
+      await untilRecorded(service);
+      await service.stopService();
+      await service.restart();
+      await payByContract(service, order);
+    },
+  ],
+];
+
+test.each(PAID_BY_CONTRACT)(
+  'after Tether replaced the contract, a payment through another contract counts: %s',
+  async (_when, pay) => {
+    service = await startTestService({ nodeCount: 2 });
+    const order = await newOrder(service);
+    service.devnet.usdt.deprecate(service.devnet.fakeUsdtContract);
+    service.devnet.mine();
+    await untilExamined(service);
+    await pay(order);
+    service.devnet.mineUntilSolid();
+    await untilPaid(service, order);
+  },
+);
 
 test('with nodes of one operator, a payment of a contract that Tether replaced is held', async () => {
   service = await startTestService({ nodeCount: 1 });

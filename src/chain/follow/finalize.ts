@@ -64,7 +64,7 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
       retryable: true,
     });
   }
-  const limit = Math.min(ownSolidOf(following), following.nodeSolid.number);
+  const limit = Math.min(ownSolidOf(following), following.nodeSolid.number, await judgedUpTo(deps, following));
   const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
   const ready = await countAllowed(deps, following, firstOpen < 0 ? following.window.length : firstOpen);
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
@@ -90,6 +90,26 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
     if (following.window.every(({ agreed }) => agreed !== null)) await deps.alarms.resolve('nodes-disagree');
   }
   return ready;
+}
+
+/**
+ * Once the contract is replaced, payments through other contracts are logged by its successor alone. Blocks that were read before that was known
+ * lack them: they are read again. Returns the height up to which blocks are judged by what is known of it.
+ */
+async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
+  const { fees } = deps;
+  for (const [index, { number, agreed }] of following.window.entries()) {
+    if (agreed === null) return number - 1;
+    if (agreed.logs.events.some(({ name }) => name === 'Deprecate')) {
+      const isAnswered = await fees.noteReplaced(deps, number);
+      // One operator is not believed what it names, so nothing is gained by waiting.
+      if (!isAnswered && deps.agreement > 1) return number;
+    }
+    if (agreed.logs.successor === fees.successorAt(number)) continue;
+    replaceFrom(following, index);
+    return number - 1;
+  }
+  return Number.POSITIVE_INFINITY;
 }
 
 /**

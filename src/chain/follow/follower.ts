@@ -2,6 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { expireInvoices } from '../../payments/expire-invoices.ts';
 import { createHeldBack } from '../../payments/held-back.ts';
 import type { Watching } from '../../payments/watching.ts';
+import { findReplacement } from '../../store/chain/contract-states.ts';
 import { type ChainCursor, findCursor, markLive } from '../../store/chain/cursor.ts';
 import type { Lease } from '../../store/chain/leases.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';
@@ -201,6 +202,8 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
   };
   await keepProducers(deps, following, nodes);
   await askSolid(deps, following, node);
+  const replacedIn = await findReplacement(db, network);
+  if (replacedIn !== null) await deps.fees.noteReplaced(deps, replacedIn);
   return following;
 }
 

@@ -36,6 +36,7 @@ function logsOf(digest: string): BlockLogs {
     digest,
     hasOddSplit: false,
     isForwarded: false,
+    successor: null,
   };
 }
 

@@ -28,6 +28,11 @@ export type KnownTerms = {
    * height on its successor counts, and not before, when it may have been another token. Asks once a minute at most.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
+  /**
+   * Operators agreed on the event in the block of that height that the contract was replaced. Returns whether they said by what, if ever it was: until
+   * then transfers of the successor may be missing in that block and later ones. Asks at once, and then once a minute at most.
+   */
+  noteReplaced(deps: TermsDeps, number: number): Promise<boolean>;
   /** The contracts that single nodes named as its successor when they were last asked: for people, because one operator is not believed. */
   namedSuccessors(): readonly AccountHex[];
   /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
@@ -49,6 +54,8 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
   let successor: AccountHex | null = null;
   let named: readonly AccountHex[] = [];
   let forwardsFrom = Number.POSITIVE_INFINITY;
+  let replacedIn = Number.POSITIVE_INFINITY;
+  let isAnswered = false;
   const askAll = async ({ pool, agreement, usdt }: TermsDeps): Promise<boolean> => {
     const nodes = ofDifferentOperators(await pool.available(), Number.POSITIVE_INFINITY);
     const answers = (await Promise.all(nodes.map((node) => readTerms(node, usdt)))).filter((terms) => terms !== null);
@@ -59,6 +66,7 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
     if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
     const { successor: replacedBy, ...terms } = first;
     successor = replacedBy;
+    isAnswered = true;
     if (known.has(nameOf(first))) return false;
     known.set(nameOf(first), terms);
     for (const oldest of known.keys()) {
@@ -79,11 +87,20 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
   };
   return {
     known: () => [...known.values()],
-    successorAt: (number) => (number >= forwardsFrom ? successor : null),
+    successorAt: (number) => (number >= Math.min(forwardsFrom, replacedIn) ? successor : null),
     isForwarding: async (deps, number) => {
       if (successor === null) await refresh(deps);
       if (successor !== null) forwardsFrom = Math.min(forwardsFrom, number);
       return successor !== null;
+    },
+    noteReplaced: async (deps, number) => {
+      if (number < replacedIn) {
+        replacedIn = number;
+        isAnswered = successor !== null;
+        nextMs = Number.NEGATIVE_INFINITY;
+      }
+      if (!isAnswered) await refresh(deps);
+      return isAnswered;
     },
     namedSuccessors: () => named,
     refresh,

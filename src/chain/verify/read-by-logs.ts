@@ -45,7 +45,9 @@ export async function readByLogs(
   const read = usable.flatMap((block): ReadBlock[] => {
     if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
     const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
-    return [{ node, block, logs: { transfers, events: [], digest: '', hasOddSplit: false, isForwarded: false }, word }];
+    const nothingElse = { events: [], digest: '', hasOddSplit: false, isForwarded: false };
+    // Every direct call in it logged its transfer itself, so the contract was not replaced before.
+    return [{ node, block, logs: { ...nothingElse, transfers, successor: deps.fees.successorAt(block.number) }, word }];
   });
   return { blocks: read, useless };
 }

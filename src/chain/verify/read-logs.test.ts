@@ -134,7 +134,14 @@ test('the real info of a private network is read', () => {
       const isPadding = path[2] === 'topics' && path[3] !== '0' && bit < 96;
       const attempt = () => readLogs(realBlock, [flipBit(real, path, bit)], USDT);
       if (isPadding)
-        expect(attempt()).toEqual({ transfers, events: [], digest, hasOddSplit: false, isForwarded: false });
+        expect(attempt()).toEqual({
+          transfers,
+          events: [],
+          digest,
+          hasOddSplit: false,
+          isForwarded: false,
+          successor: null,
+        });
       else expect(attempt).toThrow();
       refusals += isPadding ? 0 : 1;
     }

@@ -18,6 +18,8 @@ export type BlockLogs = {
   hasOddSplit: boolean;
   /** A direct call logged nothing itself, because the contract was replaced: what became of it is the word of nodes. */
   isForwarded: boolean;
+  /** The contract that replaced USDT's, whose transfers are among these; `null`: none was known to. */
+  successor: AccountHex | null;
 };
 
 /** `BLOCK_UNVERIFIABLE`: a direct call that moves USDT logged nothing, as it does once the contract is replaced. */
@@ -54,7 +56,7 @@ export function readLogs(
   if (infos.length !== transactions.length) {
     throw refused(`${infos.length} infos for ${transactions.length} transactions of block ${number}`);
   }
-  const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false, isForwarded: false };
+  const logs: BlockLogs = { transfers: [], events: [], digest: '', hasOddSplit: false, isForwarded: false, successor };
   const digest = createHash('sha256');
   for (const [index, transaction] of transactions.entries()) {
     const { txId } = transaction;

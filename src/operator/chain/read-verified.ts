@@ -9,6 +9,7 @@ import { withLogs } from '../../chain/verify/read-with-logs.ts';
 import type { SolidBlock } from '../../domain/chain-block.ts';
 import { AppError } from '../../domain/errors.ts';
 import { inGroups } from '../../runtime/in-groups.ts';
+import { findReplacement } from '../../store/chain/contract-states.ts';
 import type { ReadSolidDeps } from '../node-connection.ts';
 
 /** `lost`: nodes, by origin, that are asked no more, and why. */
@@ -32,6 +33,8 @@ type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
 
 /** Reads blocks of one node, proven from their own bytes, with the logs that enough operators show. */
 export async function readVerified(deps: VerifiedDeps, first: number, last: number): Promise<Verified[]> {
+  const replacedIn = await findReplacement(deps.db, deps.network);
+  if (replacedIn !== null) await deps.fees.noteReplaced(deps, replacedIn);
   return fromAnyNode(deps, async (node, nodes) => {
     const blocks = await readRange(deps, node, first, last);
     return inGroups(blocks, PARALLEL_LOGS, async (block) => {

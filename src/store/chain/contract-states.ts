@@ -78,3 +78,16 @@ export const setPause = answerOf(
   (network: Network, isPaused: boolean, block: number) => [network, isPaused, BigInt(block)],
   ({ length }) => length > 0,
 );
+
+/** The text of the alarm that reports it, which stays in the database: what the contract became is kept nowhere else. */
+export const REPLACED = 'the USDT contract emitted Deprecate';
+
+/** The irreversible block in which Tether replaced the contract; `null`: none that was recorded here. */
+export const findReplacement = answerOf(
+  'contract-replacement',
+  { block: maybeCount },
+  `select min((regexp_match(detail, '^${REPLACED} \\S+ in block (\\d{1,12})'))[1]::bigint) as block from alarms
+   where network = $1 and kind = 'contract-event'`,
+  (network: Network) => [network],
+  ([row]) => row?.block ?? null,
+);
