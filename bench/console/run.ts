@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Client } from 'pg';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { openSession } from '../../src/operator/people/session.ts';
@@ -35,6 +36,7 @@ export async function runConsole(context: BenchContext): Promise<BenchResult> {
   const apiKey = await newKey(db, shop);
   const cookie = `quittance=${await signIn(db)}`;
   await onServer(connection, (client) => fillLedger(client, shop, plan.invoices, onProgress));
+  await onServer(connection, (client) => leaveUnmatched(client, shop));
   await onServer(connection, (client) => client.query(COMPARE));
   const samples = await findSamples(connection, shop);
   await db.close();
@@ -96,12 +98,12 @@ async function findSamples(
   { projectId, addressIds }: GrowthShop,
 ): Promise<Record<string, string>> {
   const { rows } = await onServer(connection, (client) =>
-    client.query<{ invoice: string; payable: string; endpoint: string; event: string }>(SAMPLE, [
+    client.query<{ invoice: string; payable: string; old: string; endpoint: string; event: string }>(SAMPLE, [
       projectId,
       addressIds[0],
     ]),
   );
-  const [{ invoice = '', payable = '', endpoint = '', event = '' } = {}] = rows;
+  const [{ invoice = '', payable = '', old = '', endpoint = '', event = '' } = {}] = rows;
   return {
     ...{
       Today: '/',
@@ -109,13 +111,40 @@ async function findSamples(
       'Invoices, expired': '/invoices?status=EXPIRED',
       'New invoice': '/invoices/new',
     },
-    ...{ Invoice: `/invoices/${encodeId('inv', invoice)}`, 'Find an amount': `/find?q=${payable}` },
+    ...{
+      Invoice: `/invoices/${encodeId('inv', invoice)}`,
+      'Find an amount': `/find?q=${payable}`,
+      'Find an old order': `/find?q=${old}`,
+    },
     ...{ Unmatched: '/unmatched', Webhooks: '/webhooks', Endpoint: `/webhooks/${encodeId('whe', endpoint)}` },
     ...{ Event: `/events/${encodeId('evt', event)}`, Addresses: '/addresses', Chain: '/chain', Reports: '/reports' },
     ...{ Requests: '/requests', Settings: '/settings', 'API keys': '/settings/keys', People: '/settings/people' },
     'Audit log': '/settings/audit',
   };
 }
+
+/** As much as one shop had that nobody looked after. */
+const UNMATCHED = 3191;
+
+/** Transfers spread over the year that paid nothing: too little, without the tail, a typo, a digit lost. */
+async function leaveUnmatched(client: Client, { projectId }: GrowthShop): Promise<void> {
+  await client.query("set session_replication_role = 'replica'");
+  await client.query(INSERT_UNMATCHED, [projectId, UNMATCHED]);
+  await client.query("set session_replication_role = 'origin'");
+  await client.query('vacuum analyze transfers');
+}
+
+const INSERT_UNMATCHED = `
+  insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time, from_address,
+    amount_micro, kind, verified, nodes, recorded_at)
+  select uuidv7(created_at - now() + interval '4 minutes'), project_id, network, address_id, sha256(uuid_send(id)), 0, 5,
+    sha256(int8send(5)), created_at + interval '4 minutes', 'T' || left(md5(id::text) || md5(address_id::text), 33),
+    case n % 4 when 0 then payable_micro - 1000000 when 1 then requested_micro when 2 then payable_micro + 90
+      else payable_micro / 10 end,
+    'unmatched', 'agreed:2', '{https://api.trongrid.io,https://tron.example.com}', created_at + interval '5 minutes'
+  from (
+    select *, row_number() over (order by id) as n from invoices
+    where project_id = $1 and status = 'EXPIRED' order by random() limit $2) i`;
 
 /** Every address was compared with the chain less than a day ago, as a watcher does it. */
 const COMPARE = `
@@ -127,6 +156,7 @@ const COMPARE = `
 
 const SAMPLE = `
   select i.id as invoice, (i.payable_micro / 1e6)::numeric(20, 6)::text as payable,
+    (select external_id from invoices where project_id = $1 and status = 'EXPIRED' order by id limit 1) as old,
     (select id from webhook_endpoints where project_id = $1 limit 1) as endpoint,
     (select id from events where project_id = $1 order by position desc limit 1) as event
   from invoices i where i.project_id = $1 and i.address_id = $2 and i.status = 'PAID' order by i.id desc limit 1`;

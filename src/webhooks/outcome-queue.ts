@@ -2,7 +2,7 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { createSeldom } from '../runtime/seldom.ts';
+import { createSeldom, createTally } from '../runtime/seldom.ts';
 import type { Database } from '../store/db/database.ts';
 import { type LeasedDelivery, returnDeliveries } from '../store/outbox/deliveries.ts';
 import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
@@ -33,7 +33,8 @@ export function createOutcomeQueue(options: {
   hastener: Hastener;
 }): OutcomeQueue {
   const { db, clock, log } = options;
-  const deps = { ...options, pages: createSeldom(() => performance.now()) };
+  const once = () => performance.now();
+  const deps = { ...options, pages: createSeldom(once), outages: createTally(once) };
   const now = (): UnixMs => unixMs(clock.now());
   let outcomes: AttemptOutcome[] = [];
   let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];

@@ -4,10 +4,10 @@ import { OUTAGE } from '../domain/retry.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { Seldom } from '../runtime/seldom.ts';
+import type { Seldom, Tally } from '../runtime/seldom.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
-import type { LeasedDelivery } from '../store/outbox/deliveries.ts';
+import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../store/outbox/delivery-outcomes.ts';
 import { lockEndpointHealth, saveEndpointHealth } from '../store/outbox/endpoint-health.ts';
 import { disableEndpoint } from './disable-endpoint.ts';
@@ -20,6 +20,8 @@ type RecordDeps = {
   db: Database;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
+  /** How often each target has failed since the log said so. */
+  outages: Tally;
   hastener: Pick<Hastener, 'onFailure' | 'onReturn' | 'failingSince'>;
   /** Which endpoints were warned of for their web pages; each is every time when absent. */
   pages?: Seldom | undefined;
@@ -35,7 +37,7 @@ type Failing = { id: string; failingSince: UnixMs };
  * comes again. The hastener, the metrics and the log are told afterwards.
  */
 export async function recordAttempts(
-  { db, log, metrics, hastener, certainNow, pages }: RecordDeps,
+  { db, log, metrics, outages, hastener, certainNow, pages }: RecordDeps,
   outcomes: readonly AttemptOutcome[],
   now: UnixMs,
 ): Promise<void> {
@@ -63,7 +65,7 @@ export async function recordAttempts(
   for (const id of new Set([...back, ...endpointsBack(outcomes)])) hastener.onReturn(id, now);
   for (const { id, failingSince } of failing) hastener.onFailure(id, failingSince, now);
   for (const outcome of outcomes) if (isCallback(outcome)) noteCallback(hastener, outcome, now);
-  for (const outcome of outcomes) logOutcome({ log, metrics, pages }, outcome, ours.has(outcome), now);
+  for (const outcome of outcomes) logOutcome({ log, metrics, outages, pages }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
     log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
   }
@@ -151,7 +153,7 @@ function reasonToDisable(health: EndpointHealth, failures: readonly AttemptOutco
 }
 
 function logOutcome(
-  { log, metrics, pages }: Pick<RecordDeps, 'log' | 'metrics' | 'pages'>,
+  { log, metrics, outages, pages }: Pick<RecordDeps, 'log' | 'metrics' | 'outages' | 'pages'>,
   outcome: AttemptOutcome,
   isOurs: boolean,
   now: UnixMs,
@@ -175,9 +177,15 @@ function logOutcome(
   }
   metrics.deliveryAttempts.inc(nextAttemptAt === null ? DEAD : RETRIED);
   const fields = { ...namesOf(delivery), status, latencyMs, reason: outcome.error };
-  if (nextAttemptAt === null)
+  if (nextAttemptAt === null) {
     log.error(fields, 'webhook is dead after its last attempt; replay it once its endpoint works');
-  else log.info({ ...fields, delayMs: nextAttemptAt - now }, 'webhook failed; it is tried again');
+    return;
+  }
+  const retried = { ...fields, delayMs: nextAttemptAt - now };
+  // An outage fails hundreds of attempts in minutes, all for one reason.
+  const failures = outages.note(targetOf(delivery.endpointId, delivery.callbackUrl));
+  if (failures === null) log.debug(retried, 'webhook failed again; Quittance retries it');
+  else log.info({ ...retried, failures }, 'webhook failed; Quittance retries it');
 }
 
 const DELIVERED = { outcome: 'delivered' } as const;

@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { codeWords, wordRange } from '../../src/domain/code-word.ts';
-import { uuidV7 } from '../../src/domain/ids.ts';
+import { firstIdOf, uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
+import { unixMs } from '../../src/domain/time.ts';
+import { findCandidates } from '../../src/operator/explain/candidate-queries.ts';
+import { findRecentUnpaid } from '../../src/payments/mismatch/candidates.ts';
 import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
@@ -58,14 +61,14 @@ async function insertInvoices(requested: bigint, payables: bigint[], status: str
   );
 }
 
-async function insertUnmatched(amounts: readonly bigint[]): Promise<string[]> {
+async function insertUnmatched(amounts: readonly bigint[], ageMs = 0): Promise<string[]> {
   const rows = await query(
     `insert into transfers (id, project_id, network, address_id, tx_id, log_index, block_number, block_id, block_time,
        from_address, amount_micro, kind, verified, nodes)
      select u.id, $1, 'devnet', a.id, sha256(convert_to(u.id::text, 'UTF8')), 0, 1, sha256('block'), $4,
        rpad('T', 34, u.id::text), u.amount, 'unmatched', 'proven', '{}'
      from unnest($2::uuid[], $3::numeric[]) u (id, amount), addresses a where a.project_id = $1 returning id`,
-    [project.id, amounts.map(() => uuidV7(NOW, randomBytes(10))), amounts.map(String), new Date(NOW)],
+    [project.id, amounts.map(() => uuidV7(NOW - ageMs, randomBytes(10))), amounts.map(String), new Date(NOW - ageMs)],
   );
   return rows.map(({ id }) => String(id));
 }
@@ -94,4 +97,34 @@ test('where every amount of two neighbouring prices was used, open invoices are 
   const together = await diagnoseTransfers(db, [...others, requested, truncated]);
   expect(together.get(requested)).toEqual(alone.get(requested));
   expect(together.get(truncated)).toEqual(alone.get(truncated));
+});
+
+test.each([
+  [1, 200],
+  [10, 2000],
+  [11, 550],
+  [50, 2500],
+])('of %i moments at most %i unpaid invoices are read', async (moments, most) => {
+  await insertInvoices(
+    60_000_000n + BigInt(moments),
+    [...Array(300).keys()].map((n) => BigInt(60_000_000 + moments * 1000 + n)),
+    'PENDING',
+    0,
+  );
+  const question = { projectId: project.id, belowId: firstIdOf(NOW + DAY_MS) };
+  expect(await findRecentUnpaid(db, Array(moments).fill(question))).toHaveLength(most);
+});
+
+test('an invoice is compared with few of the transfers that paid nothing: the first, the last, and the nearest in amount', async () => {
+  const far = (start: number) => Array.from({ length: 100 }, (_, index) => BigInt(start + index) * 1_000_000n);
+  await insertUnmatched(far(70), 3 * MINUTE_MS);
+  const [nearest] = await insertUnmatched([26_000_000n], 2 * MINUTE_MS);
+  await insertUnmatched(far(270), MINUTE_MS);
+  const [address] = await query('select id from addresses where project_id = $1', [project.id]);
+  const createdAt = unixMs(NOW - 4 * MINUTE_MS);
+  const invoice = { projectId: project.id, addressId: String(address?.['id']), createdAt, payableAfter: createdAt };
+  const amounts = { requestedMicro: microUsdt(26_000_001n), payableMicro: microUsdt(26_000_009n) };
+  const { ids, isAll } = await findCandidates(db, { ...invoice, ...amounts }, 20);
+  expect([ids.length <= 60, isAll]).toEqual([true, true]);
+  expect(ids).toContain(nearest);
 });

@@ -3,6 +3,7 @@ import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
+import { createTally } from '../../src/runtime/seldom.ts';
 import { leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { createHastener } from '../../src/webhooks/hasten.ts';
 import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
@@ -247,7 +248,11 @@ describe('an endpoint is disabled', () => {
     if (gone === undefined || fine === undefined) return expect.fail('two are leased');
     const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
     const hastener = createHastener({ db, clock: world.clock, log });
-    await recordAttempts({ db, log, metrics: createMetrics(), hastener }, [gone, fine], now);
+    await recordAttempts(
+      { db, log, metrics: createMetrics(), outages: createTally(Date.now), hastener },
+      [gone, fine],
+      now,
+    );
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_reason: 'the endpoint answered 410 Gone' });
   });
 

@@ -7,6 +7,7 @@ import { describeEvent, readDeliveries } from '../../src/operator/explain/event-
 import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
+import { createTally } from '../../src/runtime/seldom.ts';
 import { leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { hastenDeliveries } from '../../src/store/outbox/delivery-hasten.ts';
 import { createHastener } from '../../src/webhooks/hasten.ts';
@@ -78,13 +79,17 @@ test('an endpoint that fails and takes another before either is recorded gets at
   );
   outcomes.sort((a, b) => b.kind.localeCompare(a.kind));
   const hastener = createHastener({ db, clock: world.clock, log });
-  await recordAttempts({ db, log, metrics: createMetrics(), hastener }, outcomes, now());
+  await recordAttempts(
+    { db, log, metrics: createMetrics(), outages: createTally(Date.now), hastener },
+    outcomes,
+    now(),
+  );
   expect(hastener.restMs()).toBe(0);
   expect(await hastener.round()).toBe(true);
   expect(await leaseAll(db)).toMatchObject([{ eventId: dropped.id, attempt: 2, maxAttempts: 13 }]);
 });
 
-test('of a delivery that was tried 240 times an explanation shows the newest attempts, and what is next', async () => {
+test('deliveries that were tried 240 times are two entries each: the last attempt with those before it, and what is next', async () => {
   const endpoints = [];
   for (let index = 0; index < 6; index++) endpoints.push(await world.addEndpoint('http://127.0.0.1:1/'));
   const { id } = await world.addEvent(endpoints);
@@ -95,8 +100,12 @@ test('of a delivery that was tried 240 times an explanation shows the newest att
   );
   const event = { id, type: 'ping', sequence: 1, transferId: null, createdAt: now(), body: '{}' } as const;
   const { events } = await readDeliveries(world.openDatabase(), [event]);
-  const texts = events.flatMap(describeEvent).map(({ text }) => text);
-  expect(texts.filter((text) => text.startsWith('240 of ping'))).toHaveLength(6);
+  const entries = events.flatMap(describeEvent);
+  const texts = entries.map(({ text }) => text);
+  expect(texts).toHaveLength(1 + 6 * 2);
+  expect(entries.flatMap(({ details }) => details)).toHaveLength(6 * 10);
+  const last = '240 of ping to http://127.0.0.1:1/: http_500: no; the 59 attempts before it failed too';
+  expect(texts.filter((text) => text === last)).toHaveLength(6);
   expect(texts.filter((text) => text.endsWith('attempt 241 is due'))).toHaveLength(6);
 });
 
@@ -121,4 +130,26 @@ test('what was hastened waits while its endpoint is disabled, and is tried when 
   await enableEndpoint({ db, now }, commandActor('test'), { endpointId: encodeId('whe', endpoint.id) });
   await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
   expect(received).toHaveLength(2);
+});
+
+test('an outage of an endpoint is one line a minute, with how often it failed, and each endpoint has its own', async () => {
+  const db = world.openDatabase();
+  const endpoints = [await world.addEndpoint('http://127.0.0.1:1/'), await world.addEndpoint('http://127.0.0.1:2/')];
+  for (const endpoint of endpoints) await world.addBacklog([endpoint], 25, 1);
+  const lines: Record<string, unknown>[] = [];
+  const noting = createLogger({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
+  let ms = 0;
+  const hastener = createHastener({ db, clock: world.clock, log });
+  const deps = { db, log: noting, metrics: createMetrics(), outages: createTally(() => ms), hastener };
+  const failed = (await leaseAll(db)).map((delivery) => failedOutcome(delivery));
+  const lasts = endpoints.flatMap(({ id }) => failed.findLast(({ delivery }) => delivery.endpointId === id) ?? []);
+  const before = failed.filter((outcome) => !lasts.includes(outcome));
+  expect([lasts.length, before.length > 10]).toEqual([2, true]);
+  await recordAttempts(deps, before, now());
+  expect(lines.map(({ failures }) => failures)).toEqual([1, 1]);
+  ms = 60_000;
+  await recordAttempts(deps, lasts, now());
+  // With those that were not logged.
+  expect(lines.slice(2).reduce((sum, { failures }) => sum + Number(failures), 0)).toBe(failed.length - 2);
+  expect(lines).toHaveLength(4);
 });

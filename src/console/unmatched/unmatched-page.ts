@@ -78,7 +78,7 @@ function renderSums({ data, isAll }: CauseSumsView): Html {
     data.length <= MAX_TILES
       ? null
       : html`<details><summary>All ${data.length} causes</summary>${table('What waits, by its likeliest cause', SUM_COLUMNS, data)}</details>`;
-  return html`<section aria-labelledby="sums"><h2 id="sums">Waiting, by likeliest cause${isAll ? null : html` <small>of the newest 200</small>`}</h2><dl class="tiles">${tiles}</dl>${all}</section>`;
+  return html`<section aria-labelledby="sums"><h2 id="sums">Waiting, by likeliest cause${isAll ? null : html` <small>of the newest 100</small>`}</h2><dl class="tiles">${tiles}</dl>${all}</section>`;
 }
 
 const MAX_TILES = 6;

@@ -23,15 +23,15 @@ export const findDuplicates = answerOf(
 );
 
 /** An address may get dust for years: so many transfers that paid nothing are looked at from each end. */
-const READ = 10_000;
+const READ = 2000;
 /** A row is written after its block. The clock of the chain and ours may differ by so much. */
 const CLOCK_ERROR_MS = 600_000;
 
-// Both ends: a payment that went wrong comes soon after its invoice, and an operator asks about what came today.
+// A payment that went wrong comes soon after its invoice, or near its amount, and an operator asks about what came today.
 /**
  * Unmatched transfers that may have been meant for an invoice: later than what could not pay it, to its address or of its amounts. The first
- * and the last `limit`, and how many there are; `isAll` is false if there may be more, as only the first and the last 10,000 of the
- * project are looked at.
+ * and the last `limit`, the `limit` nearest in amount, and how many there are; `isAll` is false if there may be more, as only the
+ * first and the last 2,000 of the project are looked at.
  */
 export const findCandidates = answerOf(
   'explain-candidates',
@@ -43,10 +43,11 @@ export const findCandidates = answerOf(
      select id, kind, block_time, address_id, amount_micro from transfers t
      where project_id = $1 and kind <> 'matched' and id >= $7 and ${stands('t')} order by id desc limit ${READ}),
    near as materialized (
-     select id from (select * from first union select * from last) ends
+     select id, amount_micro from (select * from first union select * from last) ends
      where kind = 'unmatched' and block_time > $3 and (address_id = $2 or amount_micro in ($4::int8, $5::int8)))
    select id, (select count(*) from near) as total, (select count(*) from first) < ${READ} as is_all
-   from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)) ends
+   from ((select id from near order by id limit $6) union (select id from near order by id desc limit $6)
+     union (select id from near order by abs(amount_micro - $4::int8), id limit $6)) ends
    order by id`,
   (
     invoice: Pick<

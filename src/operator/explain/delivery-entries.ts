@@ -1,28 +1,56 @@
 import { assertNever } from '../../domain/assert-never.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import type { ExplainedAttempt, ExplainedDelivery, ExplainedEvent } from './event-queries.ts';
 import { shorten } from './explanation.ts';
 
 type Answer = { delivery: ExplainedDelivery; attempts: readonly ExplainedAttempt[] };
 
-/** Each logged attempt, and what is to be expected or what came of those that were not logged. */
+/** The attempts that failed in a row as one entry, each delivered one, and what is to be expected or what came of those that were not logged. */
 export function describeDelivery(event: ExplainedEvent, { delivery, attempts }: Answer): TimelineEntry[] {
-  const entries = attempts.map((attempt) => describeAttempt(event, delivery, attempt));
+  const runs: ExplainedAttempt[][] = [];
+  for (const attempt of attempts) {
+    const before = runs.at(-1);
+    if (before === undefined || attempt.error === null || before.at(-1)?.error === null) runs.push([attempt]);
+    else before.push(attempt);
+  }
+  const entries = runs.map((run) => describeRun(event, delivery, run));
   const state = describeState(event, { delivery, attempts });
   return state === null ? entries : [...entries, state];
 }
 
-function describeAttempt(event: ExplainedEvent, delivery: ExplainedDelivery, made: ExplainedAttempt): TimelineEntry {
-  const { attempt, status, error } = made;
+/** One or more attempts: a receiver that is down for a day fails some 240. */
+function describeRun(
+  event: ExplainedEvent,
+  delivery: ExplainedDelivery,
+  run: readonly ExplainedAttempt[],
+): TimelineEntry {
+  const [first, last] = [run[0], run.at(-1)];
+  if (first === undefined || last === undefined) throw new RangeError('a run has no attempt');
+  const { attempt, status, error } = last;
+  const before = run.length - 1;
+  const others = before === 0 ? '' : `; the ${before === 1 ? 'attempt' : `${before} attempts`} before it failed too`;
   return {
-    at: made.at,
+    at: last.at,
     kind: 'attempt',
-    text: `${attempt} of ${event.type} to ${shorten(delivery.url)}: ${describeOutcome(status, error)}`,
-    details: [],
-    data: { ...names(delivery), attempt, status, error, isDelivered: error === null },
+    text: `${attempt} of ${event.type} to ${shorten(delivery.url)}: ${describeOutcome(status, error)}${others}`,
+    details:
+      before === 0
+        ? []
+        : run
+            .slice(-MAX_SHOWN)
+            .map((made) => `${made.attempt} at ${toIso(made.at)}: ${describeOutcome(made.status, made.error)}`),
+    data: {
+      ...names(delivery),
+      ...(before === 0 ? {} : { firstAttempt: first.attempt, firstAt: toIso(first.at) }),
+      ...{ attempt, status, error, isDelivered: error === null },
+    },
   };
 }
+
+/** The newest failures of a row that are listed one by one. */
+const MAX_SHOWN = 10;
 
 /** `delivered, HTTP 204`, or why not. Errors begin with the HTTP status where one came. */
 export function describeOutcome(status: number | null, error: string | null): string {

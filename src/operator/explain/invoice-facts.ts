@@ -44,8 +44,8 @@ const MAX_DUPLICATES = 20;
 const MAX_NEAR = 20;
 const MAX_LINKED = 20;
 const MAX_SIGHTINGS = 20;
-/** Unmatched transfers that are diagnosed: so many from each end, which is within what can be diagnosed at once. */
-const MAX_CANDIDATES = 100;
+/** Unmatched transfers that are diagnosed: the first, the last and the nearest in amount, so many of each. */
+const MAX_CANDIDATES = 20;
 
 /** Reads all of it. `now` decides whether the ledger lags behind. */
 export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: UnixMs): Promise<InvoiceFacts> {

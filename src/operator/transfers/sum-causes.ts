@@ -9,10 +9,10 @@ import { listDeskTransfers } from './transfer-desk.ts';
 import type { CauseSumsView } from './views.ts';
 
 /** More than wait in a shop that looks after them, and diagnosed in a few tenths of a second. */
-const MAX_DIAGNOSED = 200;
+const MAX_DIAGNOSED = 100;
 const TIMEOUT_MS = 5000;
 
-/** What waits for a decision, by its likeliest cause: of the newest 200 transfers. The largest sum first. */
+/** What waits for a decision, by its likeliest cause: of the newest 100 transfers. The largest sum first. */
 export async function sumCauses(
   { db }: { db: Database },
   actor: Actor,

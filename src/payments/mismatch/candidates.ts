@@ -110,28 +110,38 @@ export async function findInvoicesInRanges(
   return found;
 }
 
-/** Two or three hundred open invoices at a time are a busy shop. */
-const RECENT_READ = 500;
-const RECENT_KEPT = 200;
-
-/** The newest invoices of a project before an id that were not paid; at most 200 for each question. Ids rise with time. */
-export const findRecentUnpaid = rowsOf(
-  'mismatch-invoices-recent',
-  suspectShape,
-  `select ${SUSPECT}
+/**
+ * The newest invoices of a project before an id that were not paid; of the `read` newest at most `kept` for each question. Ids rise with
+ * time.
+ */
+const recentUnpaid = (name: string, read: number, kept: number) =>
+  rowsOf(
+    name,
+    suspectShape,
+    `select ${SUSPECT}
    from unnest($1::uuid[], $2::uuid[]) with ordinality as q (project_id, below_id, question)
    cross join lateral (
      select ${READ_OF_INVOICE}
      from (
        select ${READ_OF_INVOICE}
-       from invoices where project_id = q.project_id and id < q.below_id order by id desc limit ${RECENT_READ}) newest
-     where status <> 'PAID' limit ${RECENT_KEPT}) i
+       from invoices where project_id = q.project_id and id < q.below_id order by id desc limit ${read}) newest
+     where status <> 'PAID' limit ${kept}) i
    ${WITH_ADDRESS_AND_PAYMENT}`,
-  (questions: readonly { projectId: string; belowId: string }[]) => [
-    questions.map(({ projectId }) => projectId),
-    questions.map(({ belowId }) => belowId),
-  ],
-);
+    (questions: readonly { projectId: string; belowId: string }[]) => [
+      questions.map(({ projectId }) => projectId),
+      questions.map(({ belowId }) => belowId),
+    ],
+  );
+
+/** Two or three hundred open invoices at a time are a busy shop. */
+const findAllRecentUnpaid = recentUnpaid('mismatch-invoices-recent', 500, 200);
+const findFewRecentUnpaid = recentUnpaid('mismatch-invoices-recent-few', 125, 50);
+/** More questions than these would read and keep tens of thousands of invoices, which takes seconds and blocks the event loop. */
+const MANY_QUESTIONS = 10;
+
+/** The newest unpaid invoices for each question: up to 200 of 500, or where there are more than 10 questions 50 of 125. */
+export const findRecentUnpaid: typeof findAllRecentUnpaid = (db, questions) =>
+  (questions.length > MANY_QUESTIONS ? findFewRecentUnpaid : findAllRecentUnpaid)(db, questions);
 
 /** A project may have thousands of addresses, and each is one lookup for each transfer. */
 const ADDRESSES_ASKED = 200;
