@@ -9,7 +9,7 @@ export type BenchContext = {
   postgres: PostgresConnection;
   /** The folder of the results. */
   results: string;
-  flags: { quick: boolean; full: boolean; day: boolean; profile: boolean; 'without-logs': boolean };
+  flags: { quick: boolean; full: boolean; day: boolean; profile: boolean; 'without-logs': boolean; grpc: boolean };
   /** Stops are called at the end, in the opposite order. */
   onStart(child: { stop(): Promise<void> }): void;
   onProgress(text: string): void;

@@ -32,7 +32,7 @@ import { runWebhooks } from './webhooks/run.ts';
  * `--compare OLD.json` shows beside the targets what an earlier result had.
  * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; with `--partitions`, a table that is partitioned by hash.
  * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day in every row, `--day` only
- * one from one node, near and far, `--without-logs` has nodes that know no `eth_getLogs`, and `--profile` writes a CPU profile of the service while it catches up from two nodes.
+ * one from one node, near and far, `--without-logs` has nodes that know no `eth_getLogs`, `--grpc` asks one node by gRPC, and `--profile` writes a CPU profile of the service while it catches up from two nodes, or by gRPC.
  */
 const BENCHES = {
   api: async () => runApi(await prepare()),
@@ -74,6 +74,7 @@ const { values: flags, positionals } = parseArgs({
     day: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
     'without-logs': { type: 'boolean', default: false },
+    grpc: { type: 'boolean', default: false },
     compare: { type: 'string' },
     minutes: { type: 'string', default: '20' },
     invoices: { type: 'string' },

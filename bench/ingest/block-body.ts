@@ -31,14 +31,15 @@ const OTHER_CALLS = 35;
 const DELEGATIONS = 70;
 const ASSETS = 20;
 
-/** The transactions of one block, in a mixed order that is the same in every run. */
-export function makeTransactions(random: RandomStream): MadeTransaction[] {
-  const repeat = (count: number, make: () => MadeTransaction) => Array.from({ length: count }, make);
+/** The transactions of one block, in a mixed order that is the same in every run. A smaller block has the same shares. */
+export function makeTransactions(random: RandomStream, wanted = TRANSACTIONS): MadeTransaction[] {
+  const scaled = (count: number) => Math.round((count * wanted) / TRANSACTIONS);
+  const repeat = (count: number, make: () => MadeTransaction) => Array.from({ length: scaled(count) }, make);
   const made = [
     ...repeat(DIRECT, () => directTransfer(random, account(random), amount(random))),
     ...repeat(DIRECT_FROM, () => directTransferFrom(random)),
     ...repeat(FAILED, () => failedTransfer(random)),
-    ...INSIDE.map((count) =>
+    ...INSIDE.slice(0, Math.max(1, scaled(INSIDE.length))).map((count) =>
       insideTransfers(
         random,
         Array.from({ length: count }, () => someTransfer(random)),
@@ -49,7 +50,7 @@ export function makeTransactions(random: RandomStream): MadeTransaction[] {
     ...repeat(DELEGATIONS, () => plain(random, delegateCall(account(random), account(random), random.below(2 ** 31)))),
     ...repeat(ASSETS, () => plain(random, assetCall(account(random), account(random), random.below(2 ** 31)))),
   ];
-  while (made.length < TRANSACTIONS) {
+  while (made.length < wanted) {
     made.push(plain(random, trxCall(account(random), account(random), random.below(2 ** 31))));
   }
   for (let index = made.length - 1; index > 0; index -= 1) {

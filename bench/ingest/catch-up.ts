@@ -7,8 +7,15 @@ import type { ChainCounts } from './chain-server.ts';
 import { type DayPlan, FIRST_SHOWN, SOLID_DEPTH } from './day.ts';
 import { checkPaid, type IngestShop, insertInvoices } from './shop.ts';
 
-/** What a catch-up is measured with: each answer takes `latencyMs` longer, and each node may be asked so often a second. */
-export type CatchUpPlan = { nodes: number; blocks: number; latencyMs: number; requestsPerSecond: number | null };
+/** What a catch-up is measured with: each answer takes `latencyMs` longer, and each node may be asked so often a second. `transactions`: those of a block. */
+export type CatchUpPlan = {
+  nodes: number;
+  blocks: number;
+  latencyMs: number;
+  requestsPerSecond: number | null;
+  isGrpc?: boolean;
+  transactions?: number;
+};
 
 /**
  * CPU times are milliseconds a block. `requests` are those of each node a block; `paths` of the first, by path. `peakPssBytes` is the
@@ -45,7 +52,8 @@ export async function measureCatchUp(options: {
   onStart(child: Child): void;
 }): Promise<CatchUp> {
   const { command, shop, day, chain, urls, plan, execArgv, onStart } = options;
-  const limit = plan.requestsPerSecond === null ? '' : `#rps=${plan.requestsPerSecond}`;
+  const limit =
+    plan.requestsPerSecond === null ? '' : `${plan.isGrpc === true ? '&' : '#'}rps=${plan.requestsPerSecond}`;
   const last = day.firstNumber + day.blockCount - 1;
   await ask(chain, { kind: 'show', head: day.firstNumber + FIRST_SHOWN });
   const env = { QUITTANCE_ROLES: 'watcher', QUITTANCE_DEVNET_NODES: urls.map((url) => url + limit).join() };

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createGrpcServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type DayPlan, FIRST_SHOWN, makeDay, publishedAtMs, SOLID_DEPTH } from './day.ts';
 import { type Floor, measureFloor } from './floor.ts';
-import { answerOf, type View } from './node-answers.ts';
+import { answerOf, grpcAnswerOf, type View } from './node-answers.ts';
 
 /** What the server is told first, in a message. */
 export type ChainServerPlan = {
@@ -16,6 +17,8 @@ export type ChainServerPlan = {
   latencyMs?: number;
   /** Whether the nodes know nothing of JSON-RPC, like a java-tron with its defaults. */
   isWithoutLogs?: boolean;
+  /** Whether they speak gRPC instead of JSON. */
+  isGrpc?: boolean;
 };
 
 /** `show`: blocks up to `head` are there. `live`: the others come by the clock. */
@@ -29,6 +32,9 @@ type ChainOrder =
 export type ChainCounts = { requests: Record<string, number>[]; bytes: number; shownAt: [number, number][] };
 
 export type ChainReady = { urls: string[]; madeMs: number; residentBytes: number };
+
+/** Whether the message is compressed, and its length. */
+const GRPC_PREFIX_BYTES = 5;
 
 const [plan] = (await once(process, 'message')) as [ChainServerPlan];
 const started = performance.now();
@@ -66,6 +72,44 @@ async function serve(node: number, request: IncomingMessage, response: ServerRes
   response.end();
 }
 
+/** The same node by gRPC, both of its services at one port. */
+async function listenGrpc(node: number): Promise<string> {
+  const server = createGrpcServer();
+  server.on('stream', (stream, { ':path': path = '' }) => {
+    stream.on('error', () => undefined);
+    serveGrpc(node, path, stream).catch((error: unknown) => {
+      console.error(error);
+      stream.close();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `grpc://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return `${url}#solidity=${url}`;
+}
+
+async function serveGrpc(node: number, path: string, stream: ServerHttp2Stream): Promise<void> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream as AsyncIterable<Buffer>) chunks.push(chunk);
+  if (plan.latencyMs !== undefined) await delay(plan.latencyMs);
+  const head = headNumber();
+  const top = path.includes('WalletSolidity') ? head - SOLID_DEPTH : head;
+  const of = counts.requests[node];
+  if (of !== undefined) of[path] = (of[path] ?? 0) + 1;
+  const request = Buffer.concat(chunks).subarray(GRPC_PREFIX_BYTES);
+  const answer = grpcAnswerOf({ day, plan: plan.day, top }, path.slice(path.lastIndexOf('/') + 1), request);
+  if (stream.destroyed) return;
+  const headers = { ':status': 200, 'content-type': 'application/grpc' };
+  if (answer === null) return stream.respond({ ...headers, 'grpc-status': '12' }, { endStream: true });
+  reveal(answer.newest);
+  const prefix = Buffer.alloc(GRPC_PREFIX_BYTES);
+  const length = answer.parts.reduce((sum, part) => sum + part.length, 0);
+  prefix.writeUInt32BE(length, 1);
+  counts.bytes += length;
+  stream.respond(headers, { waitForTrailers: true });
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+  stream.end(Buffer.concat([prefix, ...answer.parts]));
+}
+
 /** Remembers when a live block was first shown to anybody. */
 function reveal(newest: number): void {
   if (!state.isLive) return;
@@ -75,6 +119,7 @@ function reveal(newest: number): void {
 
 async function listen(node: number): Promise<string> {
   counts.requests[node] = {};
+  if (plan.isGrpc === true) return listenGrpc(node);
   const server = createServer((request, response) => {
     serve(node, request, response).catch((error: unknown) => {
       console.error(error);

@@ -1,4 +1,8 @@
+import { hexToBytes } from '@noble/hashes/utils.js';
+import { encodeMessage } from '../../src/devnet/wire/protobuf-json.ts';
+import { TRANSACTION_INFO_LIST } from '../../src/devnet/wire/schemas.ts';
 import { type BlockHeaderJson, blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
+import { writeBytes, writeElement, writeInt64 } from '../../src/tron/protobuf.ts';
 import { signMessage } from '../../src/tron/signature.ts';
 import { directTransfer, insideTransfers, leafOf, makeTransactions, rootOf } from './block-body.ts';
 import { type LogTemplate, logsOfBlock, logTemplate } from './block-logs.ts';
@@ -16,6 +20,8 @@ export type DayPlan = {
   slotMs: number;
   blockCount: number;
   bodyCount: number;
+  /** Those of a block; of the main network when absent. */
+  transactions?: number | undefined;
   payments: Payment[];
 };
 
@@ -28,7 +34,10 @@ type Body = {
   leaves: Buffer[];
   root: string;
   made: MadeTransaction[];
+  messages: Messages | null;
 };
+
+type Messages = { transactions: Buffer; infos: Buffer; places: number[] };
 
 /** A block, ready to be sent. */
 export type DayBlock = {
@@ -40,6 +49,9 @@ export type DayBlock = {
   /** The transactions, separated by commas. */
   transactions: Buffer[];
   infos(): Buffer;
+  /** `Block` and `TransactionInfoList`, as gRPC has them. */
+  message(): Buffer[];
+  infosMessage(): Buffer;
   /** How many logs of USDT it has, and as `eth_getLogs` answers them, separated by commas. */
   logCount: number;
   logs(): Buffer[];
@@ -63,7 +75,7 @@ type Sealed = { header: BlockHeaderJson; id: string; signature: string; extra: M
 export function makeDay(plan: DayPlan): Day {
   const random = createRandomStream(1);
   const producers = makeProducers(PRODUCER_COUNT);
-  const bodies = Array.from({ length: plan.bodyCount }, () => makeBody(makeTransactions(random)));
+  const bodies = Array.from({ length: plan.bodyCount }, () => makeBody(makeTransactions(random, plan.transactions)));
   const payments = new Map(plan.payments.map((payment) => [payment.number, payment]));
   const sealed: Sealed[] = [];
   let parentHash = (plan.firstNumber - 1).toString(16).padStart(16, '0') + random.hex(24);
@@ -106,16 +118,37 @@ function makeBody(made: MadeTransaction[]): Body {
   const leaves = made.map(leafOf);
   const infos = Buffer.from(made.map(({ info }) => info).join());
   const transactions = Buffer.from(made.map(({ json }) => json).join());
-  return { transactions, infos, places: placesIn(infos), logs: logTemplate(made), leaves, root: rootOf(leaves), made };
+  const body = { transactions, infos, places: placesIn(infos, PLACE), logs: logTemplate(made), leaves };
+  return { ...body, root: rootOf(leaves), made, messages: null };
+}
+
+/** The messages of a body are made when they are first asked for. */
+function messagesOf(body: Body): Messages {
+  if (body.messages === null) {
+    const infos = infosMessage(body.made);
+    const transactions = Buffer.concat(body.made.map(({ whole }) => writeElement(1, whole)));
+    body.messages = { transactions, infos, places: placesIn(infos, MESSAGE_PLACE) };
+  }
+  return body.messages;
+}
+
+function infosMessage(made: readonly MadeTransaction[]): Buffer {
+  const transactionInfo = made.map(({ info }) => JSON.parse(info) as object);
+  return Buffer.from(encodeMessage(TRANSACTION_INFO_LIST, { transactionInfo }));
 }
 
 const PLACE = `"blockNumber":${NUMBER_PLACE},"blockTimeStamp":${TIME_PLACE}`;
 const NUMBER_AT = '"blockNumber":'.length;
 const TIME_AT = NUMBER_AT + NUMBER_PLACE.length + ',"blockTimeStamp":'.length;
 
-function placesIn(infos: Buffer): number[] {
+/** Height and time in a message of infos: both are varints of one length up to the height 268,435,455 and the year 2109. */
+const messagePlace = (number: number | string, timeMs: number | string) =>
+  Buffer.concat([writeInt64(3, BigInt(number)), writeInt64(4, BigInt(timeMs))]);
+const MESSAGE_PLACE = messagePlace(NUMBER_PLACE, TIME_PLACE);
+
+function placesIn(infos: Buffer, place: string | Buffer): number[] {
   const places: number[] = [];
-  for (let at = infos.indexOf(PLACE); at >= 0; at = infos.indexOf(PLACE, at + PLACE.length)) places.push(at);
+  for (let at = infos.indexOf(place); at >= 0; at = infos.indexOf(place, at + place.length)) places.push(at);
   return places;
 }
 
@@ -141,6 +174,20 @@ function toBlock(body: Body, { header, id, signature, extra }: Sealed): DayBlock
         infos.write(timeText, place + TIME_AT, 'latin1');
       }
       return infos;
+    },
+    message: () => {
+      const raw = writeElement(1, headerBytes(header));
+      const sealed = writeElement(2, Buffer.concat([raw, writeBytes(2, hexToBytes(signature))]));
+      const last = extra === null ? [] : [Buffer.from(writeElement(1, extra.whole))];
+      return [messagesOf(body).transactions, ...last, Buffer.from(sealed)];
+    },
+    infosMessage: () => {
+      const { infos, places } = messagesOf(body);
+      const last = extra === null ? Buffer.alloc(0) : infosMessage([extra]);
+      const message = Buffer.concat([infos, last]);
+      const own = placesIn(last, MESSAGE_PLACE).map((place) => place + infos.length);
+      for (const place of [...places, ...own]) messagePlace(number, timestamp).copy(message, place);
+      return message;
     },
     logCount: logs.reduce((total, { places }) => total + places.length, 0),
     logs: () => logs.map((template) => logsOfBlock(template, { id, number })),

@@ -1,5 +1,17 @@
+import { decodeMessage, encodeMessage, type Schema } from '../../src/devnet/wire/protobuf-json.ts';
+import {
+  ACCOUNT,
+  ACCOUNT_REQUEST,
+  BLOCK_LIMIT,
+  BLOCK_REQUEST,
+  CONTRACT_CALL,
+  NUMBER_MESSAGE,
+  TRANSACTION_EXTENTION,
+  WITNESS_LIST,
+} from '../../src/devnet/wire/schemas.ts';
 import { accountFromHex41 } from '../../src/tron/address.ts';
 import { blockIdOf, encodeBlockHeader } from '../../src/tron/block-header.ts';
+import { writeElement } from '../../src/tron/protobuf.ts';
 import { USDT_FILTER } from './block-logs.ts';
 import type { Day, DayBlock, DayPlan } from './day.ts';
 
@@ -49,6 +61,50 @@ export function answerOf(view: View, call: string, parameters: Parameters): Answ
       return json({ result: { result: true }, energy_used: 935, constant_result: [constantOf(view, parameters)] });
     default:
       throw new Error(`the benchmark's node does not know ${call} ${JSON.stringify(parameters)}`);
+  }
+}
+
+/** The same by gRPC; `null` for a method that it does not have. */
+export function grpcAnswerOf(view: View, method: string, request: Uint8Array): Answer | null {
+  const parametersOf = (schema: Schema) => decodeMessage(schema, request) ?? {};
+  const encoded = (schema: Schema, call: string, parameters: Parameters): Answer => {
+    const { parts, newest } = answerOf(view, call, parameters);
+    return {
+      parts: [Buffer.from(encodeMessage(schema, JSON.parse(Buffer.concat(parts).toString()) as object))],
+      newest,
+    };
+  };
+  const block = (number: unknown, read: (block: DayBlock) => Buffer[]): Answer => {
+    const found = blockAt(view, Number(number));
+    return found === null ? { parts: [], newest: 0 } : { parts: read(found), newest: found.number };
+  };
+  switch (method) {
+    case 'GetBlockByNum':
+      return block(parametersOf(NUMBER_MESSAGE)['num'], (found) => found.message());
+    case 'GetBlock': {
+      const { id_or_num: wanted = view.top } = parametersOf(BLOCK_REQUEST);
+      if (Number(wanted) === 0) return { parts: [GENESIS_MESSAGE], newest: 0 };
+      return block(wanted, (found) => found.message().slice(-1));
+    }
+    case 'GetBlockByLimitNext': {
+      const { startNum, endNum } = parametersOf(BLOCK_LIMIT);
+      const parts: Buffer[] = [];
+      for (let number = Number(startNum); number < Math.min(Number(endNum), view.top + 1); number += 1) {
+        const message = Buffer.concat(view.day.block(number)?.message() ?? []);
+        parts.push(Buffer.from(writeElement(1, message)));
+      }
+      return { parts, newest: Math.min(Number(endNum) - 1, view.top) };
+    }
+    case 'GetTransactionInfoByBlockNum':
+      return block(parametersOf(NUMBER_MESSAGE)['num'], (found) => [found.infosMessage()]);
+    case 'ListWitnesses':
+      return encoded(WITNESS_LIST, 'listwitnesses', {});
+    case 'GetAccount':
+      return encoded(ACCOUNT, 'getaccount', parametersOf(ACCOUNT_REQUEST));
+    case 'TriggerConstantContract':
+      return encoded(TRANSACTION_EXTENTION, 'triggerconstantcontract', parametersOf(CONTRACT_CALL));
+    default:
+      return null;
   }
 }
 
@@ -120,6 +176,10 @@ const GENESIS = {
   blockID: blockIdOf(encodeBlockHeader(GENESIS_HEADER) ?? new Uint8Array(), 0),
   block_header: { raw_data: GENESIS_HEADER },
 };
+
+const GENESIS_MESSAGE = Buffer.from(
+  writeElement(2, writeElement(1, encodeBlockHeader(GENESIS_HEADER) ?? new Uint8Array())),
+);
 
 function witnesses({ day }: View) {
   const made = day.producers.map(({ account: of }, turn) => ({

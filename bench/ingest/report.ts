@@ -9,6 +9,7 @@ const LATENCY_LIMIT_MS = 300;
 /** A day of blocks in five minutes, from where real nodes are. */
 const FAR_RATE = 96;
 const MEMORY_LIMIT_MB = 300;
+const [GRPC_RATE, GRPC_MEMORY_LIMIT_MB] = [200, 250];
 const HEAD_COLUMNS = [
   ...['nodes', 'blocks / pay every', 'requests/block'],
   ...['CONFIRMING', 'since shown', 'PAID', 'since shown', 'webhook'],
@@ -25,6 +26,12 @@ export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[]
     ...{ name, reach: `≤ ${most}`, measured, isReached: measured <= most },
   });
   const [one] = catchUps;
+  if (one?.isGrpc === true) {
+    return catchUps.flatMap((row) => [
+      atLeast(`caught up, blocks/s, ${showRow(row)}`, row.perSecond, row.latencyMs > 0 ? FAR_RATE : GRPC_RATE),
+      atMost(`peak memory of the service, MB, ${showRow(row)}`, row.peakBytes / 1e6, GRPC_MEMORY_LIMIT_MB),
+    ]);
+  }
   const rate = one?.perSecond ?? NaN;
   return [
     atLeast('caught up, blocks/s', rate, 60),
@@ -51,9 +58,10 @@ export function judgeIngest({ floors, catchUps, live }: IngestFigures): Target[]
 }
 
 /** A row in words. */
-export function showRow({ nodes, latencyMs, requestsPerSecond }: CatchUpPlan): string {
+export function showRow({ nodes, latencyMs, requestsPerSecond, isGrpc, transactions }: CatchUpPlan): string {
   const limit = requestsPerSecond === null ? '' : `, ${requestsPerSecond} requests/s`;
-  return `nodes: ${nodes}, ${latencyMs} ms${limit}`;
+  const size = transactions === undefined ? '' : `, ${transactions} transactions a block`;
+  return `${isGrpc === true ? 'gRPC, ' : ''}nodes: ${nodes}, ${latencyMs} ms${limit}${size}`;
 }
 
 /** What came of a row, in a line. */

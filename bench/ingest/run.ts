@@ -27,6 +27,13 @@ const catchUpsOf = (one: number, other: number, limited: number): CatchUpPlan[] 
   { nodes: 1, blocks: limited, latencyMs: FAR_MS, requestsPerSecond: FREE_REQUESTS },
 ];
 
+/** A node that is asked by gRPC shows infos and no logs. Its blocks are those of a calm day. */
+const grpcRowsOf = (blocks: number): CatchUpPlan[] =>
+  [0, FAR_MS].map((latencyMs) => ({
+    ...{ nodes: 1, blocks, latencyMs, requestsPerSecond: null },
+    ...{ isGrpc: true, transactions: 150 },
+  }));
+
 const DEFAULT: Plan = {
   catchUps: catchUpsOf(6000, 3000, 1500),
   floorBlocks: 1500,
@@ -62,7 +69,8 @@ const FIRST_PAID = FIRST_SHOWN + 2;
 /** A day of main-network traffic: caught up with full verification beside the floor, and followed at the head. */
 export async function runIngest(context: BenchContext): Promise<BenchResult> {
   const { flags, onProgress } = context;
-  const plan = flags.quick ? QUICK : flags.full ? WHOLE_DAY : flags.day ? ONE_DAY : DEFAULT;
+  const planned = flags.quick ? QUICK : flags.full ? WHOLE_DAY : flags.day ? ONE_DAY : DEFAULT;
+  const plan = flags.grpc ? { ...planned, catchUps: grpcRowsOf(flags.quick ? 1000 : 6000), live: [] } : planned;
   const catchUps = await measureDay(context, plan);
   const live: Live[] = [];
   for (const [index, of] of plan.live.entries()) {
@@ -79,14 +87,14 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
   const figures: Omit<IngestFigures, 'live'> = { madeMs: 0, serverAlone: NaN, floors: [], catchUps: [] };
   for (const [index, row] of plan.catchUps.entries()) {
     const shop = await createShop(context.postgres, `catch_up_${index}`, null);
-    const day = planDay(shop, row.blocks, plan.bodyCount);
+    const day = planDay(shop, row, plan.bodyCount);
     context.onProgress(`making ${row.blocks} blocks`);
-    const { nodes, latencyMs } = row;
+    const { nodes, latencyMs, isGrpc = false } = row;
     const isWithoutLogs = context.flags['without-logs'];
-    const [chain, ready] = await startChainServer({ day, nodes, delayMs: 0, latencyMs, isWithoutLogs });
+    const [chain, ready] = await startChainServer({ day, nodes, delayMs: 0, latencyMs, isWithoutLogs, isGrpc });
     context.onStart(chain);
     const floorOf = () => ask<Floor>(chain, { kind: 'floor', first: FIRST_NUMBER, blocks: plan.floorBlocks });
-    if (index === 0) {
+    if (index === 0 && !isGrpc) {
       context.onProgress(`made in ${Math.round(ready.madeMs / 1000)} s; measuring server and floor alone`);
       await ask(chain, { kind: 'show', head: FIRST_NUMBER + row.blocks - 1 });
       const blocks = Math.min(plan.floorBlocks, row.blocks - SOLID_DEPTH);
@@ -96,26 +104,27 @@ async function measureDay(context: BenchContext, plan: Plan): Promise<Omit<Inges
       figures.floors.push(await floorOf());
     }
     context.onProgress(`catching up: ${showRow(row)}`);
-    // A profile of the row with two nodes and no latency, in which the most is done.
-    const isProfiled = context.flags.profile && nodes === 2 && latencyMs === 0;
+    // A profile of the row with two nodes and no latency, in which the most is done; by gRPC of both.
+    const isProfiled = context.flags.profile && (isGrpc || (nodes === 2 && latencyMs === 0));
     const execArgv = isProfiled ? ['--cpu-prof', `--cpu-prof-dir=${join(context.results, 'profiles')}`] : [];
     const { command, onStart } = context;
     const caught = await measureCatchUp({ command, onStart, execArgv, shop, day, chain, urls: ready.urls, plan: row });
     figures.catchUps.push(caught);
     // A row can take a quarter of an hour, and a run that is broken off leaves no table.
     context.onProgress(showCaught(caught));
-    if (index === 0) figures.floors.push(await floorOf());
+    if (index === 0 && !isGrpc) figures.floors.push(await floorOf());
     await chain.stop();
   }
   return figures;
 }
 
-function planDay(shop: IngestShop, blocks: number, bodyCount: number): DayPlan {
+function planDay(shop: IngestShop, { blocks, transactions }: CatchUpPlan, bodyCount: number): DayPlan {
   const firstTimeMs = Math.floor(Date.now() / SLOT_MS - blocks) * SLOT_MS;
   const numbers = Array.from(
     { length: Math.floor((blocks - FIRST_PAID) / PAY_EVERY) },
     (_, index) => FIRST_NUMBER + FIRST_PAID + index * PAY_EVERY,
   );
   const payments = planPayments(shop.accounts, numbers);
-  return { firstNumber: FIRST_NUMBER, firstTimeMs, slotMs: SLOT_MS, bodyCount, blockCount: blocks, payments };
+  const sizes = { bodyCount, blockCount: blocks, transactions };
+  return { firstNumber: FIRST_NUMBER, firstTimeMs, slotMs: SLOT_MS, ...sizes, payments };
 }

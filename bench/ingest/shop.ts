@@ -56,7 +56,7 @@ export function planPayments(accounts: readonly string[], numbers: readonly numb
   }));
 }
 
-/** An invoice for each payment; returns its id by the block that pays it. */
+/** An invoice for each payment, older than a day of blocks; returns its id by the block that pays it. */
 export async function insertInvoices(shop: IngestShop, payments: readonly Payment[]): Promise<Map<string, number>> {
   const ids = payments.map(() => uuidV7(Date.now(), randomBytes(10)));
   const addresses = payments.map(({ account }) => shop.addressIds[shop.accounts.indexOf(account)]);
@@ -66,7 +66,7 @@ export async function insertInvoices(shop: IngestShop, payments: readonly Paymen
     client.query(
       `insert into invoices (id, project_id, network, address_id, idempotency_key, external_id, requested_micro, payable_micro,
          status, checkout_token, created_at, expires_at)
-       select id, $1, 'devnet', address, id::text, 'order-' || id, amount, amount, 'PENDING', token, now(), now() + interval '1 day'
+       select id, $1, 'devnet', address, id::text, 'order-' || id, amount, amount, 'PENDING', token, now() - interval '2 days', now() + interval '1 day'
        from unnest($2::uuid[], $3::uuid[], $4::int8[], $5::text[]) as invoice (id, address, amount, token)`,
       [shop.projectId, ids, addresses, amounts, tokens],
     ),
