@@ -4,7 +4,7 @@ import type { Node } from '../nodes/node.ts';
 import { isSignedBy } from '../verify/producers.ts';
 import { LONG_RANGE_BLOCKS } from '../verify/read-block.ts';
 import { assertLater, extend } from './extend.ts';
-import { finalize, ownSolidOf } from './finalize.ts';
+import { BATCH_BLOCKS, finalize, ownSolidOf } from './finalize.ts';
 import { type FollowDeps, type Following, replaceFrom, tipOf } from './following.ts';
 import { avoid, identifySigner } from './identify-signer.ts';
 import { awaitsOperator, gatherOpen } from './quorum.ts';
@@ -26,7 +26,8 @@ export function isWindowFull({ window }: Following): boolean {
 
 /**
  * Replays the irreversible blocks after the newest verified one, in order, with ranges read ahead; none of them is skipped
- * however long the gap. Calls `onProgress` after each range. Ends at what the node said is irreversible, at a full window,
+ * however long the gap. Ranges that are there already are recorded together, for a transaction takes as long for one as for all; `onProgress`
+ * is called after each. Ends at what the node said is irreversible, at a full window,
  * when `isStopping`, or with the error of a block that cannot be read or verified; the next call goes on from there.
  */
 export async function catchUp(
@@ -38,6 +39,13 @@ export async function catchUp(
   const { node, nodes, isStopping, onProgress } = options;
   const last = following.nodeSolid.number;
   const ahead = createReadAhead(deps, following, { node, nodes, first: tipOf(following).number + 1, last });
+  const pending: AheadRange[] = [];
+  const record = async () => {
+    const sources = new Set(pending.splice(0).map(({ source }) => source));
+    await gatherOpen(deps, following);
+    if ((await finalize(deps, watching, following)) > 0) for (const source of sources) deps.pool.praise(source);
+    await onProgress();
+  };
   try {
     while (!isStopping() && !isWindowFull(following) && !awaitsOperator(following)) {
       const range = await nextLinked(following, ahead, node);
@@ -51,15 +59,18 @@ export async function catchUp(
         if (range.source !== node) ahead.dismiss(range.source);
         throw error;
       });
-      await gatherOpen(deps, following);
-      if ((await finalize(deps, watching, following)) > 0) deps.pool.praise(range.source);
-      await onProgress();
+      pending.push(range);
+      const count = pending.reduce((sum, { blocks }) => sum + blocks.length, 0);
+      if (count >= BATCH_BLOCKS / 2 || !ahead.isNextThere()) await record();
     }
+    await record();
+  } catch (error) {
+    // The blocks before one that cannot be read or judged need not wait for it.
+    if (pending.length > 0) await record();
+    throw error;
   } finally {
     ahead.stop();
   }
-  await gatherOpen(deps, following);
-  await finalize(deps, watching, following);
 }
 
 /**

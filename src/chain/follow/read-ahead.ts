@@ -17,6 +17,8 @@ export type AheadRange = { source: Node; blocks: AheadBlock[] };
 export type ReadAhead = {
   /** The next blocks in order, up to the first that cannot be read; none at the end. Throws where the preferred node shows none. */
   next(): Promise<AheadRange | null>;
+  /** Whether the next blocks are there already. */
+  isNextThere(): boolean;
   /** The same blocks as the preferred node shows them. */
   again(range: AheadRange): Promise<AheadRange>;
   /** Another node than the preferred one is not asked for ranges again before the head is reached. */
@@ -35,7 +37,7 @@ const PARALLEL_BLOCKS = 4;
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
 
-type Range = { first: number; last: number; source: Node; blocks: Promise<AheadBlock[]> };
+type Range = { first: number; last: number; source: Node; isThere: boolean; blocks: Promise<AheadBlock[]> };
 
 /**
  * Reads the blocks from `first` to `last` in ranges, from all nodes at once, as many ahead as the way to each node asks for. Each block is
@@ -79,13 +81,17 @@ export function createReadAhead(
   };
   const start = (source: Node, flight: InFlight, begin: number, end: number): Range => {
     const asked = flight.begin();
-    const range: Range = { first: begin, last: end, source, blocks: read(source, begin, end) };
+    const range: Range = { first: begin, last: end, source, isThere: false, blocks: read(source, begin, end) };
+    const onAnswer = () => {
+      range.isThere = true;
+      asked.onAnswer();
+    };
     const onFailure = () => {
       // The caller hears of it when it comes to this range, and goes on from there: nothing beyond it is asked for.
       if (source === node) hasFailed = true;
       else countFailure(source);
     };
-    range.blocks.then(asked.onAnswer, onFailure).finally(() => {
+    range.blocks.then(onAnswer, onFailure).finally(() => {
       asked.onEnd();
       fill();
     });
@@ -104,6 +110,7 @@ export function createReadAhead(
       countFailure(source);
       return fromPreferred(read(node, range.first, range.last));
     },
+    isNextThere: () => ranges[0]?.isThere === true,
     again: ({ blocks }) => {
       const [lowest, highest] = [blocks[0], blocks.at(-1)].map((each) => each?.block.number ?? first);
       return fromPreferred(read(node, lowest ?? first, highest ?? first));

@@ -1,13 +1,7 @@
-import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { hexToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from '../../tron/address.ts';
-import {
-  bytesField,
-  int64Field,
-  readMessage,
-  repeatedBytesField,
-  writeBytes,
-  writeInt64,
-} from '../../tron/protobuf.ts';
+import { writeBytes, writeInt64 } from '../../tron/protobuf.ts';
+import { type ScannedField, visitFields } from '../../tron/scan-message.ts';
 import { contractRetName } from '../../tron/transaction.ts';
 import { createMessageReader } from './message-reader.ts';
 import type { MessageSink, Question } from './question.ts';
@@ -35,6 +29,7 @@ const MAX_RECEIPT_BYTES = 4096;
 /** The bounds of one answer: beyond so many logs of USDT single transactions are asked for; no block has so many transactions. */
 const MAX_LOGS = 60_000;
 const MAX_INFOS = 20_000;
+const [ADDRESS_BYTES, ADDRESS_PREFIX] = [20, 0x41];
 
 /** The results of calls, and the calls between contracts: they take most of the bytes, and none of them counts. */
 const UNREAD = new Set(['contractResult', 'internal_transactions', 'resMessage', 'orderDetails', 'contract_address']);
@@ -108,7 +103,7 @@ function isOtherThan(contracts: readonly AccountHex[]): (log: unknown) => boolea
 /** `TransactionInfoList` (api.proto: transactionInfo=1), or one `TransactionInfo` (Tron.proto). */
 function createInfoSink(contracts: readonly AccountHex[] | null, isList: boolean): MessageSink<ShownInfo[]> {
   const infos: ShownInfo[] = [];
-  const isOther = contracts === null ? () => false : isOtherThan(contracts);
+  const isKept = contracts === null ? () => true : isLogOf(contracts.map((each) => hexToBytes(each)));
   let logCount = 0;
   let log: unknown[] = [];
   let info: ShownInfo = {};
@@ -118,22 +113,20 @@ function createInfoSink(contracts: readonly AccountHex[] | null, isList: boolean
   };
   const end = () => {
     if (infos.length >= MAX_INFOS) throw new AnswerTooLarge(`more than ${MAX_INFOS} transactions`);
-    infos.push(log.length === 0 ? info : { ...info, log });
+    if (log.length > 0) info.log = log;
+    infos.push(info);
     begin();
   };
   const shape = {
     ...{ 1: { take: 32 }, 3: { take: 0 }, 4: { take: 0 }, 7: { take: MAX_RECEIPT_BYTES } },
     ...{ 8: { take: MAX_LOG_BYTES }, 9: { take: 0 } },
   };
-  const reader = createMessageReader(isList ? { 1: { enter: shape, begin, end } } : shape, (path, value) => {
-    const field = path.at(-1);
-    if (field === 8) {
-      const read = value instanceof Uint8Array ? readLog(value) : null;
-      const isKept = read !== null && !isOther(read);
-      if (isKept) logCount += 1;
-      if (logCount > MAX_LOGS) throw new AnswerTooLarge(`more than ${MAX_LOGS} logs`);
-      log.push(isKept ? read : null);
-    } else Object.assign(info, readField(field, value));
+  const reader = createMessageReader(isList ? { 1: { enter: shape, begin, end } } : shape, (field, value) => {
+    if (field !== 8) return readField(info, field, value);
+    const shown = value instanceof Uint8Array ? readLog(value, isKept) : null;
+    if (shown !== null) logCount += 1;
+    if (logCount > MAX_LOGS) throw new AnswerTooLarge(`more than ${MAX_LOGS} logs`);
+    log.push(shown);
   });
   let bytes = 0;
   return {
@@ -149,24 +142,57 @@ function createInfoSink(contracts: readonly AccountHex[] | null, isList: boolean
   };
 }
 
-function readField(field: number | undefined, value: bigint | Uint8Array | null): ShownInfo {
-  if (field === 1 && value instanceof Uint8Array) return { id: bytesToHex(value) };
-  if (field === 3 && typeof value === 'bigint') return { blockNumber: Number(value) };
-  if (field === 4 && typeof value === 'bigint') return { blockTimeStamp: Number(value) };
-  if (field === 7 && value instanceof Uint8Array) {
-    const number = Number(int64Field(readMessage(value) ?? [], 7));
-    return number === 0 ? {} : { receipt: { result: contractRetName(number) ?? number } };
+function readField(info: ShownInfo, field: number, value: number | Uint8Array | null): void {
+  if (typeof value === 'number') {
+    if (field === 3) info.blockNumber = value;
+    if (field === 4) info.blockTimeStamp = value;
+    if (field === 9 && value === 1) info.result = 'FAILED';
+  } else if (value !== null && field === 1) info.id = hexOf(value, 0, value.length);
+  else if (value !== null && field === 7) {
+    const result = readResult(value);
+    if (result !== 0) info.receipt = { result: contractRetName(result) ?? result };
   }
-  return field === 9 && value === 1n ? { result: 'FAILED' } : {};
 }
 
-/** `TransactionInfo.Log`: address=1, topics=2, data=3. */
-function readLog(bytes: Uint8Array) {
-  const fields = readMessage(bytes);
-  if (fields === null) throw new TypeError('a log is no message');
+/** `ResourceReceipt.result`=7, 0 where there is none. */
+function readResult(bytes: Uint8Array): number {
+  let result = 0;
+  const isRead = visitFields(bytes, 0, bytes.length, ({ number, wireType, low32 }) => {
+    if (number === 7 && wireType === 0) result = low32;
+    return true;
+  });
+  return isRead === null ? 0 : result;
+}
+
+/** `TransactionInfo.Log`: address=1, topics=2, data=3. `null`: it is not wanted; then nothing of it is read but its address. */
+function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number, end: number) => boolean) {
+  let [address, addressEnd, data, dataEnd] = [0, 0, 0, 0];
+  const topics: ScannedField[] = [];
+  const isRead = visitFields(bytes, 0, bytes.length, (field) => {
+    if (field.wireType !== 2) return true;
+    if (field.number === 1) [address, addressEnd] = [field.start, field.end];
+    if (field.number === 2) topics.push(field);
+    if (field.number === 3) [data, dataEnd] = [field.start, field.end];
+    return true;
+  });
+  if (isRead === null) throw new TypeError('a log is no message');
+  if (!isWanted(bytes, address, addressEnd)) return null;
   return {
-    address: bytesToHex(bytesField(fields, 1)),
-    topics: repeatedBytesField(fields, 2).map(bytesToHex),
-    data: bytesToHex(bytesField(fields, 3)),
+    address: hexOf(bytes, address, addressEnd),
+    topics: topics.map(({ start, end }) => hexOf(bytes, start, end)),
+    data: hexOf(bytes, data, dataEnd),
   };
+}
+
+/** Whether an address, with or without the prefix 41, is that of one of the contracts; or is no address, which a check refuses. */
+function isLogOf(contracts: readonly Uint8Array[]) {
+  return (bytes: Uint8Array, start: number, end: number): boolean => {
+    const from = end - ADDRESS_BYTES;
+    const isAddress = from === start || (from === start + 1 && bytes[start] === ADDRESS_PREFIX);
+    return !isAddress || contracts.some((each) => each.every((byte, index) => bytes[from + index] === byte));
+  };
+}
+
+function hexOf({ buffer, byteOffset }: Uint8Array, start: number, end: number): string {
+  return Buffer.from(buffer, byteOffset + start, end - start).toString('hex');
 }

@@ -9,7 +9,7 @@ import {
 import type { NodeSpec, NodeUrls } from '../../domain/node.ts';
 import type { Caller, CallLimits } from './caller.ts';
 import { BadMessage } from './message-reader.ts';
-import { type GrpcCall, isAboutSolid, type Question } from './question.ts';
+import { type GrpcCall, isAboutSolid, type MessageSink, type Question } from './question.ts';
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
 /**
@@ -17,6 +17,8 @@ import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal }
  * away; this size uses the whole line.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
+/** Requests at once: they share one connection, on which servers take a hundred or more. */
+export const MAX_STREAMS = 64;
 /** A message is preceded by a byte that says whether it is compressed, and its length in four. */
 const PREFIX_BYTES = 5;
 
@@ -171,7 +173,7 @@ function frame(message: Uint8Array): Buffer {
 
 /** Takes the prefix off the one message of an answer. */
 function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: number) {
-  const sink = question.grpc.newSink();
+  let sink: MessageSink<Answer> | null = null;
   const prefix = Buffer.alloc(PREFIX_BYTES);
   let have = 0;
   let left = 0;
@@ -186,14 +188,15 @@ function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: numbe
         if (prefix[0] !== 0) throw new BadMessage('the answer is compressed, which nobody asked for');
         left = prefix.readUInt32BE(1);
         if (left > maxBytes) throw new AnswerTooLarge(`the answer has ${left} bytes, more than ${maxBytes}`);
+        sink = question.grpc.newSink(left);
       }
       if (at === chunk.length) return;
       left -= chunk.length - at;
       if (left < 0) throw new BadMessage('more than one message');
-      sink.push(chunk.subarray(at));
+      sink?.push(at === 0 ? chunk : chunk.subarray(at));
     },
     end: (): Answer => {
-      if (have < PREFIX_BYTES || left > 0) throw new BadMessage('the answer ends too early');
+      if (sink === null || left > 0) throw new BadMessage('the answer ends too early');
       return sink.end();
     },
   };

@@ -6,6 +6,7 @@ import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions, type Outcome } from './client.ts';
 import type { Lateness } from './deadline.ts';
+import { MAX_STREAMS } from './grpc-client.ts';
 import { MAX_CONNECTIONS } from './http-client.ts';
 import type { AskOptions } from './node.ts';
 import { createNodeBudget } from './node-budget.ts';
@@ -44,7 +45,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const budget = createNodeBudget({ ...options, ...spec });
   const record = createRecord(options);
   const client = createClient(options);
-  const atOnce = createTurns(MAX_CONNECTIONS);
+  const atOnce = createTurns(spec.url.startsWith('grpc') ? MAX_STREAMS : MAX_CONNECTIONS);
   const unavailableReason = (): string | null => {
     if (closing.aborted) return 'the service stops';
     const pausedMs = Math.ceil(record.pause.remainingMs());

@@ -31,21 +31,26 @@ export type GrpcCall<Answer> = {
   /** Less than `maxBytes`, for bytes are shorter than JSON. */
   maxBytes?: number;
   request: Uint8Array;
-  /** Takes the answer's message in pieces. java-tron sends an empty message where it does not have the thing asked for. */
-  newSink(): MessageSink<Answer>;
+  /** Takes the answer's message in pieces, `length` bytes if the node is right. java-tron sends an empty message where it does not have the thing asked for. */
+  newSink(length?: number): MessageSink<Answer>;
 };
 
 export type MessageSink<Answer> = { push(chunk: Uint8Array): void; end(): Answer };
 
+/** The memory that is taken for a message on the word of a node alone. */
+const MOST_ON_TRUST = 4 * 1024 * 1024;
+
 /** Takes a whole message at once. A piece may be a few bytes of a large buffer of the socket, so it is copied. */
-export function wholeMessage<Answer>(read: (message: Uint8Array) => Answer): () => MessageSink<Answer> {
-  return () => {
-    let room = Buffer.alloc(0);
+export function wholeMessage<Answer>(
+  read: (message: Uint8Array) => Answer,
+): (expected?: number) => MessageSink<Answer> {
+  return (expected = 0) => {
+    let room = Buffer.allocUnsafe(Math.min(expected, MOST_ON_TRUST));
     let length = 0;
     return {
       push: (chunk) => {
         if (length + chunk.length > room.length) {
-          const wider = Buffer.alloc(Math.max(room.length * 2, length + chunk.length));
+          const wider = Buffer.allocUnsafe(Math.max(room.length * 2, length + chunk.length));
           room.copy(wider, 0, 0, length);
           room = wider;
         }
