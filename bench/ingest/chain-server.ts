@@ -74,7 +74,7 @@ async function serve(node: number, request: IncomingMessage, response: ServerRes
 
 /** The same node by gRPC, both of its services at one port. */
 async function listenGrpc(node: number): Promise<string> {
-  const server = createGrpcServer();
+  const server = createGrpcServer({ maxSessionMemory: 1000 });
   server.on('stream', (stream, { ':path': path = '' }) => {
     stream.on('error', () => undefined);
     serveGrpc(node, path, stream).catch((error: unknown) => {

@@ -70,7 +70,7 @@ const FIRST_PAID = FIRST_SHOWN + 2;
 export async function runIngest(context: BenchContext): Promise<BenchResult> {
   const { flags, onProgress } = context;
   const planned = flags.quick ? QUICK : flags.full ? WHOLE_DAY : flags.day ? ONE_DAY : DEFAULT;
-  const plan = flags.grpc ? { ...planned, catchUps: grpcRowsOf(flags.quick ? 1000 : 6000), live: [] } : planned;
+  const plan = flags.grpc ? { ...planned, catchUps: grpcRowsOf(flags.quick ? 1000 : 3000), live: [] } : planned;
   const catchUps = await measureDay(context, plan);
   const live: Live[] = [];
   for (const [index, of] of plan.live.entries()) {

@@ -13,7 +13,7 @@ import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 /** Transactions that an alarm names. */
 const MAX_NAMED = 20;
 /** Blocks of one transaction, at most, while catching up. Memory and lock time stay small, and commits are few. */
-export const BATCH_BLOCKS = 40;
+export const BATCH_BLOCKS = 60;
 /** Blocks that no header proves and that count by the word of operators: in a row, and in an hour of the chain's time. */
 const MAX_UNPROVEN_IN_A_ROW = 60;
 const MAX_UNPROVEN_IN_AN_HOUR = 240;

@@ -17,8 +17,8 @@ import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal }
  * away; this size uses the whole line.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** Requests at once: they share one connection, on which servers take a hundred or more. */
-export const MAX_STREAMS = 64;
+/** Requests at once: they share one connection, on which servers accept a hundred or more, and its bytes under way. */
+export const MAX_STREAMS = 32;
 /** A message is preceded by a byte that says whether it is compressed, and its length in four. */
 const PREFIX_BYTES = 5;
 
