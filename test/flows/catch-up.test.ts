@@ -155,3 +155,33 @@ test('progress is told while catching up: how fast and how much is left, in the 
     (found) => found?.status.catchUp === null && found.status.processedNumber === service.devnet.solid().number,
   );
 });
+
+test('behind the head, blocks that were read together with one that cannot be verified do not wait for it', async () => {
+  service = await startTestService({ addressCount: 3 });
+  await untilExamined(service);
+  const [early, late] = [await newOrder(service), await newOrder(service)];
+  await service.stopService();
+  await payDirectly(service, early);
+  service.devnet.mine(200, QUICK);
+  await payDirectly(service, late);
+  service.devnet.mine(1, QUICK);
+  const bad = service.devnet.head().number;
+  service.devnet.mineUntilSolid(QUICK);
+  service.devnet.mine(100, QUICK);
+  const behind = service.devnet.head().number - service.devnet.solid().number;
+  service.devnet.setFault({ kind: 'flipped-info-result', fromBlock: bad, toBlock: bad });
+  await service.restart();
+  await untilPaid(service, early);
+  // A block is irreversible when enough others are on top of it.
+  await eventually(
+    () => findCursor(service.db, 'devnet'),
+    (seen) => seen?.solid.number === bad - 1 - behind,
+    20_000,
+  );
+  await eventually(
+    () => alarmKinds(service),
+    (kinds) => kinds.includes('unverifiable-block'),
+  );
+  service.devnet.setFault();
+  await untilPaid(service, late);
+});

@@ -52,6 +52,7 @@ export async function catchUp(
       if (range === null) break;
       if (range.blocks[0]?.block.parentId !== tipOf(following).id) {
         // The blocks verified before are a branch that lost: walk back to where the chain split, one block at a time.
+        await record();
         await extend(deps, following, node, nodes);
         return;
       }
