@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
-import { parseAmount } from '../domain/money.ts';
+import { decodeId } from '../domain/ids.ts';
+import { searchLedger } from '../operator/explain/search.ts';
 import { createJobs } from '../operator/jobs/jobs.ts';
 import { findRequestId } from '../operator/requests/read-request-id.ts';
 import { showToday } from '../operator/today/show-today.ts';
@@ -9,15 +10,14 @@ import { html } from '../web/html.ts';
 import { addAddressRoutes } from './addresses/addresses-routes.ts';
 import { addChainRoutes } from './chain/chain-routes.ts';
 import { explainTo } from './invoices/explain.ts';
-import { explanationPage } from './invoices/invoice-page.ts';
+import { explanationPage, foundPage } from './invoices/invoice-page.ts';
 import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
 import type { ConsoleDeps } from './page/console-deps.ts';
 import { ASSETS, type Page } from './page/layout.ts';
 import { addLive } from './page/live.ts';
 import { readQuery } from './page/read-fields.ts';
 import { type Answer, type Asked, createRoutes } from './page/routes.ts';
-import { sendPage } from './page/send-page.ts';
-import { chooseProject, urlTo } from './page/visit.ts';
+import { chooseProject } from './page/visit.ts';
 import { addReportRoutes } from './reports/reports-routes.ts';
 import { addRequestRoutes } from './requests/requests-routes.ts';
 import { addAuditRoutes } from './settings/audit-routes.ts';
@@ -55,10 +55,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
   addMeRoutes(routes, deps);
   addAuditRoutes(routes, deps);
   addSystemRoutes(routes, deps);
-  // To nobody it is told more of a page that does not exist; and the admin API answers for itself.
-  app.get('/*', { schema: { hide: true } }, (request, reply) =>
-    request.url.startsWith('/admin/') ? reply.callNotFound() : sendPage(request, reply, null, unknownPage(request.url)),
-  );
+  routes.notFound(unknownPage);
   addLive(app, deps);
   for (const asset of Object.values(ASSETS)) serveAsset(app, asset);
 }
@@ -71,22 +68,23 @@ function unknownPage(url: string): Page {
   };
 }
 
-/** The box at the top: what `explain` takes, amounts, and ids of requests. An invoice and a request have pages of their own. */
+/** The box at the top: what `explain` takes, and ids of requests. An invoice and a request have pages of their own, and so has what several things fit. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { q = '', project: asked } = readQuery(request, ['q', 'project']);
   const text = q.trim();
   const requestId = findRequestId(text);
   if (requestId !== null) return { goTo: `/requests/${requestId}` };
   const about = chooseProject(visit, asked);
-  const amount = text.replace(/\s*USDT$/i, '');
   try {
     const explanation = await explainTo(deps, visit, { text, projectId: undefined });
     const { form, invoiceId } = explanation.subject;
     if (form === 'invoice') return { goTo: `/invoices/${String(invoiceId)}` };
     return explanationPage(form === 'address' ? 'Address' : 'Transaction', explanation, about, request.id);
   } catch (error) {
-    const isUnknown = error instanceof AppError && error.code === 'NOT_FOUND';
-    if (isUnknown && parseAmount(amount).kind === 'ok') return { goTo: urlTo(visit, '/invoices', about, { amount }) };
-    throw error;
+    if (!(error instanceof AppError) || !['NOT_FOUND', 'INVALID_ARGUMENT'].includes(error.code)) throw error;
+    const projects = visit.projects.flatMap(({ projectId }) => decodeId('prj', projectId) ?? []);
+    const found = await deps.db.snapshot((tx) => searchLedger(tx, projects, text));
+    if (found.invoices.length + found.transfers.length === 0) throw error;
+    return foundPage(visit, text, found, about);
   }
 }

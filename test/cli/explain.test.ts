@@ -369,6 +369,26 @@ describe('an external id', () => {
     expect(data).toMatchObject({ subject: { projectId: project.projectId, payableAmount: '25.000137' } });
   });
 
+  test.each(['ORDER-17', '#order-17', 'order–17', 'order-1', '25,000137', '$25.000137', '"order-17"'])(
+    'is found as a person types it: %j',
+    async (typed) => {
+      const { ledger, address } = await openShop();
+      await ledger.addInvoice(address, { externalId: 'order-17' });
+      const { data } = await ask(ledger, typed);
+      expect(data).toMatchObject({ subject: { form: 'invoice', externalId: 'order-17' } });
+    },
+  );
+
+  test('of which several begin as the text is refused with all of them', async () => {
+    const { ledger, address } = await openShop();
+    await ledger.addInvoice(address, { externalId: 'order-17' });
+    await ledger.addInvoice(address, { externalId: 'order-18', payable: '25.000144' });
+    const error = await ask(ledger, 'Order-1').catch((thrown: unknown) => thrown);
+    if (!(error instanceof AppError)) return expect.fail('it was not refused');
+    const listed = describeError(error).problems.map(({ message }) => message);
+    expect(listed.map((line) => /order-1\d/.exec(line)?.[0]).sort()).toEqual(['order-17', 'order-18']);
+  });
+
   test('that looks like a transaction id or an address is found all the same', async () => {
     const { ledger, address } = await openShop();
     for (const [externalId, payable] of [

@@ -7,7 +7,7 @@ import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
 import { shrinkStyle } from '../../src/web/shrink.ts';
-import { createTestProject, readInvoice, untilStatus } from '../support/service.ts';
+import { createInvoice, createTestProject, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import {
   actorNamed,
   type Made,
@@ -138,12 +138,63 @@ test('an invoice is found by its order id, its id, its checkout link and its amo
     await goesTo(body.checkoutUrl),
     await goesTo(`${body.checkoutUrl}?lang=fa`),
   ]).toEqual([page, page, page, page]);
-  expect(await goesTo(`${amount} USDT`)).toBe(`/invoices?amount=${amount}`);
+  expect(await goesTo(`${amount} USDT`)).toBe(page);
   expect((await console_.get(`/invoices?amount=${amount}`)).text).toContain(page);
   expect((await console_.get(`/find?q=${paid.address}`)).text).toContain('<h1>Address</h1>');
   const unknown = await console_.get(`/find?q=${'ab'.repeat(32)}`);
   expect(unknown.status).toBe(404);
   expect(unknown.text).toContain('No node is configured');
+});
+
+test('what a person types finds the order: in any case, by its start, with other dashes, signs and quotes, and by its event, token and transaction', async () => {
+  const { service } = console_;
+  const order = { externalId: 'Web-Shop-4711', amount: '31.00', metadata: { customer: 'anna@example.org' } };
+  const { body } = await createInvoice(service, { body: order });
+  const made = { ...order, invoiceId: body.invoiceId, ...(await payableOf(service, body.invoiceId)) };
+  await payInFull(service, made);
+  const { rows } = await withOwner(service, (client) =>
+    client.query<{ tx_id: string; event: string }>(
+      `select encode(t.tx_id, 'hex') as tx_id, e.id as event from invoices i join transfers t on t.id = i.paid_transfer_id
+       join events e on e.invoice_id = i.id where i.external_id = 'Web-Shop-4711' limit 1`,
+    ),
+  );
+  const { tx_id: txId = '', event = '' } = rows[0] ?? {};
+  const page = `/invoices/${made.invoiceId}`;
+  const find = async (q: string) => console_.get(`/find?q=${encodeURIComponent(q)}`);
+  const typed = [
+    'web-shop-4711',
+    'WEB-SHOP-4711',
+    'Web-Shop-47',
+    '#web-shop-4711',
+    'Web–Shop–4711',
+    ' "Web-Shop-4711" ',
+  ];
+  const others = ['anna@example.org', 'Anna', encodeId('evt', event), body.checkoutUrl.split('/').at(-1) ?? ''];
+  const missed = [];
+  for (const q of [...typed, ...others]) if ((await find(q)).headers.get('location') !== page) missed.push(q);
+  expect(missed).toEqual([]);
+  for (const q of [txId.slice(0, 8), `${txId.slice(0, 8)}…`, txId.toUpperCase(), `TxID: ${txId}`]) {
+    expect((await find(q)).text, q).toContain('<h1>Transaction</h1>');
+  }
+});
+
+test('an amount finds invoices and waiting transfers, however it is written; what is nowhere keeps the box and the menu', async () => {
+  const find = async (q: string) => console_.get(`/find?q=${encodeURIComponent(q)}`);
+  const made = [
+    await newInvoice(console_.service, 'of-33-a', '33.00'),
+    await newInvoice(console_.service, 'of-33-b', '33.00'),
+  ];
+  for (const q of ['33,00', '$33', '33 USDT', '33', '３３．０', 'of-33']) {
+    const { status, text } = await find(q);
+    const isThere = made.map(({ invoiceId }) => text.includes(`/invoices/${invoiceId}`));
+    expect([status, ...isThere], q).toEqual([200, true, true]);
+  }
+  const waits = formatAmount(microUsdt(short.amountMicro - 1_000_000n));
+  for (const q of [waits, waits.slice(0, -2)]) expect((await find(q)).text, q).toContain('pays nothing');
+  const unknown = await find('no such order');
+  expect(unknown.status).toBe(404);
+  expect((await console_.get('/nowhere')).text).toContain('role="search"');
+  expect([unknown.text.includes('role="search"'), unknown.text.includes('aria-label="Screens"')]).toEqual([true, true]);
 });
 
 test('an invoice’s page tells what happened and leads to its payer’s page and receipt; it offers no way to mark as paid or to delete', async () => {

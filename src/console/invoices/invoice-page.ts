@@ -1,12 +1,15 @@
+import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { Explanation } from '../../operator/explain/explanation.ts';
+import type { Found } from '../../operator/explain/search.ts';
 import type { InvoiceView } from '../../operator/invoices/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, badge, copyButton, live, ltr, outside, time } from '../page/pieces.ts';
+import { alert, badge, copyButton, live, ltr, money, outside, table, time } from '../page/pieces.ts';
 import type { Visit } from '../page/visit.ts';
 import { renderFields, renderNext, renderSupport, renderTimeline, renderVerdict } from './explanation.ts';
 
@@ -61,6 +64,54 @@ function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineE
   const eventId = eventOf(entry);
   if (eventId === null || !isAllowed(visit.actor, 'replayEvents')) return null;
   return html`<form method="post" action="/invoices/${invoiceId}/replay"><input type="hidden" name="token" value="${visit.token(`replay ${eventId}`)}"><input type="hidden" name="event" value="${eventId}"><button class="quiet">Send again</button></form>`;
+}
+
+/** All that a text may stand for, in every project that the person may see. */
+export function foundPage(
+  visit: Visit,
+  typed: string,
+  { invoices, transfers }: Found,
+  about: ListedProjectView | null,
+): Page {
+  const project = ({ projectName }: { projectName: string }) => html`<bdi>${projectName}</bdi>`;
+  const ofSeveral = <Of extends { projectName: string }>(): [string, (row: Of) => Html][] =>
+    visit.projects.length > 1 ? [['Project', project]] : [];
+  const made = table(
+    'Invoices',
+    [
+      [
+        'Order',
+        ({ id, externalId }) => html`<a class="row" href="/invoices/${encodeId('inv', id)}">${outside(externalId)}</a>`,
+      ],
+      ['Status', ({ status }) => badge(status)],
+      ['To pay', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
+      ['Made (UTC)', ({ createdAt }) => time(toIso(createdAt))],
+      ...ofSeveral<Found['invoices'][number]>(),
+    ],
+    invoices,
+  );
+  const came = table(
+    'Transfers',
+    [
+      ['Transaction', ({ txId }) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 8)}…`)}</a>`],
+      [
+        'Paid',
+        ({ id, kind }) =>
+          kind === 'matched' ? 'an invoice' : html`nothing: <a href="/unmatched/${encodeId('trf', id)}">${kind}</a>`,
+      ],
+      ['Amount', ({ amountMicro }) => money(formatAmount(amountMicro)), 'number'],
+      ['Block (UTC)', ({ blockTime }) => time(toIso(blockTime))],
+      ...ofSeveral<Found['transfers'][number]>(),
+    ],
+    transfers,
+  );
+  return {
+    ...{ title: 'Found', about },
+    main: html`<p>This may be ${outside(typed)}.</p>
+${invoices.length === 0 ? null : html`<h2>Invoices</h2>${made}`}
+${transfers.length === 0 ? null : html`<h2>Transfers</h2>${came}`}
+<p class="hint">At most 20 of each, the newest first. The start of an order or of a text in its metadata is looked for in the newest 10,000 invoices.</p>`,
+  };
 }
 
 /** What is known of a transaction or an address. */

@@ -4,6 +4,7 @@ import type { Logger } from '../../runtime/log.ts';
 import { createTally } from '../../runtime/seldom.ts';
 import { sendPage } from './send-page.ts';
 import { errorPage, failurePage } from './show-error.ts';
+import type { Visit } from './visit.ts';
 
 type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
@@ -11,7 +12,10 @@ type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply
  * Answers every error of a page with a page. The log has each that nobody foresaw, and once a minute, for each code, why pages are
  * refused for now; of what is refused before it begins the load gate tells.
  */
-export function createAnswerError({ log, now }: { log: Logger; now(): number }): AnswerError {
+export function createAnswerError(
+  { log, now }: { log: Logger; now(): number },
+  visitOf: (request: FastifyRequest) => Visit | null,
+): AnswerError {
   const tally = createTally(now);
   return (error, request, reply) => {
     const route = request.routeOptions.url;
@@ -26,6 +30,6 @@ export function createAnswerError({ log, now }: { log: Logger; now(): number }):
         log.warn({ requestId: request.id, route, code, reason, requests }, 'pages of the console are refused');
       }
     }
-    return sendPage(request, reply, null, page);
+    return sendPage(request, reply, visitOf(request), page);
   };
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { parseUrl } from '../../domain/url.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
+import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { requestSignIn } from '../../operator/people/start-session.ts';
 import { listProjects } from '../../operator/projects/list-projects.ts';
@@ -32,6 +33,8 @@ export type Routes = {
   get(path: string, action: ActionName, work: Work): void;
   post(path: string, action: ActionName, work: Work): void;
   form(path: string, action: ActionName, work: Work): void;
+  /** Any other page below the console's root. A person who is signed in keeps the search box and the menu. */
+  notFound(page: (url: string) => Page): void;
 };
 
 /** A note of 2,000 characters takes twelve bytes each in a form, at most. */
@@ -40,7 +43,20 @@ const MAX_FORM_BYTES = 64 * 1024;
 /** Routes for people who are signed in and whose role may do what a route is for. Every error is answered with a page. */
 export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   const tokens = createFormTokens(deps);
-  const errorHandler = createAnswerError(deps);
+  // An error page keeps the search box and the menu of whoever is signed in.
+  const visits = new WeakMap<FastifyRequest, Visit>();
+  const errorHandler = createAnswerError(deps, (request) => visits.get(request) ?? null);
+  const visitBy = async (actor: Actor, request: FastifyRequest): Promise<Visit> => {
+    const session = deps.sessionOf(request);
+    const visit: Visit = {
+      actor,
+      projects: (await listProjects(deps, actor, { isArchived: null })).data,
+      path: request.url.split('?', 1)[0] ?? '/',
+      token: (form) => tokens.issue(session, form),
+    };
+    visits.set(request, visit);
+    return visit;
+  };
   const add = (method: 'GET' | 'POST', path: string, action: ActionName, work: Work) => {
     app.route({
       ...{ method, url: path, schema: { hide: true }, bodyLimit: MAX_FORM_BYTES, config: { action } },
@@ -51,12 +67,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
         if (actor === null) return askToSignIn(deps, request, reply);
         if (!isAllowed(actor, action)) throw new Forbidden(action);
         const session = deps.sessionOf(request);
-        const visit: Visit = {
-          actor,
-          projects: (await listProjects(deps, actor, { isArchived: null })).data,
-          path: request.url.split('?', 1)[0] ?? '/',
-          token: (form) => tokens.issue(session, form),
-        };
+        const visit = await visitBy(actor, request);
         const own = { take: (form: string, token: string | undefined) => tokens.take(session, form, token) };
         const answer = await work({ visit, request, reply, tokens: own });
         if ('sent' in answer) return answer.sent;
@@ -72,6 +83,13 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
       add('POST', path, action, work);
     },
     form: (path, action, work) => add('POST', path, action, work),
+    notFound: (page) => {
+      app.get('/*', { schema: { hide: true }, errorHandler }, async (request, reply) => {
+        if (request.url.startsWith('/admin/')) return reply.callNotFound();
+        const actor = await deps.findActor(request);
+        return sendPage(request, reply, actor && (await visitBy(actor, request)), page(request.url));
+      });
+    },
   };
 }
 

@@ -23,7 +23,7 @@ type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyRep
 export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): void {
   const { consoleUrl, people, sandboxToken } = deps;
   const sessions = createSessions(deps);
-  const errorHandler = createAnswerError({ log: deps.log, now: () => people().now() });
+  const errorHandler = createAnswerError({ log: deps.log, now: () => people().now() }, () => null);
   const add = (method: 'GET' | 'POST', url: string, work: Work) =>
     app.route({
       ...{ method, url, schema: { hide: true }, bodyLimit: MAX_BODY_BYTES },

@@ -43,6 +43,19 @@ export const locateCheckout = rowsOf(
   (token: string, projectId: string | null) => [token, projectId],
 );
 
+/** The invoice that an event is about; of one about a transfer, its transaction. */
+export const locateEvent = rowsOf(
+  'explain-event-by-id',
+  { invoice: maybe(located), txId: 'text?' },
+  `select i.id as invoice_id, p.id as invoice_project_id, p.name as invoice_project_name, p.network as invoice_network,
+     encode(t.tx_id, 'hex') as tx_id
+   from events e join projects p on p.id = e.project_id
+   left join invoices i on i.project_id = e.project_id and i.id = e.invoice_id
+   left join transfers t on t.id = e.transfer_id
+   where e.id = $1 and ($2::uuid is null or e.project_id = $2)`,
+  (id: string, projectId: string | null) => [id, projectId],
+);
+
 const selectShape = {
   ...located,
   externalId: 'text',

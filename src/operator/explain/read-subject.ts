@@ -1,3 +1,4 @@
+import { isCheckoutToken } from '../../domain/checkout-token.ts';
 import { decodeId } from '../../domain/ids.ts';
 import { readTransactionReference } from '../../domain/lookup/transaction-reference.ts';
 import { say, type Text } from '../../domain/message.ts';
@@ -11,6 +12,7 @@ export type Subject = { text: string } & (
   | { form: 'invoice'; id: string }
   | { form: 'transaction'; txId: string; hasEthereumPrefix: boolean }
   | { form: 'checkout'; token: string }
+  | { form: 'event'; id: string }
   | { form: 'address'; address: TronAddress; account: AccountHex }
   /** `hint` says what the text may have been meant to be. */
   | { form: 'external-id'; hint: Text | null }
@@ -27,10 +29,13 @@ export function readSubject(text: string): Subject {
   const trimmed = text.trim();
   const id = decodeId('inv', trimmed.toLowerCase());
   if (id !== null) return { text, form: 'invoice', id };
-  const hasEthereumPrefix = /^0x[0-9a-f]{64}$/i.test(trimmed);
-  const transaction = readTransactionReference(hasEthereumPrefix ? trimmed.slice(2) : trimmed);
-  if (transaction.kind === 'id') return { text, form: 'transaction', txId: transaction.txId, hasEthereumPrefix };
-  const token = CHECKOUT_LINK.exec(trimmed)?.[1];
+  const transaction = readTransactionReference(trimmed);
+  if (transaction.kind === 'id') {
+    return { text, form: 'transaction', txId: transaction.txId, hasEthereumPrefix: transaction.hasPrefix };
+  }
+  const eventId = decodeId('evt', trimmed.toLowerCase());
+  if (eventId !== null) return { text, form: 'event', id: eventId };
+  const token = CHECKOUT_LINK.exec(trimmed)?.[1] ?? (isCheckoutToken(trimmed) ? trimmed : undefined);
   if (token !== undefined) return { text, form: 'checkout', token };
   const word = ADDRESS_LINK.exec(trimmed)?.[1] ?? trimmed;
   const parsed = parseAddress(word);

@@ -1,0 +1,144 @@
+import type { InvoiceStatus } from '../../domain/invoice.ts';
+import { trimPasted } from '../../domain/lookup/compare-pasted.ts';
+import type { Match } from '../../domain/match.ts';
+import { type MicroUsdt, microUsdt, parseAmount } from '../../domain/money.ts';
+import { ANY_NETWORK } from '../../store/db/any-network.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { rowsOf } from '../../store/db/rows-of.ts';
+import { micro, type Row, text } from '../../store/db/statement.ts';
+import { limitTime } from '../limit-time.ts';
+
+/** What a text may stand for that names nothing exactly. Amounts in micro-USDT, both ends included; `txId`: the first and last id. */
+type Search = {
+  word: string;
+  spellings: string[];
+  amount: { low: MicroUsdt; high: MicroUsdt } | null;
+  txId: { first: string; last: string } | null;
+};
+
+const AMOUNT = /^(?:us\$|\$|₮|usdt|usd)?\s*(\d[\d.,' ]*?)\s*(?:us\$|\$|₮|usdt|usd)?$/i;
+/** The start of a transaction's id, alone or before `…` and perhaps its end, as the console shows it. */
+const TX_START = /^(?:0x)?([0-9a-f]{6,63})(?:\.{3}[0-9a-f]*)?$/;
+
+/** Reads a text as a person types it: in any case, with other dashes, quotes, `#`, a currency sign or a comma. */
+export function readSearch(typed: string): Search {
+  const plain = trimPasted(typed.replaceAll('\u0000', ''))
+    .replace(/[\p{Pd}\u2212]/gu, '-')
+    .replace(/^["'“”„«»]+|["'“”„«»]+$/gu, '');
+  const bare = plain.replace(/^#\s*/, '');
+  const word = bare.toLowerCase();
+  const first = bare.slice(0, 1).toUpperCase() + word.slice(1);
+  const start = TX_START.exec(word)?.[1];
+  return {
+    word,
+    spellings: [...new Set([plain, bare, word, bare.toUpperCase(), first, `#${bare}`])],
+    amount: readAmountRange(bare),
+    txId: start === undefined ? null : { first: start.padEnd(64, '0'), last: start.padEnd(64, 'f') },
+  };
+}
+
+/** `25`, `25,00` and `$25` mean 25.00 with any tail; `27.0079` all amounts that begin so. */
+function readAmountRange(plain: string): Search['amount'] {
+  const digits = AMOUNT.exec(plain)?.[1]?.replace(/[' ]/g, '') ?? '';
+  const decimal = digits.search(/[.,]\d*$/);
+  // One comma before three digits divides thousands: 1,500.
+  const isWhole = /^\d{1,3}(?:,\d{3})+$|^\d{1,3}(?:\.\d{3}){2,}$/.test(digits) || decimal < 0;
+  const whole = (isWhole ? digits : digits.slice(0, decimal)).replace(/[.,]/g, '');
+  const fraction = isWhole ? '' : digits.slice(decimal + 1);
+  const parsed = parseAmount(fraction === '' ? whole : `${whole}.${fraction}`);
+  if (parsed.kind !== 'ok') return null;
+  const width = 10n ** BigInt(6 - Math.min(6, Math.max(2, fraction.length)));
+  return { low: parsed.amountMicro, high: microUsdt(parsed.amountMicro + width - 1n) };
+}
+
+/** The most that is found of each kind. */
+const LIMIT = 20;
+const TIMEOUT_MS = 3000;
+/** No index serves these searches, as each would slow creation. So the newest rows are looked through, so many of all projects together. */
+const LOOKED = 10_000;
+
+const OWN = `own as (
+     select id, name from projects where $1::uuid[] is null or id = any($1) order by archived_at is not null, created_at desc limit 100),
+   share as (select greatest(100, ${LOOKED} / greatest(1, count(*))) as size from own)`;
+
+const invoiceShape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  externalId: 'text',
+  status: text<InvoiceStatus>(),
+  payableMicro: micro<MicroUsdt>('int8'),
+  createdAt: 'timestamptz',
+} as const;
+
+/**
+ * Invoices of these projects: by an external id in one of these spellings or by a payable amount however old they are, and of the newest
+ * 10,000 by the start of an external id or of a text in their options, or by the amount that was asked for.
+ */
+const searchInvoices = rowsOf(
+  'search-invoices',
+  invoiceShape,
+  `with ${OWN},
+   found as (
+     select i.project_id, i.id from own cross join lateral (
+       select project_id, id from invoices where project_id = own.id and external_id = any($2::text[]) limit ${LIMIT}) i
+     union
+     select i.project_id, i.id from own join addresses a on a.project_id = own.id cross join lateral (
+       select project_id, id from invoices
+       where address_id = a.id and payable_micro >= $4::int8 and payable_micro <= $5::int8 limit ${LIMIT}) i
+     union
+     select i.project_id, i.id from own cross join lateral (
+       select project_id, id, external_id, requested_micro, options from invoices
+       where project_id = own.id order by id desc limit (select size from share)) i
+     where starts_with(translate(lower(i.external_id), '‐‑‒–—―−', '-------'), $3)
+       or (length($3) >= 3 and strpos(lower(i.options), $6) > 0)
+       or i.requested_micro between $4::int8 and $5::int8)
+   select i.id, i.project_id, own.name as project_name, i.external_id, i.status, i.payable_micro, i.created_at
+   from found f join invoices i on i.project_id = f.project_id and i.id = f.id join own on own.id = i.project_id
+   order by i.id desc limit ${LIMIT}`,
+  (projects: readonly string[] | null, { word, spellings, amount }: Search) => [
+    ...[projects, spellings, word, amount?.low ?? null, amount?.high ?? null, `:${JSON.stringify(word).slice(0, -1)}`],
+  ],
+);
+
+const transferShape = {
+  id: 'uuid',
+  projectId: 'uuid',
+  projectName: 'text',
+  txId: 'text',
+  kind: text<Match['kind']>(),
+  amountMicro: micro<MicroUsdt>(),
+  blockTime: 'timestamptz',
+} as const;
+
+/** Transfers to these projects: by the start of their transaction, and of the newest 10,000 that paid nothing by their amount. */
+const searchTransfers = rowsOf(
+  'search-transfers',
+  transferShape,
+  `with ${OWN},
+   found as (
+     select t.id from transfers t join own on own.id = t.project_id
+     where t.network in ${ANY_NETWORK} and t.tx_id >= decode($2, 'hex') and t.tx_id <= decode($3, 'hex')
+     union
+     select t.id from own cross join lateral (
+       select id, amount_micro from transfers
+       where project_id = own.id and kind <> 'matched' order by id desc limit (select size from share)) t
+     where t.amount_micro between $4::int8 and $5::int8)
+   select t.id, t.project_id, own.name as project_name, encode(t.tx_id, 'hex') as tx_id, t.kind, t.amount_micro, t.block_time
+   from found f join transfers t on t.id = f.id join own on own.id = t.project_id
+   order by t.id desc limit ${LIMIT}`,
+  (projects: readonly string[] | null, { amount, txId }: Search) => [
+    ...[projects, txId?.first ?? null, txId?.last ?? null, amount?.low ?? null, amount?.high ?? null],
+  ],
+);
+
+export type Found = { invoices: Row<typeof invoiceShape>[]; transfers: Row<typeof transferShape>[] };
+
+/** What a text may stand for in these projects (UUIDs), or in all; the newest 20 of each kind. `tx` is a transaction of its own. */
+export async function searchLedger(tx: Sql, projects: readonly string[] | null, typed: string): Promise<Found> {
+  const search = readSearch(typed);
+  if (search.word === '') return { invoices: [], transfers: [] };
+  await limitTime(tx, TIMEOUT_MS);
+  const transfers = search.amount === null && search.txId === null ? [] : await searchTransfers(tx, projects, search);
+  return { invoices: await searchInvoices(tx, projects, search), transfers };
+}
