@@ -20,7 +20,7 @@ import {
 } from '../store/outbox/notify-channels.ts';
 import type { Attempt } from './attempt.ts';
 import { openTarget } from './channel-target.ts';
-import { composeMessage } from './message.ts';
+import { composeMessage, type Installation } from './message.ts';
 import { createPace, type Pace } from './pace.ts';
 import { isQuiet } from './quiet-hours.ts';
 import { ATTEMPT_MS, type SendDeps, sendMessage } from './send-message.ts';
@@ -29,6 +29,7 @@ export type LineDeps = SendDeps & {
   db: Database;
   keyRing: KeyRing;
   log: Logger;
+  installation: Installation;
   /** Whether this process is surely the one that sends. */
   isLeader(): boolean;
 };
@@ -113,7 +114,7 @@ async function sendRows(line: Line, channel: NotifyChannel, rows: readonly Notif
     target.kind === 'failed'
       ? target
       : isLeader()
-        ? await sendMessage(line, target.target, composeMessage(rows))
+        ? await sendMessage(line, target.target, composeMessage(rows, line.installation))
         : ABORTED;
   if (attempt.kind === 'sent') {
     for (const id of ids) unrecorded.add(id);

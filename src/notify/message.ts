@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { encodeId } from '../domain/ids.ts';
 import type { Notification } from '../store/outbox/notifications.ts';
 
 /** What is sent at once: one notification, or the digest of several. What is sent again has the same `id`, and what holds anything else another one. */
@@ -10,14 +11,35 @@ export type Message = {
   items: readonly { about: string; phase: Notification['phase'] | 'test'; title: string }[];
 };
 
+/** Which installation sends. `name`: the host of its payers' pages. Each is `null` where it is not set. */
+export type Installation = { name: string | null; consoleUrl: string | null };
+
 /** In place of words that somebody wrote to the outbox. */
 const MADE_UP =
   'Quittance did not write this message: somebody put it into the database. See "row-changed" in docs/operations.md';
 /** A digest names so many; the others are counted. */
 const MAX_NAMED = 20;
 
-/** Makes one message of one notification or more. */
-export function composeMessage(rows: readonly Notification[]): Message {
+/** Makes one message of one notification or more, which names the installation and leads to its console. */
+export function composeMessage(rows: readonly Notification[], installation: Installation): Message {
+  const { name, consoleUrl } = installation;
+  const { title, text, ...message } = composeWords(rows);
+  const [only] = rows.length === 1 ? rows : [];
+  const link =
+    consoleUrl === null ? '' : `\n\nIn the console: ${consoleUrl}${only === undefined ? '/' : pageOf(only.about)}`;
+  return { ...message, title: name === null ? title : `${name}: ${title}`, text: text + link };
+}
+
+/** The page of the console for `alarm:…`, `transfer:…`, `owner:…` and `summary:…`. Ids are UUIDs. */
+function pageOf(about: string): string {
+  const [subject, id = ''] = about.split(':');
+  if (subject === 'transfer' && UUID.test(id)) return `/unmatched/${encodeId('trf', id)}`;
+  return { alarm: '/chain', owner: '/settings/people' }[subject ?? ''] ?? '/';
+}
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function composeWords(rows: readonly Notification[]): Message {
   const [first] = rows;
   if (first === undefined) throw new RangeError('a message is about something');
   const titles = rows.map(({ seal, title }) => (seal ? title : 'A message that Quittance did not write'));

@@ -75,22 +75,22 @@ function name({ kind, subject }: Pick<AlarmNews, 'kind' | 'subject'>): string {
   return subject === '' ? kind : `${kind} (${oneLine(subject, MAX_SUBJECT)})`;
 }
 
-export function moneyWords({ network, projectId, kind, amountMicro, txId, seal }: MoneyNews): Words {
+export function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, seal }: MoneyNews): Words {
   if (!seal) return { title: `Money without an order on ${network}: not as it was recorded`, body: MADE_UP };
   const why = kind === 'duplicate' ? 'pays an invoice that was paid already' : 'fits no invoice';
   const amount = formatAmount(microUsdt(amountMicro));
   return {
-    title: `Money without an order on ${network}: ${amount} USDT`,
-    body: `${amount} USDT came to ${encodeId('prj', projectId)}, and it ${why}.\n\nTransaction ${txId}. Why, and what to do: quittance explain ${txId}`,
+    title: oneLine(`Money without an order on ${network}: ${amount} USDT to ${projectName}`, MAX_TITLE),
+    body: `${amount} USDT came to the project ${oneLine(projectName, MAX_SUBJECT)} (${encodeId('prj', projectId)}), and it ${why}.\n\nTransaction ${txId}. Why, and what to do: quittance explain ${txId}`,
   };
 }
 
 export function settledWords({ how, ...news }: MoneyNews & { how: string }): Words {
-  const { network, amountMicro, txId } = news;
+  const { network, projectName, amountMicro, txId } = news;
   const amount = formatAmount(microUsdt(amountMicro));
   return {
-    title: `Settled on ${network}: ${amount} USDT, ${how}`,
-    body: `Somebody decided about it: ${how}. Transaction ${txId}.`,
+    title: oneLine(`Settled on ${network}: ${amount} USDT to ${projectName}, ${how}`, MAX_TITLE),
+    body: `The decision about ${amount} USDT to the project ${oneLine(projectName, MAX_SUBJECT)}: ${how}. Transaction ${txId}.`,
   };
 }
 

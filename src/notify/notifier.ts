@@ -11,6 +11,7 @@ import { listNotifyChannels } from '../store/outbox/notify-channels.ts';
 import { createWebhookSender } from '../webhooks/send.ts';
 import { type ChannelLine, createChannelLine } from './channel-line.ts';
 import { collectNews } from './collect-news.ts';
+import type { Installation } from './message.ts';
 import { ATTEMPT_MS } from './send-message.ts';
 import { watchChannels } from './watch-channels.ts';
 
@@ -20,6 +21,7 @@ export type NotifierOptions = {
   log: Logger;
   random(bytes: number): Uint8Array;
   keyRing: KeyRing;
+  installation?: Installation;
   /** Of which the alarm says that a channel fails; `null`: only the log says it. */
   network: Network | null;
   /** Names this process in the lease. */
@@ -56,7 +58,8 @@ export function startNotifier(options: NotifierOptions): { stop(): Promise<void>
   const isStalled = options.isStalled ?? (() => false);
   const lines = new Map<string, ChannelLine>();
   const isLeader = () => lease.isHeld() || isStalled();
-  const lineDeps = { ...options, sender, attemptMs, stopping: stopping.signal, isLeader };
+  const installation = options.installation ?? { name: null, consoleUrl: null };
+  const lineDeps = { ...options, installation, sender, attemptMs, stopping: stopping.signal, isLeader };
   let tidyMs = Number.NEGATIVE_INFINITY;
   const loop: Loop = startLoop({
     name: 'notifier',

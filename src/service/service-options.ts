@@ -25,7 +25,14 @@ export type ServiceOptions = {
     Partial<
       Pick<
         Config,
-        'lookupsPerMinute' | 'requestLog' | 'requestLines' | 'rowMacs' | 'addressManifest' | 'dataDir' | 'backups'
+        | 'consoleUrl'
+        | 'lookupsPerMinute'
+        | 'requestLog'
+        | 'requestLines'
+        | 'rowMacs'
+        | 'addressManifest'
+        | 'dataDir'
+        | 'backups'
       >
     >;
   connection: Connection;

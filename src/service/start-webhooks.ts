@@ -42,6 +42,7 @@ export async function startWebhooks(context: Context): Promise<{ stop(): Promise
   const notifier = startNotifier({
     ...{ db, now, log, loops, random, keyRing, network: networks[0] ?? null, holder },
     isStalled: () => liveness.isStalled('notifier'),
+    installation: { name: config.publicUrl && new URL(config.publicUrl).host, consoleUrl: config.consoleUrl ?? null },
   });
   const rateKeeper = startRateKeeper({ db, now, log, loops, localTargets, holder });
   return {

@@ -206,7 +206,7 @@ export function problemOf(
     case 'unauthenticated':
       return new Problem(
         'UNAUTHENTICATED',
-        'The X-Api-Key header holds no key that is accepted here. Send the secret key of the project, as it was shown when it was created.',
+        'The request has no X-Api-Key header, or its key is not accepted here. Send the secret key of the project, as it was shown when it was created.',
       );
     default:
       return assertNever(kind);

@@ -33,6 +33,10 @@ test('a database that does not answer is what has failed, with its fix, and the 
   expect(code).toBe(1);
   expect(stdout).toMatch(/^FAILED\n/);
   expect(stdout).toMatch(/ {2}database: .*\n {4}→ .*DATABASE_URL/);
+  const lines = stdout.split('\n').map((line) => line.replace(/^[^:]*: /, '').trim());
+  const twice = lines.filter((line, index) => line !== '' && lines.indexOf(line) !== index);
+  expect(twice).toEqual([]);
+  expect(stdout).toMatch(/.*, .*, .*: there is no database to look at/);
 });
 
 test('a database that takes connections and says nothing costs less than ten seconds', async () => {

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
@@ -12,7 +13,7 @@ import { createDatabaseClock } from '../../src/payments/troubles/database-clock.
 import { createTroubles } from '../../src/payments/troubles/troubles.ts';
 import { createClockWatch } from '../../src/payments/troubles/watch-clocks.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { findOpenAlarms, raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { insertCursor } from '../../src/store/chain/cursor.ts';
 import { acquireLease, watcherLease } from '../../src/store/chain/leases.ts';
 import { insertEvents } from '../../src/store/outbox/events.ts';
@@ -84,6 +85,20 @@ describe('a process whose clock is an hour behind', () => {
     await eventually(clockAlarm, (found) => found === undefined);
     await eventually(readyz, ({ troubles }) => troubles === undefined);
   });
+});
+
+test('an alarm of before a restart ends with the first look that finds the clocks right', async () => {
+  for (const subject of [hostname(), 'database']) {
+    await raiseAlarm(service.db, 'nile', {
+      id: randomUUID(),
+      kind: 'clock-wrong',
+      subject,
+      detail: 'the clock was wrong',
+    });
+  }
+  expect(await clockAlarm()).toBeDefined();
+  await service.restart();
+  await eventually(clockAlarm, (found) => found === undefined);
 });
 
 describe('deadlines follow the clock of the database', () => {

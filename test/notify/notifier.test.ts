@@ -63,7 +63,7 @@ test('money without an order is told, and that somebody decided about it', async
   const stray = await world.addStray(25_000_137);
   await eventually(() => expect(received).toHaveLength(1));
   const told = String(received[0]?.json['text']);
-  expect(told).toContain('Money without an order on devnet: 25.000137 USDT');
+  expect(told).toContain('Money without an order on devnet: 25.000137 USDT to shop');
   expect(told).toContain(stray.projectId);
   expect(told).toContain(`quittance explain ${stray.txId}`);
   expect(told).not.toContain(before.txId);
@@ -73,7 +73,7 @@ test('money without an order is told, and that somebody decided about it', async
     [stray.project],
   );
   await eventually(() => expect(received).toHaveLength(2));
-  expect(received[1]?.json['text']).toContain('Settled on devnet: 25.000137 USDT, refunded');
+  expect(received[1]?.json['text']).toContain('Settled on devnet: 25.000137 USDT to shop, refunded');
 });
 
 test('every channel is told of a new owner at once, also in its quiet hours, and of nobody else', async () => {

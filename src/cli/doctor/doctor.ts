@@ -47,7 +47,6 @@ export async function printDoctor(terminal: Terminal): Promise<Result> {
   return {
     data: view,
     text: describe(view),
-    ...(view.counts.failed + view.counts.warning === 0 ? {} : { next: 'each fix is explained in docs/operations.md' }),
     exitCode: view.good ? EXIT.ok : EXIT.failed,
   };
 }
@@ -74,10 +73,21 @@ const HEADINGS: Readonly<Record<State, string>> = {
 function describe({ checks, counts }: DoctorView): string {
   const groups = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
     const found = checks.filter((check) => check.state === state);
-    return found.length === 0 ? [] : [[HEADINGS[state], ...found.map(describeCheck)].join('\n')];
+    return found.length === 0 ? [] : [[HEADINGS[state], ...gather(found).map(describeCheck)].join('\n')];
   });
   const sum = `${counts.failed} failed, ${counts.warning} warnings, ${counts.good} good, ${counts.skipped} not looked at`;
   return [...groups, sum].join('\n\n');
+}
+
+/** Checks that say the same are one line. */
+function gather(checks: readonly CheckView[]): CheckView[] {
+  const byWords = new Map<string, CheckView>();
+  for (const check of checks) {
+    const words = JSON.stringify([writeText(check.says), check.fix && writeText(check.fix)]);
+    const same = byWords.get(words);
+    byWords.set(words, same === undefined ? check : { ...same, name: `${same.name}, ${check.name}` });
+  }
+  return [...byWords.values()];
 }
 
 function describeCheck({ name, says, fix }: CheckView): string {

@@ -28,7 +28,7 @@ ${node === null ? null : html`<p class="hint">As ${outside(node, 100)} says.</p>
 
 function renderVerdict({ same, differ, early }: { same: number; differ: number; early: number }): Html {
   if (differ > 0) {
-    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The alarm balance-differs has the blocks to look at: <code>quittance chain status</code>.</p>`;
+    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The alarm balance-differs has the blocks to look at: see <a href="/chain">Chain</a>.</p>`;
   }
   const left = early === 0 ? null : html` Of ${number(early)} nothing can be said yet: try again in half a minute.`;
   return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} hold what the ledger says.`}${left}</p>`;

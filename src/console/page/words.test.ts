@@ -9,11 +9,27 @@ test('a next step that has a screen is a link to it, and another is its command'
   );
 });
 
-test('a step that says more than its screen knows keeps its command', () => {
-  const step = { command: 'deliveries replay', input: { endpoint: 'whe_1', status: 'missing' } };
-  expect(renderText(say`${step}`).html).toBe(
-    '<a href="/webhooks">Webhooks</a> (<code>quittance deliveries replay --endpoint whe_1 --status missing</code>)',
-  );
+test.each([
+  [{ command: 'deliveries replay', input: { endpoint: 'whe_1', status: 'missing' } }, '/webhooks/whe_1/replay'],
+  [{ command: 'deliveries list', input: { endpoint: 'whe_1' } }, '/webhooks/whe_1'],
+  [{ command: 'webhook test', args: ['whe_1'] }, '/webhooks/whe_1'],
+  [{ command: 'webhook test' }, '/webhooks'],
+  [
+    { command: 'project update', args: ['prj_1'], input: { support: 'help@…' } },
+    '/settings/project/look?project=prj_1',
+  ],
+  [
+    { command: 'project update', args: ['prj_1'], input: { policy: 'tail-4' } },
+    '/settings/project/rules?project=prj_1',
+  ],
+  [{ command: 'address derive', input: { projectId: 'prj_1' } }, '/addresses/derive?project=prj_1'],
+  [{ command: 'address activate', args: ['TX'] }, '/addresses/TX/activate'],
+  [{ command: 'chain acknowledge', input: { alarm: 'contract-event' } }, '/chain'],
+  [{ command: 'reconcile', input: { address: 'TX' } }, '/addresses'],
+])('a step that the console can do is a link, and no command: %j', (step, url) => {
+  const { html } = renderText(say`${step}`);
+  expect(html).toContain(`<a href="${url}">`);
+  expect(html).not.toContain('quittance ');
 });
 
 test('what a step is about is part of the address, whatever it is', () => {

@@ -51,12 +51,10 @@ export function renderText(text: Text, labels: Labels = {}): Html {
   return html`${parts}`;
 }
 
-/** A link, and the command too where that says more than the screen knows. */
+/** A link: people of the console have no shell. The command stands where no page does the step. */
 function renderStep(step: Hint): Html {
-  const [link, command] = [linkOf(step), html`<code>${formatHint(step)}</code>`];
-  if (link === null) return command;
-  const shown = html`<a href="${link.url}">${link.label}</a>`;
-  return step.input === undefined || !(step.command in SCREENS) ? shown : html`${shown} (${command})`;
+  const link = linkOf(step);
+  return link === null ? html`<code>${formatHint(step)}</code>` : html`<a href="${link.url}">${link.label}</a>`;
 }
 
 type Link = { url: string; label: string };
@@ -87,14 +85,64 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'session list': ['/settings/sessions', 'Sessions'],
   'request list': ['/requests', 'Requests'],
   'chain acknowledge': ['/chain', 'Chain'],
+  'webhook test': ['/webhooks', 'Webhooks'],
+  'webhook update': ['/webhooks', 'Webhooks'],
+  'webhook enable': ['/webhooks', 'Webhooks'],
+  'webhook rotate': ['/webhooks', 'Webhooks'],
+  'notify list': ['/settings/notifications', 'Notifications'],
+  'notify test': ['/settings/notifications', 'Notifications'],
+  'notify remove': ['/settings/notifications', 'Notifications'],
+  'project list': ['/settings/project', 'Project'],
+  reconcile: ['/addresses', 'Addresses, “Compare”'],
 };
 
-function linkOf({ command, args: [subject] = [] }: Hint): Link | null {
-  const [url, label] = SCREENS[command] ?? [];
-  if (url !== undefined && label !== undefined) return { url, label };
-  if (subject === undefined) return null;
+const ENDPOINT_LABELS = {
+  'webhook test': 'Send a test',
+  'webhook enable': 'Enable the endpoint',
+  'deliveries list': 'Its events',
+} as const;
+
+function linkOf(step: Hint): Link | null {
+  const [url, label] = SCREENS[step.command] ?? [];
+  const exact = exactLinkOf(step);
+  return exact ?? (url === undefined || label === undefined ? null : { url, label });
+}
+
+/** The page about what the step names. */
+function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | null {
+  const subject = given ?? [input['endpoint'], input['projectId']].find((each) => typeof each === 'string');
+  if (typeof subject !== 'string' || subject.endsWith('…')) return null;
   const id = encodeURIComponent(subject);
+  const project = `?project=${id}`;
   switch (command) {
+    case 'webhook test':
+    case 'webhook enable':
+    case 'deliveries list':
+      return subject.startsWith('whe_') ? { url: `/webhooks/${id}`, label: ENDPOINT_LABELS[command] } : null;
+    case 'webhook update':
+      return { url: `/webhooks/${id}/change`, label: 'Change the endpoint' };
+    case 'webhook rotate':
+      return { url: `/webhooks/${id}/rotate`, label: 'New secret' };
+    case 'deliveries replay':
+      return subject.startsWith('whe_') ? { url: `/webhooks/${id}/replay`, label: 'Send events again' } : null;
+    case 'deliveries show':
+      return { url: `/events/${id}`, label: `look at ${subject}` };
+    case 'project update': {
+      const [page, label] = 'support' in input ? ['look', 'Change what payers see'] : ['rules', 'Change the rules'];
+      return { url: `/settings/project/${page}${project}`, label };
+    }
+    case 'address add':
+    case 'address derive':
+      return {
+        url: `/addresses/${command.slice(8)}${project}`,
+        label: command === 'address add' ? 'Add addresses' : 'Derive addresses',
+      };
+    case 'address activate':
+    case 'address retire':
+      return {
+        url: `/addresses/${id}/${command.slice(8)}`,
+        label: command === 'address retire' ? 'Retire it' : 'Use it again',
+      };
     case 'explain':
       return { url: `/find?q=${id}`, label: `look at ${subject}` };
     case 'key revoke':

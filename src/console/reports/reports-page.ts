@@ -122,12 +122,12 @@ const COLUMNS = [
 function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html {
   const { start, came, left, end, uncompared } = balance;
   const same = isNow
-    ? html`This is what the ledger says that your addresses hold now. <code>quittance reconcile</code> compares the same sum, address by address, with the chain.`
-    : html`This is what the ledger says that your addresses held then. In a report up to today it is the sum that <code>quittance reconcile</code> compares, address by address, with the chain.`;
+    ? html`This is what the ledger says that your addresses hold now. “Compare” on the page <a href="/addresses">Addresses</a> compares the same sum, address by address, with the chain.`
+    : html`This is what the ledger says that your addresses held then. In a report up to today it is the sum that “Compare” on the page <a href="/addresses">Addresses</a> compares, address by address, with the chain.`;
   const unknown =
     uncompared === 0
       ? null
-      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain yet: what they held before is not in the balance. The service does it by itself, or <code>quittance reconcile</code> now.</p>`;
+      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain yet: what they held before is not in the balance. The service does it by itself, or “Compare” on the page <a href="/addresses">Addresses</a> does it now.</p>`;
   return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
     [`Before ${from}`, amountOf(start)],
     ['+ came', amountOf(came)],

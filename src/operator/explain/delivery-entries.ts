@@ -86,14 +86,19 @@ function describeState(event: ExplainedEvent, { delivery, attempts }: Answer): T
   }
 }
 
-function describeNext(
-  { attemptCount, lastStatus, lastError }: ExplainedDelivery,
-  attempts: Answer['attempts'],
-): string {
+/** Whether the attempt that counted last has no outcome yet: it is being made, or the process that made it ended. */
+export function isInProgress({ delivery, attempts }: Answer): boolean {
+  const { attemptCount, lastStatus, lastError } = delivery;
+  const isLogged = attempts.length > 0 || (lastStatus === null && lastError === null);
+  return isLogged && attemptCount > 0 && !attempts.some(({ attempt }) => attempt === attemptCount);
+}
+
+function describeNext(delivery: ExplainedDelivery, attempts: Answer['attempts']): string {
+  const { attemptCount, lastStatus, lastError } = delivery;
   // Attempts of before they were logged have left only their last outcome.
   const isLogged = attempts.length > 0 || (lastStatus === null && lastError === null);
-  const isUnderWay = isLogged && !attempts.some(({ attempt }) => attempt === attemptCount) && attemptCount > 0;
-  if (isUnderWay) return `attempt ${attemptCount} was begun and nothing came of it yet; another is due now`;
+  if (isInProgress({ delivery, attempts }))
+    return `attempt ${attemptCount} is in progress; without a result the next one follows now`;
   const before = isLogged ? '' : `; the last one: ${describeOutcome(lastStatus, lastError)}`;
   return `attempt ${attemptCount + 1} is due${before}`;
 }

@@ -5,7 +5,7 @@ import { SETTLING } from '../../domain/resolution.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TransferRecord } from '../transfers/transfer-records.ts';
 import { MAX_COUNTED } from './candidate-queries.ts';
-import { describeOutcome } from './delivery-entries.ts';
+import { describeOutcome, isInProgress } from './delivery-entries.ts';
 import type { DescribedEvent } from './event-entries.ts';
 import { shorten } from './explanation.ts';
 import type { InvoiceFacts } from './invoice-facts.ts';
@@ -188,7 +188,7 @@ function judgeNotification(last: DescribedEvent | undefined): string[] {
   }
   const open = deliveries.filter(({ delivery }) => delivery.status !== 'delivered');
   if (open.length === 0) return [`The shop was told of ${event.type}.`];
-  return open.slice(0, 3).map(({ delivery }) => {
+  return open.slice(0, 3).map(({ delivery, attempts }) => {
     const { url, status, attemptCount, lastStatus, lastError, nextAttemptAt, endpointDisabled } = delivery;
     const subject = `${shorten(url)} was not told of ${event.type}`;
     const hasFailed = lastStatus !== null || lastError !== null;
@@ -196,6 +196,9 @@ function judgeNotification(last: DescribedEvent | undefined): string[] {
     if (status === 'dead') return `${subject}${why}. All ${attemptCount} attempts failed, and none follows.`;
     if (endpointDisabled !== null)
       return `${subject}: the endpoint is disabled (${shorten(endpointDisabled.reason, 200)}).`;
+    if (isInProgress({ delivery, attempts })) {
+      return `${subject} yet${why}. Attempt ${attemptCount} is in progress; without a result the next one follows at ${toIso(nextAttemptAt)}.`;
+    }
     return `${subject} yet${why}. The next attempt is due at ${toIso(nextAttemptAt)}.`;
   });
 }

@@ -2,6 +2,7 @@ import { type DeadlineClock, judgeClocks, MOST_MS, type Verdict } from '../../do
 import { isLocalNetwork, type Network } from '../../domain/network.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { resolveAlarms } from '../../store/chain/alarms.ts';
 import { readClocks } from '../../store/chain/clocks.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { type ChainClock, createChainClock } from './chain-clock.ts';
@@ -14,6 +15,8 @@ const LOOK_MS = 5000;
 const MOST_WAIT_MS = 5000;
 /** Between two looks the clock went on by so much more or less than time did: somebody set it. */
 const JUMP_MS = 2000;
+
+const KIND = 'clock-wrong';
 
 export type ClockWatch = {
   /** The process's clock, put right while two others agree that it is wrong. */
@@ -54,6 +57,7 @@ export function createClockWatch({
   const followed = networks.filter((network) => !isLocalNetwork(network));
   let correction: Correction = null;
   let last: { process: number; ms: number } | null = null;
+  let hasClosed = false;
   let known: { database: number; chain: number | null } | null = null;
   const databaseClock = createDatabaseClock(clock, monotonicMs);
   const now = () => Math.round(clock.now() + (correction?.byMs ?? 0));
@@ -80,12 +84,15 @@ export function createClockWatch({
       known = { database, chain: shown?.headTime ?? null };
       const verdict = judgeClocks({ process, database, chain: shown });
       correction = correct(hasJumped ? null : correction, verdict, { process, database, chain: shown });
+      if (!hasClosed && verdict.kind === 'right') {
+        // What this process, or the one before it, raised before its end: with the clocks right nothing else would close it for minutes.
+        for (const network of networks)
+          for (const each of [host, 'database']) await resolveAlarms(db, network, KIND, each);
+        hasClosed = true;
+      }
       const detail = describeClocks(verdict, correction !== null);
       const subject = verdict.kind === 'database' ? 'database' : host;
-      troubles.set(
-        'clock-wrong',
-        detail === null ? [] : [{ kind: 'clock-wrong', network: null, subject, detail, isReady: true }],
-      );
+      troubles.set(KIND, detail === null ? [] : [{ kind: KIND, network: null, subject, detail, isReady: true }]);
     },
   };
 }

@@ -54,6 +54,7 @@ const money = {
   transferId: 'uuid',
   network: text<Network>(),
   projectId: 'uuid',
+  projectName: 'text',
   kind: text<'duplicate' | 'unmatched'>(),
   amountMicro: micro(),
   txId: hex(),
@@ -61,7 +62,7 @@ const money = {
 } as const;
 export type MoneyNews = Row<typeof money & { readonly channelId: 'uuid' }>;
 const ABOUT_TRANSFER = `'transfer:' || t.id`;
-const MONEY = `t.id as transfer_id, t.network, t.project_id, t.kind, t.amount_micro, encode(t.tx_id, 'hex') as tx_id,
+const MONEY = `t.id as transfer_id, t.network, t.project_id, p.name as project_name, t.kind, t.amount_micro, encode(t.tx_id, 'hex') as tx_id,
   ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 
 /** The first 500 transfers without an order that came since a channel was added, and not before `since`, and that it was not told of. */
