@@ -36,7 +36,6 @@ test('a database that does not answer is what has failed, with its fix, and the 
   const lines = stdout.split('\n').map((line) => line.replace(/^[^:]*: /, '').trim());
   const twice = lines.filter((line, index) => line !== '' && lines.indexOf(line) !== index);
   expect(twice).toEqual([]);
-  expect(stdout).toMatch(/.*, .*, .*: there is no database to look at/);
 });
 
 test('a database that takes connections and says nothing costs less than ten seconds', async () => {
