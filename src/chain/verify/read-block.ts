@@ -147,7 +147,7 @@ async function judgeLogs(
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
-  const what = `the USDT contract was replaced (Deprecate) by ${names}, as nodes say, and forwards payments to it. Such payments count where two operators show the same of it, and are held until then: add a node of another operator, and read whether Tether says so too. ${error.message}`;
+  const what = `the USDT contract was replaced (Deprecate) by ${names}, as nodes say, and forwards payments to it. Such payments count where two operators show the same of it, and are held until then: add a node of another operator, and read whether Tether says so too. Seen: ${error.message}`;
   return new AppError(error.code, what, { retryable: true });
 }
 
