@@ -28,7 +28,7 @@ function askFrom(from: string, url: string, { headers = {}, body }: { headers?: 
     const sent = request(url, { method: 'POST', localAddress: from, agent: false, headers }, (response) => {
       response.resume().once('end', () => resolve(response.statusCode ?? 0));
     });
-    sent.once('error', reject).end(body);
+    sent.once('error', (error) => reject(new Error(`${from} ${url}: ${error.message}`))).end(body);
   });
 }
 

@@ -62,6 +62,8 @@ export class TooBusy extends Error {
 
 /** Some seconds of work for one turn after the other. */
 const MAX_WAITING = 32;
+/** On a busy machine a turn takes seconds. Whoever has waited for this long gets an answer before the connection is cut, after 30 s. */
+const MAX_WAIT_MS = 10_000;
 
 /**
  * One at a time, and others wait. Where too many do, any of them is let go, not the newest: a flood that comes first must not keep out
@@ -77,8 +79,21 @@ function createTurns() {
   };
   return async <Output>(work: () => Promise<Output>): Promise<Output> => {
     if (isBusy) {
-      await new Promise<void>((start, drop) => {
-        waiting.push({ start, drop: () => drop(new TooBusy('too many sign in at once')) });
+      await new Promise<void>((resolve, reject) => {
+        const drop = () => {
+          clearTimeout(timer);
+          reject(new TooBusy('too many sign in at once'));
+        };
+        const start = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        const entry = { start, drop };
+        const timer = setTimeout(() => {
+          waiting.splice(waiting.indexOf(entry), 1);
+          drop();
+        }, MAX_WAIT_MS);
+        waiting.push(entry);
         if (waiting.length > MAX_WAITING) waiting.splice(randomInt(waiting.length), 1)[0]?.drop();
       });
     }
