@@ -225,7 +225,7 @@ test.each(['waiting', 'found', 'paid', 'receipt'] as const)(
       waiting: [
         'Waiting for your payment',
         '123456.990007 USDT',
-        'USDT on TRON (TRC-20) only',
+        'USDT on TRON (TRC20) only',
         'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
         'Pay by',
       ],

@@ -88,7 +88,7 @@ const NAMES = [
   'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
   'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8',
   '0ca1'.repeat(16),
-  'Nile (TRC-20)',
+  'Nile (TRC20)',
   'USDT',
   'English',
   'UTC',

@@ -93,7 +93,7 @@ test('the title of the window follows the state', () => {
     'Waiting for your payment to reappear – Test shop',
     'Pay 123456.990007 USDT to Test shop',
     'Pay 123456.990007 USDT to Test shop',
-    'Withdrawn – Test shop',
+    'Payment request cancelled – Test shop',
     'Settled – Test shop',
     'Paid: Test shop',
   ]);

@@ -54,7 +54,7 @@ test.each(['waiting', 'gone', 'expired', 'blind'] as const)(
       'id="amount"',
       'id="address"',
       'class="qr"',
-      'USDT on TRON (TRC-20) only',
+      'USDT on TRON (TRC20) only',
       'name="fee"',
       'name="paste"',
     ]) {

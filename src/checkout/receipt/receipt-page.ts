@@ -41,7 +41,7 @@ ${renderTestNotice(page)}<div data-state="paid">
 <dt>${say('receiptPaidTo')}</dt><dd>${renderMerchant(invoice.brand)}</dd>
 <dt>${say('amount')}</dt><dd>${ltr(`${asTyped(formatAmount(invoice.payableMicro))} ${WIRE_ASSET}`)}</dd>
 <dt>${say('time')}</dt><dd>${renderTime(page, toIso(transfer.blockTime))}</dd>
-<dt>${say('receiptNetwork')}</dt><dd>${ltr(`${NETWORK_NAMES[invoice.network]} (TRC-20)`)}</dd>
+<dt>${say('receiptNetwork')}</dt><dd>${ltr(`${NETWORK_NAMES[invoice.network]} (TRC20)`)}</dd>
 <dt>${say('receiptFrom')}</dt><dd class="hash">${ltr(transfer.from)}</dd>
 <dt>${say('receiptTo')}</dt><dd class="hash">${ltr(invoice.address)}</dd>
 ${reference}<dt>${say('transaction')}</dt><dd class="hash"><div id="transaction">${renderTransaction(invoice.network, transfer.txId)}</div>${renderCopyButton(words, 'transaction', transfer.txId)}</dd>

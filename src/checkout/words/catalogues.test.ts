@@ -25,7 +25,7 @@ const ENGLISH: Entries = CATALOGUES.en;
 const SAME_AS_ENGLISH: Partial<Record<Language, string[]>> = { fr: ['transaction'], de: ['block'] };
 
 /** They stand in every language as in English. */
-const NAMES_AND_NUMBERS = /USDT|TRON(?!SCAN)|TRC-20|TRX|Tronscan|TxID|TronLink|Trust Wallet|JSON|\d+(?:\.\d+)?/g;
+const NAMES_AND_NUMBERS = /USDT|TRON(?!SCAN)|TRC20|TRX|Tronscan|TxID|TronLink|Trust Wallet|JSON|\d+(?:\.\d+)?/g;
 
 const LATIN_NAMES = new Set(
   'USDT TRON TRC TRX QR Memo TxID Tronscan TronLink Trust Wallet JSON internal off chain ID'.split(' '),
@@ -37,7 +37,28 @@ const placesOf = (text: string) => [...new Set(text.match(PLACE))].sort().join()
 const count = (text: string, part: string) => text.split(part).length - 1;
 const isSentence = (text: string) => /[.…。।۔]$/u.test(text.replaceAll('**', ''));
 
+/** What each language says otherwise, so that a payer meets one word for one thing and one form of address. */
+const FORBIDDEN: Partial<Record<Language, RegExp>> = {
+  de: /\bNetz(?:es|e|en)?\b|Überweisung|\bBörse|nachschlag|\b(?:du|dein\w*)\b/i,
+  it: /\b(?:hai|tuo|tua|tuoi|inviare nulla)\b/i,
+  ja: /あなた|もう一度送金|取引 ?ID/,
+  ko: /마세요|\{merchant\}로/,
+  pl: /samoczynnie|wysyłaj\b|\btwoj/i,
+  th: /ศูนย์ซื้อขาย/,
+};
+
 const RULES: Rule[] = [
+  {
+    says: 'has a word or a form of address that the language has another one for',
+    isBroken: ({ text, language }) => /TRC-20/.test(text) || FORBIDDEN[language]?.test(text) === true,
+    planted: ['de', 'receiptNetwork', 'Netz'],
+  },
+  {
+    says: 'has a decimal point in an example where people write a comma',
+    languages: ['de', 'fr', 'es', 'pt-BR', 'it', 'pl', 'ru', 'uk', 'tr', 'id', 'vi'],
+    isBroken: ({ text }) => /\d\.\d/.test(text),
+    planted: ['fr', 'feeInvalid', 'Par exemple 1.5.'],
+  },
   {
     says: 'is empty, or begins or ends with a space',
     isBroken: ({ text }) => text.trim() !== text || text === '',
@@ -80,7 +101,10 @@ const RULES: Rule[] = [
   },
   {
     says: 'lacks a name or a number of the English one',
-    isBroken: ({ text, english }) => (english.match(NAMES_AND_NUMBERS) ?? []).some((name) => !text.includes(name)),
+    isBroken: ({ text, english }) =>
+      (english.match(NAMES_AND_NUMBERS) ?? []).some(
+        (name) => !text.includes(name) && !text.includes(name.replace('.', ',')),
+      ),
     planted: ['uk', 'openTrust', 'Сплатити'],
   },
   {
