@@ -205,7 +205,7 @@ test('colours that the reader forces keep the edges of controls, the emphasis an
     page.evaluate(`getComputedStyle(document.querySelector('${selector}')).${property}`);
   expect(await style('#amount b', 'fontWeight')).toBe('700');
   expect(await style('#amount b', 'textDecorationLine')).toBe('underline');
-  for (const selector of ['[data-copy]', 'input', '.sum']) {
+  for (const selector of ['[data-copy]', 'input', '.questions']) {
     expect(await style(selector, 'borderTopStyle'), selector).toBe('solid');
     expect(await style(selector, 'borderTopWidth'), selector).toBe('1px');
   }
@@ -225,7 +225,7 @@ test.each(['waiting', 'found', 'paid', 'receipt'] as const)(
       waiting: [
         'Waiting for your payment',
         '123456.990007 USDT',
-        'USDT on TRON (TRC20) only',
+        'TRON (TRC20) – USDT only',
         'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
         'Pay by',
       ],

@@ -88,6 +88,7 @@ const NAMES = [
   'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
   'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8',
   '0ca1'.repeat(16),
+  '0ca1…0ca1',
   'Nile (TRC20)',
   'USDT',
   'English',

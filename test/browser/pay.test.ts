@@ -25,7 +25,7 @@ afterAll(() => checkout.stop());
 
 /** What a page must not hold anywhere once a payment was found, or somebody pays twice. */
 function payableTextsOf({ address, amountMicro }: TestInvoice): RegExp {
-  return new RegExp(`${address}|${amountMicro}|class="qr"|data-copy="`);
+  return new RegExp(`${address}|${amountMicro}|class="qr"|data-from="(?:amount|address)"`);
 }
 
 test('a payer watches the page go from waiting over found to paid without a reload', async () => {
@@ -37,10 +37,6 @@ test('a payer watches the page go from waiting over found to paid without a relo
   expect(await textOf(page, '#amount')).toBe(invoice.amount);
   expect(await textOf(page, '#amount b')).toBe(invoice.amount.slice(-4));
   expect(await textOf(page, '#address')).toBe(invoice.address);
-  expect(await page.locator('#address b').allInnerTexts()).toEqual([
-    invoice.address.slice(0, 4),
-    invoice.address.slice(-6),
-  ]);
   expect(await textOf(page, '#left')).toMatch(/^(29|30) min left$/);
   expect(await textOf(page, '#when')).toMatch(/^Pay by \d\d:\d\d\nA later payment still counts\.$/);
   expect(await textOf(page, '#check')).toBe('This page updates itself. Check now');
@@ -60,8 +56,9 @@ test('a payer watches the page go from waiting over found to paid without a relo
   await untilHeading(page, 'Paid');
   expect(await page.title()).toBe('Paid: Test shop');
   expect(await page.content()).not.toMatch(payableTextsOf(invoice));
+  expect(await textOf(page, '.total')).toBe(`${invoice.amount} USDT`);
   expect(await textOf(page, 'dl')).toMatch(
-    new RegExp(`^Amount\\s${invoice.amount} USDT\\sTime\\s.+\\sBlock\\s\\d+\\sTransaction\\s[0-9a-f]{64}$`),
+    /^Time\s.+\sBlock\s\d+\sTransaction\s([0-9a-f]{4})…([0-9a-f]{4})\s+\1[0-9a-f]{56}\2\s*Copy$/,
   );
   expect(await textOf(page, '#check')).toBe('');
   // Once for each state: the second block changed the count and announced nothing.

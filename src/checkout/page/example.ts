@@ -61,12 +61,13 @@ function renderInvoice(words: Words, { brand, logoUrl, network, policy, lifetime
   return html`<section aria-label="Example"><header>
 ${renderBrand({ words, invoice }, logoUrl)}
 </header></section>
-${renderTestNotice({ words, invoice })}<div id="invoice">
+${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
+<div class="state">
 <div id="status"><h1>${renderIcon('waiting')}<span>${say('waiting')}</span></h1></div>
-<div id="left"><span>${left}</span></div>
-<div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
+<div id="left"><span>${left}</span></div></div>
 <div id="pay">${renderPay(words, { amount: AMOUNTS[policy], address: NO_ADDRESS, qr: NO_CODE })}</div>
 <div id="rules">${renderRules(words)}</div>
+<div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
 </div>
 ${support === null && back === null ? null : html`<footer>${support}${back}</footer>`}`;
 }

@@ -76,7 +76,7 @@ test('while only time runs, nothing is sent until the network is not seen any mo
   const page = checkoutPage('waiting');
   const after = (ms: number) => ({ ...page, now: unixMs(page.now + ms) });
   expect(composeMessage(page, after(58_000)).parts).toEqual({});
-  expect(Object.keys(composeMessage(page, after(61_000)).parts)).toEqual(['status', 'left', 'when', 'rules']);
+  expect(Object.keys(composeMessage(page, after(61_000)).parts)).toEqual(['status', 'left', 'rules', 'when']);
 });
 
 test('the version can stand in a URL, and does not depend on the language', () => {

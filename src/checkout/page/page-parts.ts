@@ -9,13 +9,13 @@ import { openIf, type Question, renderHelp } from './help.ts';
 import { type NetworkFee, networkFeeOf } from './network-fee.ts';
 import { isReadable, type LinkPage, type Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
-import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from './pieces.ts';
+import { ltr, renderCopyButton, renderIcon, renderMerchant, renderShortTransaction } from './pieces.ts';
 import type { Suspension } from './suspension.ts';
 import type { CheckoutView } from './view.ts';
 import { renderOwnWallet } from './wallets.ts';
 
 /** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
-export const PART_NAMES = ['status', 'left', 'when', 'progress', 'found', 'pay', 'rules', 'help', 'check'] as const;
+export const PART_NAMES = ['status', 'left', 'progress', 'found', 'pay', 'help', 'rules', 'when', 'check'] as const;
 
 export type PartName = (typeof PART_NAMES)[number];
 
@@ -174,27 +174,32 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
   // The digits after the requested cents tell this payment from others.
   const tail = amount.indexOf('.') + 3;
   const size = amount.length > 13 ? ' longest' : amount.length > 9 ? ' long' : '';
-  return html`<section class="sum" aria-labelledby="amount-label">
-<div class="row"><h2 id="amount-label">${say('sendExactly')}</h2>${renderCopyButton(words, 'amount', amount)}</div>
-<p class="amount${size}" dir="ltr"><span id="amount">${amount.slice(0, tail)}<b>${amount.slice(tail)}</b></span> <span class="unit">USDT</span></p>
-<p class="network">${say('network')}</p>
+  return html`<section class="row net" aria-labelledby="network-label"><h2 id="network-label">${say('receiptNetwork')}</h2><p class="network">${say('network')}</p></section>
+<section class="sum" aria-labelledby="amount-label">
+<h2 id="amount-label">${say('sendExactly')}</h2>
+<div class="row"><p class="amount${size}" dir="ltr"><span id="amount">${amount.slice(0, tail)}<b>${amount.slice(tail)}</b></span> <span class="unit">USDT</span></p>${renderCopyButton(words, 'amount', amount)}</div>
 <p class="hint">${say('allDigits')}</p>
 </section>
 <section class="to" aria-labelledby="address-label">
 <div class="row"><h2 id="address-label">${say('toAddress')}</h2>${renderCopyButton(words, 'address', address)}</div>
-<p class="address" dir="ltr"><span id="address"><b>${address.slice(0, 4)}</b>${address.slice(4, 17)}<wbr>${address.slice(17, -6)}<b>${address.slice(-6)}</b></span></p>
-<div class="scan">${qr}<p class="hint">${say('qrHint')}</p></div>
-</section>`;
+<p class="address" dir="ltr"><span id="address">${groupsOf(address)}</span></p>
+</section>
+<section class="scan">${qr}<p class="hint">${say('qrHint')}</p></section>`;
 }
 
-/** What costs payers their money, in a sentence each: on a phone also what stands below the code elsewhere, so that help is in the first view. The script compares the price of energy with what a wallet has. */
+/** An address in groups of four, as people compare it; nothing stands between them, so that what is selected is the address. */
+function groupsOf(address: string): Html[] {
+  const groups = [...address.slice(0, -6).matchAll(/.{1,4}/g)].map(([group]) => group);
+  return [...groups, address.slice(-6)].map((group) => html`<span>${group}</span><wbr>`);
+}
+
+/** What costs payers their money, in a sentence each. The script compares the price of energy with what a wallet has. */
 export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html {
   const cost =
     fee &&
     html`<li data-energy-sun="${fee.sun}">${say('networkFee', { usual: ltr(fee.usual), first: ltr(fee.first) })}</li>
 `;
   return html`<ul class="hint">
-<li class="narrow">${say('qrHint')}</li>
 <li>${say('oneTransfer')}</li>
 <li>${say('neverHistory')}</li>
 ${cost}</ul>`;
@@ -256,20 +261,21 @@ function renderFound(page: Page, { state, transaction }: CheckoutView): Html {
   const { words } = page;
   const { say } = words;
   const back = state === 'paid' ? renderReturn(page, 'button') : null;
-  const { secondTxId, brand } = page.invoice;
+  const { secondTxId, brand, network } = page.invoice;
   const second =
     secondTxId === null
       ? null
-      : html`<p class="notice">${say('secondPayment', { transaction: ltr(secondTxId), merchant: renderMerchant(brand) })}</p>`;
+      : html`<p class="notice">${say('secondPayment', { transaction: renderShortTransaction(words, network, secondTxId, 'second'), merchant: renderMerchant(brand) })}</p>`;
   const receipt =
     state === 'paid' && !page.invoice.isDenied
       ? html`<p class="no-print"><a href="${pageUrl(page, '/receipt')}">${say('receiptLink')}</a></p>`
       : null;
-  return html`<dl>
-<dt>${say('amount')}</dt><dd>${ltr(`${transaction.amount} USDT`)}</dd>
+  const amount = ltr(`${transaction.amount} USDT`);
+  return html`${state === 'paid' ? html`<p class="total">${amount}</p>` : null}<dl>
+${state === 'paid' ? null : html`<dt>${say('amount')}</dt><dd>${amount}</dd>`}
 <dt>${say('time')}</dt><dd>${words.time(transaction.blockTime)}</dd>
 <dt>${say('block')}</dt><dd>${ltr(transaction.blockNumber)}</dd>
-<dt>${say('transaction')}</dt><dd class="hash" id="transaction">${renderTransaction(page.invoice.network, transaction.txId)}</dd>
+<dt>${say('transaction')}</dt><dd>${renderShortTransaction(words, network, transaction.txId, 'transaction')}</dd>
 </dl>${second}${back}${receipt}`;
 }
 

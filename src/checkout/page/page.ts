@@ -5,7 +5,7 @@ import { renderReturn, renderSupport } from './brand-links.ts';
 import { renderHeader } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
 import { versionOf } from './live-message.ts';
-import { PART_NAMES, renderPart, titleOf } from './page-parts.ts';
+import { type PartName, renderPart, titleOf } from './page-parts.ts';
 import { isReadable, type LinkPage, type Page, type SuspendedPage } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr } from './pieces.ts';
@@ -49,14 +49,16 @@ export function renderSuspended(page: SuspendedPage, nonce: string): string {
 function renderInvoice(page: LinkPage, exchange: Exchange | null): Html {
   const view = viewPage(page);
   const question = exchange?.question ?? null;
-  const parts = PART_NAMES.map((name) => {
-    const role = name === 'status' ? html` role="status"` : null;
-    const findForm = name === 'rules' && isReadable(page) ? renderFind(page, exchange) : null;
-    return html`${findForm}<div id="${name}"${role} data-part>${renderPart(name, page, view, question)}</div>
+  const part = (name: PartName) =>
+    html`<div id="${name}"${name === 'status' ? html` role="status"` : null} data-part>${renderPart(name, page, view, question)}</div>
 `;
-  });
-  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}"${isReadable(page) ? html` data-now="${page.now}"` : null}>
-${parts}</div>`;
+  const readable = isReadable(page) ? page : null;
+  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}"${readable && html` data-now="${page.now}"`}>
+<div class="state">
+${part('status')}${part('left')}</div>
+${part('progress')}${part('found')}${part('pay')}<div class="questions">
+${readable && renderFind(readable, exchange)}${part('help')}</div>
+${part('rules')}${part('when')}${part('check')}</div>`;
 }
 
 /** Nothing on the main network. */

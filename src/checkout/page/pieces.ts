@@ -16,10 +16,16 @@ const EXPLORERS: Readonly<Record<Network, string | null>> = {
   devnet: null,
 };
 
-/** A transaction's id; a link to a block explorer, which learns nothing of the page, where there is one. */
-export function renderTransaction(network: Network, txId: string): Html {
+/** A transaction's id, or another text for it; a link to a block explorer, which learns nothing of the page, where there is one. */
+export function renderTransaction(network: Network, txId: string, shown = txId): Html {
   const explorer = EXPLORERS[network];
-  return explorer === null ? ltr(txId) : html`<a href="${explorer}${txId}" rel="noreferrer">${ltr(txId)}</a>`;
+  return explorer === null ? ltr(shown) : html`<a href="${explorer}${txId}" rel="noreferrer">${ltr(shown)}</a>`;
+}
+
+/** `0ca1…0ca1`, and a button that copies the whole id. */
+export function renderShortTransaction(words: Words, network: Network, txId: string, from: CopiedFrom): Html {
+  const short = renderTransaction(network, txId, `${txId.slice(0, 4)}…${txId.slice(-4)}`);
+  return html`${short} <bdi class="unseen" id="${from}" dir="ltr" aria-hidden="true">${txId}</bdi>${renderCopyButton(words, from, txId)}`;
 }
 
 /** The merchant's name, which may be in another script. */
@@ -27,7 +33,7 @@ export function renderMerchant({ name }: Pick<Brand, 'name'>): Html {
   return html`<bdi>${name}</bdi>`;
 }
 
-type CopiedFrom = 'amount' | 'address' | 'total' | 'transaction';
+type CopiedFrom = 'amount' | 'address' | 'total' | 'transaction' | 'second';
 
 /**
  * Shown by the script; its place is kept free without it. `from` is the id of the element that shows the text. A region of its own
@@ -35,7 +41,7 @@ type CopiedFrom = 'amount' | 'address' | 'total' | 'transaction';
  */
 export function renderCopyButton(words: Words, from: CopiedFrom, text: string): Html {
   const label =
-    from === 'transaction'
+    from === 'transaction' || from === 'second'
       ? `${words.text('copy')}: ${words.text('transaction')}`
       : words.text(from === 'address' ? 'copyAddress' : 'copyAmount');
   return html`<button type="button" data-copy="${text}" data-from="${from}" data-copied="${words.text('copied')}" data-selected="${words.text('selected')}" aria-label="${label}" aria-live="off" hidden>${words.say('copy')}</button>`;
