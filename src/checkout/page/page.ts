@@ -53,7 +53,7 @@ function renderInvoice(page: LinkPage, exchange: Exchange | null): Html {
     html`<div id="${name}"${name === 'status' ? html` role="status"` : null} data-part>${renderPart(name, page, view, question)}</div>
 `;
   const readable = isReadable(page) ? page : null;
-  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}"${readable && html` data-now="${page.now}"`}>
+  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}"${readable && html` data-now="${readable.now}"`}>
 <div class="state">
 ${part('status')}${part('left')}</div>
 ${part('progress')}${part('found')}${part('pay')}<div class="questions">
