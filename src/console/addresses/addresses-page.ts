@@ -123,11 +123,11 @@ const COLUMNS: readonly Column[] = [
   ['State', ({ status, policy }) => html`${renderStatus(status)} <small class="hint">${policy}</small>`],
   ['In the ledger now', ({ ledger }) => (ledger === null ? '–' : money(ledger)), 'number'],
   [
-    'Last compared with the chain',
+    'Last compared',
     ({ chain }) =>
       chain === null
         ? html`<span class="hint">never</span>`
-        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Differed'}</span> ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <small class="hint">at block ${ltr(number(chain.block))}, ${time(chain.checkedAt)}</small>`,
+        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Differed'}</span> ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <br><small class="hint">at block ${ltr(number(chain.block))},</small> <small class="hint">${time(chain.checkedAt)}</small>`,
   ],
 ];
 
