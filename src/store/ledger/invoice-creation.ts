@@ -81,13 +81,14 @@ const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not
  * that is always wrong does no harm. It is left out where the clocks of process and database differ by a minute: one was put forward since.
  * Two minutes are more than what may pass unseen, 30 s then and a minute now: a bound that is too late would lose a payment.
  */
-const PAYABLE_AFTER = `coalesce((
-     select greatest(coalesce(h.block_time, c.solid_time),
-       case when m.steady_at between now() - interval '1 minute' and now() + interval '1 minute'
-         then c.live_time + (now() - c.live_at) - interval '2 minutes' end)
+const PAYABLE_AFTER = `coalesce(greatest(s.seen_time,
+     case when m.steady_at between now() - interval '1 minute' and now() + interval '1 minute' then s.live_time end), 'epoch')`;
+/** What was seen of each network: asked once for all rows of a statement, which join it as `s`. */
+const SEEN = `with seen as materialized (
+     select c.network, coalesce(h.block_time, c.solid_time) as seen_time,
+       c.live_time + (now() - c.live_at) - interval '2 minutes' as live_time
      from chain_cursors c
-     left join lateral (select block_time from head_blocks where network = c.network order by number desc limit 1) h on true
-     where c.network = p.network), 'epoch')`;
+     left join lateral (select block_time from head_blocks where network = c.network order by number desc limit 1) h on true)`;
 
 // The key is checked again inside the statement, so a key that was revoked a moment ago creates nothing, and so is all that the MAC
 // covers. `on conflict do nothing` covers every unique constraint, also between the rows of one statement: no row back means that one of
@@ -97,6 +98,7 @@ const PAYABLE_AFTER = `coalesce((
 // may order exactly what somebody else sent and paid nothing with.
 const insertText = (members: string, more: string) => `insert into invoices (id, project_id, network, address_id,
      idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, payable_after, api_key_id, options, mac)
+   ${SEEN}
    select m.id, p.id, p.network, m.address_id, m.idempotency_key, m.external_id, m.requested_micro, w.word, m.checkout_token,
      m.created_at, m.expires_at, ${PAYABLE_AFTER}, m.key_id, m.options, decode(w.mac, 'hex')
    from ${members}
@@ -111,6 +113,7 @@ const insertText = (members: string, more: string) => `insert into invoices (id,
      select word, mac from unnest(m.words::int8[], m.macs::text[]) as offered (word, mac)
      where (select i.address_id from invoices i where i.address_id = m.address_id and i.payable_micro = word) is null
        and (select r.address_id from arrivals r where r.address_id = m.address_id and r.amount_micro = word limit 1) is null limit 1) w
+   left join seen s on s.network = p.network
    ${more}
    on conflict do nothing
    returning ${listColumns(inserted)}`;
