@@ -61,7 +61,7 @@ export function formatAmount(amountMicro: MicroUsdt): string {
 }
 
 /**
- * A sum as people read it: `1234567.500000` → `1,234,567.500000`. All six decimals stay, so that sums stand in columns. An amount that must be
+ * A sum as people read it: `1234567.500000` → `1,234,567.500000`. All six decimals stay, so that sums line up in columns. An amount that must be
  * paid has no separators, because wallets refuse them.
  */
 export function asSum(amount: string): string {

@@ -32,7 +32,7 @@ type Webhook = {
   body: Uint8Array;
   /** `POST` when absent. A `GET` has no body. */
   method?: 'GET' | 'POST';
-  /** Why an answer with a 2xx is a failure all the same, or `null`. None is when absent. */
+  /** Why an answer with a 2xx is a failure, or `null`. None is when absent. */
   refuse?(answer: Uint8Array): string | null;
   /** A Retry-After date is measured from this time. */
   nowMs: number;

@@ -8,7 +8,7 @@ const UNSEEN = /<(script|style|head)\b[\s\S]*?(?:<\/\1\s*>|$)|<!--[\s\S]*?(?:-->
 const MAX_QUOTED = 80;
 
 /**
- * The title of a web page, or its first words; `null` for an answer that is no page. The content type decides nothing, because PHP calls
+ * The title of a web page, or its first words; `null` for an answer that is not a page. The content type decides nothing, because PHP calls
  * everything `text/html`, also the `ok` of a receiver. `answer` is redacted.
  */
 export function quotePage(answer: string | null): string | null {

@@ -26,7 +26,7 @@ export function isWindowFull({ window }: Following): boolean {
 
 /**
  * Replays the irreversible blocks after the newest verified one, in order, with ranges read ahead; none of them is skipped
- * however long the gap. Ranges that are there already are recorded together, for a transaction takes as long for one as for all; `onProgress`
+ * however long the gap. Ranges that have arrived are recorded together, because a transaction takes as long for one as for all; `onProgress`
  * is called after each. Ends at what the node said is irreversible, at a full window,
  * when `isStopping`, or with the error of a block that cannot be read or verified; the next call goes on from there.
  */

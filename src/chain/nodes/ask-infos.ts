@@ -184,7 +184,7 @@ function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number,
   };
 }
 
-/** Whether an address, with or without the prefix 41, is that of one of the contracts; or is no address, which a check refuses. */
+/** Whether an address, with or without the prefix 41, is that of one of the contracts; or is not an address, which a check refuses. */
 function isLogOf(contracts: readonly Uint8Array[]) {
   return (bytes: Uint8Array, start: number, end: number): boolean => {
     const from = end - ADDRESS_BYTES;

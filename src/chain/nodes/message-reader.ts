@@ -24,7 +24,7 @@ type Payload = { field: number; left: number; parts: Uint8Array[] | null; isRepo
 
 /**
  * Reads a protobuf message from pieces. It holds one field at a time, and that only where a piece ends within it, so a message of any size takes
- * the memory of the largest field that is taken. `push` throws `BadMessage` for bytes that are no message; java-tron writes no groups in the
+ * the memory of the largest field that is taken. `push` throws `BadMessage` for bytes that are not a message; java-tron writes no groups in the
  * messages read here.
  */
 export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {

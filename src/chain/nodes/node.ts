@@ -3,7 +3,7 @@ import type { Question, Substitutable } from './question.ts';
 /**
  * `maxBytes`: of the answer, less than the question's own bound. `isOptional`: a stranger chose what is asked for, so that the node is
  * not paused where the question may be at fault: for an answer that is too large, too late or unreadable. `mayBeLarge`: the node is not
- * blamed for an answer that is too large. `wantsBytes`: asks by gRPC, also a node that is asked by HTTP as a rule.
+ * blamed for an answer that is too large. `wantsBytes`: asks over gRPC, also a node that is usually asked over HTTP.
  */
 export type AskOptions = {
   timeoutMs?: number;
@@ -22,7 +22,7 @@ export type Node = {
   operator: string;
   /** Whether it can be asked for the very bytes of what it shows. */
   hasBytes: boolean;
-  /** Whether such questions may be asked now; for `bytes`, by gRPC of a node that is asked by HTTP as a rule. */
+  /** Whether such questions may be asked now; for `bytes`, over gRPC of a node that is usually asked over HTTP. */
   isOpenFor(kind: Substitutable): boolean;
   /** Its answers to such questions were of no use: none are asked for a while, longer with each time in a row. */
   setAside(kind: Substitutable, reason: string): void;

@@ -187,7 +187,7 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
 <section class="scan">${qr}<p class="hint">${say('qrHint')}</p></section>`;
 }
 
-/** An address in groups of four, as people compare it; nothing stands between them, so that what is selected is the address. */
+/** An address in groups of four, as people compare it. There is nothing between the groups, so the selected text is the address. */
 function groupsOf(address: string): Html[] {
   const groups = [...address.slice(0, -6).matchAll(/.{1,4}/g)].map(([group]) => group);
   return [...groups, address.slice(-6)].map((group) => html`<span>${group}</span><wbr>`);

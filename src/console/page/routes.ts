@@ -43,7 +43,7 @@ const MAX_FORM_BYTES = 64 * 1024;
 /** Routes for people who are signed in and whose role may do what a route is for. Every error is answered with a page. */
 export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   const tokens = createFormTokens(deps);
-  // An error page keeps the search box and the menu of whoever is signed in.
+  // An error page keeps the search box and the menu for anyone who is signed in.
   const visits = new WeakMap<FastifyRequest, Visit>();
   const errorHandler = createAnswerError(deps, (request) => visits.get(request) ?? null);
   const visitBy = async (actor: Actor, request: FastifyRequest): Promise<Visit> => {
@@ -94,7 +94,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
 }
 
 /**
- * After the sign-in people continue where they were. A form is kept through it with what was typed, and is never sent by itself. Proofs
+ * After the sign-in people continue where they were. A form keeps its entries through it, and is never sent by itself. Proofs
  * are not kept, because each is for one session.
  */
 async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {

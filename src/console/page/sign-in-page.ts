@@ -52,7 +52,7 @@ const hide = (fields: Fields, prefix = '') =>
     ([name, value]) => html`<input type="hidden" name="${prefix}${name}" value="${value ?? ''}">`,
   );
 
-/** Leads back into a form whose session had ended. It is shown with what was typed, and is not sent by this. */
+/** Leads back into a form whose session had ended. It is shown with its entries, and is not sent by this. */
 export function resumePage(path: string, kept: Fields): Page {
   return {
     title: 'You are signed in again',

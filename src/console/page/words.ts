@@ -51,7 +51,7 @@ export function renderText(text: Text, labels: Labels = {}): Html {
   return html`${parts}`;
 }
 
-/** A link: people of the console have no shell. The command stands where no page does the step. */
+/** A link: people of the console have no shell. The command is shown where no page does the step. */
 function renderStep(step: Hint): Html {
   const link = linkOf(step);
   return link === null ? html`<code>${formatHint(step)}</code>` : html`<a href="${link.url}">${link.label}</a>`;

@@ -127,7 +127,7 @@ function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html 
   const unknown =
     uncompared === 0
       ? null
-      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain yet: what they held before is not in the balance. The service does it by itself, or “Compare” on the page <a href="/addresses">Addresses</a> does it now.</p>`;
+      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain yet: their earlier holdings are not in the balance. The service does it by itself, or “Compare” on the page <a href="/addresses">Addresses</a> does it now.</p>`;
   return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
     [`Before ${from}`, amountOf(start)],
     ['+ came', amountOf(came)],

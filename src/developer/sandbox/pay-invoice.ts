@@ -79,7 +79,7 @@ async function findHit(
   return id === null ? null : encodeId('inv', id);
 }
 
-/** Sends what a scenario sends; what comes of it is not waited for. Errors: those of `sendOnDevnet`. */
+/** Sends what a scenario sends, and does not wait for the result. Errors: those of `sendOnDevnet`. */
 export async function sendPayment(
   sandbox: Sandbox,
   scenario: Scenario,

@@ -147,7 +147,7 @@ async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promis
   throw new Error(`the node at ${nodeUrl} did not answer the payment: ${excerpt(answer)}`);
 }
 
-/** Asks a node over HTTP. Errors say which node, and what it answered. */
+/** Asks a node over HTTP. Errors name the node and quote its answer. */
 export async function post(nodeUrl: string, path: string, body: object): Promise<object> {
   const url = nodeUrl.replace(/\/+$/, '') + path;
   const { statusCode, body: stream } = await request(url, {

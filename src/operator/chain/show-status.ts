@@ -12,7 +12,7 @@ import type { ChainStatusView } from './views.ts';
 import { blocksBehind, whyBehind } from './why-behind.ts';
 
 /** When the watcher last wrote, and whether one runs: who stops gives the lease back at once, who is killed leaves it for seconds and writes no more. */
-/** `ageMs`: since it last wrote where it stands. `isRunning`: it holds the network and writes, if it has anything to write yet. */
+/** `ageMs`: since it last wrote its position. `isRunning`: it holds the network and writes, if it has anything to write yet. */
 export type WatcherState = { ageMs: number | null; isRunning: boolean };
 
 /** Where the service stands with a network, how its nodes are, and what an operator must know. */

@@ -27,7 +27,7 @@ const READ = 2000;
 /** A row is written after its block. The clock of the chain and ours may differ by so much. */
 const CLOCK_ERROR_MS = 600_000;
 
-// A payment that went wrong comes soon after its invoice, or near its amount, and an operator asks about what came today.
+// A payment that went wrong comes soon after its invoice, or near its amount, and an operator asks about transfers of today.
 /**
  * Unmatched transfers that may have been meant for an invoice: later than what could not pay it, to its address or of its amounts. The first
  * and the last `limit`, the `limit` nearest in amount, and how many there are; `isAll` is false if there may be more, as only the

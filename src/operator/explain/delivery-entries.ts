@@ -7,7 +7,7 @@ import { shorten } from './explanation.ts';
 
 type Answer = { delivery: ExplainedDelivery; attempts: readonly ExplainedAttempt[] };
 
-/** The attempts that failed in a row as one entry, each delivered one, and what is to be expected or what came of those that were not logged. */
+/** The attempts that failed in a row as one entry, each delivered one, and the next attempt or the result of those that were not logged. */
 export function describeDelivery(event: ExplainedEvent, { delivery, attempts }: Answer): TimelineEntry[] {
   const runs: ExplainedAttempt[][] = [];
   for (const attempt of attempts) {

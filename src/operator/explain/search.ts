@@ -54,7 +54,7 @@ function readAmountRange(plain: string): Search['amount'] {
 /** The most that is found of each kind. */
 const LIMIT = 20;
 const TIMEOUT_MS = 3000;
-/** No index serves these searches, as each would slow creation. So the newest rows are looked through, so many of all projects together. */
+/** No index serves these searches, as each would slow creation. So only the newest rows are searched, up to a limit for all projects together. */
 const LOOKED = 10_000;
 
 const OWN = `own as (

@@ -62,7 +62,7 @@ export class TooBusy extends Error {
 
 /** Some seconds of work for one turn after the other. */
 const MAX_WAITING = 32;
-/** On a busy machine a turn takes seconds. Whoever has waited for this long gets an answer before the connection is cut, after 30 s. */
+/** On a busy machine a turn takes seconds. Anyone who has waited this long gets an answer before the connection is cut, after 30 s. */
 const MAX_WAIT_MS = 10_000;
 
 /**

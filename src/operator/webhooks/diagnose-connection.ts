@@ -108,7 +108,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
     ...{ code: 'web-page', kinds: ['web_page'] },
     problem:
       'the endpoint answered with a web page, such as one for logging in or a challenge of a firewall: your receiver probably never saw the webhook',
-    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. A receiver of yours that does answer with a page should answer 204 without a body',
+    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. A receiver that does answer with a page should answer 204 without a body',
   },
   {
     ...{ code: 'connection-lost', kinds: ['connection_lost'] },
