@@ -184,7 +184,7 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
       await deps.onUnpaidRefused({ ...concerned, ...created });
       throw new Refusal(CODES.noFreeAmount, `too many unpaid orders: retry in ${created.retryAfterSeconds} s`);
     case 'unwatched':
-      throw new Refusal(CODES.network, 'chain is not enabled: the operator must set its nodes');
+      throw new Refusal(CODES.network, 'chain is not enabled: the operator must set or correct its nodes');
     case 'clocks-apart':
       throw clocksApart(created.problem);
     case 'project-archived':

@@ -4,7 +4,6 @@ import { describePayment, projectInvoice } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
 import { formatOptions, readOptions } from '../domain/invoice-options.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
-import type { Network } from '../domain/network.ts';
 import { toIso } from '../domain/time.ts';
 import { createSharing, findEarlier, type Sharing } from '../payments/create-invoice.ts';
 import { createOrder, type Ordered } from '../payments/create-order.ts';
@@ -112,7 +111,7 @@ function refusalOf(
     case 'limited':
       return tooManyUnpaid(created);
     case 'unwatched':
-      return unwatched(created.network);
+      return unwatched(created);
     case 'clocks-apart':
       return clocksApart(created.problem);
     case 'project-archived':
@@ -164,10 +163,18 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
 /** No client can do anything about it, and an operator needs more than seconds. */
 const UNWATCHED_RETRY_SECONDS = 60;
 
-function unwatched(network: Network): Problem {
+function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): Problem {
+  const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
+  const [reason, fix] =
+    why === 'not-set-up'
+      ? ['is not set up on this server', `The operator has to set ${variable}`]
+      : [
+          'has never been seen by this server: no node has shown it a block',
+          `The operator has to check ${variable} with "quittance doctor"`,
+        ];
   return new Problem(
     'UNAVAILABLE',
-    `No invoice was created: the network of this project, ${network}, is not set up on this server, so nobody would see a payment. The operator has to set QUITTANCE_${network.toUpperCase()}_NODES. Then retry with the same Idempotency-Key.`,
+    `No invoice was created: the network of this project, ${network}, ${reason}, so a payment would not be seen. ${fix}. Then retry with the same Idempotency-Key.`,
     { headers: { 'Retry-After': String(UNWATCHED_RETRY_SECONDS) } },
   );
 }

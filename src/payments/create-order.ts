@@ -2,11 +2,14 @@ import type { Network } from '../domain/network.ts';
 import { type CreateDeps, type Created, type CreateInput, createInvoice, findEarlier } from './create-invoice.ts';
 import type { Pool, Relief } from './relief.ts';
 import type { LimitReached, UnpaidGate } from './unpaid-gate.ts';
-import type { WatchedNetworks } from './watched-networks.ts';
+import type { Unwatched, WatchedNetworks } from './watched-networks.ts';
 
 export type OrderDeps = CreateDeps & { gate: UnpaidGate; relief: Relief; watched: WatchedNetworks };
 
-export type Ordered = Created | ({ kind: 'limited' } & LimitReached) | { kind: 'unwatched'; network: Network };
+export type Ordered =
+  | Created
+  | ({ kind: 'limited' } & LimitReached)
+  | { kind: 'unwatched'; network: Network; why: Unwatched };
 
 /** Each round but the last found room that others then took, each for an invoice of theirs. */
 const MAX_ROUNDS = 50;
@@ -15,11 +18,12 @@ const MAX_UNCHANGED = 2;
 
 /**
  * Creates an invoice within the project's limits of unpaid ones; where no payable amount is free, after addresses were derived, if they
- * can be. On a network that nobody ever watched none is created. A repeat is answered in any case: it creates nothing.
+ * can be. On a network that was never watched none is created. A repeat is answered in any case: it creates nothing.
  */
 export async function createOrder(deps: OrderDeps, input: CreateInput): Promise<Ordered> {
   const { network } = input;
-  if (!(await deps.watched.isKnown(network))) return (await findEarlier(deps, input)) ?? { kind: 'unwatched', network };
+  const why = await deps.watched.whyNot(network);
+  if (why !== null) return (await findEarlier(deps, input)) ?? { kind: 'unwatched', network, why };
   const entered = await deps.gate.enter(input.projectId);
   if (entered.kind === 'limited') return (await findEarlier(deps, input)) ?? entered;
   try {

@@ -1,25 +1,42 @@
-import type { Network } from '../domain/network.ts';
+import { keyMode, type Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { findWatchedNetworks } from '../store/chain/watched-networks.ts';
 import type { Sql } from '../store/db/database.ts';
 
-export type WatchedNetworks = { isKnown(network: Network): Promise<boolean> };
+/** Why no invoice is created on a network: nothing follows it, or no node ever showed it a block. */
+export type Unwatched = 'not-set-up' | 'never-seen';
+
+export type WatchedNetworks = { whyNot(network: Network): Promise<Unwatched | null> };
 
 /**
- * The networks for which invoices are made: those of this process's configuration, and those that a watcher of another process ever
- * followed. One that is down keeps none from being made, for it reads later what was paid meanwhile; where there never was one, nobody
- * would.
+ * Invoices are created on the networks of this process's configuration, and on those that a watcher of another process ever followed. A watcher
+ * that is down prevents none: it reads later what was paid meanwhile. With real money, a node must have shown a block once: a mistyped
+ * URL would see no payment.
  */
 export function createWatchedNetworks({ db, networks }: { db: Sql; networks: readonly Network[] }): WatchedNetworks {
-  const known = new Set(networks);
+  const ready = new Set(networks.filter((network) => keyMode(network) === 'test'));
   return {
-    isKnown: async (network) => {
-      if (known.has(network)) return true;
+    whyNot: async (network) => {
+      if (ready.has(network)) return null;
       const [found] = await findWatchedNetworks(db, [network]);
-      if (found?.wasWatched === true) known.add(network);
-      return found?.wasWatched === true;
+      if (!networks.includes(network) && found?.wasWatched !== true) return 'not-set-up';
+      if (keyMode(network) === 'live' && found?.wasSeen !== true) return 'never-seen';
+      ready.add(network);
+      return null;
     },
   };
+}
+
+/** For the operator who makes a project or a key of it. `null`: nothing is wrong. */
+export async function warnUnwatched(db: Sql, network: Network, networks: readonly Network[]): Promise<string | null> {
+  const [found] = await findWatchedNetworks(db, [network]);
+  if (found === undefined) return null;
+  if (!found.isWatched && !networks.includes(network)) {
+    const then = found.wasWatched ? '' : '. Until then no invoice is created for the project (503)';
+    return describeUnwatched(found) + then;
+  }
+  if (keyMode(network) === 'test' || found.wasSeen) return null;
+  return `no node of ${network} has shown a block yet. Until then no invoice is created for the project (503). If it stays so, check QUITTANCE_${network.toUpperCase()}_NODES with "quittance doctor"`;
 }
 
 /** What is wrong with a network that no watcher holds, for everybody to read. */

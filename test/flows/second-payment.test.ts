@@ -31,9 +31,11 @@ test('of two exact payments in one block the first is shown, first and last, and
     await untilStatus(service, invoice.id, 'PAID');
     expect((await call(`${invoice.checkoutUrl}/status`)).body.transaction.txId).toBe(first);
     const page = await (await fetch(invoice.checkoutUrl)).text();
+    const short = `${second.slice(0, 4)}…${second.slice(-4)}`;
     expect(page.replaceAll(/<[^>]+>/g, '')).toContain(
-      `A second payment of the same amount arrived: ${second}. Contact Test shop`,
+      `A second payment of the same amount arrived: ${short} ${second}Copy. Contact Test shop`,
     );
+    expect(page).toContain(`data-copy="${second}" data-from="second"`);
   }
 });
 

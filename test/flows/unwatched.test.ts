@@ -27,6 +27,8 @@ beforeEach(async () => {
 afterEach(() => service.stop());
 
 const SILENT = `update leases set expires_at = now() - interval '61 seconds' where name = 'watcher:mainnet'`;
+const SEEN = `insert into chain_cursors (network, solid_number, solid_id, solid_time, genesis_id)
+  values ('mainnet', 1, decode(repeat('01', 32), 'hex'), '2026-01-01', decode(repeat('02', 32), 'hex'))`;
 const kinds = async () => (await findOpenAlarms(service.db, 'mainnet')).map(({ kind }) => kind);
 const readyz = async () => (await call(`${service.metricsUrl}/readyz`)).body;
 
@@ -40,11 +42,19 @@ test('an invoice on a network that nobody ever watched is refused, and nothing i
   // The other shop goes on.
   expect(await createInvoice(service)).toMatchObject({ status: 201 });
 
+  // A watcher that no node answers, as with a mistyped URL.
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
+  const unseen = await createInvoice(service, order);
+  expect(unseen).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE' } });
+  expect(unseen.body.detail).toContain('no node has shown it a block');
+  expect(unseen.body.detail).toContain('check QUITTANCE_MAINNET_NODES with "quittance doctor"');
+
+  await runSql(service, SEEN);
   expect(await createInvoice(service, order)).toMatchObject({ status: 201 });
 });
 
 test('a watcher that is down keeps no invoice from being made, and is an alarm', async () => {
+  await runSql(service, SEEN);
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
   service.clock.advance(61_000);
   expect((await readyz()).troubles).toBeUndefined();

@@ -219,7 +219,7 @@ describe('a promoted server', () => {
 });
 
 test('what one pool of a process has met the others know', async () => {
-  const admission = createAdmission(1000);
+  const admission = createAdmission(10_000);
   const [one, other] = [1, 2].map(() => {
     const pool = openDatabase({
       connection: database.connection,

@@ -60,12 +60,14 @@ export async function createInvoiceByHand(
 ): Promise<NewInvoiceView> {
   const project = await selectProject(deps.db, actor, projectId);
   const { db, now, publicUrl, networks } = deps;
-  if (!(await createWatchedNetworks({ db, networks }).isKnown(project.network))) {
+  const why = await createWatchedNetworks({ db, networks }).whyNot(project.network);
+  if (why !== null) {
     const variable = `QUITTANCE_${project.network.toUpperCase()}_NODES`;
-    throw new AppError(
-      'CONFLICT',
-      `nothing was made: nobody ever watched ${project.network}, so nobody would see a payment. Set ${variable}, and start a watcher`,
-    );
+    const reason =
+      why === 'not-set-up'
+        ? `no watcher of ${project.network} has ever run. Set ${variable}, and start a watcher`
+        : `no node of ${project.network} has shown a block yet. Check ${variable} with "quittance doctor"`;
+    throw new AppError('CONFLICT', `no invoice was created, because a payment would not be seen: ${reason}`);
   }
   return db.transaction(async (tx) => {
     const keyId = await ensureKey(tx, project.id, deps);

@@ -3,8 +3,7 @@ import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { isNetwork, NETWORKS, type Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { describeUnwatched } from '../../payments/watched-networks.ts';
-import { findWatchedNetworks } from '../../store/chain/watched-networks.ts';
+import { warnUnwatched } from '../../payments/watched-networks.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findProject, insertProject } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
@@ -78,15 +77,9 @@ export async function createProject(
     ]);
     return inserted;
   });
-  const view = { ...viewProject(project), ...(await warnUnwatched(db, network, networks)) };
+  const warning = await warnUnwatched(db, network, networks);
+  const view = { ...viewProject(project), ...(warning !== null && { warning }) };
   if (expected === null) return view;
   const { perDay: ordersPerDay, prices } = expected;
   return { ...view, addressNeed: { ordersPerDay, prices, ...addressNeed(expected, project) } };
-}
-
-async function warnUnwatched(db: Database, network: Network, networks: readonly Network[]) {
-  const [found] = await findWatchedNetworks(db, [network]);
-  if (found === undefined || found.isWatched || networks.includes(network)) return {};
-  const then = found.wasWatched ? '' : '. Until then no invoice is created for the project (503)';
-  return { warning: describeUnwatched(found) + then };
 }

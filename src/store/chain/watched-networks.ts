@@ -6,7 +6,8 @@ import { text } from '../db/statement.ts';
 export const UNWATCHED_MS = 60_000;
 
 /**
- * Who watches each network. `wasWatched`: a watcher ever held its lease, or followed its blocks; both rows stay. `seenAt`: when the last
+ * Who watches each network. `wasWatched`: a watcher ever held its lease, or followed its blocks; both rows stay. `wasSeen`: a node ever showed it
+ * a block. `seenAt`: when the last
  * lease ended, `null` where one is held or none ever was. `isSilent`: none is held, and none was for `UNWATCHED_MS`. `takesMoney`: it has
  * an active address.
  */
@@ -15,12 +16,14 @@ export const findWatchedNetworks = rowsOf(
   {
     network: text<Network>(),
     wasWatched: 'bool',
+    wasSeen: 'bool',
     isWatched: 'bool',
     isSilent: 'bool',
     takesMoney: 'bool',
     seenAt: 'timestamptz?',
   },
   `select n.network, l.name is not null or exists (select from chain_cursors c where c.network = n.network) as was_watched,
+     exists (select from chain_cursors c where c.network = n.network) as was_seen,
      coalesce(l.expires_at > now(), false) as is_watched,
      coalesce(l.expires_at <= now() - ${UNWATCHED_MS} * interval '1 millisecond', true) as is_silent,
      exists (select from projects p join addresses a on a.project_id = p.id
