@@ -91,7 +91,7 @@ test('the page, the CSV and the JSON have the sums of the transfers’ export', 
   const shown = words(page.text).replaceAll(',', '').replaceAll(' .', '.');
   for (const micro of [matched, duplicate]) expect(shown).toContain(text(micro).replace(/0+$/, ''));
   for (const amount of [report.balance.start, report.balance.came, report.balance.end]) expect(shown).toContain(amount);
-  expect(page.text).toContain('quittance reconcile');
+  expect(page.text).toContain('<a href="/addresses">Addresses</a>');
 });
 
 test('the days that were asked for stand in the form and in the links of the files', async () => {
