@@ -27,7 +27,7 @@ export function createWatchedNetworks({ db, networks }: { db: Sql; networks: rea
   };
 }
 
-/** For the operator who makes a project or a key of it. `null`: nothing is wrong. */
+/** For the operator who creates a project. `null`: nothing is wrong. */
 export async function warnUnwatched(db: Sql, network: Network, networks: readonly Network[]): Promise<string | null> {
   const [found] = await findWatchedNetworks(db, [network]);
   if (found === undefined) return null;

@@ -94,22 +94,24 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
 
 /**
  * Once the contract is replaced, payments through other contracts are logged by its successor alone. Blocks that were read before that was known
- * lack them: they are read again. Returns the height up to which blocks are judged by what is known of it.
+ * lack them: they are read again. Returns the height up to which blocks are judged by what is known of it; operators who have not named the
+ * successor hold up all later ones.
  */
 async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
   const { fees } = deps;
-  for (const [index, { number, agreed }] of following.window.entries()) {
-    if (agreed === null) return number - 1;
-    if (agreed.logs.events.some(({ name }) => name === 'Deprecate')) {
-      const isAnswered = await fees.noteReplaced(deps, number);
-      // One operator is not believed what it names, so nothing is gained by waiting.
-      if (!isAnswered && deps.agreement > 1) return number;
-    }
-    if (agreed.logs.successor === fees.successorAt(number)) continue;
-    replaceFrom(following, index);
-    return number - 1;
+  for (const { number, agreed } of following.window) {
+    if (agreed === null) break;
+    if (agreed.logs.events.some(({ name }) => name === 'Deprecate')) fees.noteReplaced(number);
   }
-  return Number.POSITIVE_INFINITY;
+  const unanswered = await fees.unansweredFrom(deps);
+  // One operator is not believed, whatever successor it names, so nothing is gained by waiting.
+  const held = deps.agreement > 1 ? unanswered : Number.POSITIVE_INFINITY;
+  for (const [index, { number, agreed }] of following.window.entries()) {
+    if (agreed?.logs.successor === fees.successorAt(number)) continue;
+    if (agreed !== null) replaceFrom(following, index);
+    return Math.min(held, number - 1);
+  }
+  return held;
 }
 
 /**

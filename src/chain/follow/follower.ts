@@ -203,7 +203,7 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
   await keepProducers(deps, following, nodes);
   await askSolid(deps, following, node);
   const replacedIn = await findReplacement(db, network);
-  if (replacedIn !== null) await deps.fees.noteReplaced(deps, replacedIn);
+  if (replacedIn !== null) deps.fees.noteReplaced(replacedIn);
   return following;
 }
 

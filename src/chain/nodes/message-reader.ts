@@ -46,7 +46,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   };
   /** Begins a field of so many bytes, and takes those that are in the chunk from `at` on; returns the place behind them. */
   const begin = (field: number, wireType: number, length: number, chunk: Uint8Array, at: number): number => {
-    if (position + length > top.end) throw new BadMessage('a field is longer than what it stands in');
+    if (position + length > top.end) throw new BadMessage('a field is longer than the message around it');
     const wanted = wireType === DELIMITED ? top.shape[field] : undefined;
     if (wanted !== undefined && 'enter' in wanted) {
       wanted.begin?.();
@@ -79,7 +79,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
     return at + count;
   };
   const endVarint = (value: number, chunk: Uint8Array, at: number): number => {
-    if (position > top.end) throw new BadMessage('a field is longer than what it stands in');
+    if (position > top.end) throw new BadMessage('a field is longer than the message around it');
     if (tag === 0) {
       const [field, wireType] = splitTag(value);
       if (wireType === FIXED64) return begin(field, wireType, 8, chunk, at);

@@ -104,6 +104,22 @@ test.each<[string, [string, TermsAnswer][], string | null]>([
   expect(terms.namedSuccessors()).toEqual([...new Set(said)]);
 });
 
+test('blocks after a replacement wait until operators name the successor, however late that is', async () => {
+  let nowMs = 0;
+  const terms = createKnownTerms(() => nowMs);
+  let nodes = [nodeOf('a', { successor: SUCCESSOR }), nodeOf('b', 'silent')];
+  const deps = { pool: { available: async () => nodes }, agreement: 2, usdt: USDT };
+  expect(await terms.unansweredFrom(deps)).toBe(Number.POSITIVE_INFINITY);
+  terms.noteReplaced(70);
+  // Also when the block of the event was recorded long ago.
+  for (nowMs of [0, 60_000, 120_000]) expect(await terms.unansweredFrom(deps)).toBe(70);
+  nodes = [nodeOf('a', { successor: SUCCESSOR }), nodeOf('b', { successor: SUCCESSOR })];
+  expect(await terms.unansweredFrom(deps)).toBe(70);
+  nowMs = 180_000;
+  expect(await terms.unansweredFrom(deps)).toBe(Number.POSITIVE_INFINITY);
+  expect([69, 70].map(terms.successorAt)).toEqual([null, SUCCESSOR]);
+});
+
 test('terms that two operators name are known, as of the newest block', async () => {
   const nodes = [nodeOf('a', {}), nodeOf('b', {})];
   expect(await learn(nodes)).toEqual({ isNew: true, known: [TERMS] });

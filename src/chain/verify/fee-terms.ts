@@ -28,11 +28,13 @@ export type KnownTerms = {
    * height on its successor counts, and not before, when it may have been another token. Asks once a minute at most.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
+  /** Operators agreed on the event in the block of that height that the contract was replaced. */
+  noteReplaced(number: number): void;
   /**
-   * Operators agreed on the event in the block of that height that the contract was replaced. Returns whether they said by what, if ever it was: until
-   * then transfers of the successor may be missing in that block and later ones. Asks at once, and then once a minute at most.
+   * The height of that event until operators agree on the successor; else infinity. Transfers of the successor may be missing in that block and in
+   * all later ones. Asks at once, and then once a minute at most.
    */
-  noteReplaced(deps: TermsDeps, number: number): Promise<boolean>;
+  unansweredFrom(deps: TermsDeps): Promise<number>;
   /** The contracts that single nodes named as its successor when they were last asked: for people, because one operator is not believed. */
   namedSuccessors(): readonly AccountHex[];
   /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
@@ -93,14 +95,16 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
       if (successor !== null) forwardsFrom = Math.min(forwardsFrom, number);
       return successor !== null;
     },
-    noteReplaced: async (deps, number) => {
-      if (number < replacedIn) {
-        replacedIn = number;
-        isAnswered = successor !== null;
-        nextMs = Number.NEGATIVE_INFINITY;
-      }
-      if (!isAnswered) await refresh(deps);
-      return isAnswered;
+    noteReplaced: (number) => {
+      if (number >= replacedIn) return;
+      replacedIn = number;
+      isAnswered = successor !== null;
+      nextMs = Number.NEGATIVE_INFINITY;
+    },
+    unansweredFrom: async (deps) => {
+      const isOpen = () => replacedIn < Number.POSITIVE_INFINITY && !isAnswered;
+      if (isOpen()) await refresh(deps);
+      return isOpen() ? replacedIn : Number.POSITIVE_INFINITY;
     },
     namedSuccessors: () => named,
     refresh,

@@ -34,7 +34,8 @@ type Verified = { node: Node; header: ProvenHeader; block: SolidBlock };
 /** Reads blocks of one node, proven from their own bytes, with the logs that enough operators show. */
 export async function readVerified(deps: VerifiedDeps, first: number, last: number): Promise<Verified[]> {
   const replacedIn = await findReplacement(deps.db, deps.network);
-  if (replacedIn !== null) await deps.fees.noteReplaced(deps, replacedIn);
+  if (replacedIn !== null) deps.fees.noteReplaced(replacedIn);
+  await deps.fees.unansweredFrom(deps);
   return fromAnyNode(deps, async (node, nodes) => {
     const blocks = await readRange(deps, node, first, last);
     return inGroups(blocks, PARALLEL_LOGS, async (block) => {
