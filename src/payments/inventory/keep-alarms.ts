@@ -71,10 +71,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
     await raiseAlarm(db, network, { id: randomUUID(), ...alarm });
   }
   const own = silenced.filter(isOwn);
-  await reopenAlarms(
-    db,
-    own.map(({ id }) => id),
-  );
+  await reopenAlarms(db, own);
   const { alarms } = await findSoundAlarms(db, network);
   const told = alarms.find(({ kind }) => kind === SILENCED);
   if (own.length === 0) {

@@ -207,16 +207,15 @@ const readClosed = rowsOf(
   (network: Network) => [network],
 );
 
-/** The problem of the end of an alarm that Quittance did not write. `end`: as `sealColumn` makes it of `SEALED_CLOSED`. */
-function problemOfEnd(sealer: Sealer | null, end: string | null): Pick<OpenedSeal, 'problem' | 'keyId'> | null {
-  if (sealer === null || end === null) return null;
-  const { problem, keyId } = sealer.open(SEALED_CLOSED, end);
-  return problem === null ? null : { problem, keyId };
+/** The seal of an alarm's end if Quittance did not write it, else null. `end`: as `sealColumn` makes it of `SEALED_CLOSED`. */
+function falseEnd(sealer: Sealer | null, end: string | null): OpenedSeal | null {
+  const opened = end === null ? undefined : sealer?.open(SEALED_CLOSED, end);
+  return opened?.problem ? opened : null;
 }
 
 /** Whether the end of an alarm is one that somebody wrote past Quittance. */
 export function isSilenced(sealer: Sealer | null, end: string | null): boolean {
-  return problemOfEnd(sealer, end) !== null;
+  return falseEnd(sealer, end) !== null;
 }
 
 /** Whether the words of an alarm are those that Quittance raised it with, also when it is over. `words`: as `sealColumn` makes it of it. */
@@ -228,8 +227,11 @@ export function areWordsSound(sealer: Sealer | null, words: string): boolean {
 export const sealsOfAlarm = (row: string) =>
   `${sealColumn(SEALED_CLOSED, row)} as "end", ${sealColumn(SEALED_WORDS, row)} as words`;
 
-/** `isSound`: the words are Quittance's. `unknownKey`: the id of the master key that its end names and this process lacks. */
-type Silenced = Alarm & { isSound: boolean; unknownKey: string | null };
+/**
+ * `isSound`: the words are Quittance's. `unknownKey`: the id of the master key that its end names and this process lacks. `falseMac`: the MAC
+ * of its end, in hex; not hex if the end has none.
+ */
+type Silenced = Alarm & { isSound: boolean; unknownKey: string | null; falseMac: string };
 
 /**
  * The alarms of a network that somebody closed past Quittance, of the thousand that were raised last. They are open: nobody has read them, and
@@ -240,10 +242,10 @@ export async function findSilenced(db: Sql, network: Network): Promise<Silenced[
   if (sealer === null) return [];
   const rows = await readClosed(db, network);
   return rows.flatMap(({ end, words, network: _, ...alarm }) => {
-    const met = problemOfEnd(sealer, end);
-    if (met === null) return [];
-    const unknownKey = met.problem === 'unknown-key' ? met.keyId : null;
-    return [{ ...alarm, isSound: areWordsSound(sealer, words), unknownKey }];
+    const seal = falseEnd(sealer, end);
+    if (seal === null) return [];
+    const unknownKey = seal.problem === 'unknown-key' ? seal.keyId : null;
+    return [{ ...alarm, isSound: areWordsSound(sealer, words), unknownKey, falseMac: seal.parts[0] ?? '' }];
   });
 }
 
@@ -261,12 +263,19 @@ export const isUpgrading = answerOf(
   ([row]) => row?.any === true,
 );
 
-/** Takes the seals of their ends from alarms that have false ones, so that they count as open wherever alarms are counted. */
+/**
+ * Removes the false MACs from the ends of alarms, so that they count as open wherever alarms are counted. An alarm that was closed properly
+ * since it was found keeps its end.
+ */
 export const reopenAlarms = answerOf(
   'alarms-reopen',
   { id: 'uuid' },
-  'update alarms set closed_mac = null where id = any($1::uuid[]) and closed_mac is not null returning id',
-  (ids: readonly string[]) => [ids],
+  `update alarms a set closed_mac = null from unnest($1::uuid[], $2::text[]) given (id, mac)
+   where a.id = given.id and encode(a.closed_mac, 'hex') = given.mac returning a.id`,
+  (alarms: readonly Pick<Silenced, 'id' | 'falseMac'>[]) => [
+    alarms.map(({ id }) => id),
+    alarms.map(({ falseMac }) => falseMac),
+  ],
   ({ length }) => length,
 );
 
@@ -288,7 +297,7 @@ export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alar
     if (last === undefined || rows.length < PAGE) break;
     after = [last.kind, last.subject];
   }
-  for (const { isSound, unknownKey: _, ...alarm } of await findSilenced(db, network)) {
+  for (const { isSound, unknownKey: _, falseMac: __, ...alarm } of await findSilenced(db, network)) {
     if (!known.has(`${alarm.kind} ${alarm.subject}`)) (isSound ? alarms : madeUp).push(alarm);
   }
   const rank = ({ kind }: Alarm) => Number(OF_PROJECTS.includes(kind));
