@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 /** `npm run check`: everything that must pass beside the tests. At once, for most of them keep one processor busy. */
 const CHECKS = [
   'tsc',
-  'npm run --silent measure -- --limits',
+  'npm run --silent measure -- --check',
   'depcruise --config .dependency-cruiser.cjs src bin build test bench deploy sdk/src',
   'knip',
   'biome ci --error-on-warnings .',

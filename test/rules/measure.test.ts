@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import { brokenLimits } from './limits.ts';
+import { twoWayPairs } from './import-graph.ts';
 import { measureSource } from './measure.ts';
 import { readSource, readSourceTree } from './source-tree.ts';
 
@@ -10,20 +10,8 @@ function measure(texts: Record<string, string>) {
   return measureSource(Object.entries(texts).map(([path, text]) => readSource(path, text)));
 }
 
-test('a function above its limit is named, with all its lines, wherever it stands', () => {
-  const { functionsOverLimit } = measure({
-    'src/a.ts': `/** Words. */\nexport function long(\n  a: 1,\n): void {\n${body(87)}}\n`,
-    'src/b.ts': `export const b = {\n  call() {\n${body(90)}  },\n  short: () => {\n${body(88)}  },\n};\n`,
-  });
-  expect(functionsOverLimit).toEqual([
-    { where: 'src/a.ts:2', name: 'long', lines: 91 },
-    { where: 'src/b.ts:2', name: 'call', lines: 92 },
-  ]);
-});
-
-test('a file above its limit is named, and one of just as many lines is not', () => {
-  const { longFiles, fileLines } = measure({ 'src/a.ts': body(351), 'src/b.ts': body(350), 'src/c.ts': body(7) });
-  expect(longFiles).toEqual([{ where: 'src/a.ts', name: 'the file', lines: 351 }]);
+test('the lengths of files are counted by nearest rank', () => {
+  const { fileLines } = measure({ 'src/a.ts': body(351), 'src/b.ts': body(350), 'src/c.ts': body(7) });
   expect(fileLines).toEqual({ median: 350, p90: 351, max: 351 });
 });
 
@@ -66,19 +54,6 @@ test('the largest flat folder is that of most files directly within it', () => {
   expect(measure(files).largestFlatFolder).toEqual({ folder: 'src/b', files: 2 });
 });
 
-test('a planted file and a planted function above their limits break the check', () => {
-  const files = [
-    readSource('src/long.ts', body(351)),
-    readSource('src/function.ts', `function long() {\n${body(89)}}\n`),
-  ];
-  expect(brokenLimits(files)).toEqual(['src/long.ts: the file has 351 lines', 'src/function.ts:1: long has 91 lines']);
-});
-
-test('two folders that import each other break the check', () => {
-  const files = [readSource('src/a/a.ts', "import '../b/b.ts';\n"), readSource('src/b/b.ts', "import '../a/a.ts';\n")];
-  expect(brokenLimits(files)).toEqual(['src/a <-> src/b: the two folders import each other']);
-});
-
-test('the source keeps its limits', () => {
-  expect(brokenLimits(readSourceTree(resolve(import.meta.dirname, '../..')))).toEqual([]);
+test('no two folders of the source import each other', () => {
+  expect(twoWayPairs(readSourceTree(resolve(import.meta.dirname, '../..')))).toEqual([]);
 });

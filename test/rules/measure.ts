@@ -1,7 +1,6 @@
 import { posix, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { importCycles, reachedFrom, twoWayPairs } from './import-graph.ts';
-import { brokenLimits, type Excess, FILE_LIMIT, FUNCTION_LIMIT, longFiles, longFunctions } from './limits.ts';
 import type { Flows } from './measure-flows.ts';
 import { readSourceTree, type SourceFile } from './source-tree.ts';
 
@@ -14,8 +13,6 @@ export function measureSource(files: readonly SourceFile[]) {
     files: files.length,
     lines: sumOfLines(files),
     fileLines: { median: quantile(0.5), p90: quantile(0.9), max: quantile(1) },
-    longFiles: longFiles(files),
-    functionsOverLimit: longFunctions(files),
     importCycles: importCycles(files),
     twoWayPairs: { fullDepth: twoWayPairs(files), topLevel: twoWayPairs(files, 2) },
     largestFlatFolder: largestFlatFolder(files),
@@ -49,17 +46,10 @@ function largestFlatFolder(files: readonly SourceFile[]): { folder: string; file
 function toTable(measures: Measures): string {
   const { fileLines, twoWayPairs, largestFlatFolder, importedByService } = measures;
   const size = ({ files, lines }: { files: number; lines: number }) => `${lines} in ${files} files`;
-  const longOnes = (excesses: Excess[]) => excesses.map(({ where, name, lines }) => `${lines} ${name} (${where})`);
   const rows: [string, string | number, string[]?][] = [
     ['source files', measures.files],
     ['lines', measures.lines],
     ['lines of a file: median, p90, max', `${fileLines.median}, ${fileLines.p90}, ${fileLines.max}`],
-    [`files over ${FILE_LIMIT} lines`, measures.longFiles.length, longOnes(measures.longFiles)],
-    [
-      `functions over ${FUNCTION_LIMIT} lines`,
-      measures.functionsOverLimit.length,
-      longOnes(measures.functionsOverLimit),
-    ],
     ['import cycles', measures.importCycles.length, measures.importCycles.map((cycle) => cycle.join(' '))],
     ['two-way folder pairs', twoWayPairs.fullDepth.length, twoWayPairs.fullDepth],
     ['two-way pairs at the top level', twoWayPairs.topLevel.length, twoWayPairs.topLevel],
@@ -75,21 +65,19 @@ function toTable(measures: Measures): string {
     .join('\n');
 }
 
-/** Fails if a limit is broken: for `npm run check`. */
-function checkLimits(root: string): void {
-  const broken = brokenLimits(readSourceTree(root));
-  if (broken.length === 0) return;
-  process.stderr.write(
-    `${broken.join('\n')}\na file may have ${FILE_LIMIT} lines and a function ${FUNCTION_LIMIT}: split what holds more than one idea;\ntwo folders that import each other are one: move what both need\n`,
-  );
+/** Fails if two folders import each other: for `npm run check`. */
+function checkFolders(root: string): void {
+  const pairs = twoWayPairs(readSourceTree(root));
+  if (pairs.length === 0) return;
+  process.stderr.write(`${pairs.join('\n')}\nTwo folders that import each other are one: move what both need.\n`);
   process.exitCode = 1;
 }
 
 if (process.argv[1] === import.meta.filename) {
   const boolean = { type: 'boolean', default: false } as const;
   const root = { type: 'string', default: resolve(import.meta.dirname, '../..') } as const;
-  const { values } = parseArgs({ options: { json: boolean, flows: boolean, limits: boolean, root } });
-  if (values.limits) checkLimits(values.root);
+  const { values } = parseArgs({ options: { json: boolean, flows: boolean, check: boolean, root } });
+  if (values.check) checkFolders(values.root);
   else await print(values);
 }
 

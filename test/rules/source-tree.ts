@@ -5,11 +5,8 @@ import ts from 'typescript';
 /** `to` is a path like the file's own. `isLate` tells `await import()`, which a process may never come to. */
 type Import = { to: string; isLate: boolean };
 
-/** `lines` from the first one of the signature to the closing brace: comments, blank lines and functions within count. */
-type SourceFunction = { name: string; line: number; lines: number };
-
 /** `path` as in `src/domain/money.ts`; `lines` are all lines, as `wc -l` counts them. */
-export type SourceFile = { path: string; lines: number; imports: Import[]; functions: SourceFunction[] };
+export type SourceFile = { path: string; lines: number; imports: Import[] };
 
 /** The TypeScript below `folder` of a checkout without its unit tests, by path. */
 export function readSourceTree(root: string, folder = 'src'): SourceFile[] {
@@ -22,14 +19,12 @@ export function readSourceTree(root: string, folder = 'src'): SourceFile[] {
 
 export function readSource(path: string, text: string): SourceFile {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const file: SourceFile = { path, lines: text.split('\n').length - 1, imports: [], functions: [] };
+  const file: SourceFile = { path, lines: text.split('\n').length - 1, imports: [] };
   const visit = (node: ts.Node): void => {
     const found = importOf(node);
     if (found?.specifier.startsWith('.')) {
       file.imports.push({ to: posix.join(posix.dirname(path), found.specifier), isLate: found.isLate });
     }
-    if (ts.isFunctionLike(node) && 'body' in node && node.body !== undefined)
-      file.functions.push(measure(node, source));
     ts.forEachChild(node, visit);
   };
   visit(source);
@@ -49,12 +44,4 @@ function importOf(node: ts.Node): { specifier: string; isLate: boolean } | null 
     return { specifier: specifierOf(node.argument.literal), isLate: false };
   }
   return null;
-}
-
-function measure(node: ts.SignatureDeclaration, source: ts.SourceFile): SourceFunction {
-  const lineOf = (position: number) => source.getLineAndCharacterOfPosition(position).line + 1;
-  const [line, last] = [lineOf(node.getStart(source)), lineOf(node.end)];
-  // A function without a name of its own is called as what it is given to: `const parse = () => …`.
-  const named = node.name ?? ('name' in node.parent ? (node.parent.name as ts.Node) : undefined);
-  return { name: named?.getText(source) ?? 'a function without a name', line, lines: last - line + 1 };
 }

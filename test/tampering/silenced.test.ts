@@ -5,7 +5,13 @@ import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/acknowledge-alarms.ts';
 import { showStatus } from '../../src/operator/chain/show-status.ts';
-import { countOpenAlarms, findSilenced, raiseAlarm, reopenAlarms, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import {
+  countOpenAlarms,
+  findSilenced,
+  raiseAlarm,
+  reopenAlarms,
+  resolveAlarms,
+} from '../../src/store/chain/alarms.ts';
 import { startTestConsole, type TestConsole } from '../console/console.ts';
 import { createWorld as createOperators, startReceiver } from '../notify/fixture.ts';
 import { call, eventually } from '../support/service.ts';
