@@ -157,7 +157,7 @@ test.each(['vera', 'otto'])('%s, who is no owner, sees no keys and makes and rev
 });
 
 test('a list of many keys stays under 30 kB, shows those in use first, and says how many are left', async () => {
-  const deps = { ...console_.service, now, random: (bytes: number) => randomBytes(bytes) };
+  const deps = { ...console_.service, networks: [], now, random: (bytes: number) => randomBytes(bytes) };
   const { projectId } = await createTestProject(console_.service.db);
   for (let n = 0; n < 120; n += 1) {
     const name = `${n} ${String.fromCodePoint(0x4e00 + n * 97)}`.padEnd(100, '漢字仮名交じり文');

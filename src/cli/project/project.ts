@@ -1,6 +1,7 @@
 import { accentPalette } from '../../domain/brand/colour.ts';
 import { AppError } from '../../domain/errors.ts';
 import { POLICIES } from '../../domain/policy.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
 import { type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
 import {
@@ -55,7 +56,7 @@ export async function printNewProject(
     data,
     text: formatFields([...fieldsOf(data), ['addresses needed', needOf(data)]]),
     next: [
-      ...(data.warning === undefined ? [] : [`warning: ${data.warning}`]),
+      ...(data.warning === undefined ? [] : [`warning: ${writeText(data.warning)}`]),
       ...(data.supportContact === null ? [noContact(data)] : []),
       `next: ${addAddresses(data)}, then quittance key create --project ${data.projectId}`,
     ].join('\n'),

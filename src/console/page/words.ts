@@ -93,6 +93,7 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'notify test': ['/settings/notifications', 'Notifications'],
   'notify remove': ['/settings/notifications', 'Notifications'],
   'project list': ['/settings/project', 'Project'],
+  doctor: ['/settings/doctor', 'Doctor'],
   reconcile: ['/addresses', 'Addresses, “Compare”'],
 };
 

@@ -1,9 +1,11 @@
+import type { Text } from '../../domain/message.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { alert, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
+import { renderText } from '../page/words.ts';
 
 /** A key of the API or of the admin API, as a list shows it. */
 export type Key = {
@@ -109,12 +111,13 @@ export function readKeyFields({ name = '', expires, allowedIps }: Fields) {
 type Made = {
   about: ListedProjectView | null;
   key: Pick<Key, 'name' | 'expiresAt' | 'allowedIps'> & { id: string; secret: string };
+  warning?: Text | undefined;
   steps: Html;
   back: string;
 };
 
 /** The one page that has the secret of a key. */
-export function madeKeyPage({ about, key, steps, back }: Made): Page {
+export function madeKeyPage({ about, key, warning, steps, back }: Made): Page {
   return {
     title: 'Key made',
     about,
@@ -125,7 +128,7 @@ ${facts([
   ['Id', ltr(key.id)],
   ['Ends', key.expiresAt === null ? 'never' : html`${time(key.expiresAt)} UTC`],
   ['From', addresses(key.allowedIps)],
-])}</section>
+])}${warning === undefined ? null : alert(html`<p>${renderText(warning)}.</p>`)}</section>
 <section class="card form" aria-labelledby="try"><h2 id="try">Try it</h2>${steps}
 <div class="actions"><a class="button" href="${back}">I have kept the key</a></div></section>`,
   };

@@ -58,6 +58,7 @@ function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, CreatedK
       madeKeyPage({
         about: project,
         key: { ...made, id: made.keyId, secret: made.apiKey },
+        warning: made.warning,
         steps: terminalLines('API_KEY', firstRequest(deps.publicUrl(), made)),
         back: urlTo(visit, '/settings/keys', project),
       }),
