@@ -21,7 +21,7 @@ import { printDatabases, printRemovedDatabases } from '../../src/cli/database/da
 import { withScratch } from '../../src/operator/backup/scratch.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
-import { removeSharedHome } from '../../src/store/embedded/shared-homes.ts';
+import { removeSharedHome } from '../../src/store/embedded/list-databases.ts';
 import { recordTerminal } from '../support/terminal.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, IS_ROOT, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
@@ -313,7 +313,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       expect(asking.written.stderr).toContain(placeGone);
       await expect(remove([basename(placeKept)])).rejects.toThrow(`its data directory ${kept} exists and uses it`);
       await expect(remove([placeRunning])).rejects.toThrow('a PostgreSQL serves it');
-      await expect(remove(['/etc'])).rejects.toThrow('there is no database');
+      await expect(remove(['/etc'])).rejects.toThrow('there is no embedded database');
       expect(places.map((place) => existsSync(place))).toEqual([true, true, true, true]);
 
       expect((await remove([])).text).toMatch(/^deleted 1 database, \d+ MB$/);

@@ -1,13 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
 import { toIso, unixMs } from '../../domain/time.ts';
-import { clip } from '../../operator/input/clip.ts';
 import {
-  findSharedHome,
-  listSharedHomes,
-  removeSharedHome,
+  listSharedDatabases,
+  removeSharedDatabases,
   SHARED_DIR,
   type SharedHome,
-} from '../../store/embedded/shared-homes.ts';
+  selectSharedDatabases,
+} from '../../operator/system/remove-databases.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { refuseServer } from '../terminal/load-config.ts';
@@ -16,8 +15,9 @@ import type { Result, Terminal } from '../terminal/terminal.ts';
 
 /** `sharedDir`: another one than root's, for tests. */
 export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR): Promise<Result> {
-  const homes = await findAll(terminal, sharedDir);
-  const orphaned = homes.filter(({ state }) => state === 'orphaned');
+  refuseServer(terminal);
+  const homes = await listSharedDatabases(sharedDir);
+  const orphaned = selectSharedDatabases(homes, []);
   return {
     data: { data: homes.map(view) },
     text: homes.length === 0 ? `no database in ${sharedDir}` : tableOf(COLUMNS, homes),
@@ -36,21 +36,18 @@ export async function printRemovedDatabases(
   { yes }: { yes?: true | undefined },
   sharedDir = SHARED_DIR,
 ): Promise<Result> {
-  const homes = await findAll(terminal, sharedDir);
-  const chosen =
-    named.length === 0
-      ? homes.filter(({ state }) => state === 'orphaned')
-      : [...new Set(named)].map((name) => select(homes, name, sharedDir));
+  refuseServer(terminal);
+  const homes = await listSharedDatabases(sharedDir);
+  const chosen = selectSharedDatabases(homes, named);
   if (chosen.length === 0) {
     return { data: { removed: [], failed: [] }, text: `no database in ${sharedDir} has lost its data directory` };
   }
   terminal.note(tableOf(COLUMNS, chosen));
   terminal.note(
-    'A data directory that was moved, or whose disk is not mounted, looks deleted, too: start Quittance in it once first.',
+    'A data directory that was moved, or whose disk is not mounted, looks deleted too. Check the list first.',
   );
   if (yes !== true) await confirm(terminal, chosen);
-  const [removed, failed]: [SharedHome[], SharedHome[]] = [[], []];
-  for (const each of chosen) ((await removeSharedHome(each.home)) ? removed : failed).push(each);
+  const { removed, failed } = await removeSharedDatabases(chosen);
   return {
     data: { removed: removed.map(view), failed: failed.map(view) },
     text: [
@@ -59,31 +56,6 @@ export async function printRemovedDatabases(
     ].join('\n'),
     exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
   };
-}
-
-async function findAll(terminal: Terminal, sharedDir: string): Promise<SharedHome[]> {
-  refuseServer(terminal);
-  if (process.getuid?.() !== 0 && sharedDir === SHARED_DIR) {
-    throw new AppError(
-      'INVALID_ARGUMENT',
-      `only root keeps databases in ${sharedDir}, and only root can read them: run this command as root`,
-    );
-  }
-  return listSharedHomes(sharedDir);
-}
-
-function select(homes: readonly SharedHome[], name: string, sharedDir: string): SharedHome {
-  const found = findSharedHome(homes, name);
-  if (found === undefined) throw new AppError('NOT_FOUND', `there is no database ${clip(name)} in ${sharedDir}`);
-  const { home, dataDir, state } = found;
-  if (state === 'running' || state === 'used') {
-    const why =
-      state === 'running'
-        ? 'a PostgreSQL serves it: stop that first'
-        : `its data directory ${dataDir} exists and uses it`;
-    throw new AppError('CONFLICT', `${home} was not deleted: ${why}`);
-  }
-  return found;
 }
 
 async function confirm(terminal: Terminal, chosen: readonly SharedHome[]): Promise<void> {

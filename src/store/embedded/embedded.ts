@@ -12,10 +12,10 @@ import { EmbeddedPostgresError } from './error.ts';
 import { explainFailure } from './failure.ts';
 import { CLUSTER_IN_USE, type Guardian, startGuardian } from './guardian.ts';
 import { createCluster, removeDrafts } from './initialize.ts';
+import { recordDataDir, SHARED_DIR } from './list-databases.ts';
 import { logSize, readLogSince, trimLog, trimLogRegularly } from './log.ts';
 import { readPostmaster, SOCKET_DIR_PREFIX, stopOrphan } from './postmaster.ts';
 import { makeRuntimeUser } from './runtime-user.ts';
-import { recordDataDir, SHARED_DIR } from './shared-homes.ts';
 import { canWrite, choosePostgresUser, removeAs, type SystemUser, sharedUserProblem } from './user.ts';
 
 /**

@@ -7,7 +7,7 @@ import { type Binaries, isOurs } from './binaries.ts';
 import { DATABASE, dataPath, LOCATION_FILE, runSingleUser, SUPERUSER } from './cluster.ts';
 import { EmbeddedPostgresError } from './error.ts';
 import { explainFailure } from './failure.ts';
-import { recordDataDir } from './shared-homes.ts';
+import { recordDataDir } from './list-databases.ts';
 import { canReach, removeAsOwner, runAs, type SystemUser } from './user.ts';
 
 /** Makes the cluster: aside first, then renamed, so that a crash at any moment leaves either none or a whole one. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { lstat, open, readdir, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 import { dataPath, LOCATION_FILE } from './cluster.ts';
 import { errorCode, readIfExists } from './error.ts';
@@ -109,9 +109,4 @@ rm -rf -- "$0/data"
 
 function ownerOf({ uid, gid }: { uid: number; gid: number }): SystemUser | undefined {
   return uid === process.getuid?.() ? undefined : { name: `uid ${uid}`, uid, gid };
-}
-
-/** Selects by its name or path. */
-export function findSharedHome(homes: readonly SharedHome[], given: string): SharedHome | undefined {
-  return homes.find(({ home }) => home === given || basename(home) === given);
 }
