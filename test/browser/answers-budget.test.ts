@@ -8,7 +8,7 @@ import { renderPage, renderSuspended } from '../../src/checkout/page/page.ts';
 import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
 import { LANGUAGES } from '../../src/checkout/words/languages.ts';
 import { wordsOf } from '../../src/checkout/words/words.ts';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, suspendedPage } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_VIEWS, suspendedPage } from '../support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../support/lookup-answers.ts';
 
 /** The smaller of the two that people mean by it. */
@@ -25,7 +25,7 @@ const BRAND = {
 };
 
 describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
-  test.each(PAGE_STATES)('the first view in state %s, with its style and QR code, is at most 10 KB', (state) => {
+  test.each(PAGE_VIEWS)('the first view in state %s, with its style and QR code, is at most 10 KB', (state) => {
     for (const brand of [{}, BRAND]) {
       const page = checkoutPage(state, { language, isLanguageAsked: true, brand });
       expect(sizeOf(renderPage(page, newNonce()))).toBeLessThanOrEqual(10 * KB);
@@ -33,7 +33,7 @@ describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
   });
 
   test('so is each page with an answer', () => {
-    const page = checkoutPage('gone', { language, isLanguageAsked: true, brand: BRAND });
+    const page = checkoutPage('replaced', { language, isLanguageAsked: true, brand: BRAND });
     const answers = LOOKUP_ANSWERS.map((answer) => ({
       question: { field: 'transaction' as const, text: `https://tronscan.org/#/transaction/${'b4'.repeat(32)}` },
       answer: renderAnswer(page, answer),

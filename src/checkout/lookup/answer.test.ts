@@ -61,7 +61,7 @@ test.each<[Parameters<typeof checkoutPage>[0], number, string]>([
   ['expired', 68_123_456, 'If you have not sent another one, you can send again.'],
   // Until its block is irreversible, a fork may let it succeed.
   ['waiting', 68_123_455, 'That is not final yet. Do not send again; look again in 1 minute.'],
-  ['found', 68_123_456, 'Another payment was found. Do not send again.'],
+  ['seen', 68_123_456, 'Another payment was found. Do not send again.'],
   ['paid', 68_123_456, 'Another payment was found. Do not send again.'],
 ])(
   'who looks up a failed transaction of an invoice that is %s, final up to %i, is told what to do',

@@ -6,8 +6,7 @@ import { wordsOf } from '../words/words.ts';
 import { renderNotFound, renderUnavailable } from './apologies.ts';
 import { newNonce, type PageOrigins, pageHeaders } from './headers.ts';
 import { renderSuspended } from './page.ts';
-import type { SuspendedPage } from './page-state.ts';
-import { suspensionOf } from './suspension.ts';
+import { type SuspendedPage, suspensionOf } from './page-state.ts';
 
 /** As short as a database takes to restart. */
 const RETRY_AFTER_S = 5;

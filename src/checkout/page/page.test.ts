@@ -1,12 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, USDT } from '../../../test/support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_VIEWS, USDT } from '../../../test/support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../../../test/support/lookup-answers.ts';
 import { formatAmount } from '../../domain/money.ts';
+import { html } from '../../web/html.ts';
 import { renderAnswer } from '../lookup/answer.ts';
 import { renderReceipt } from '../receipt/receipt-page.ts';
 import { LANGUAGES } from '../words/languages.ts';
+import { CATALOGUES } from '../words/words.ts';
 import { renderPage } from './page.ts';
-import type { Page } from './page-state.ts';
+import { lookOf, type Page, type PageState, stateOf } from './page-state.ts';
 
 const NONCE = 'bm9uY2U=';
 
@@ -20,8 +22,8 @@ const withoutStyle = (text: string) => text.replace(/<style.*?<\/style>/s, '');
 /** What is read. */
 const read = (text: string) => withoutStyle(text).replaceAll(/<[^>]+>/g, '');
 
-describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
-  test.each(PAGE_STATES)(
+describe.each(LANGUAGES)('in $code', ({ code: language, direction, name }) => {
+  test.each(PAGE_VIEWS)(
     'the page in state %s says its language and direction, and leaves no place and no mark',
     (state) => {
       const text = render(checkoutPage(state, { language, brand: FULL_BRAND }));
@@ -31,6 +33,29 @@ describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
       expect(words).not.toMatch(/[{}]|\*\*|undefined|\[object|>null</);
     },
   );
+
+  // What is run together, or in another language, is no text of the catalogue.
+  const wholeTexts = Object.values<string | object>(CATALOGUES[language])
+    .filter((text) => typeof text === 'string')
+    .map((text) =>
+      text
+        .replaceAll('**', '')
+        .split(/\{\w+\}/)
+        .map((part) => html`${part}`.html.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&')),
+    );
+  const isWhole = (label: string) => wholeTexts.some((parts) => new RegExp(`^${parts.join('.*')}$`, 's').test(label));
+
+  test.each(PAGE_VIEWS)('the page in state %s has one heading, and each label is one text of the language', (view) => {
+    const page = checkoutPage(view, { language, brand: FULL_BRAND });
+    const text = withoutStyle(render(page));
+    const labelsOf = (tags: string) =>
+      [...text.matchAll(new RegExp(`<(${tags})\\b[^>]*>(.*?)</\\1>`, 'gs'))].map(([, , inner = '']) => read(inner));
+    expect(labelsOf('h1')).toEqual([read(page.words.say(lookOf(page).heading).html)]);
+    const isSwitch = (label: string) => label === `${page.words.text('changeLanguage')}: ${name}`;
+    const labels = labelsOf('h1|h2|summary|label|button|dt').filter((label) => label !== '' && !isSwitch(label));
+    expect(labels.length).toBeGreaterThan(view === 'suspended' || view === 'paused' ? 1 : 3);
+    expect(labels.filter((label) => !isWhole(label))).toEqual([]);
+  });
 
   test('amount and address are written from left to right in Latin digits, and nothing stands between', () => {
     const page = checkoutPage('waiting', { language });
@@ -46,7 +71,7 @@ describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
   });
 });
 
-test.each(['waiting', 'gone', 'expired', 'blind'] as const)(
+test.each(['waiting', 'replaced', 'expired', 'blind', 'expired and blind'] as const)(
   'in state %s the page holds all that is needed to pay',
   (state) => {
     const text = render(checkoutPage(state));
@@ -63,18 +88,49 @@ test.each(['waiting', 'gone', 'expired', 'blind'] as const)(
   },
 );
 
-test.each(['found', 'paid'] as const)('in state %s nothing on the page can be paid again', (state) => {
-  const page = checkoutPage(state, { brand: FULL_BRAND });
-  const text = withoutStyle(render(page));
-  expect(text).not.toContain(page.invoice.address);
-  expect(text).not.toMatch(
-    /class="qr"|data-from="(?:amount|address|total)"|data-wallet|tronlink|trustwallet|id="amount"|name="fee"|name="paste"/,
+test.each(['seen', 'paid', 'second payment', 'seen and blind'] as const)(
+  'in state %s nothing on the page can be paid again',
+  (state) => {
+    const page = checkoutPage(state, { brand: FULL_BRAND });
+    const text = withoutStyle(render(page));
+    expect(text).not.toContain(page.invoice.address);
+    expect(text).not.toMatch(
+      /class="qr"|data-from="(?:amount|address|total)"|data-wallet|tronlink|trustwallet|id="amount"|name="fee"|name="paste"/,
+    );
+    expect(read(text)).toContain(`${formatAmount(page.invoice.payableMicro)} USDT`);
+  },
+);
+
+/** What stands out of the rest: buttons, but for those of forms, of a list, of a wallet, and that copy what few need. */
+const prominentOf = (text: string) => {
+  const bare = withoutStyle(text).replaceAll(
+    /<form.*?<\/form>|<p class="open">.*?<\/p>|<div class="wallet".*?<\/div>/gs,
+    '',
   );
-  expect(read(text)).toContain(`${formatAmount(page.invoice.payableMicro)} USDT`);
+  return [...bare.matchAll(/<(?:button[^>]*data-from="(\w+)"|a class="(button)")/g)]
+    .map(([, from, link]) => from ?? link)
+    .filter((from) => from !== 'transaction' && from !== 'second');
+};
+
+const PROMINENT: Readonly<Record<PageState, string[]>> = {
+  waiting: ['amount', 'address'],
+  blind: ['amount', 'address'],
+  expired: ['amount', 'address'],
+  // Behind one more click.
+  replaced: ['amount', 'address'],
+  paid: ['button'],
+  ...{ seen: [], withdrawn: [], settled: [], suspended: [] },
+};
+
+test.each(PAGE_VIEWS)('in state %s only what is to be done next stands out', (view) => {
+  const page = checkoutPage(view, { brand: FULL_BRAND });
+  expect(prominentOf(render(page))).toEqual(PROMINENT[stateOf(page)]);
+  const folded = render(page).replace(/<details><summary>The transfer failed\?.*?<\/section>\s*<ul.*?<\/details>/s, '');
+  if (view.startsWith('replaced')) expect(prominentOf(folded)).toEqual([]);
 });
 
 test('the ids of our books are nowhere on a page', () => {
-  for (const state of PAGE_STATES) expect(render(checkoutPage(state))).not.toContain('0198e1c2');
+  for (const state of PAGE_VIEWS) expect(render(checkoutPage(state))).not.toContain('0198e1c2');
 });
 
 test.each([
@@ -82,7 +138,7 @@ test.each([
   ['nile', 'https://nile.tronscan.org/#/transaction/'],
   ['devnet', null],
 ] as const)('on %s a transaction that was found leads to the block explorer of the network', (network, explorer) => {
-  for (const state of ['found', 'paid'] as const) {
+  for (const state of ['seen', 'paid'] as const) {
     const page = checkoutPage(state, { invoice: { network } });
     const links = hrefsOf(render(page)).filter((href) => href.includes('tronscan'));
     expect(links).toEqual(explorer === null ? [] : [`${explorer}${page.invoice.transfer?.txId}`]);
@@ -130,7 +186,7 @@ test('links keep the language that was chosen by hand, and nothing else', () => 
   for (const link of below(checkoutPage('waiting', { language: 'tr' }))) {
     expect(link).toMatch(/^\/c\/1{22}(?:\/ask#\w+-answer|\?lang=(?!tr)[A-Za-z-]+)?$/);
   }
-  const chosen = below(checkoutPage('gone', { language: 'tr', isLanguageAsked: true }));
+  const chosen = below(checkoutPage('replaced', { language: 'tr', isLanguageAsked: true }));
   expect(chosen.filter((link) => link.includes('lang=tr')).length).toBe(chosen.length - (LANGUAGES.length - 1));
 });
 
@@ -192,7 +248,7 @@ describe('whatever the merchant or the payer wrote is text', () => {
     return renderReceipt(page, { transfer, isSigned: true, nonce: NONCE });
   };
 
-  test.each([...PAGE_STATES, 'receipt'] as const)(
+  test.each([...PAGE_VIEWS, 'receipt'] as const)(
     '%s: a hostile name and contact add no tag and no attribute',
     (view) => {
       const [state, show] = view === 'receipt' ? (['paid', receipt] as const) : ([view, render] as const);

@@ -6,11 +6,10 @@ import { renderHeader } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
 import { versionOf } from './live-message.ts';
 import { type PartName, renderPart, titleOf } from './page-parts.ts';
-import { isReadable, type LinkPage, type Page, type SuspendedPage } from './page-state.ts';
+import { isReadable, type LinkPage, lookOf, type Page, type SuspendedPage, shopStateOf } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
-import { viewPage } from './view.ts';
 import { NETWORK_NAMES } from './wallets.ts';
 
 /** The payer's entry, and the answer about a transaction. */
@@ -20,7 +19,7 @@ export type Exchange = { question: Question; answer: Html | null };
 export function renderPage(page: Page, nonce: string, exchange: Exchange | null = null): string {
   const { words, invoice } = page;
   return renderDocument({
-    title: titleOf(page, viewPage(page)),
+    title: titleOf(page, lookOf(page)),
     words,
     nonce,
     accent: invoice.brand.accent,
@@ -36,7 +35,7 @@ ${renderFooter(page)}
 export function renderSuspended(page: SuspendedPage, nonce: string): string {
   const { words } = page;
   return renderDocument({
-    title: titleOf(page, viewPage(page)),
+    title: titleOf(page, lookOf(page)),
     words,
     nonce,
     script: { path: `/c/${page.invoice.checkoutToken}`, texts: connectionTextsOf(words) },
@@ -47,17 +46,18 @@ export function renderSuspended(page: SuspendedPage, nonce: string): string {
 
 /** The parts that change with the state: the script replaces each part whose content changed. The look-up stands among them, and stays. */
 function renderInvoice(page: LinkPage, exchange: Exchange | null): Html {
-  const view = viewPage(page);
+  const look = lookOf(page);
   const question = exchange?.question ?? null;
+  const content = (name: PartName) => renderPart(name, page, look, question);
   const part = (name: PartName) =>
-    html`<div id="${name}"${name === 'status' ? html` role="status"` : null} data-part>${renderPart(name, page, view, question)}</div>
+    html`<div id="${name}"${name === 'status' ? html` role="status"` : null} data-part>${content(name)}</div>
 `;
   const readable = isReadable(page) ? page : null;
-  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}"${readable && html` data-now="${readable.now}"`}>
+  return html`<div id="invoice" data-state="${look.state}" data-shop-state="${shopStateOf(page)}" data-version="${versionOf(page)}"${readable && html` data-now="${readable.now}"`}>
 <div class="state">
 ${part('status')}${part('left')}</div>
 ${part('progress')}${part('found')}${part('pay')}<div class="questions">
-${readable && renderFind(readable, exchange)}${part('help')}</div>
+${readable && renderFind(readable, content('question'), exchange)}${part('help')}</div>
 ${part('rules')}${part('when')}${part('check')}</div>`;
 }
 
@@ -74,11 +74,11 @@ export function renderTestNotice({
 `;
 }
 
-/** Always there: a payer who paid twice, or too little, looks for the payment as well. */
-function renderFind(page: Page, exchange: Exchange | null): Html {
+/** Always there: a payer who paid twice, or too little, looks for the payment as well. `question` is its part that follows the state. */
+function renderFind(page: Page, question: Html, exchange: Exchange | null): Html {
   const { say } = page.words;
   const asked = exchange?.question.field === 'transaction' ? exchange : null;
-  return html`<details id="find"${openIf(asked !== null)}><summary><span class="wanting">${say('findTitle')}</span><span class="seen">${say('findOther')}</span></summary>
+  return html`<details id="find"${openIf(asked !== null)}><summary id="question" data-part>${question}</summary>
 <p class="hint">${say('findText')}</p>
 ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, { label: say('findLabel'), button: say('findButton') })}
 <div id="transaction-answer" role="status">${asked?.answer ?? null}</div>
