@@ -100,6 +100,7 @@ export function checkoutPage(view: PageView, overrides: PageOverrides = {}): Pag
       hadPayment: false,
       withdrawnAt: null,
       isSettled: false,
+      claimedMicro: null,
       embedOrigins: null,
       secondTxId: null,
       isDenied: false,

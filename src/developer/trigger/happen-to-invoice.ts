@@ -4,6 +4,7 @@ import { AppError } from '../../domain/errors.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
 import { readTransferIds, resolveTransfers } from '../../operator/transfers/resolve-transfers.ts';
+import { requestClaim } from '../../payments/claims.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { createInvoice, findPayable, type Payable } from '../sandbox/find-payable.ts';
 import { letExpire } from '../sandbox/let-expire.ts';
@@ -40,6 +41,11 @@ export async function happenToInvoice(
     case 'transfer.unmatched':
     case 'transfer.duplicate': {
       const { txIds } = await sendPayment(sandbox, type === 'transfer.unmatched' ? 'short' : 'twice', invoice, null);
+      return until(isAbout(type, 'txId', txIds));
+    }
+    case 'transfer.claimed': {
+      const { txIds } = await sendPayment(sandbox, 'short', invoice, null);
+      for (const txId of txIds) await requestClaim(sandbox.db, invoice.checkoutToken, txId);
       return until(isAbout(type, 'txId', txIds));
     }
     case 'transfer.resolved': {
