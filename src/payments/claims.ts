@@ -21,28 +21,8 @@ import { guardWhileLeading, type Leading } from './watching.ts';
 // page says that the money arrived, the shop gets the event `transfer.claimed`, and operators see it first among the unmatched transfers.
 // Whoever has the link of an invoice can claim, so an operator compares the claim with the sender and the amount before he acts on it.
 
-/** A payer makes a mistake or two. */
-const MAX_OF_INVOICE = 3;
 /** Nobody keeps a payer from claiming by claiming first, and more than this help no operator. */
 const MAX_OF_TRANSFER = 5;
-
-/**
- * Notes that a payer asked about a transaction, by the token of his link; `txId` is 64 hex characters. At most three requests and claims of an
- * invoice are kept, and none where it is paid.
- */
-export const requestClaim = commandOf(
-  'claim-request',
-  `insert into claim_requests (project_id, invoice_id, network, tx_id)
-   select i.project_id, i.id, i.network, decode($2, 'hex') from invoices i
-   where i.checkout_token = $1 and i.status in ('PENDING', 'EXPIRED')
-     and (select count(*) from claim_requests r where r.network = i.network and r.project_id = i.project_id and r.invoice_id = i.id)
-       + (select count(*) from transfer_claims c where c.project_id = i.project_id and c.invoice_id = i.id) < ${MAX_OF_INVOICE}
-     and not exists (
-       select from transfer_claims c join transfers t on t.id = c.transfer_id
-       where c.project_id = i.project_id and c.invoice_id = i.id and t.tx_id = decode($2, 'hex'))
-   on conflict do nothing`,
-  (checkoutToken: string, txId: string) => [checkoutToken, txId],
-);
 
 const columns = {
   invoice: group({ id: 'uuid', projectId: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
@@ -130,7 +110,7 @@ const insertClaim = commandOf(
 const NO_PAYMENT: readonly CauseCode[] = ['DUST', 'LOOK_ALIKE_SENDER', 'OWN_DEPOSIT', 'SELF_TRANSFER'];
 
 /** Whether the payer of an invoice may claim a transfer: not where it is rather the payment for another invoice, or nobody's. */
-export function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
+function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
   if (likeliest === undefined) return true;
   if (NO_PAYMENT.includes(likeliest.code)) return false;
   const isOfOthers = likeliest.invoices.length > 0 && !likeliest.invoices.some(({ id }) => id === invoiceId);

@@ -3,8 +3,7 @@ import type { TransactionFacts } from '../domain/lookup/transaction-facts.ts';
 import { readTransactionReference } from '../domain/lookup/transaction-reference.ts';
 import type { Network } from '../domain/network.ts';
 import type { Sql } from '../store/db/database.ts';
-import { findLookup } from '../store/ledger/lookup.ts';
-import { requestClaim } from './claims.ts';
+import { findLookup, requestClaim } from '../store/ledger/lookup.ts';
 
 export type TransactionQuestion = {
   txId: string;

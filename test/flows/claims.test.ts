@@ -4,8 +4,8 @@ import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listTransfers, readTransferFilter } from '../../src/operator/transfers/list-transfers.ts';
 import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
-import { requestClaim } from '../../src/payments/claims.ts';
 import { findCheckoutInvoice } from '../../src/store/ledger/checkout.ts';
+import { requestClaim } from '../../src/store/ledger/lookup.ts';
 import { runSql } from '../contract/sql.ts';
 import { ask, type Invoice, newInvoice, untilRecorded } from '../support/lookup-flow.ts';
 import {

@@ -68,10 +68,6 @@ export const RefundView = Type.Object({
 });
 export type RefundView = Static<typeof RefundView>;
 
-/** That the payer of an invoice looked the transfer up. */
-export const ClaimView = Type.Object({ invoice: NamedInvoiceView, claimedAt: Time });
-export type ClaimView = Static<typeof ClaimView>;
-
 /** An event about a transfer, with one delivery of it. */
 export const TransferEventView = Type.Object({
   eventId: Type.String(),
@@ -117,7 +113,8 @@ export const TransferView = Type.Object({
   takenBack: nullable(Type.Object({ deniedBy: Type.String(), at: Time, by: Type.String(), reason: Type.String() })),
   refund: nullable(RefundView),
   causes: Type.Array(CauseView),
-  claims: Type.Array(ClaimView),
+  /** Invoices whose payers looked the transfer up. */
+  claims: Type.Array(Type.Object({ invoice: NamedInvoiceView, claimedAt: Time })),
   events: Type.Array(TransferEventView),
   resolutions: Type.Array(ResolutionView),
 });
