@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { decodeId } from '../../src/domain/ids.ts';
+import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listTransfers, readTransferFilter } from '../../src/operator/transfers/list-transfers.ts';
@@ -7,6 +8,7 @@ import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers
 import { findCheckoutInvoice } from '../../src/store/ledger/checkout.ts';
 import { requestClaim } from '../../src/store/ledger/lookup.ts';
 import { runSql } from '../contract/sql.ts';
+import { openEventStream } from '../support/event-stream.ts';
 import { ask, type Invoice, newInvoice, untilRecorded } from '../support/lookup-flow.ts';
 import {
   call,
@@ -65,11 +67,22 @@ test('a payer who looks a wrong amount up gets an answer that stays, and the sho
   const txId = await send(invoice.address, invoice.amountMicro - ONE_USDT);
   // He looks while the transfer can still vanish, and again later.
   service.devnet.mine();
+  const stream = await openEventStream(`${invoice.checkoutUrl}/live`);
+  onTestFinished(() => stream.close());
+  const last = () => stream.messages().at(-1);
+  await eventually(last, (message) => message?.state === 'waiting');
   expect(await looksUp(invoice, txId)).toBe('short');
   expect(await claimedMicro(invoice)).toBeNull();
   await settle();
   await untilJudged();
   expect(await claimedMicro(invoice)).toBe(invoice.amountMicro - ONE_USDT);
+  const words = `We have your ${formatAmount(microUsdt(invoice.amountMicro - ONE_USDT))} USDT`;
+  const message = await eventually(last, (each) => each?.state === 'claimed');
+  expect(message?.parts).toMatchObject({ pay: '', help: '', rules: '', when: '', left: '' });
+  expect(message?.parts.status).toContain(words);
+  const page = await (await fetch(invoice.checkoutUrl)).text();
+  expect(page).toContain(words);
+  expect(page).not.toContain(invoice.address);
   expect(await looksUp(invoice, txId)).toBe('short');
   await untilJudged();
   const { externalId, status } = (await readInvoice(service, invoice.id)).body;

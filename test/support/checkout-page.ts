@@ -46,6 +46,7 @@ const STATES: Readonly<Record<PageState, Partial<CheckoutInvoice>>> = {
   expired: EXPIRED,
   withdrawn: { withdrawnAt: unixMs(NOW - 60_000) },
   settled: { isSettled: true },
+  claimed: { claimedMicro: microUsdt(123_455_990_007n) },
   suspended: { isFrozen: true },
   blind: { head: LONG_AGO },
 };
@@ -58,6 +59,9 @@ const VARIANTS = {
   'seen and blind': { ...SEEN, head: LONG_AGO },
   'replaced and blind': { hadPayment: true, head: LONG_AGO },
   'withdrawn and blind': { withdrawnAt: unixMs(NOW - 60_000), head: LONG_AGO },
+  'claimed, withdrawn and expired': {
+    ...{ ...EXPIRED, claimedMicro: microUsdt(123_455_990_007n), withdrawnAt: unixMs(NOW - 60_000) },
+  },
   paused: { isPaused: true },
 } satisfies Record<string, Partial<CheckoutInvoice>>;
 

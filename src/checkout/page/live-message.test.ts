@@ -6,6 +6,7 @@ import {
   type PageView,
   suspendedPage,
 } from '../../../test/support/checkout-page.ts';
+import { microUsdt } from '../../domain/money.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { composeMessage, versionOf } from './live-message.ts';
@@ -96,6 +97,7 @@ test.each<[PageView, PageState, ReturnType<typeof shopStateOf>, string]>([
   ['expired', 'expired', 'expired', 'Pay 123456.990007 USDT to Test shop'],
   ['withdrawn', 'withdrawn', 'withdrawn', 'Payment request cancelled – Test shop'],
   ['settled', 'settled', 'settled', 'Settled – Test shop'],
+  ['claimed', 'claimed', 'claimed', 'We have your 123455.990007 USDT – Test shop'],
   ['suspended', 'suspended', 'suspended', 'Payment is suspended. Do not pay – Test shop'],
   ['blind', 'blind', 'waiting', 'Pay 123456.990007 USDT to Test shop'],
   ['second payment', 'paid', 'paid', 'Paid: Test shop'],
@@ -104,6 +106,7 @@ test.each<[PageView, PageState, ReturnType<typeof shopStateOf>, string]>([
   ['seen and blind', 'seen', 'confirming', 'Payment found: Test shop'],
   ['replaced and blind', 'replaced', 'waiting', 'Waiting for your payment to reappear – Test shop'],
   ['withdrawn and blind', 'withdrawn', 'withdrawn', 'Payment request cancelled – Test shop'],
+  ['claimed, withdrawn and expired', 'claimed', 'claimed', 'We have your 123455.990007 USDT – Test shop'],
   ['paused', 'suspended', 'suspended', 'USDT transfers are paused. Please wait – Test shop'],
 ])('%s is the state %s, for shops %s, in a window "%s"', (view, state, shopState, title) => {
   const page = checkoutPage(view);
@@ -120,6 +123,7 @@ const FACTS: [Partial<CheckoutInvoice>, PageState][] = [
   [{ status: 'PAID' }, 'paid'],
   [{ status: 'CONFIRMING' }, 'seen'],
   [{ isSettled: true }, 'settled'],
+  [{ claimedMicro: microUsdt(1n) }, 'claimed'],
   [{ withdrawnAt: unixMs(0) }, 'withdrawn'],
   [{ isPaused: true }, 'suspended'],
   [{ hadPayment: true }, 'replaced'],

@@ -45,7 +45,8 @@ function ofInvoice(
 const PARTS = {
   /** Screen readers announce it, so it holds nothing that changes within a state. */
   status: {
-    key: (_page, { heading, texts, isShownBlind }) => [heading, ...texts, isShownBlind].join(),
+    key: (_page, { heading, values, texts, isShownBlind }) =>
+      [heading, ...Object.values(values), ...texts, isShownBlind].join(),
     render: renderStatus,
   },
   /** A payer whose payment is on its way is not hurried, and a clock that stands counts nothing. */
@@ -98,17 +99,20 @@ export function renderPart(name: PartName, page: LinkPage, look: PageLook, quest
 const MINUTE_MS = 60_000;
 
 /** The title of the window. */
-export function titleOf(page: LinkPage, { title, heading }: PageLook): string {
+export function titleOf(page: LinkPage, { title, heading, values }: PageLook): string {
   const { words } = page;
   if (!isReadable(page)) return words.text(heading);
   const merchant = page.invoice.brand.name;
-  if (title === null) return `${words.text(heading)} – ${merchant}`;
+  if (title === null) return `${words.text(heading, values)} – ${merchant}`;
   return words.text(title, { amount: asTyped(formatAmount(page.invoice.payableMicro)), merchant });
 }
 
-function renderStatus({ words: { say } }: LinkPage, { state, heading, texts, notice, isShownBlind }: PageLook): Html {
+function renderStatus(
+  { words: { say } }: LinkPage,
+  { state, heading, values, texts, notice, isShownBlind }: PageLook,
+): Html {
   const notices: TextKey[] = [...(notice === null ? [] : [notice]), ...(isShownBlind ? (['blindText'] as const) : [])];
-  return html`<h1>${renderIcon(state)}<span>${say(heading)}</span></h1>${texts.map((key) => html`<p>${say(key)}</p>`)}${notices.map((key) => html`<p class="notice">${say(key)}</p>`)}`;
+  return html`<h1>${renderIcon(state)}<span>${say(heading, values)}</span></h1>${texts.map((key) => html`<p>${say(key)}</p>`)}${notices.map((key) => html`<p class="notice">${say(key)}</p>`)}`;
 }
 
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */

@@ -64,7 +64,7 @@ export function suspensionOf(read: LinkedInvoice | Error): Suspension | null {
 
 /** Everything that a payer can see of an invoice. */
 export const PAGE_STATES = [
-  ...(['waiting', 'seen', 'replaced', 'paid', 'expired', 'withdrawn', 'settled', 'suspended'] as const),
+  ...(['waiting', 'seen', 'replaced', 'paid', 'expired', 'withdrawn', 'settled', 'claimed', 'suspended'] as const),
   /** Waiting, also after the deadline, while Quittance can't see the network. */
   'blind',
 ] as const;
@@ -86,7 +86,7 @@ type Look = {
   /** The payer waits for the network, so the page says if Quittance can't see it. */
   waits: boolean;
   /** The state for `/status` and for the shop around a frame. `waiting` is `expired` once the time is over. */
-  shopState: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'suspended' | 'confirming' | 'paid';
+  shopState: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'claimed' | 'suspended' | 'confirming' | 'paid';
   drawing: Html;
 };
 
@@ -116,6 +116,7 @@ export const STATES = {
     ...{ shopState: 'paid', drawing: CHECK },
   },
   settled: { ...CLOSED, heading: 'settled', texts: ['settledText'], shopState: 'settled', drawing: CHECK },
+  claimed: { ...CLOSED, heading: 'claimed', texts: ['claimedText'], shopState: 'claimed', drawing: CHECK },
   withdrawn: {
     ...{ ...CLOSED, heading: 'withdrawn', texts: ['withdrawnText'], question: 'findTitle', waits: true },
     ...{ shopState: 'withdrawn', drawing: DASH },
@@ -152,14 +153,15 @@ export function stateOf(page: LinkPage): PageState {
   const state = OF_STATUS[invoice.status];
   if (state === 'seen' || state === 'paid') return state;
   if (invoice.isSettled) return 'settled';
+  if (invoice.claimedMicro !== null) return 'claimed';
   if (invoice.withdrawnAt !== null) return 'withdrawn';
   if (suspensionOf(invoice) !== null) return 'suspended';
   if (invoice.hadPayment) return 'replaced';
   return isBlind(invoice, now) ? 'blind' : state;
 }
 
-/** `isShownBlind`: the page says that Quittance can't see the network. */
-export type PageLook = Look & { state: PageState; isShownBlind: boolean };
+/** `isShownBlind`: the page says that Quittance can't see the network. `values`: of the heading. */
+export type PageLook = Look & { state: PageState; isShownBlind: boolean; values: Readonly<Record<string, string>> };
 
 /** How a page looks: its state, and the words that also depend on the reason of a suspension and on a deadline that is over. */
 export function lookOf(page: LinkPage): PageLook {
@@ -167,7 +169,11 @@ export function lookOf(page: LinkPage): PageLook {
   const look: Look = state === 'blind' && isExpired(page) ? STATES.expired : STATES[state];
   const suspended = state === 'suspended' ? suspensionOf(page.invoice) : null;
   const isShownBlind = look.waits && isReadable(page) && isBlind(page.invoice, page.now);
-  return { ...look, ...(suspended && SUSPENDED[suspended]), state, isShownBlind };
+  const values: PageLook['values'] =
+    isReadable(page) && page.invoice.claimedMicro !== null
+      ? { amount: asTyped(formatAmount(page.invoice.claimedMicro)) }
+      : {};
+  return { ...look, ...(suspended && SUSPENDED[suspended]), state, isShownBlind, values };
 }
 
 const isExpired = (page: LinkPage) => isReadable(page) && page.invoice.status === 'EXPIRED';

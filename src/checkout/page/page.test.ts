@@ -50,7 +50,7 @@ describe.each(LANGUAGES)('in $code', ({ code: language, direction, name }) => {
     const text = withoutStyle(render(page));
     const labelsOf = (tags: string) =>
       [...text.matchAll(new RegExp(`<(${tags})\\b[^>]*>(.*?)</\\1>`, 'gs'))].map(([, , inner = '']) => read(inner));
-    expect(labelsOf('h1')).toEqual([read(page.words.say(lookOf(page).heading).html)]);
+    expect(labelsOf('h1')).toEqual([read(page.words.say(lookOf(page).heading, lookOf(page).values).html)]);
     const isSwitch = (label: string) => label === `${page.words.text('changeLanguage')}: ${name}`;
     const labels = labelsOf('h1|h2|summary|label|button|dt').filter((label) => label !== '' && !isSwitch(label));
     expect(labels.length).toBeGreaterThan(view === 'suspended' || view === 'paused' ? 1 : 3);
@@ -119,7 +119,7 @@ const PROMINENT: Readonly<Record<PageState, string[]>> = {
   // Behind one more click.
   replaced: ['amount', 'address'],
   paid: ['button'],
-  ...{ seen: [], withdrawn: [], settled: [], suspended: [] },
+  ...{ seen: [], withdrawn: [], claimed: [], settled: [], suspended: [] },
 };
 
 test.each(PAGE_VIEWS)('in state %s only what is to be done next stands out', (view) => {
