@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
-import { renderNotFound, renderUnavailable } from '../../src/checkout/page/apologies.ts';
+import { renderApology } from '../../src/checkout/page/apologies.ts';
 import { ASSETS } from '../../src/checkout/page/assets.ts';
 import { newNonce } from '../../src/checkout/page/headers.ts';
 import { renderPage, renderSuspended } from '../../src/checkout/page/page.ts';
@@ -49,8 +49,8 @@ describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
     if (transfer === null) throw new Error('a paid invoice has its transfer');
     const texts = [
       renderReceipt(page, { transfer, isSigned: true, nonce: newNonce() }),
-      renderNotFound(wordsOf(language), newNonce()),
-      renderUnavailable(wordsOf(language), newNonce()),
+      renderApology(wordsOf(language), newNonce(), 'notFound'),
+      renderApology(wordsOf(language), newNonce(), 'unavailable'),
       renderSuspended(suspendedPage(language), newNonce()),
     ];
     expect(Math.max(...texts.map(sizeOf))).toBeLessThanOrEqual(10 * KB);

@@ -50,10 +50,14 @@ test.each<[LookupAnswer, string[]]>([
 });
 
 test.each(LOOKUP_ANSWERS)('$code: who is told to contact the merchant is told where, and nobody else', (answer) => {
-  const brand = { supportContact: 'help@shop.example' };
-  const page = checkoutPage('waiting', { brand });
-  const text = renderAnswer(page, answer).html;
-  expect(text.includes('href="mailto:help@shop.example"')).toBe(/Contact <bdi>|contact <bdi>|ID to <bdi>/.test(text));
+  const asksMerchant = /[Cc]ontact <bdi>|ID to <bdi>/.test(renderAnswer(checkoutPage('waiting'), answer).html);
+  for (const [brand, href] of [
+    [{ supportContact: 'help@shop.example', returnUrl: 'https://shop.example/' }, 'mailto:help@shop.example'],
+    [{ returnUrl: 'https://shop.example/' }, 'https://shop.example/'],
+  ] as const) {
+    const text = renderAnswer(checkoutPage('waiting', { brand }), answer).html;
+    expect(text.includes(`href="${href}"`)).toBe(asksMerchant);
+  }
 });
 
 test.each<[Parameters<typeof checkoutPage>[0], number, string]>([

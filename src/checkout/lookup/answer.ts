@@ -14,8 +14,10 @@ export function renderAnswer(page: Page, answer: LookupAnswer): Html {
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
   const whatItIs = renderWhatItIs(page, answer);
   // Whoever is told to contact the merchant is told where.
-  const asksMerchant = whatItIs.html.includes(renderMerchant(page.invoice.brand).html);
-  return html`${whatItIs}${reminder}${asksMerchant ? renderSupport(page) : null}`;
+  const { brand } = page.invoice;
+  const isKnown = (brand.supportContact ?? brand.returnUrl) !== null;
+  const asksMerchant = whatItIs.html.includes(renderMerchant(brand).html);
+  return html`${whatItIs}${reminder}${isKnown && asksMerchant ? renderSupport(page) : null}`;
 }
 
 /** With these the payer has lost nothing here, or lost it elsewhere: the invoice must be paid all the same. */

@@ -2,7 +2,7 @@ import { keyMode, type Network } from '../../domain/network.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
 import { renderReturn, renderSupport } from './brand-links.ts';
-import { renderHeader } from './header.ts';
+import { renderHeader, renderLanguages } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
 import { versionOf } from './live-message.ts';
 import { type PartName, renderPart, titleOf } from './page-parts.ts';
@@ -39,7 +39,8 @@ export function renderSuspended(page: SuspendedPage, nonce: string): string {
     words,
     nonce,
     script: { path: `/c/${page.invoice.checkoutToken}`, texts: connectionTextsOf(words) },
-    main: html`${renderInvoice(page, null)}
+    main: html`<header>${renderLanguages(words)}</header>
+${renderInvoice(page, null)}
 <p id="said" class="unseen" role="status"></p>`,
   });
 }
@@ -87,11 +88,8 @@ ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, {
 }
 
 /** The link back gives way to the button of a paid invoice. */
-function renderFooter(page: Page): Html | null {
-  const parts = [renderSupport(page), renderReturn(page, 'link'), renderProofLink(page)].filter(
-    (part) => part !== null,
-  );
-  return parts.length === 0 ? null : html`<footer>${parts}</footer>`;
+function renderFooter(page: Page): Html {
+  return html`<footer>${renderSupport(page)}${renderReturn(page, 'link')}${renderProofLink(page)}</footer>`;
 }
 
 /** For who checks the address with a key that the page does not know. A file's name needs no translation. */
