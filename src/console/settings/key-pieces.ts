@@ -20,16 +20,17 @@ export type Key = {
 /** Keys that are in use come first, and of the rest the newest. */
 const MAX_SHOWN = 100;
 
-type Look<Listed extends Key> = { more: Html; rights(key: Listed): string; revoke(key: Listed): string };
+type Look<Listed extends Key> = { all: string | null; rights(key: Listed): string; revoke(key: Listed): string };
 
-/** `more`: where the keys are that do not fit on the page. `revoke`: a URL. */
-export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, rights, revoke }: Look<Listed>): Html {
+/** `all`: the URL of the page that shows the rest too; `null`: this is it. `revoke`: a URL. */
+export function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rights, revoke }: Look<Listed>): Html {
   const newest = keys.toReversed();
   const sorted = [
     ...newest.filter(({ status }) => status === 'active'),
     ...newest.filter(({ status }) => status !== 'active'),
   ];
-  const left = sorted.length - MAX_SHOWN;
+  const shown = all === null ? sorted : sorted.slice(0, MAX_SHOWN);
+  const left = sorted.length - shown.length;
   const columns = [
     ['Name', (key: Listed) => html`${outside(key.name, 60)}<br><small>${rights(key)}</small>`] as const,
     ['State', keyState<Listed>] as const,
@@ -37,8 +38,8 @@ export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, ri
     ['From', ({ allowedIps }: Listed) => addresses(allowedIps)] as const,
     ['Action', (key: Listed) => renderRevoke(key, revoke(key))] as const,
   ];
-  return html`<section class="card flush" aria-label="Keys">${table('Keys, those in use first', columns, sorted.slice(0, MAX_SHOWN))}</section>
-${left > 0 ? html`<p class="hint">${number(left)} more are not shown: ${more} has all.</p>` : null}`;
+  return html`<section class="card flush" aria-label="Keys">${table('Keys, those in use first', columns, shown)}</section>
+${left > 0 ? html`<p class="hint">${number(left)} more are not shown: <a href="${all}">Show all</a></p>` : null}`;
 }
 
 function keyUse<Listed extends Key>({ createdAt, lastUsedAt }: Listed): Html {

@@ -46,18 +46,20 @@ type Change = {
 function change(
   deps: ConsoleDeps,
   { path, given, show }: Change,
-): Form<Settings, ReturnType<typeof updateProjectOperation.read>, UpdatedProjectView> {
+): Form<Settings, ReturnType<typeof updateProjectOperation.read>, { updated: UpdatedProjectView; settings: Settings }> {
+  const { run, ...operation } = byOperation(deps, updateProjectOperation, (filled, { view }: Settings) => {
+    return { ...given(filled), projectId: view.projectId };
+  });
   return {
-    ...byOperation(deps, updateProjectOperation, (filled, { view }: Settings) => {
-      return { ...given(filled), projectId: view.projectId };
-    }),
+    ...operation,
+    run: async (actor, wanted, once) => {
+      const updated = await run(actor, wanted, once);
+      return { updated, settings: await showSettings(deps, actor, updated) };
+    },
     ...{ path, show },
     find: ({ visit }: Asked, project) => showSettings(deps, visit.actor, needProject(visit, project)),
-    done: (visit, settings, updated) => {
-      const view = { ...settings.view, ...updated };
-      const logo = updated.logoId === null ? null : settings.logo;
-      return projectPage(visit, { ...settings, view, logo, said: describeChanges(visit, updated) });
-    },
+    done: (visit, _before, { updated, settings }) =>
+      projectPage(visit, { ...settings, said: describeChanges(visit, updated) }),
   };
 }
 
