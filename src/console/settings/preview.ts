@@ -3,7 +3,6 @@ import { linkProblems } from '../../operator/projects/read-settings.ts';
 import { showSettings } from '../../operator/projects/show-settings.ts';
 import { readProjectChange } from '../../operator/projects/update-project.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
-import type { Logo } from '../../store/ledger/logos.ts';
 import type { Html } from '../../web/html.ts';
 import { html } from '../../web/html.ts';
 import { OWN_FIELDS } from '../forms/form.ts';
@@ -14,6 +13,8 @@ import { HEADERS } from '../page/send-page.ts';
 import { describeProblem } from '../page/show-error.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
 import { LOOK_LABELS, readLook } from './look-fields.ts';
+
+type Logo = NonNullable<Awaited<ReturnType<typeof showSettings>>['logo']>;
 
 const PATH = '/settings/project/preview';
 
