@@ -26,7 +26,7 @@ export function renderReturn({ words, invoice }: BrandedInvoice, look: 'link' | 
   const url = returnUrlOf(invoice);
   if (url === null) return null;
   const text = words.say('returnTo', { merchant: renderMerchant(invoice.brand) });
-  return html`<p class="return"><a${look === 'button' ? html` class="button"` : null} href="${url}" rel="noreferrer">${text}</a></p>`;
+  return html`<p class="return"><a${look === 'button' ? html` class="button"` : null} href="${url}" rel="noreferrer"><span>${text}</span></a></p>`;
 }
 
 /** Checked when it was set, and here again: a link can run a script. */
