@@ -38,7 +38,6 @@ test('each status has an event, and every event its own name', () => {
     'transfer.unmatched',
     'transfer.duplicate',
     'transfer.refunded',
-    'transfer.claimed',
     'transfer.resolved',
     'endpoint.disabled',
     'ping',

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { PACKAGE_ROOT } from '../runtime/package-root.ts';
-import { constantText, sendCompressed } from './send-compressed.ts';
+import { sendCompressed } from './send-compressed.ts';
 import { shrinkScript, shrinkStyle } from './shrink.ts';
 
 const PUBLIC = new URL('public/', PACKAGE_ROOT);
@@ -31,7 +32,7 @@ export function serveAsset(
   { path, version, text, type }: Asset,
   loadedBy: 'same-origin' | 'cross-origin' = 'same-origin',
 ): void {
-  const content = constantText(text);
+  let compressed: Buffer | undefined;
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
     // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
     const isAsked = (request.query as { v?: unknown }).v === version;
@@ -39,6 +40,8 @@ export function serveAsset(
       'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
       'Cross-Origin-Resource-Policy': loadedBy,
     });
-    return sendCompressed(request, reply, content);
+    // By the first who asks, for a start has other things to do.
+    compressed ??= gzipSync(text);
+    return sendCompressed(request, reply, text, compressed);
   });
 }

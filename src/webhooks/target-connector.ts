@@ -1,7 +1,6 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import type undici from 'undici';
-import { buildConnector } from '../runtime/http-agent.ts';
+import { buildConnector } from 'undici';
 import { checkAddresses, checkTarget, type TargetCheck, type TargetRule } from './target.ts';
 
 /** `lookup` of node:dns, as far as it is used here. */
@@ -22,7 +21,7 @@ export function createTargetConnector(options: {
   connectTimeoutMs: number;
   lookup?: LookupAll;
   ca?: string;
-}): undici.buildConnector.connector {
+}): buildConnector.connector {
   const { rule, connectTimeoutMs, lookup = systemLookup, ca } = options;
   const connect = buildConnector({
     timeout: connectTimeoutMs,

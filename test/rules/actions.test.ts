@@ -77,9 +77,7 @@ const OF_PAGES = [
   ...[
     'address.failed',
     'address.proposed',
-    'backup.requested',
     'invoice.created',
-    'invoice.withdrawn',
     'passkey.added',
     'passkey.removed',
     'session.stepped-up',

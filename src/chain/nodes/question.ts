@@ -57,11 +57,7 @@ export function wholeMessage<Answer>(
         room.set(chunk, length);
         length += chunk.length;
       },
-      end: () => {
-        const message = room.subarray(0, length);
-        room = Buffer.alloc(0);
-        return read(message);
-      },
+      end: () => read(room.subarray(0, length)),
     };
   };
 }

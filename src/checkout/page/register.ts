@@ -10,7 +10,9 @@ import { answerPage, suspendedPageOf } from './answer-page.ts';
 import { ASSETS } from './assets.ts';
 import { DATA_HEADERS, type PageOrigins } from './headers.ts';
 import { renderPage } from './page.ts';
-import { type LinkPage, type Page, type Site, statusOf, suspensionOf } from './page-state.ts';
+import type { LinkPage, Page, Site } from './page-state.ts';
+import { suspensionOf } from './suspension.ts';
+import { viewPage } from './view.ts';
 import { WALLET_NODES } from './wallets.ts';
 
 /** The answer to scripts for every link that leads nowhere. */
@@ -34,7 +36,7 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
   app.get('/c/:token/status', { schema }, async (request, reply) => {
     reply.headers(DATA_HEADERS);
     const page = await findLinkPage(deps, request);
-    return page === null ? reply.code(404).send(UNKNOWN_LINK) : statusOf(page);
+    return page === null ? reply.code(404).send(UNKNOWN_LINK) : viewPage(page);
   });
   app.get('/c/:token/address-proof.json', { schema }, async (request, reply) => {
     const page = await findPage(deps, request);

@@ -1,4 +1,3 @@
-import { writeText } from '../../operator/command-words.ts';
 import { createKeyOperation, listKeysOperation, revokeKeyOperation } from '../../operator/keys/operations.ts';
 import type { CreatedKeyView, KeyView } from '../../operator/keys/views.ts';
 import { runOperation } from '../terminal/run-operation.ts';
@@ -15,10 +14,7 @@ export async function printNewKey(
   return {
     data,
     text: formatFields(NEW_KEY.map(([name, cell]) => [name, cell(data)])),
-    next: [
-      ...(data.warning === undefined ? [] : [`warning: ${writeText(data.warning)}`]),
-      'the secret key is shown only now: store it where your server reads it (header X-Api-Key)',
-    ].join('\n'),
+    next: 'the secret key is shown only now: store it where your server reads it (header X-Api-Key)',
   };
 }
 
