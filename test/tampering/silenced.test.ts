@@ -145,6 +145,8 @@ test('an alarm that is over stays over: whoever writes the contrary is refused',
   // A watch that found the false end before it was closed properly acts only now.
   await reopenAlarms(db, found);
   expect(await status()).not.toContain('not-solid x');
+  await world.lookAgain();
+  expect(await status()).not.toContain('not-solid x');
 });
 
 test('a channel is told of an alarm that was written away with its words, and not that it is over', async () => {

@@ -94,7 +94,7 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
 
 /**
  * Once the contract is replaced, payments through other contracts are logged by its successor alone. Blocks that were read before that was known
- * lack them: they are read again. Returns the height up to which blocks are judged by what is known of it; operators who have not named the
+ * lack them: they are read again. Returns the height up to which blocks are judged with the successor that is known; operators who have not named the
  * successor hold up all later ones.
  */
 async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
