@@ -30,7 +30,7 @@ import { runWebhooks } from './webhooks/run.ts';
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
  * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods`, `requests`, `seals`, `sealing`, `manifest` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * `--compare OLD.json` shows beside the targets what an earlier result had.
- * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; with `--partitions`, a table that is partitioned by hash.
+ * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without.
  * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day in every row, `--day` only
  * one from one node, near and far, `--without-logs` has nodes that know no `eth_getLogs`, `--grpc` asks one node by gRPC, and `--profile` writes a CPU profile of the service while it catches up from two nodes, or by gRPC.
  */
@@ -42,7 +42,6 @@ const BENCHES = {
       ...(await startServer()),
       isQuick: flags.quick,
       invoices,
-      isOfPartitions: flags.partitions,
       onProgress: progress,
     }),
   misattribution: async () => runMisattribution(progress),
@@ -78,7 +77,6 @@ const { values: flags, positionals } = parseArgs({
     compare: { type: 'string' },
     minutes: { type: 'string', default: '20' },
     invoices: { type: 'string' },
-    partitions: { type: 'boolean', default: false },
   },
 });
 const invoices = flags.invoices === undefined ? null : readCount(flags.invoices);

@@ -27,14 +27,15 @@ begin
 end $$;
 
 grant select on schema_migrations, ledger_identity, ledger_proofs, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts,
-  allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections,
+  allocation_hints, transfers, transfer_annulments, transfer_resolutions, transfer_refunds, claim_requests, transfer_claims, outgoing_transfers, outgoing_corrections,
   outgoing_annulments, balance_checks, chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations,
   chain_status, leases, alarms, event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries,
   delivery_attempts, untold_transfers, set_aside, receipt_keys, operator_actions, people, passkeys, recovery_codes, invitations, sessions,
   spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications to quittance_runtime;
 
 grant insert on ledger_identity, ledger_proofs, projects, api_keys, account_keys, addresses, logos, invoices, refused_amounts, allocation_hints,
-  transfers, transfer_annulments, transfer_resolutions, transfer_refunds, outgoing_transfers, outgoing_corrections, outgoing_annulments, balance_checks,
+  transfers, transfer_annulments, transfer_resolutions, transfer_refunds, claim_requests, transfer_claims, outgoing_transfers, outgoing_corrections,
+  outgoing_annulments, balance_checks,
   chain_cursors, head_blocks, sightings, arrivals, passed_blocks, producer_sets, producer_confirmations, chain_status, leases, alarms,
   event_streams, events, webhook_endpoints, webhook_secrets, adapter_orders, deliveries, delivery_attempts, untold_transfers, set_aside, receipt_keys,
   people, passkeys, recovery_codes, invitations, sessions, spent_challenges, admin_keys, requests, address_changes, inventory_pages, notify_channels, notifications
@@ -83,5 +84,6 @@ grant update (system_identifier, database_oid, timeline, taken_at) on ledger_ide
 
 -- What is deleted is no part of the ledger, and goes by functions of the owner that reach nothing else.
 grant execute on function forget_head_blocks_above, forget_head_blocks_up_to, forget_old_arrivals, forget_finished_deliveries, forget_told_transfers, forget_set_aside,
+  forget_claim_requests,
   lock_transfers,
   hurry_devnet_invoice, forget_old_sessions, forget_old_requests, forget_old_notifications to quittance_runtime;

@@ -71,7 +71,7 @@ function duration(ms) {
 // alone.
 const isFramed = parent !== window;
 function tellShop() {
-  if (isFramed && invoice) parent.postMessage({ state: invoice.dataset.state }, '*');
+  if (isFramed && invoice) parent.postMessage({ state: invoice.dataset.shopState }, '*');
 }
 
 function openOutside(link) {
@@ -171,7 +171,7 @@ function hear() {
 }
 
 function apply(message) {
-  const { version, state, now, parts } = message;
+  const { version, state, shopState, now, parts } = message;
   // Of a page that was suspended from the start there is nothing but that.
   if (state !== 'suspended' && !find('#find')) return location.reload();
   ({ title } = message);
@@ -193,6 +193,7 @@ function apply(message) {
   // Last, for what is not shown must be told again.
   invoice.dataset.version = version;
   invoice.dataset.state = state;
+  invoice.dataset.shopState = shopState;
   document.title = title;
   tick();
   tellShop();

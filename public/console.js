@@ -139,6 +139,34 @@ for (const form of all('form[data-passkey]')) {
   });
 }
 
+// A picture goes with its form as text, so that a form is sent, proved and shown again as any other.
+for (const input of all('input[data-into]')) {
+  const into = input.form.elements[input.dataset.into];
+  input.closest('[data-picture]').hidden = false;
+  input.addEventListener('change', async () => {
+    const [file] = input.files;
+    const most = Number(input.dataset.most);
+    into.value = '';
+    input.setCustomValidity(file ? 'Wait until the file is read' : '');
+    if (!file) return;
+    if (file.size > most) {
+      input.setCustomValidity(`This file has ${file.size} bytes, and a logo at most ${most}: choose a smaller one`);
+      input.reportValidity();
+      return;
+    }
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      // Of this alphabet no character takes three bytes in a form.
+      const text = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+      into.value = text.replaceAll('+', '-').replaceAll('/', '_');
+      input.setCustomValidity('');
+    } catch {
+      input.setCustomValidity('This file cannot be read: choose it again');
+      input.reportValidity();
+    }
+  });
+}
+
 // The server says that something may have changed, and the page asks for itself again.
 const EVERY_MS = 3000;
 const BEATS_MS = 35_000;

@@ -11,7 +11,6 @@ import {
   OLD,
 } from './history.ts';
 import { measureOccupancy, type OccupancyPlan } from './occupancy.ts';
-import { measurePartitions } from './partitions.ts';
 import type { Comparison, Spread } from './spread.ts';
 
 type Plan = { occupancy: OccupancyPlan; history: HistoryPlan };
@@ -40,24 +39,18 @@ const SETTINGS = [
 
 /**
  * Whether creating gets dearer as a pool fills up, and creating and matching as the ledger grows. `invoices`: the second only, of so
- * many, with memory for their indexes and without. `isOfPartitions`: only what partitions do.
+ * many, with memory for their indexes and without.
  */
 export async function runGrowth(
   options: BenchServer & {
     isQuick: boolean;
     invoices: number | null;
-    isOfPartitions: boolean;
     onProgress(text: string): void;
   },
 ): Promise<BenchResult> {
-  const { postgres, isQuick, invoices, isOfPartitions, onProgress } = options;
+  const { postgres, isQuick, invoices, onProgress } = options;
   const plan = isQuick ? QUICK : FULL;
   const settings = await readSettings(postgres);
-  if (isOfPartitions) {
-    const part = { invoices: isQuick ? 20_000 : 1_000_000, rounds: ROUNDS, creates: 100 };
-    const measured = await measurePartitions(postgres, part, onProgress);
-    return { markdown: showAll(['whole', 'split'], measured), record: { plan: part, settings, measured } };
-  }
   const occupancy = invoices === null ? await measureOccupancy(postgres, plan.occupancy, onProgress) : null;
   const wanted =
     invoices === null ? plan.history : { ...EACH, many: invoices, rounds: isQuick ? 1 : ROUNDS, isUncachedToo: true };

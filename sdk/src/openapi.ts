@@ -221,6 +221,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "transfer.claimed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * transfer.claimed
+         * @description The payer of an invoice looked up a transfer that paid nothing: he says that it is his. It is no proof, because everyone who has the link of an invoice can do so. Its page asks for no payment until the operator decides.
+         */
+        post: operations["onTransferClaimedEvent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "transfer.duplicate": {
         parameters: {
             query?: never;
@@ -322,6 +342,14 @@ export interface components {
                 value: string;
             }[];
         };
+        /** Claim */
+        Claim: {
+            /** Format: date-time */
+            claimedAt: string;
+            invoice: components["schemas"]["NamedInvoice"];
+            /** @description Other invoices whose payers claimed it before */
+            otherClaims: number;
+        };
         /** CreateInvoice */
         CreateInvoice: {
             /**
@@ -398,7 +426,7 @@ export interface components {
         /** EventPage */
         EventPage: {
             /** @description Oldest first. Types are added in later releases: pass over those that you do not know. */
-            data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["TransferResolvedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
+            data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["TransferClaimedEvent"] | components["schemas"]["TransferResolvedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
             /** @description There are events after the last of these; with `types`, after `next` */
             hasMore: boolean;
             /** @description The id of the newest event of the project, null while it has none */
@@ -874,6 +902,8 @@ export interface components {
             blockNumber: number;
             /** Format: date-time */
             blockTime: string;
+            /** @description Invoices whose payers looked it up and say that it is theirs. No proof: decide as a person would. */
+            claimedBy: components["schemas"]["NamedInvoice"][];
             from: string;
             /** @description The invoice that it paid or, of a duplicate, that was paid before */
             invoice: null | components["schemas"]["NamedInvoice"];
@@ -889,6 +919,43 @@ export interface components {
             /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
             transferId: string;
             txId: string;
+        };
+        /**
+         * TransferClaimedEvent
+         * @description The payer of an invoice looked up a transfer that paid nothing: he says that it is his. It is no proof, because everyone who has the link of an invoice can do so. Its page asks for no payment until the operator decides.
+         */
+        TransferClaimedEvent: {
+            data: {
+                /** @example 25.000137 */
+                amount: string;
+                blockNumber: number;
+                /** Format: date-time */
+                blockTime: string;
+                claim: components["schemas"]["Claim"];
+                from: string;
+                logIndex: number;
+                /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+                nearestInvoice: null | components["schemas"]["NamedInvoice"];
+                reason: null | components["schemas"]["MismatchReason"];
+                to: string;
+                /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
+                transferId: string;
+                txId: string;
+            };
+            /**
+             * @description Equals the webhook-id header; deduplicate by it
+             * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
+             */
+            id: string;
+            /** @constant */
+            network: "TRON";
+            projectId: string;
+            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            sequence: number;
+            /** Format: date-time */
+            timestamp: string;
+            /** @constant */
+            type: "transfer.claimed";
         };
         /**
          * TransferDuplicateEvent
@@ -1092,7 +1159,7 @@ export interface operations {
                 /** @example 100 */
                 limit?: number;
                 /** @description Only events of these types, such as `invoice.paid,transfer.unmatched`. The answer then has `next`: send it as `after`. */
-                types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "transfer.resolved" | "endpoint.disabled" | "ping")[];
+                types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "transfer.claimed" | "transfer.resolved" | "endpoint.disabled" | "ping")[];
                 /** @description Seconds for which an empty page is held back, until there is an event. */
                 wait?: number;
             };
@@ -1910,6 +1977,37 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["PingEvent"];
+            };
+        };
+        responses: {
+            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onTransferClaimedEvent: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description The id of the event, the same on every attempt; deduplicate by it */
+                "webhook-id": string;
+                /** @description The version of this protocol */
+                "webhook-protocol": "v2";
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                "webhook-signature": string;
+                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                "webhook-timestamp": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TransferClaimedEvent"];
             };
         };
         responses: {

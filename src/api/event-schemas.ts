@@ -81,6 +81,26 @@ export const EVENT_SCHEMAS = {
       description: 'A transfer that paid nothing was sent back to its sender, in full, as the chain shows.',
     },
   ),
+  'transfer.claimed': envelope(
+    'transfer.claimed',
+    Type.Object({
+      ...transferFields(),
+      ...likeliestFields(),
+      claim: Type.Object(
+        {
+          invoice: NamedInvoiceSchema,
+          claimedAt: Type.String({ format: 'date-time' }),
+          otherClaims: Type.Integer({ minimum: 0, description: 'Other invoices whose payers claimed it before' }),
+        },
+        { title: 'Claim' },
+      ),
+    }),
+    {
+      title: 'TransferClaimedEvent',
+      description:
+        'The payer of an invoice looked up a transfer that paid nothing: he says that it is his. It is no proof, because everyone who has the link of an invoice can do so. Its page asks for no payment until the operator decides.',
+    },
+  ),
   'transfer.resolved': envelope(
     'transfer.resolved',
     Type.Object({

@@ -4,6 +4,7 @@ import type { Network } from '../domain/network.ts';
 import { shortageBehind } from '../domain/shortage.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import type { Troubles } from '../payments/troubles/troubles.ts';
+import { createWatchedNetworks, neverSeen, nodesVariable, type WatchedNetworks } from '../payments/watched-networks.ts';
 import { coalesce } from '../runtime/coalesce.ts';
 import { type AlarmKind, countOpenAlarms } from '../store/chain/alarms.ts';
 import { type ChainCursor, findCursor, findHalt } from '../store/chain/cursor.ts';
@@ -22,14 +23,16 @@ type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; t
 export type Readiness = { isReady: boolean; body: object };
 
 /**
- * Looks whether database and schema are right, so that invoices can be created. A chain that is not visible is no reason to be unready. Only
- * one look runs at a time, however many ask, because probes are answered also where other requests are refused.
+ * Looks whether invoices can be created: database and schema are right, and each network was seen at least once, as creation requires. A
+ * chain that was seen and is not visible now is no reason to be unready. Only one look runs at a time, however many ask, because probes are
+ * answered also where other requests are refused.
  */
 export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
+  const watched = createWatchedNetworks(deps);
   const lookOnce = coalesce<null, Readiness>({
     ...{ maxUnderWay: 1, maxTogether: Number.POSITIVE_INFINITY },
     answer: async (questions) => {
-      const answer = await readiness(deps);
+      const answer = await readiness(deps, watched);
       return questions.map(() => answer);
     },
   });
@@ -45,7 +48,7 @@ export function registerHealth(app: FastifyInstance, { readiness }: { readiness(
   });
 }
 
-async function readiness(deps: HealthDeps): Promise<Readiness> {
+async function readiness(deps: HealthDeps, watched: WatchedNetworks): Promise<Readiness> {
   const problem = await findProblem(deps.db);
   const found = deps.troubles.list();
   const told = found.map(({ kind, network, detail }) => ({ kind, ...(network === null ? {} : { network }), detail }));
@@ -55,7 +58,17 @@ async function readiness(deps: HealthDeps): Promise<Readiness> {
   // One that nobody watches is mostly one that this process does not know.
   const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
   const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
+  const reasons = await Promise.all(deps.networks.map((each) => whyNoInvoices(watched, each)));
+  const unseen = reasons.filter((each) => each !== null).join('; ');
+  if (unseen !== '') {
+    return { isReady: false, body: { status: 'unavailable', reason: unseen, ...troubles, networks } };
+  }
   return { isReady: true, body: { status: 'ready', ...troubles, networks } };
+}
+
+async function whyNoInvoices(watched: WatchedNetworks, network: Network): Promise<string | null> {
+  if ((await watched.whyNot(network)) === null) return null;
+  return `${neverSeen(network)}, so no invoice is created for it (503): check ${nodesVariable(network)} with "quittance doctor"`;
 }
 
 async function findProblem(db: Database): Promise<string | null> {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { describeRefund, describeTransfer } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
 import { type Cause, describeLikeliest, nameInvoice } from '../domain/mismatch.ts';
+import { type Claim, findClaims } from '../payments/claims.ts';
 import { diagnoseTransfers } from '../payments/mismatch/diagnose-transfers.ts';
 import { Type } from '../runtime/type.ts';
 import { findTransferPage, type ListedTransfer, type TransferKind } from '../store/ledger/transfer-pages.ts';
@@ -41,9 +42,13 @@ async function list(deps: ApiDeps, request: FastifyRequest) {
     deps.db,
     shown.flatMap(({ id, kind }) => (kind === 'matched' ? [] : [id])),
   );
+  const claims = await findClaims(
+    deps.db,
+    shown.map(({ id }) => id),
+  );
   const last = found.length > limit ? shown.at(-1) : undefined;
   return {
-    data: shown.map((transfer) => describe(transfer, causes.get(transfer.id))),
+    data: shown.map((transfer) => describe(transfer, causes.get(transfer.id), claims.get(transfer.id))),
     next: last === undefined ? null : encodeId('trf', last.id),
   };
 }
@@ -62,12 +67,13 @@ function readFilter(request: FastifyRequest) {
   return { kinds, after, limit };
 }
 
-function describe({ invoice, kind, refund, ...transfer }: ListedTransfer, causes: Cause[] | undefined) {
+function describe({ invoice, kind, refund, ...transfer }: ListedTransfer, causes?: Cause[], claims: Claim[] = []) {
   return {
     ...describeTransfer({ ...transfer, invoiceId: null }),
     kind,
     invoice: invoice && nameInvoice(invoice),
     ...describeLikeliest(causes),
+    claimedBy: claims.map(({ invoice: claiming }) => nameInvoice(claiming)),
     refund: refund && describeRefund(refund, transfer),
   };
 }
@@ -86,6 +92,9 @@ const TransferSchema = Type.Object(
       description: 'The invoice that it paid or, of a duplicate, that was paid before',
     }),
     ...likeliestFields(),
+    claimedBy: Type.Array(NamedInvoiceSchema, {
+      description: 'Invoices whose payers looked it up and say that it is theirs. No proof: decide as a person would.',
+    }),
     refund: Type.Union([Type.Null(), RefundSchema], {
       description: 'The transfer by which the operator sent all of it back to its sender, as the ledger has it',
     }),

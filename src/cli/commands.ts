@@ -5,6 +5,7 @@ import { addAdminKeyCommands } from './admin-key/commands.ts';
 import { addAuditCommands } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
+import { addDatabaseCommands } from './database/commands.ts';
 import { addDeliveriesCommands } from './deliveries/commands.ts';
 import { addDeveloperCommands } from './developer/commands.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
@@ -44,6 +45,7 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addSetupCommand(program, terminal, print);
   addDoctorCommand(program, terminal, print);
   addBackupCommands(program, terminal, print);
+  addDatabaseCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
   addKeyCommands(program, terminal, print);
   addAdminKeyCommands(program, terminal, print);

@@ -38,6 +38,7 @@ test('each status has an event, and every event its own name', () => {
     'transfer.unmatched',
     'transfer.duplicate',
     'transfer.refunded',
+    'transfer.claimed',
     'transfer.resolved',
     'endpoint.disabled',
     'ping',

@@ -92,6 +92,7 @@ export const ACTIONS = {
   showInvoice: { role: 'viewer' },
   exportInvoices: { role: 'viewer' },
   createInvoiceByHand: { role: 'operator', records: ['invoice.created'] },
+  withdrawInvoiceByHand: { role: 'operator', records: ['invoice.withdrawn'] },
 
   showToday: { role: 'viewer' },
   showReport: { role: 'viewer' },
@@ -117,6 +118,7 @@ export const ACTIONS = {
   checkSchema: { role: 'owner', wide: true },
   makeKey: { role: 'owner', wide: true },
   verifyBackup: { role: 'owner', wide: true, records: ['backup.verified'] },
+  requestBackup: { role: 'owner', wide: true, stepUp: 'recent', records: ['backup.requested'] },
   createBackup: { role: 'owner', wide: true, stepUp: 'recent', records: ['backup.created'] },
   restoreBackup: { role: 'owner', wide: true, stepUp: 'recent', records: ['backup.restored'] },
   acceptRestore: { role: 'owner', wide: true, stepUp: 'recent', records: ['backup.accepted'] },

@@ -3,7 +3,7 @@ import type { TransactionFacts } from '../domain/lookup/transaction-facts.ts';
 import { readTransactionReference } from '../domain/lookup/transaction-reference.ts';
 import type { Network } from '../domain/network.ts';
 import type { Sql } from '../store/db/database.ts';
-import { findLookup } from '../store/ledger/lookup.ts';
+import { findLookup, requestClaim } from '../store/ledger/lookup.ts';
 
 export type TransactionQuestion = {
   txId: string;
@@ -53,5 +53,7 @@ export async function lookUpTransaction(
   // The id is written as Ethereum's are, and no node of TRON knows it: it is one of Ethereum's.
   if (facts.kind === 'not-found' && reference.hasPrefix && reference.linkTo === null)
     return { code: 'not_tron', looksLike: 'ethereum' };
-  return answerLookup(invoice, facts);
+  const answer = answerLookup(invoice, facts);
+  if (answer.code === 'short' || answer.code === 'over') await requestClaim(db, checkoutToken, reference.txId);
+  return answer;
 }

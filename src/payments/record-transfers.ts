@@ -3,7 +3,7 @@ import { encodeId, firstIdOf, timeOfId, uuidV7 } from '../domain/ids.ts';
 import { matchTransfer } from '../domain/match.ts';
 import type { MicroUsdt } from '../domain/money.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
-import { findIncoming, type Incoming, noteArrivals } from '../store/chain/incoming.ts';
+import { findIncoming, findOurAccounts, type Incoming, noteArrivals } from '../store/chain/incoming.ts';
 import { findBehindSetAside, insertSetAside, type SetAside } from '../store/chain/set-aside.ts';
 import type { Sql } from '../store/db/database.ts';
 import type { LeftOut } from '../store/db/seal.ts';
@@ -16,7 +16,7 @@ import type { Recording } from './watching.ts';
 
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
 
-/** `index`: its place among the transfers of the blocks. */
+/** `index`: its place among those transfers of the blocks that concern an address of a project. */
 export type DecidedTransfer = NewTransfer & { toAddress: TronAddress; index: number };
 
 /** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
@@ -50,17 +50,22 @@ export async function decideTransfers(
   { concerns = () => true, isAgain = false, mayOvertake = false }: Rules = {},
 ): Promise<Decided> {
   const { network } = recording;
+  const parties = blocks.flatMap(({ transfers }) => transfers.flatMap(({ from, to }) => [from, to]));
+  // Nearly all transfers are of strangers. Addresses that are added from here on have none in these blocks, neither incoming nor outgoing.
+  const ours = await findOurAccounts(tx, network, [...new Set(parties)]);
   const placed = blocks.flatMap((block) =>
-    block.transfers.filter(({ amount }) => amount > 0n).map((transfer) => ({ block, transfer })),
+    block.transfers
+      .filter(({ from, to, amount }) => amount > 0n && (ours.has(from) || ours.has(to)))
+      .map((transfer) => ({ block, transfer })),
   );
   const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
   const aside: SetAside[] = [];
   const setAside = (index: number, reason: string) => aside.push(asideOf(placedAt(placed, index), reason));
   const damaged: LeftOut[] = [];
-  // The order matters: an address that is added between the two statements then misses incoming transfers, never outgoing ones, so the
-  // balance it had before the ledger knew it is not negative.
-  const found = await findIncoming(tx, network, transfers, isAgain, damaged);
-  const left = await findOutgoing(tx, network, transfers);
+  const isOfOurs = (side: 'from' | 'to') => (row: { index: number }) =>
+    ours.has(placedAt(placed, row.index).transfer[side]);
+  const found = (await findIncoming(tx, network, transfers, isAgain, damaged)).filter(isOfOurs('to'));
+  const left = (await findOutgoing(tx, network, transfers)).filter(isOfOurs('from'));
   for (const { row, error } of damaged) setAside(Number(row['index']), error.message);
   const behind = mayOvertake
     ? new Set()

@@ -1,3 +1,4 @@
+import { say, type Text } from '../domain/message.ts';
 import { keyMode, type Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { findWatchedNetworks } from '../store/chain/watched-networks.ts';
@@ -27,8 +28,8 @@ export function createWatchedNetworks({ db, networks }: { db: Sql; networks: rea
   };
 }
 
-/** For the operator who creates a project. `null`: nothing is wrong. */
-export async function warnUnwatched(db: Sql, network: Network, networks: readonly Network[]): Promise<string | null> {
+/** For the operator who creates a project or a key. `null`: nothing is wrong. */
+export async function warnUnwatched(db: Sql, network: Network, networks: readonly Network[]): Promise<Text | null> {
   const [found] = await findWatchedNetworks(db, [network]);
   if (found === undefined) return null;
   if (!found.isWatched && !networks.includes(network)) {
@@ -36,11 +37,15 @@ export async function warnUnwatched(db: Sql, network: Network, networks: readonl
     return describeUnwatched(found) + then;
   }
   if (keyMode(network) === 'test' || found.wasSeen) return null;
-  return `no node of ${network} has shown a block yet. Until then no invoice is created for the project (503). If it stays so, check QUITTANCE_${network.toUpperCase()}_NODES with "quittance doctor"`;
+  return say`${neverSeen(network)}. Until then no invoice is created for the project (503). If it stays so, check ${nodesVariable(network)} with "${{ command: 'doctor' }}"`;
 }
+
+export const neverSeen = (network: Network): string => `no node of ${network} has shown a block yet`;
+
+export const nodesVariable = (network: Network): string => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
 /** What is wrong with a network that no watcher holds, for everybody to read. */
 export function describeUnwatched({ network, seenAt }: { network: Network; seenAt: UnixMs | null }): string {
   const since = seenAt === null ? 'has ever run' : `has been seen since ${toIso(seenAt)}`;
-  return `no watcher of ${network} ${since}, so nobody sees what is paid there: set QUITTANCE_${network.toUpperCase()}_NODES, and start a process with the role watcher`;
+  return `no watcher of ${network} ${since}, so nobody sees what is paid there: set ${nodesVariable(network)}, and start a process with the role watcher`;
 }

@@ -6,6 +6,7 @@ import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../domain/network.ts';
 import { startLogWatch } from '../payments/audit/watch-log.ts';
+import { startClaims } from '../payments/claims.ts';
 import { createHeldBack } from '../payments/held-back.ts';
 import { startInventoryWatch } from '../payments/inventory/watch-inventory.ts';
 import { type OutsideMark, openOutsideMark } from '../payments/outside-mark.ts';
@@ -45,6 +46,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     const reconciler = startReconciler({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
     const states = startStateWatch({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
     const telling = startTelling({ ...context, network, isLeader: watcher.isLeader });
+    const claims = startClaims({ ...context, network, isLeader: watcher.isLeader });
     const settling = startSettling({
       ...{ ...context, network, held, publicUrl: context.publicUrl(), isLeader: watcher.isLeader },
     });
@@ -66,6 +68,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       reconciler,
       states,
       telling,
+      claims,
       settling,
       capacity,
       floods,

@@ -1,6 +1,6 @@
-import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
+import { concatBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from './address.ts';
-import { bytesFromHex } from './hex.ts';
+import { bytesFromHex, hexOf } from './hex.ts';
 import { writeBytes, writeInt64 } from './protobuf.ts';
 import { visitFields } from './scan-message.ts';
 import { type Sha256Hex, sha256Hex } from './sha256.ts';
@@ -60,7 +60,7 @@ export function decodeBlockHeader(bytes: Uint8Array): BlockHeaderFields | null {
   const hex = new Map<number, string>();
   const isRead = visitFields(bytes, 0, bytes.length, ({ number, wireType, start, end }) => {
     if (wireType === 0) numbers.set(number, varintAt(bytes, start, end));
-    if (wireType === 2) hex.set(number, bytesToHex(bytes.subarray(start, end)));
+    if (wireType === 2) hex.set(number, hexOf(bytes.subarray(start, end)));
     return true;
   });
   const [timestamp = 0, number = 0] = [numbers.get(1), numbers.get(7)];

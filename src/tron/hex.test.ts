@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bytesFromHex, writeHex } from './hex.ts';
+import { bytesFromHex, hexOf, writeHex } from './hex.ts';
 
 test('hex of either case reads as its bytes, at any offset', () => {
   fc.assert(
@@ -12,6 +12,14 @@ test('hex of either case reads as its bytes, at any offset', () => {
       expect(writeHex(hex, into, offset)).toBe(offset + bytes.length);
       expect(into.subarray(offset, offset + bytes.length)).toEqual(bytes);
       expect(into.subarray(offset + bytes.length)).toEqual(new Uint8Array(2));
+    }),
+  );
+});
+
+test('bytes of any number are written as lower-case hex', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 2000 }), (bytes) => {
+      expect(hexOf(bytes)).toBe(Buffer.from(bytes).toString('hex'));
     }),
   );
 });

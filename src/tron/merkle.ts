@@ -12,13 +12,21 @@ const HASH_BYTES = 32;
  * Leaves and nodes are hashed alike: whoever takes a tree from outside refuses a leaf of 64 bytes, which could be a node.
  */
 export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex = sha256Hex): string {
-  if (transactions.length === 0) return EMPTY_ROOT;
+  return rootOfLeaves(
+    transactions.map((bytes) => hash(bytes)),
+    hash,
+  );
+}
+
+/** The same over the hashes of the transactions (64 hex characters each). */
+export function rootOfLeaves(leaves: readonly string[], hash: Sha256Hex = sha256Hex): string {
+  const [first] = leaves;
+  if (first === undefined) return EMPTY_ROOT;
   // Each level overwrites the one below it from the left, so that a tree takes one array.
-  const level = new Uint8Array(transactions.length * HASH_BYTES);
-  for (const [index, bytes] of transactions.entries()) writeHex(hash(bytes), level, index * HASH_BYTES);
-  let root = '';
-  let count = transactions.length;
-  if (count === 1) return hash(transactions[0] ?? level);
+  const level = new Uint8Array(leaves.length * HASH_BYTES);
+  for (const [index, leaf] of leaves.entries()) writeHex(leaf, level, index * HASH_BYTES);
+  let root = first;
+  let count = leaves.length;
   while (count > 1) {
     for (let index = 0; index + 1 < count; index += 2) {
       root = hash(level.subarray(index * HASH_BYTES, (index + 2) * HASH_BYTES));

@@ -1,5 +1,6 @@
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from './address.ts';
+import { hexOf } from './hex.ts';
 import { type ScannedField, type ScannedMessage, scanMessage, visitFields } from './scan-message.ts';
 
 /** The action of a transaction: its type (Tron.proto `ContractType`), and the call, if it is surely a call of the contract asked about. */
@@ -64,7 +65,7 @@ function readCall(bytes: Uint8Array, place: ScannedField | undefined, contract: 
   if (!holds(bytes, fieldOf(trigger, 2), contract) || owner === undefined || data === undefined) return null;
   if (owner.end - owner.start !== ADDRESS_BYTES || bytes[owner.start] !== ADDRESS_PREFIX) return null;
   return {
-    owner: bytesToHex(bytes.subarray(owner.start + 1, owner.end)) as AccountHex,
+    owner: hexOf(bytes.subarray(owner.start + 1, owner.end)) as AccountHex,
     calldata: bytes.subarray(data.start, data.end),
   };
 }

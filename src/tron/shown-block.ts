@@ -1,7 +1,13 @@
 import { type BlockHeaderJson, encodeBlockHeader } from './block-header.ts';
 import { bytesFromHex } from './hex.ts';
 import { type ScannedField, visitFields } from './scan-message.ts';
-import { splitTransaction, type TransactionBytes, transactionBytes } from './transaction-bytes.ts';
+import {
+  scanTransaction,
+  type TransactionBytes,
+  type TransactionPlace,
+  transactionAt,
+  transactionBytes,
+} from './transaction-bytes.ts';
 
 /** A header as a node showed it. Nothing of it is checked. */
 export type ShownHeader = {
@@ -15,9 +21,8 @@ export type ShownHeader = {
 };
 
 /** A block as a node showed it, each transaction with the id that the node names (`null`: it names none). */
-export type ShownBlock = ShownHeader & {
-  readonly transactions: readonly (TransactionBytes & { readonly shownId: string | null })[];
-};
+export type ShownBlock = ShownHeader & { readonly transactions: Iterable<ShownTransaction> };
+type ShownTransaction = TransactionBytes & { readonly shownId: string | null };
 
 /** A block holds 2 MB (java-tron `BLOCK_SIZE`), and the smallest transactions take a hundred bytes. */
 const MAX_TRANSACTIONS = 20_000;
@@ -42,7 +47,7 @@ export function blockFromJson(json: unknown): ShownBlock | null {
   const header = headerFromJson(json);
   const { transactions: list = [] } = recordOf(json);
   if (header === null || !Array.isArray(list) || list.length > MAX_TRANSACTIONS) return null;
-  const transactions: ShownBlock['transactions'][number][] = [];
+  const transactions: ShownTransaction[] = [];
   for (const each of list as unknown[]) {
     const bytes = transactionBytes(each);
     const { txID: shownId } = recordOf(each);
@@ -59,13 +64,18 @@ export function headerFromMessage(message: Uint8Array): ShownHeader | null {
 
 /** The block in a `Block` (Tron.proto: transactions=1, block_header=2); null when it is none. */
 export function blockFromMessage(message: Uint8Array): ShownBlock | null {
-  const transactions: ShownBlock['transactions'][number][] = [];
+  const places: TransactionPlace[] = [];
   const header = readBlockMessage(message, ({ start, end }) => {
-    const bytes = splitTransaction(message.subarray(start, end));
-    if (bytes !== null) transactions.push({ ...bytes, shownId: null });
-    return bytes !== null && transactions.length <= MAX_TRANSACTIONS;
+    const place = scanTransaction(message, start, end);
+    if (place !== null) places.push(place);
+    return place !== null && places.length <= MAX_TRANSACTIONS;
   });
+  const transactions = { [Symbol.iterator]: () => transactionsAt(message, places) };
   return header === null ? null : { ...header, transactions };
+}
+
+function* transactionsAt(message: Uint8Array, places: readonly TransactionPlace[]): Generator<ShownTransaction> {
+  for (const place of places) yield { ...transactionAt(message, place), shownId: null };
 }
 
 function readBlockMessage(message: Uint8Array, onTransaction: (place: ScannedField) => boolean): ShownHeader | null {

@@ -38,9 +38,31 @@ const MAX_HEAD_BYTES = 6;
  * never writes: malformed bytes, no raw_data, or two of them.
  */
 export function splitTransaction(whole: Uint8Array): TransactionBytes | null {
+  const place = scanTransaction(whole, 0, whole.length);
+  return place === null ? null : transactionAt(whole, place);
+}
+
+/** Where a Transaction stands in the bytes around it, and its raw_data. */
+export type TransactionPlace = {
+  readonly start: number;
+  readonly end: number;
+  readonly rawStart: number;
+  readonly rawEnd: number;
+  readonly contractRet: number;
+};
+
+/** The transaction at a place. Views of bytes take ten times the memory of the place: they are made when they are used. */
+export function transactionAt(bytes: Uint8Array, place: TransactionPlace): TransactionBytes {
+  const { start, end, rawStart, rawEnd, contractRet } = place;
+  const [whole, rawData] = [bytes.subarray(start, end), bytes.subarray(rawStart, rawEnd)];
+  return { whole, rawData, contractRet, isSuccess: contractRet === SUCCESS };
+}
+
+/** Reads `bytes[start, end)` as `splitTransaction` does. */
+export function scanTransaction(bytes: Uint8Array, start: number, end: number): TransactionPlace | null {
   let raw: ScannedField | null = null;
   let result: ScannedField | null = null;
-  const isRead = visitFields(whole, 0, whole.length, (field) => {
+  const isRead = visitFields(bytes, start, end, (field) => {
     if (field.wireType !== 2) return true;
     if (field.number === 1 && raw !== null) return false;
     if (field.number === 1) raw = field;
@@ -49,9 +71,8 @@ export function splitTransaction(whole: Uint8Array): TransactionBytes | null {
   });
   const place = raw as ScannedField | null;
   if (isRead === null || place === null || place.start === place.end) return null;
-  const contractRet = readContractRet(whole, result);
-  if (contractRet === null) return null;
-  return { whole, rawData: whole.subarray(place.start, place.end), contractRet, isSuccess: contractRet === SUCCESS };
+  const contractRet = readContractRet(bytes, result);
+  return contractRet === null ? null : { start, end, rawStart: place.start, rawEnd: place.end, contractRet };
 }
 
 function readContractRet(bytes: Uint8Array, result: ScannedField | null): number | null {

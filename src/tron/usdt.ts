@@ -1,5 +1,5 @@
-import { bytesToHex } from '@noble/hashes/utils.js';
 import { type AccountHex, accountFromHex41, accountFromWord, type TronAddress } from './address.ts';
+import { hexOf } from './hex.ts';
 
 /** Tether's USDT by network, 6 decimals. Compare `account`, never a symbol: fakes named USDT exist. */
 export const USDT_CONTRACTS = {
@@ -91,7 +91,7 @@ export function decodeTransferCall(data: string): TransferCall | null {
 
 /** The same from the bytes of the calldata, of which only the arguments are looked at, however long it is. */
 export function decodeTransferCallBytes(data: Uint8Array): TransferCall | null {
-  return decodeTransferCall(bytesToHex(data.subarray(0, MAX_CALL_BYTES)));
+  return decodeTransferCall(hexOf(data.subarray(0, MAX_CALL_BYTES)));
 }
 
 function wordValue(hex: string): bigint | null {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { PACKAGE_ROOT } from '../runtime/package-root.ts';
-import { sendCompressed } from './send-compressed.ts';
+import { constantText, sendCompressed } from './send-compressed.ts';
 import { shrinkScript, shrinkStyle } from './shrink.ts';
 
 const PUBLIC = new URL('public/', PACKAGE_ROOT);
@@ -32,7 +31,7 @@ export function serveAsset(
   { path, version, text, type }: Asset,
   loadedBy: 'same-origin' | 'cross-origin' = 'same-origin',
 ): void {
-  let compressed: Buffer | undefined;
+  const content = constantText(text);
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
     // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
     const isAsked = (request.query as { v?: unknown }).v === version;
@@ -40,8 +39,6 @@ export function serveAsset(
       'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
       'Cross-Origin-Resource-Policy': loadedBy,
     });
-    // By the first who asks, for a start has other things to do.
-    compressed ??= gzipSync(text);
-    return sendCompressed(request, reply, text, compressed);
+    return sendCompressed(request, reply, content);
   });
 }

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { PAUSE_ASKED } from '../domain/retry.ts';
 import { parseUrl } from '../domain/url.ts';
+import { Agent } from '../runtime/http-agent.ts';
 import { explainError, explainStatus } from './explain-failure.ts';
 import { checkTarget, type TargetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';

@@ -1,6 +1,7 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { buildConnector } from 'undici';
+import type undici from 'undici';
+import { buildConnector } from '../runtime/http-agent.ts';
 import { checkAddresses, checkTarget, type TargetCheck, type TargetRule } from './target.ts';
 
 /** `lookup` of node:dns, as far as it is used here. */
@@ -21,7 +22,7 @@ export function createTargetConnector(options: {
   connectTimeoutMs: number;
   lookup?: LookupAll;
   ca?: string;
-}): buildConnector.connector {
+}): undici.buildConnector.connector {
   const { rule, connectTimeoutMs, lookup = systemLookup, ca } = options;
   const connect = buildConnector({
     timeout: connectTimeoutMs,

@@ -121,7 +121,7 @@ test('what changes by itself is announced when the state changes, and never whil
   const { page, close } = await open(url);
   const announced = () => page.evaluate('window.spoken.splice(0)');
   await page.evaluate(LISTEN);
-  const found = (builtOn: number, state: 'found' | 'paid' = 'found') => {
+  const found = (builtOn: number, state: 'seen' | 'paid' = 'seen') => {
     const next = checkoutPage(state);
     const { head, transfer } = next.invoice;
     if (head === null || transfer === null) throw new Error('no transfer');

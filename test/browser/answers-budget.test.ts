@@ -1,14 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { renderAnswer } from '../../src/checkout/lookup/answer.ts';
-import { renderNotFound, renderUnavailable } from '../../src/checkout/page/apologies.ts';
+import { renderApology } from '../../src/checkout/page/apologies.ts';
 import { ASSETS } from '../../src/checkout/page/assets.ts';
 import { newNonce } from '../../src/checkout/page/headers.ts';
 import { renderPage, renderSuspended } from '../../src/checkout/page/page.ts';
 import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
 import { LANGUAGES } from '../../src/checkout/words/languages.ts';
 import { wordsOf } from '../../src/checkout/words/words.ts';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, suspendedPage } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_VIEWS, suspendedPage } from '../support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../support/lookup-answers.ts';
 
 /** The smaller of the two that people mean by it. */
@@ -25,7 +25,7 @@ const BRAND = {
 };
 
 describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
-  test.each(PAGE_STATES)('the first view in state %s, with its style and QR code, is at most 10 KB', (state) => {
+  test.each(PAGE_VIEWS)('the first view in state %s, with its style and QR code, is at most 10 KB', (state) => {
     for (const brand of [{}, BRAND]) {
       const page = checkoutPage(state, { language, isLanguageAsked: true, brand });
       expect(sizeOf(renderPage(page, newNonce()))).toBeLessThanOrEqual(10 * KB);
@@ -33,7 +33,7 @@ describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
   });
 
   test('so is each page with an answer', () => {
-    const page = checkoutPage('gone', { language, isLanguageAsked: true, brand: BRAND });
+    const page = checkoutPage('replaced', { language, isLanguageAsked: true, brand: BRAND });
     const answers = LOOKUP_ANSWERS.map((answer) => ({
       question: { field: 'transaction' as const, text: `https://tronscan.org/#/transaction/${'b4'.repeat(32)}` },
       answer: renderAnswer(page, answer),
@@ -49,8 +49,8 @@ describe.each(LANGUAGES.map(({ code }) => code))('in %s', (language) => {
     if (transfer === null) throw new Error('a paid invoice has its transfer');
     const texts = [
       renderReceipt(page, { transfer, isSigned: true, nonce: newNonce() }),
-      renderNotFound(wordsOf(language), newNonce()),
-      renderUnavailable(wordsOf(language), newNonce()),
+      renderApology(wordsOf(language), newNonce(), 'notFound'),
+      renderApology(wordsOf(language), newNonce(), 'unavailable'),
       renderSuspended(suspendedPage(language), newNonce()),
     ];
     expect(Math.max(...texts.map(sizeOf))).toBeLessThanOrEqual(10 * KB);

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkoutPage, FULL_BRAND, PAGE_STATES } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_VIEWS } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openPage, openTab, START_TIMEOUT_MS } from './checkout.ts';
 import { askEverything, openDetails } from './measure-layout.ts';
@@ -32,7 +32,7 @@ test.each(VIEWS)('%s: no request to another origin, no breach of the policy, no 
 test('from the first view to the receipt the whole way breaches nothing', async () => {
   const url = pages.add(checkoutPage('waiting', { brand: FULL_BRAND }));
   const { page, problems, close } = await openPage(browser, url);
-  for (const state of PAGE_STATES) {
+  for (const state of PAGE_VIEWS) {
     const version = await page.locator('#invoice').getAttribute('data-version');
     pages.change(url, checkoutPage(state, { brand: FULL_BRAND }));
     if (state !== 'waiting') await page.locator(`#invoice:not([data-version="${version}"])`).waitFor();
@@ -45,7 +45,7 @@ test('from the first view to the receipt the whole way breaches nothing', async 
 
 const HOSTILE = `</title></style></script><script>alert(1)</script>"><img src=https://evil.example/x onerror=alert(2)>' onload='alert(3)`;
 
-test.each([...PAGE_STATES, 'receipt'] as const)('%s: nothing that the merchant wrote runs or loads', async (view) => {
+test.each([...PAGE_VIEWS, 'receipt'] as const)('%s: nothing that the merchant wrote runs or loads', async (view) => {
   const state = view === 'receipt' ? 'paid' : view;
   const brand = { ...FULL_BRAND, name: HOSTILE, supportContact: HOSTILE, returnUrl: 'javascript:alert(4)' };
   const url = pages.add(checkoutPage(state, { brand }));

@@ -3,9 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LANGUAGES, type Language } from '../../src/checkout/words/languages.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { checkoutPage, FULL_BRAND, type PageState } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_VIEWS, type PageView } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openTab, START_TIMEOUT_MS, textOf } from './checkout.ts';
+import { findViolations } from './measure-layout.ts';
 import { type RenderedPages, startRenderedPages } from './rendered-pages.ts';
 
 let pages: RenderedPages;
@@ -29,7 +30,7 @@ const PHONE = { width: 390, height: 664 };
 const LAPTOP = { width: 1280, height: 800 };
 
 /** A usual price. */
-const usual = (state: PageState = 'waiting', language: Language = 'en') =>
+const usual = (state: PageView = 'waiting', language: Language = 'en') =>
   checkoutPage(state, { language, invoice: { payableMicro: microUsdt(25_002_647n) } });
 
 type Box = { left: number; top: number; right: number; bottom: number };
@@ -101,21 +102,42 @@ test('where there is a wallet its button comes before all else that is to be pai
   await close();
 });
 
-test.each(['waiting', 'expired'] as const)('%s fits a laptop without scrolling, in two columns', async (state) => {
+test.each(['waiting', 'expired', 'blind'] as const)('%s has two columns on a laptop', async (state) => {
   const { page, close } = await openTab(browser, pages.add(usual(state)), { viewport: LAPTOP });
-  expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);
   expect((await boxOf(page, '.qr')).left).toBeGreaterThan((await boxOf(page, '.address')).right);
   await close();
 });
 
-test.each(LANGUAGES)('in $code a laptop shows all of it, with a logo, a contact and a way back', async ({ code }) => {
-  const full = checkoutPage('waiting', {
-    ...{ language: code, brand: FULL_BRAND, invoice: { payableMicro: microUsdt(25_002_647n) } },
-  });
-  const { page, close } = await openTab(browser, pages.add(full), { viewport: LAPTOP });
-  expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);
-  await close();
-});
+const BRANDED = { brand: FULL_BRAND, invoice: { payableMicro: microUsdt(25_002_647n) } };
+
+test.each(PAGE_VIEWS.flatMap((view) => (['en', 'ar', 'de'] as const).map((language) => ({ view, language }))))(
+  '$view in $language: axe finds nothing on a phone and on a laptop, and the laptop shows all of it',
+  async ({ view, language }) => {
+    const url = pages.add(checkoutPage(view, { ...BRANDED, language }));
+    const { page, close } = await openTab(browser, url, { viewport: PHONE });
+    expect(await findViolations(page), 'phone').toEqual([]);
+    await page.setViewportSize(LAPTOP);
+    expect(await findViolations(page), 'laptop').toEqual([]);
+    expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(LAPTOP.height);
+    await close();
+  },
+);
+
+// Those that have most on them.
+test.each(['waiting', 'expired', 'expired and blind', 'second payment, not final'] as const)(
+  '%s: in every language a laptop shows all of it, with a logo, a contact and a way back',
+  async (view) => {
+    for (const { code } of LANGUAGES) {
+      const { page, close } = await openTab(browser, pages.add(checkoutPage(view, { ...BRANDED, language: code })), {
+        viewport: LAPTOP,
+      });
+      expect
+        .soft(await page.evaluate('document.documentElement.scrollHeight'), code)
+        .toBeLessThanOrEqual(LAPTOP.height);
+      await close();
+    }
+  },
+);
 
 test('the amount is never broken: its digits stand in one line at any size of text and on any phone', async () => {
   const amounts = [1_000_001n, 25_000_014n, 123_456_990_007n, 999_999_999_999_990_007n];

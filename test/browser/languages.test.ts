@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Catalogue, PluralForms } from '../../src/checkout/words/catalogue.ts';
 import { LANGUAGES } from '../../src/checkout/words/languages.ts';
 import { CATALOGUES, createWords } from '../../src/checkout/words/words.ts';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, USDT } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_VIEWS, USDT } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { openTab, START_TIMEOUT_MS } from './checkout.ts';
 import { askEverything, FITS, measureLayout, openDetails } from './measure-layout.ts';
@@ -46,7 +46,7 @@ const PSEUDO = Object.fromEntries(
   Object.entries<string | PluralForms>(CATALOGUES.en).map(([key, entry]) => [key, inPseudo(entry)]),
 ) as Catalogue;
 
-const VIEWS = [...PAGE_STATES, 'receipt'] as const;
+const VIEWS = [...PAGE_VIEWS, 'receipt'] as const;
 
 /** In a language with texts of its own, everything that a merchant can set, on a test network, where one text more is shown. */
 function urlOf(view: (typeof VIEWS)[number], words: ReturnType<typeof createWords>): string {
@@ -166,10 +166,10 @@ const FIGURES = `(() => {
 test.each(LANGUAGES)(
   'in $code every state fits 320 px, and its figures are read from left to right',
   async ({ code, direction }) => {
-    for (const view of ['gone', 'found', 'receipt'] as const) {
+    for (const view of ['replaced', 'seen', 'receipt'] as const) {
       const { page, close } = await openTab(browser, pages.urlOf(view, code), { viewport, locale: code });
       await openDetails(page);
-      if (view === 'gone') {
+      if (view === 'replaced') {
         await askEverything(page);
         expect(await page.evaluate(HEIGHTS)).toHaveLength(1);
       }

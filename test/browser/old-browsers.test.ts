@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/runtime/package-root.ts';
-import { checkoutPage, type PageState } from '../support/checkout-page.ts';
+import { checkoutPage, type PageView } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { findGlobals, findLacking, OLDEST } from './browser-lacks.ts';
 import { openPage, START_TIMEOUT_MS, textOf, untilHeading } from './checkout.ts';
@@ -64,7 +64,7 @@ const GROW_OLD = `
   };`;
 
 test('without what newer browsers have, forms are answered, times are told, strings are copied, and the page follows', async () => {
-  const state = (name: PageState) => checkoutPage(name, { brand: { name: 'Shop' } });
+  const state = (name: PageView) => checkoutPage(name, { brand: { name: 'Shop' } });
   const url = pages.add(state('waiting'));
   const { page, problems, close } = await openPage(browser, url, {
     timezoneId: 'UTC',
@@ -79,7 +79,7 @@ test('without what newer browsers have, forms are answered, times are told, stri
   expect(await textOf(page, '#transaction-answer')).toContain('Do not send the rest');
   await page.getByRole('button', { name: 'Copy the amount' }).first().click();
   await page.getByText('Copied', { exact: true }).first().waitFor();
-  pages.change(url, state('found'));
+  pages.change(url, state('seen'));
   await untilHeading(page, 'Payment found');
   expect(await textOf(page, '#found time')).toBe('1 Sept 2026, 12:16');
   expect(problems).toEqual([]);

@@ -16,10 +16,10 @@ import { AppError } from '../../src/domain/errors.ts';
 import type { LookupAnswer } from '../../src/domain/lookup/lookup.ts';
 import type { UnixMs } from '../../src/domain/time.ts';
 import { serveAsset } from '../../src/web/assets.ts';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, type PageState, suspendedPage } from '../support/checkout-page.ts';
+import { checkoutPage, FULL_BRAND, PAGE_VIEWS, type PageView, suspendedPage } from '../support/checkout-page.ts';
 
 /** Everything that is ever shown below a link. */
-export const VIEWS = [...PAGE_STATES, 'suspended', 'receipt', 'not found', 'unavailable'] as const;
+export const VIEWS = [...PAGE_VIEWS, 'unconfirmed', 'receipt', 'not found', 'unavailable'] as const;
 
 export type View = (typeof VIEWS)[number];
 
@@ -73,9 +73,9 @@ export async function startRenderedPages(): Promise<RenderedPages> {
     add,
     urlOf: (view, language) => {
       if (view === 'not found') return `${origin}/c/x?lang=${language}`;
-      if (view === 'suspended') return `${add(suspendedPage())}?lang=${language}`;
+      if (view === 'unconfirmed') return `${add(suspendedPage())}?lang=${language}`;
       if (view === 'unavailable') return `${origin}/unavailable?lang=${language}`;
-      const state: PageState = view === 'receipt' ? 'paid' : view;
+      const state: PageView = view === 'receipt' ? 'paid' : view;
       const shown = { language, brand: FULL_BRAND, invoice: { description: DESCRIPTION } };
       return `${add(checkoutPage(state, shown))}${view === 'receipt' ? '/receipt' : ''}`;
     },

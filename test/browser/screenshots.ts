@@ -101,7 +101,7 @@ test('the picture of the README: waiting, paid, and in Arabic and dark', { timeo
 
 /** A usual price, and a merchant who has set nothing but the name. */
 function plainUrlOf(view: View, language: Language): string {
-  if (view === 'not found' || view === 'unavailable' || view === 'suspended') return pages.urlOf(view, language);
+  if (view === 'not found' || view === 'unavailable' || view === 'unconfirmed') return pages.urlOf(view, language);
   const state = view === 'receipt' ? 'paid' : view;
   const { transfer } = checkoutPage(state).invoice;
   const page = checkoutPage(state, {

@@ -227,7 +227,7 @@ test('a database that is away is told of once, and pages stay open and go on whe
   );
   await fixture.sql('alter table away rename to chain_cursors');
   await eventually(
-    () => reported.at(-1)?.state,
+    () => reported.at(-1)?.shopState,
     (state) => state === 'expired',
   );
   await eventually(

@@ -106,13 +106,13 @@ test('whoever opens a page whose payment is gone is told so, on the same stream,
   await fixture.detect(paying);
   const seen = await eventually(
     () => stream.messages().at(-1),
-    (message) => message?.state === 'confirming',
+    (message) => message?.state === 'seen',
   );
   await fixture.sql('delete from sightings');
   await fixture.setStatus('PENDING', [paying]);
   const gone = await eventually(
     () => stream.messages().at(-1),
-    (message) => message?.state === 'waiting',
+    (message) => message?.state === 'replaced',
   );
   expect(gone?.parts.status).toContain('replaced the block');
   const again = await openEventStream(`${path}?v=${seen?.version}`);
@@ -140,7 +140,7 @@ const BEFORE: { state: string; reach(invoice: LiveInvoice): Promise<unknown> }[]
     state: 'withdrawn',
     reach: (invoice) => fixture.sql('update invoices set withdrawn_at = now() where id = $1', [invoice.id]),
   },
-  { state: 'confirming', reach: (invoice) => fixture.mine().then(() => fixture.detect(invoice)) },
+  { state: 'seen', reach: (invoice) => fixture.mine().then(() => fixture.detect(invoice)) },
 ];
 
 test.each(BEFORE)(
@@ -164,7 +164,9 @@ test.each(BEFORE)(
     const page = await fetch(link);
     const reloaded = await page.text();
     expect([page.status, page.headers.get('retry-after')]).toEqual([503, '60']);
-    expect(reloaded).toContain(`data-state="suspended" data-version="${suspended?.version}"`);
+    expect(reloaded).toContain(
+      `data-state="suspended" data-shop-state="suspended" data-version="${suspended?.version}"`,
+    );
     const later = await openEventStream(`${link}/live?v=${suspended?.version}`);
     onTestFinished(() => later.close());
     const asked = await fetch(`${link}/ask`, { method: 'POST', body: new URLSearchParams({ paste: address }) });

@@ -83,6 +83,7 @@ describe('with DATABASE_URL', () => {
           '0041_true_alarms.sql',
           '0042_bounds.sql',
           '0043_set_aside.sql',
+          '0044_claims.sql',
         ],
       },
     });
@@ -264,6 +265,7 @@ describe('with the embedded database', () => {
         '0041_true_alarms.sql',
         '0042_bounds.sql',
         '0043_set_aside.sql',
+        '0044_claims.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);

@@ -39,7 +39,12 @@ export function startRecording(part: string, env: NodeJS.ProcessEnv, named: Reco
     shown.push(`$ quittance ${args.map(quote).join(' ')}\n${stdout}${told}[exit ${code}]\n`);
     return json;
   };
-  const finish = () => expect(settle(shown.join('\n'), named)).toMatchFileSnapshot(fileOf(part));
+  const finish = () => {
+    const text = settle(shown.join('\n'), named);
+    // Before it is compared, so that no crash is ever recorded.
+    expect(text).not.toMatch(CRASH);
+    return expect(text).toMatchFileSnapshot(fileOf(part));
+  };
   return {
     run,
     both: async (args, options) => {
@@ -53,6 +58,9 @@ export function startRecording(part: string, env: NodeJS.ProcessEnv, named: Reco
     finish,
   };
 }
+
+/** What a command prints that failed in a way nobody planned: a stack, or that the error was unexpected. */
+const CRASH = /^ +at .*:\d+:\d+\)?$|\bunexpected: |"FAILED"/m;
 
 /** Comes only on a slow machine. */
 const PROGRESS = /^(?:\w+: read up to block|\d+ of \d+ blocks,) .*\n/gm;

@@ -55,6 +55,9 @@ test('a command that cannot do anything says so with the same words and exit cod
   await both(['trigger', 'odd']);
   await both(['devnet', '--port', 'odd']);
   await both(['devnet', 'pay', 'T0', '1,50', '--node', 'grpc://127.0.0.1:9092']);
+  await both(['invoice', 'withdraw', 'inv_1']);
+  await both(['database', 'list', '--server', 'https://pay.example']);
+  await both(['database', 'remove', '--server', 'https://pay.example']);
   await both(['setup', '--site', 'https://pay.example.com']);
   await run(['listen', '--forward-to', 'http://localhost:3000/hook']);
   await run(['listen', '--server', 'https://pay.example', '--forward-to', 'odd']);

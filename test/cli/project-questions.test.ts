@@ -9,12 +9,18 @@ afterAll(() => database.drop());
 
 /** Makes a project as a person at a terminal does who answers each question, and ends the input where an answer is `null`. */
 async function createBy(answers: (string | null)[], ...args: string[]) {
+  return createAnswering(answers, '--support', 'help@shop.example', ...args);
+}
+
+async function createAnswering(answers: (string | null)[], ...args: string[]) {
   const stdin = Object.assign(new PassThrough(), { isTTY: true });
   const asked: string[] = [];
+  let said = '';
   const stderr = new Writable({
     decodeStrings: false,
     write(chunk: string, _encoding, done) {
-      for (const [question] of chunk.matchAll(/^How many orders.*|^Of how many.*/gm)) {
+      said += chunk;
+      for (const [question] of chunk.matchAll(/^Where do payers.*|^How many orders.*|^Of how many.*/gm)) {
         asked.push(question);
         const answer = answers.shift() ?? null;
         if (answer === null) stdin.end();
@@ -26,7 +32,7 @@ async function createBy(answers: (string | null)[], ...args: string[]) {
   const env = { DATABASE_URL: database.connectionString, DATABASE_OWNER_URL: database.ownerString };
   const surroundings = { ...recordSurroundings({ env }), stdin, stderr };
   const code = await main(['project', 'create', '--name', 'Shop', '--network', 'nile', ...args], surroundings);
-  return { code, asked, stdout: surroundings.written.stdout };
+  return { code, asked, stdout: surroundings.written.stdout, stderr: said };
 }
 
 test('a person at a terminal is asked for orders and amounts, and told how many addresses they need', async () => {
@@ -53,6 +59,25 @@ test.each([
 
 test('an answer that is no number makes no project', async () => {
   expect(await createBy(['many'])).toMatchObject({ code: 2, stdout: '' });
+});
+
+test.each([
+  ['an answer is the contact', 'help@shop.example', /support +help@shop\.example/],
+  ['an empty line leaves it out', '', /^(?!.*help@)/s],
+])('a project without a support contact asks for one: %s', async (_what, answer, shown) => {
+  const { code, asked, stdout, stderr } = await createAnswering([answer, '']);
+  expect([code, asked[0]]).toEqual([0, expect.stringContaining('Where do payers find help?')]);
+  expect(stdout).toMatch(shown);
+  expect(stderr.includes('there is no support contact')).toBe(answer === '');
+});
+
+test('an answer that is no contact makes no project', async () => {
+  expect(await createAnswering(['x'.repeat(201), ''])).toMatchObject({ code: 2, stdout: '' });
+});
+
+test.each([['--json'], ['--no-support']])('with %s nobody is asked for a contact', async (option) => {
+  const { asked } = await createAnswering([''], option);
+  expect(asked.filter((question) => question.startsWith('Where'))).toEqual([]);
 });
 
 test('nothing is asked where the options say it, with --json, or where an option is wrong', async () => {

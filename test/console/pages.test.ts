@@ -326,6 +326,31 @@ test('an invoice made by hand has its link and QR code, is of the API’s kind, 
   expect(again.text).toContain(`has an invoice already: ${invoiceId}`);
 });
 
+test('an invoice is withdrawn by a button: its page says so, its maker stands in the audit log, and a paid one has none', async () => {
+  const { service } = console_;
+  const made = await newInvoice(service, 'to withdraw');
+  const path = `/invoices/${made.invoiceId}/withdraw`;
+  const button = `href="${path}"`;
+  expect((await console_.get(`/invoices/${made.invoiceId}`)).text).toContain(button);
+  expect((await console_.get(`/invoices/${made.invoiceId}`, { 'x-actor': 'vera' })).text).not.toContain(button);
+  const sent = await console_.post(path, { token: tokenIn(await console_.get(path), path) });
+  expect([sent.status, sent.headers.get('location')]).toEqual([303, `/invoices/${made.invoiceId}?withdrawn=1`]);
+  const after = await console_.get(`/invoices/${made.invoiceId}?withdrawn=1`);
+  expect(after.text).toContain('Its page is withdrawn.');
+  expect(after.text).not.toContain(button);
+  const headers = { 'X-Api-Key': service.project.apiKey };
+  const read = await fetch(`${service.url}/v1/invoices/${made.invoiceId}?expand=payment`, { headers });
+  expect(await read.text()).toContain('"withdrawnAt":"20');
+  await console_.post(path, { token: tokenIn(await console_.get(path), path) });
+  const { data } = await listAudit(service, commandActor('test'), readAuditFilter({ action: 'invoice.withdrawn' }));
+  expect(data.map(({ actor, subject }) => [actor.name, subject])).toEqual([['Ana', made.invoiceId]]);
+
+  expect((await console_.get(`/invoices/${paid.invoiceId}`)).text).not.toContain('/withdraw"');
+  const ofPaid = `/invoices/${paid.invoiceId}/withdraw`;
+  const refused = await console_.post(ofPaid, { token: tokenIn(await console_.get(ofPaid), ofPaid) });
+  expect([refused.status, refused.text.includes('the invoice is PAID')]).toEqual([409, true]);
+});
+
 test('a wrong field of a form is told beside the form, which keeps what was filled in', async () => {
   const cases: [Record<string, string>, string][] = [
     [{ amount: '0' }, 'must be greater than 0'],

@@ -83,6 +83,7 @@ const WHO: Record<string, string> = {
   operator: `
     GET+POST /invoices/new
     POST /invoices/:invoiceId/replay
+    GET+POST /invoices/:invoiceId/withdraw
     POST /unmatched/:transferId
     POST /webhooks/:endpointId/test
     POST /webhooks/:endpointId/enable
@@ -137,6 +138,7 @@ const WHO: Record<string, string> = {
     GET /settings/audit.json
     GET /settings/audit/verification
     GET /settings/system
+    GET+POST /settings/system/backup
     GET /settings/doctor
   `,
 };

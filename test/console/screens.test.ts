@@ -124,7 +124,7 @@ async function showChain(): Promise<typeof jobs> {
 /** Names and values that are as long as they may be. */
 async function fillSettings(): Promise<void> {
   const { db, clock, project } = console_.service;
-  const deps = { db, now: () => unixMs(clock.now()), random: (bytes: number) => randomBytes(bytes) };
+  const deps = { db, networks: [], now: () => unixMs(clock.now()), random: (bytes: number) => randomBytes(bytes) };
   const [ana, { projectId }, name] = [console_.actors['ana'] ?? commandActor('ana'), project, 'قهوة'.repeat(25)];
   const allowedIps = ['2001:db8:1234:5678:9abc:def0:1234:5678/128', '192.0.2.0/24', '198.51.100.0/24'];
   const key = readNewKey({ name, expires: '90d', allowedIps }, deps.now());

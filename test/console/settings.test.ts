@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { NO_ADDRESS } from '../../src/checkout/page/example.ts';
+import { MAX_LOGO_BYTES } from '../../src/domain/brand/logo.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
@@ -94,6 +95,24 @@ test('a field that is left empty takes its setting away, and so does the check o
   for (const path of ['/settings', '/settings/project', LOOK, RULES, PREVIEW])
     expect((await console_.get(path)).text, path).toContain(RTL);
   await send(LOOK, SAVED);
+});
+
+test('a logo is chosen in the form, shown in the preview, kept, and refused with its reason', async () => {
+  const logo = LOGOS.png.toString('base64url');
+  const preview = await console_.post(PREVIEW, { name: 'Heron', logo });
+  expect(preview.text).toContain(`data:image/png;base64,${LOGOS.png.toString('base64')}`);
+  expect((await settings()).logoId).toBe(null);
+  const saved = await send(LOOK, { ...SAVED, logo });
+  expect(saved.status).toBe(200);
+  expect(saved.text).toContain(`png, ${LOGOS.png.length.toLocaleString('en')} bytes`);
+  expect((await settings()).logoId).not.toBe(null);
+  // What is not chosen stays.
+  expect((await send(LOOK, SAVED)).text).toContain('Nothing changed');
+  const wrong = await send(LOOK, { ...SAVED, logo: Buffer.from('<svg/>').toString('base64') });
+  expect([wrong.status, wrong.text.includes('“Logo” ')]).toEqual([400, true]);
+  const most = Buffer.alloc(MAX_LOGO_BYTES, 0xff).toString('base64url');
+  expect((await send(LOOK, { ...SAVED, logo: most })).text).toContain('“Logo” ');
+  await send(LOOK, { ...SAVED, noLogo: 'yes' });
 });
 
 test('a form says how many open invoices stay as they are, and they do', async () => {

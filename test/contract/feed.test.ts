@@ -11,6 +11,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
+import { requestClaim } from '../../src/store/ledger/lookup.ts';
 import { recordEvents } from '../../src/store/outbox/events.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { expandReferences } from '../support/expand-references.ts';
@@ -219,7 +220,8 @@ describe('what really happens', () => {
     service.devnet.fork({ depth: 1, keepTransactions: false });
     await untilStatus(at, paid.invoiceId, 'PENDING');
     await payScenario(service.payer, { scenario: 'twice', contracts, invoice });
-    await service.payer.transfer({ contract: usdt, to: invoice.address, amountMicro: 1_234_560n });
+    const { address: to } = await payableOf(at, expired.invoiceId);
+    const other = await service.payer.transfer({ contract: usdt, to, amountMicro: 21_234_560n });
     service.devnet.mine();
     await untilStatus(at, paid.invoiceId, 'CONFIRMING');
     service.devnet.mineUntilSolid();
@@ -235,6 +237,11 @@ describe('what really happens', () => {
       () => storedBodies(project.id),
       (all) => all.length === 7,
     );
+    await requestClaim(service.db, new URL(expired.checkoutUrl).pathname.slice('/c/'.length), other);
+    await eventually(
+      () => storedBodies(project.id),
+      (all) => all.length === 8,
+    );
     const transferIds = money.body.data.map(({ transferId }: Json) => decodeId('trf', transferId) ?? '');
     const deps = {
       db: service.db,
@@ -246,7 +253,7 @@ describe('what really happens', () => {
     });
     const bodies = await eventually(
       () => storedBodies(project.id),
-      (all) => all.length === 9,
+      (all) => all.length === 10,
     );
     const reply = await get(service, '/v1/events', project);
     const latest = JSON.parse(bodies.at(-1) ?? '').id;

@@ -15,14 +15,20 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { printDatabases, printRemovedDatabases } from '../../src/cli/database/database.ts';
 import { withScratch } from '../../src/operator/backup/scratch.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
+import { removeSharedHome } from '../../src/store/embedded/list-databases.ts';
+import { recordTerminal } from '../support/terminal.ts';
 import { copyProject, nativePath } from './project-copy.ts';
 import { IS_LINUX, IS_ROOT, makeDirectory, processesOf, query, ready, spawnServer, stop } from './server.ts';
 
 const NOBODY = 65_534;
+
+type Listed = { directory: string; dataDirectory: string | null; state: string; bytes: number; lastUsedAt: string };
 
 // Only root can become other users, and looking at processes needs /proc.
 describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
@@ -256,6 +262,71 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
         code: 'EMBEDDED_DAMAGED',
         message: expect.stringContaining(place),
       });
+    });
+
+    test('databases whose data directory is gone are listed and deleted, and no other one', async () => {
+      const dirs = ['gone', 'kept', 'running', 'unrecorded'].map((name) => join(home, name));
+      const [gone = '', kept = '', running = '', unrecorded = ''] = dirs;
+      const placeOf = async (dataDir: string) => (await readFile(join(dataDir, 'postgres.location'), 'utf8')).trim();
+      const serving = spawnServer(running, { script, sharedDir });
+      await ready(serving);
+      for (const dataDir of [gone, kept, unrecorded]) {
+        const server = spawnServer(dataDir, { script, sharedDir });
+        await ready(server);
+        await stop(server);
+      }
+      const places = await Promise.all(dirs.map(placeOf));
+      const [placeGone = '', placeKept = '', placeRunning = '', placeUnrecorded = ''] = places;
+      // One of an earlier release, whose next start records it; one that its user made up; one that was moved aside; and what is no database.
+      await rm(join(placeKept, 'data-directory'));
+      const again = spawnServer(kept, { script, sharedDir });
+      await ready(again);
+      await stop(again);
+      await rm(join(placeUnrecorded, 'data-directory'));
+      await symlink('/etc/hostname', join(placeUnrecorded, 'data-directory'));
+      await rm(gone, { recursive: true });
+      await rm(running, { recursive: true });
+      await rm(unrecorded, { recursive: true });
+      await mkdir(join(sharedDir, 'master-keys'));
+
+      const list = async () => (await printDatabases(recordTerminal(), sharedDir)).data as { data: Listed[] };
+      const stateOf = async () => new Map((await list()).data.map((each) => [each.directory, each]));
+      const before = await stateOf();
+      expect(places.map((place) => [before.get(place)?.dataDirectory, before.get(place)?.state])).toEqual([
+        [gone, 'orphaned'],
+        [kept, 'used'],
+        [running, 'running'],
+        [null, 'unknown'],
+      ]);
+      const [aside = ''] = [...before.keys()].filter((directory) => directory.includes('.replaced-'));
+      expect(before.get(aside)).toMatchObject({ dataDirectory: join(home, 'two'), state: 'replaced' });
+      expect(before.get(placeGone)?.bytes).toBeGreaterThan(10_000_000);
+      expect(Date.now() - Date.parse(before.get(placeGone)?.lastUsedAt ?? '')).toBeLessThan(600_000);
+
+      const remove = (named: string[], options: { yes?: true } = { yes: true }, terminal = recordTerminal()) =>
+        printRemovedDatabases(terminal, named, options, sharedDir);
+      await expect(remove([], {})).rejects.toThrow('nothing was deleted: say --yes');
+      const stdin = Object.assign(new PassThrough(), { isTTY: true });
+      stdin.end('no\n');
+      const asking = recordTerminal({ stdin });
+      await expect(remove([], {}, asking)).rejects.toThrow('nothing was deleted');
+      expect(asking.written.stderr).toContain(placeGone);
+      await expect(remove([basename(placeKept)])).rejects.toThrow(`its data directory ${kept} exists and uses it`);
+      await expect(remove([placeRunning])).rejects.toThrow('a PostgreSQL serves it');
+      await expect(remove(['/etc'])).rejects.toThrow('there is no embedded database');
+      expect(places.map((place) => existsSync(place))).toEqual([true, true, true, true]);
+
+      expect((await remove([])).text).toMatch(/^deleted 1 database, \d+ MB$/);
+      expect(places.map((place) => existsSync(place))).toEqual([false, true, true, true]);
+      expect((await remove([basename(placeUnrecorded), aside])).text).toMatch(/^deleted 2 databases/);
+      expect(existsSync(placeUnrecorded) || existsSync(aside)).toBe(false);
+      expect(existsSync(join(sharedDir, 'master-keys'))).toBe(true);
+      // It serves until it is stopped, and is deleted then.
+      expect(await removeSharedHome(placeRunning)).toBe(false);
+      await stop(serving);
+      await remove([]);
+      expect(existsSync(placeRunning)).toBe(false);
+      expect((await list()).data.map(({ state }) => state)).not.toContain('orphaned');
     });
 
     test('a shared directory that another user can change is not trusted', async () => {

@@ -52,10 +52,10 @@ async function cutListener(): Promise<void> {
 test('a page follows its payment to the end: found, progress, a lost connection to the database, paid', async () => {
   const { id, url, stream } = await openPage();
   await pay(id);
-  const found = await shows(stream, 'confirming', 'value="1"');
+  const found = await shows(stream, 'seen', 'value="1"');
   expect(found?.parts.pay).toBe('');
   service.devnet.mine();
-  await shows(stream, 'confirming', 'value="2"');
+  await shows(stream, 'seen', 'value="2"');
   await cutListener();
   service.devnet.mineUntilSolid();
   const paid = await shows(stream, 'paid');
@@ -73,12 +73,12 @@ test('a page follows its payment to the end: found, progress, a lost connection 
 test('a page whose payment was in a block that is replaced says so, and finds it again', async () => {
   const { id, stream } = await openPage();
   await pay(id);
-  await shows(stream, 'confirming');
+  await shows(stream, 'seen');
   service.devnet.fork({ depth: 1, keepTransactions: false });
-  const gone = await shows(stream, 'waiting', 'replaced the block');
+  const gone = await shows(stream, 'replaced', 'replaced the block');
   expect(gone?.parts.pay).toContain('id="address"');
   await pay(id);
-  await shows(stream, 'confirming');
+  await shows(stream, 'seen');
 });
 
 // This one moves the chain's clock past the deadlines of all others, so it comes last.
@@ -90,5 +90,5 @@ test('a page expires by the chain and can still be paid', async () => {
   await untilStatus(service, id, 'EXPIRED');
   await shows(stream, 'expired');
   await pay(id);
-  await shows(stream, 'confirming');
+  await shows(stream, 'seen');
 });

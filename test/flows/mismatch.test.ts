@@ -173,8 +173,8 @@ test('shops are told over HTTP of each what operators are, page by page, and of 
     ...readTransferFilter({ state: 'all', limit: '500' }),
   });
   expect(told.data.length).toBeGreaterThan(10);
-  const expected = told.data.map(({ transferId, kind, amount, invoice, reason, nearestInvoice }) => {
-    return { transferId, kind, amount, invoice, reason, nearestInvoice };
+  const expected = told.data.map(({ transferId, kind, amount, invoice, reason, nearestInvoice, claimedBy }) => {
+    return { transferId, kind, amount, invoice, reason, nearestInvoice, claimedBy };
   });
   const pages: Json[][] = [];
   for (let query = '?limit=4'; query !== ''; ) {
@@ -188,7 +188,7 @@ test('shops are told over HTTP of each what operators are, page by page, and of 
   const [first] = pages[0] ?? [];
   expect(Object.keys(first ?? {})).toEqual([
     ...['transferId', 'txId', 'logIndex', 'blockNumber', 'blockTime', 'from', 'to', 'amount'],
-    ...['kind', 'invoice', 'reason', 'nearestInvoice', 'refund'],
+    ...['kind', 'invoice', 'reason', 'nearestInvoice', 'claimedBy', 'refund'],
   ]);
   const duplicates = (await ask('?kind=duplicate')).body.data;
   expect(duplicates.map(({ kind }: Json) => kind)).toEqual(duplicates.map(() => 'duplicate'));

@@ -6,9 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
+import { commandActor } from '../../src/operator/actor.ts';
 import { createAgePair } from '../../src/operator/backup/backup-encryption.ts';
 import { checkBackup } from '../../src/operator/backup/backup-read.ts';
 import { startBackupSchedule } from '../../src/operator/backup/backup-schedule.ts';
+import { requestBackup } from '../../src/operator/backup/request-backup.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
@@ -82,6 +84,17 @@ test('a service makes a backup that only the master key opens, verifies it, and 
       (await (await fetch(`${service.metricsUrl}/metrics`)).text()).match(/^quittance_backup_age_seconds (.+)$/m),
     (found) => Number(found?.[1]) < 3600,
   );
+});
+
+test('a backup that a person asked for is made at once, and once', async () => {
+  const [ledger, folder] = [await newLedgerWithRows(), await newFolder()];
+  start(ledger, folder);
+  await untilKept(folder, [1]);
+  const asking = { db: ledger.db, now: () => unixMs(Date.now()) };
+  await requestBackup(asking, commandActor('ann'));
+  await untilKept(folder, [1, 2]);
+  await requestBackup(asking, commandActor('ann'));
+  await untilKept(folder, [1, 2, 3]);
 });
 
 test('a backup for a recipient is verified, and opened by the recipient alone', async () => {

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { unlimitedNode } from '../../src/domain/node.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { acquireLease, watcherLease } from '../../src/store/chain/leases.ts';
+import { USDT_CONTRACTS } from '../../src/tron/usdt.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import {
@@ -93,7 +95,7 @@ test('an alarm whose process ended is closed by another after ten minutes', asyn
   await eventually(kinds, (open) => open.length === 0);
 });
 
-test('each start names it, and so does making a project', async () => {
+test('each start names it, and so does making a project or a key', async () => {
   const named = () => lines.filter((line) => line.includes('no watcher of mainnet has ever run'));
   expect(named()).toHaveLength(0);
   for (let start = 1; start <= 2; start += 1) {
@@ -112,4 +114,57 @@ test('each start names it, and so does making a project', async () => {
   });
   expect((await make('mainnet', '--json')).json.warning).toContain('no watcher of mainnet has ever run');
   expect((await make('devnet', '--json')).json.warning).toBeUndefined();
+  const key = (projectId: string, ...more: string[]) =>
+    runCli(['key', 'create', '--project', projectId, ...more], { env });
+  const made = await key(live.projectId);
+  expect(made).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\nthe secret key is /m),
+  });
+  expect((await key(service.project.projectId, '--json')).json.warning).toBeUndefined();
+
+  await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
+  const unseen =
+    'no node of mainnet has shown a block yet. Until then no invoice is created for the project (503). If it stays so, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
+  expect((await key(live.projectId, '--json')).json.warning).toBe(unseen);
+  expect((await make('mainnet', '--json')).json.warning).toBe(unseen);
+  await runSql(service, SEEN);
+  expect((await key(live.projectId, '--json')).json.warning).toBeUndefined();
+});
+
+test('a process is not ready while a network of real money was never seen, and is ready forever once it was', async () => {
+  const nodes = [unlimitedNode('http://127.0.0.1:9')];
+  const usdt = USDT_CONTRACTS.mainnet.account;
+  const both = await startTestService({
+    config: {
+      roles: ['api'],
+      networks: { mainnet: { nodes, usdt, agreement: 1 }, nile: { nodes, usdt, agreement: 1 } },
+    },
+  });
+  try {
+    const ready = async () => {
+      const [open, inner] = [await call(`${both.url}/readyz`), await call(`${both.metricsUrl}/readyz`)];
+      expect([open.status, open.body.status]).toEqual([inner.status, inner.body.status]);
+      return inner;
+    };
+    await acquireLease(both.db, watcherLease('mainnet'), 'another process', 60_000);
+    const unseen = await ready();
+    expect(unseen).toMatchObject({
+      status: 503,
+      body: { status: 'unavailable', networks: { mainnet: { blind: true, reason: 'no node has answered yet' } } },
+    });
+    expect(unseen.body.reason).toBe(
+      'no node of mainnet has shown a block yet, so no invoice is created for it (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',
+    );
+    expect((await call(`${both.url}/healthz`)).status).toBe(200);
+
+    // Seen once, and down ever since: the newest block is months old.
+    await runSql(both, SEEN);
+    await runSql(both, SILENT);
+    expect(await ready()).toMatchObject({ status: 200, body: { networks: { mainnet: { blind: true } } } });
+    await both.restart();
+    expect(await ready()).toMatchObject({ status: 200, body: { status: 'ready' } });
+  } finally {
+    await both.stop();
+  }
 });

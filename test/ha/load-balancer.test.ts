@@ -97,7 +97,7 @@ test('an open page hears through the proxy of its payment when it is seen', asyn
     first.devnet.mine();
     await eventually(
       () => stream.messages().map(({ state }) => state),
-      (states) => states.includes('confirming'),
+      (states) => states.includes('seen'),
     );
   } finally {
     stream.close();

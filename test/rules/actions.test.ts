@@ -77,7 +77,9 @@ const OF_PAGES = [
   ...[
     'address.failed',
     'address.proposed',
+    'backup.requested',
     'invoice.created',
+    'invoice.withdrawn',
     'passkey.added',
     'passkey.removed',
     'session.stepped-up',

@@ -4,6 +4,8 @@ import { Command } from '@commander-js/extra-typings';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { addCommands } from '../../src/cli/commands.ts';
+import { ON_THE_MACHINE, renderKept, renderText } from '../../src/console/page/words.ts';
+import { say } from '../../src/domain/message.ts';
 import { optionOf } from '../../src/operator/command-words.ts';
 import { recordTerminal } from '../support/terminal.ts';
 
@@ -112,4 +114,66 @@ test.each([
   [`say\`\${{ field: 'colour' }}\``, 'colour'],
 ])('a planted name of nothing is found: %s', (planted, name) => {
   expect(unknownNames(parse(planted))).toEqual([name]);
+});
+
+const SOURCES = new URL('../../src/', import.meta.url).pathname;
+const sources = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
+  .map((path) => ({ path, source: parse(readFileSync(join(SOURCES, path), 'utf8')) }));
+
+/** Pages of the console that show a command, and why. */
+const FOR_WHO_INSTALLS = {
+  'console/page/sign-in-page.ts': 'the first account, and one that lost all it signs in with, are made on the machine',
+};
+
+test('no page of the console has a command in its own texts but those for the person who installs it', () => {
+  const pages = sources.filter(({ path }) => path.startsWith('console/'));
+  expect(pages.length).toBeGreaterThan(50);
+  const found = pages
+    .filter(({ source }) => terminalTexts(source).some((text) => COMMAND.test(text) || text.includes('quittance --')))
+    .map(({ path }) => path);
+  expect(found).toEqual(Object.keys(FOR_WHO_INSTALLS));
+});
+
+/** Texts of the terminal alone: settings are wrong before there is a console, and documents and problems of the API are for shops. */
+const NO_PAGE = /^(?:cli|config|console|developer|devnet|runtime|domain\/manifest|web)\/|^main\.ts$/;
+
+/** The commands that texts name, which a page of the console may show: as data, or in a sentence that is kept for logs and mails too. */
+function commandsNamed(): string[] {
+  const names = [...commands.keys()].sort((a, b) => b.length - a.length);
+  const inText = new RegExp(`\\bquittance (${names.join('|')})\\b`, 'g');
+  return sources
+    .filter(({ path }) => !NO_PAGE.test(path))
+    .flatMap(({ source }) => [
+      ...find(source, (node) => {
+        const named = ts.isObjectLiteralExpression(node) ? memberOf(node, 'command') : undefined;
+        return named !== undefined && ts.isStringLiteral(named) && commands.has(named.text) ? named.text : undefined;
+      }),
+      ...terminalTexts(source).flatMap((text) => [...text.matchAll(inText)].map(([, name = '']) => name)),
+    ]);
+}
+
+test('every step that a text names is a link in the console, or in the list of those that are done on the machine', () => {
+  const named = new Set(commandsNamed());
+  expect(named.size).toBeGreaterThan(40);
+  const shown = (command: string) => renderText(say`${{ command, args: ['inv_00000000000000000000000000'] }}`).html;
+  const withoutPage = [...named].filter((command) => !shown(command).includes('<a href='));
+  expect(withoutPage.filter((command) => !ON_THE_MACHINE.has(command))).toEqual([]);
+});
+
+test.each([
+  [
+    'set it right: quittance webhook test whe_1a. Then wait',
+    'set it right: <a href="/webhooks/whe_1a">Send a test</a>. Then wait',
+  ],
+  ['see "quittance chain status --network nile" & wait', 'see <a href="/chain">Chain</a> &amp; wait'],
+  ['run: quittance chain resume --network nile', 'run: <a href="/chain">Chain</a>'],
+  ['add: quittance address add --project prj_1a T…', 'add: <a href="/addresses/add?project=prj_1a">Add addresses</a>'],
+  [
+    'then quittance chain pass --network nile --block 7 and wait',
+    'then <code>quittance chain pass --network nile --block 7</code> <small>(on the machine that runs Quittance)</small> and wait',
+  ],
+  ['quittance is <b>', 'quittance is &lt;b&gt;'],
+])('a kept text shows its commands as the pages that do them: %s', (text, shown) => {
+  expect(renderKept(text, 600).html).toBe(`<bdi>${shown}</bdi>`);
 });

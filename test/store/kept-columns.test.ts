@@ -84,6 +84,7 @@ const CHANGING: Record<string, string[]> = {
   recovery_codes: ['ended_at', 'mac'],
   receipt_keys: ['master_key_id', 'sealed', 'retired_at', 'mac'],
   transfer_annulments: ['mac'],
+  transfer_claims: ['mac'],
   transfer_refunds: ['mac'],
   transfer_resolutions: ['mac'],
   transfers: ['mac'],
@@ -108,7 +109,7 @@ const WORKING = [
     'notifications',
   ],
   ...['producer_confirmations', 'refused_amounts', 'requests', 'schema_migrations', 'sessions', 'sightings'],
-  ...['set_aside', 'spent_challenges', 'untold_transfers'],
+  ...['claim_requests', 'set_aside', 'spent_challenges', 'untold_transfers'],
 ];
 
 /** Another value of a column's type. */

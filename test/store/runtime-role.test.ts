@@ -30,9 +30,14 @@ const OWNERS = [
   'seals-write-notifications',
   'seals-write-outgoing-transfers',
   'seals-write-transfers',
-  ...['passed-blocks', 'set-aside', 'transfer-annulments', 'transfer-refunds', 'transfer-resolutions'].map(
-    (table) => `seals-write-${table}`,
-  ),
+  ...[
+    'passed-blocks',
+    'set-aside',
+    'transfer-annulments',
+    'transfer-claims',
+    'transfer-refunds',
+    'transfer-resolutions',
+  ].map((table) => `seals-write-${table}`),
 ];
 const ROLE = 'quittance_runtime';
 
@@ -225,6 +230,7 @@ describe('the role as which the service works', () => {
         name: 'forget_allocation_hints',
         ...{ may: false, others: false, path: ['search_path=pg_catalog, public, pg_temp'] },
       },
+      { name: 'forget_claim_requests', ...bound },
       { name: 'forget_finished_deliveries', ...bound },
       { name: 'forget_head_blocks_above', ...bound },
       { name: 'forget_head_blocks_up_to', ...bound },

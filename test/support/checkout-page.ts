@@ -1,4 +1,4 @@
-import type { Page, SuspendedPage } from '../../src/checkout/page/page-state.ts';
+import { PAGE_STATES, type Page, type PageState, type SuspendedPage } from '../../src/checkout/page/page-state.ts';
 import type { Language } from '../../src/checkout/words/languages.ts';
 import { type Words, wordsOf } from '../../src/checkout/words/words.ts';
 import { microUsdt } from '../../src/domain/money.ts';
@@ -6,11 +6,6 @@ import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import type { Brand, CheckoutInvoice } from '../../src/store/ledger/checkout.ts';
 import type { PayingTransfer } from '../../src/store/ledger/paying-transfer.ts';
 import type { TronAddress } from '../../src/tron/address.ts';
-
-/** What a payer can see of an invoice; `gone`: there was a payment, and its block was orphaned. */
-export const PAGE_STATES = ['waiting', 'found', 'gone', 'expired', 'blind', 'withdrawn', 'settled', 'paid'] as const;
-
-export type PageState = (typeof PAGE_STATES)[number];
 
 /** 12 minutes and a bit before the invoice expires. */
 const NOW = Date.parse('2026-09-01T12:17:30.000Z');
@@ -37,6 +32,44 @@ const TRANSFER: PayingTransfer = {
   from: 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8',
 };
 
+const LONG_AGO = { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - 90_000) };
+const SEEN = { status: 'CONFIRMING', transfer: TRANSFER } as const;
+const PAID = { status: 'PAID', transfer: TRANSFER } as const;
+const EXPIRED = { status: 'EXPIRED', expiresAt: unixMs(NOW - 60_000) } as const;
+
+/** What makes an invoice that waits one of each state. */
+const STATES: Readonly<Record<PageState, Partial<CheckoutInvoice>>> = {
+  waiting: {},
+  seen: SEEN,
+  replaced: { hadPayment: true },
+  paid: PAID,
+  expired: EXPIRED,
+  withdrawn: { withdrawnAt: unixMs(NOW - 60_000) },
+  settled: { isSettled: true },
+  claimed: { claimedMicro: microUsdt(123_455_990_007n) },
+  suspended: { isFrozen: true },
+  blind: { head: LONG_AGO },
+};
+
+/** What else a page shows within a state. */
+const VARIANTS = {
+  'second payment': { ...PAID, secondTxId: 'c7'.repeat(32) },
+  'second payment, not final': { ...SEEN, secondTxId: 'c7'.repeat(32) },
+  'expired and blind': { ...EXPIRED, head: LONG_AGO },
+  'seen and blind': { ...SEEN, head: LONG_AGO },
+  'replaced and blind': { hadPayment: true, head: LONG_AGO },
+  'withdrawn and blind': { withdrawnAt: unixMs(NOW - 60_000), head: LONG_AGO },
+  'claimed, withdrawn and expired': {
+    ...{ ...EXPIRED, claimedMicro: microUsdt(123_455_990_007n), withdrawnAt: unixMs(NOW - 60_000) },
+  },
+  paused: { isPaused: true },
+} satisfies Record<string, Partial<CheckoutInvoice>>;
+
+export type PageView = PageState | keyof typeof VARIANTS;
+
+/** Everything that a payer can see of an invoice. */
+export const PAGE_VIEWS: readonly PageView[] = [...PAGE_STATES, ...(Object.keys(VARIANTS) as PageView[])];
+
 /** Beside those of the page: `invoice` and `brand` replace only what they name. */
 export type PageOverrides = Partial<Omit<Page, 'invoice' | 'words'>> & {
   language?: Language;
@@ -46,9 +79,8 @@ export type PageOverrides = Partial<Omit<Page, 'invoice' | 'words'>> & {
 };
 
 /** A page as the server finds it, of an invoice on the main network that shows everything that a page can show. */
-export function checkoutPage(state: PageState, overrides: PageOverrides = {}): Page {
+export function checkoutPage(view: PageView, overrides: PageOverrides = {}): Page {
   const { language = 'en', words = wordsOf(language), invoice, brand, ...rest } = overrides;
-  const hasTransfer = state === 'found' || state === 'paid';
   return {
     words,
     isLanguageAsked: false,
@@ -62,16 +94,17 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
     invoice: {
       id: '0198e1c2-0000-7000-8000-000000000001',
       network: 'mainnet',
-      status: STATUS[state],
+      status: 'PENDING',
       checkoutToken: '1111111111111111111111',
-      expiresAt: unixMs(NOW + (state === 'expired' ? -60_000 : 12 * 60_000 + 30_000)),
+      expiresAt: unixMs(NOW + 12 * 60_000 + 30_000),
       requestedMicro: microUsdt(123_456_990_000n),
       payableMicro: microUsdt(123_456_990_007n),
       address: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY' as TronAddress,
       genesisId: '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
-      hadPayment: state === 'gone',
-      withdrawnAt: state === 'withdrawn' ? unixMs(NOW - 60_000) : null,
-      isSettled: state === 'settled',
+      hadPayment: false,
+      withdrawnAt: null,
+      isSettled: false,
+      claimedMicro: null,
       embedOrigins: null,
       secondTxId: null,
       isDenied: false,
@@ -79,9 +112,10 @@ export function checkoutPage(state: PageState, overrides: PageOverrides = {}): P
       isFrozen: false,
       isPaused: false,
       solidNumber: TRANSFER.blockNumber,
-      head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - (state === 'blind' ? 90_000 : 1000)) },
-      transfer: hasTransfer ? TRANSFER : null,
+      head: { number: TRANSFER.blockNumber + 6, time: unixMs(NOW - 1000) },
+      transfer: null,
       description: null,
+      ...{ ...STATES, ...VARIANTS }[view],
       ...invoice,
       brand: { ...PLAIN_BRAND, ...brand },
     },
@@ -97,14 +131,3 @@ export function suspendedPage(language: Language = 'en'): SuspendedPage & { now:
     invoice: { checkoutToken: '1111111111111111111111', suspended: 'unconfirmed' },
   };
 }
-
-const STATUS: Readonly<Record<PageState, CheckoutInvoice['status']>> = {
-  waiting: 'PENDING',
-  gone: 'PENDING',
-  blind: 'PENDING',
-  withdrawn: 'PENDING',
-  settled: 'PENDING',
-  expired: 'EXPIRED',
-  found: 'CONFIRMING',
-  paid: 'PAID',
-};

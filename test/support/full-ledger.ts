@@ -310,7 +310,7 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     },
     ...{ created_at: `2026-09-01 12:00:0${n}+00`, ...since(4, { position: n }), ...extra },
   });
-  if (version >= 4) await insert('event_streams', { project_id: PROJECT, last_position: 5 });
+  if (version >= 4) await insert('event_streams', { project_id: PROJECT, last_position: version >= 44 ? 6 : 5 });
   await insert(
     'events',
     event(1, 'invoice.confirming', { invoice_id: uuid(0x5002) }),
@@ -319,6 +319,14 @@ export async function fillLedger(client: pg.ClientBase, version: number): Promis
     event(4, 'transfer.duplicate', { transfer_id: uuid(0x6002) }),
     event(5, 'invoice.expired', { invoice_id: uuid(0x5003) }),
   );
+  if (version >= 44) {
+    const claim = { project_id: PROJECT, invoice_id: uuid(0x5003) };
+    await insert('claim_requests', { ...claim, network: 'devnet', tx_id: bytes(32, 8), requested_at: AT });
+    await insert('events', event(6, 'transfer.claimed', { transfer_id: uuid(0x6003) }));
+    await insert('transfer_claims', {
+      ...{ ...claim, transfer_id: uuid(0x6003), event_id: uuid(0x8006), claimed_at: AT, mac: bytes(24, 1) },
+    });
+  }
   const secret = version >= 4 ? null : `whsec_${'A'.repeat(43)}=`;
   await insert(
     'webhook_endpoints',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { MismatchFacts, Sender, Sibling, Suspect } from '../../src/domain/mismatch/facts.ts';
 import { searchRanges } from '../../src/domain/mismatch/search-ranges.ts';
 import type { CauseCode } from '../../src/domain/mismatch.ts';
@@ -197,17 +198,25 @@ function openAt(shop: Shop, address: string): Suspect[] {
 
 const REDRAWS = 40;
 
+/** A stream of its own for each shop and label, so that a new label changes no case of another. */
+function streamOf(seed: number, ...names: string[]): Random {
+  const hash = createHash('sha256')
+    .update([seed, ...names].join(' '))
+    .digest();
+  return createRandom(hash.readUInt32LE());
+}
+
 /** Labelled cases of every cause in every kind of shop, `perKind` of each where the shop has room for the mistake. */
 export function makeCorpus(seed: number, perKind: number): Case[] {
-  const random = createRandom(seed);
   return SHOP_NAMES.flatMap((name) => {
-    const shared = makeShop(random, name);
-    return LABELS.flatMap((label) =>
-      Array.from({ length: perKind }, () => {
+    const shared = makeShop(streamOf(seed, name), name);
+    return LABELS.flatMap((label) => {
+      const random = streamOf(seed, name, label);
+      return Array.from({ length: perKind }, () => {
         const shop = name === 'one invoice' ? makeShop(random, name) : shared;
         return makeCase(random, shop, label);
-      }).flatMap((made) => (made === null ? [] : [made])),
-    );
+      }).flatMap((made) => (made === null ? [] : [made]));
+    });
   });
 }
 

@@ -1,6 +1,5 @@
-import { gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { sendCompressed } from '../../web/send-compressed.ts';
+import { type Constant, constantText, sendCompressed } from '../../web/send-compressed.ts';
 import { APART, type ApiDocument } from './api-document.ts';
 import { POLICY, renderErrors } from './render-document.ts';
 import { renderApart, renderReference } from './render-reference.ts';
@@ -13,17 +12,14 @@ export type ReferenceDeps = { read(): ApiDocument; limit(request: FastifyRequest
 /** `GET /docs`, `/docs/webhook-endpoints`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`, each written from the document of the API. */
 export function registerReference(app: FastifyInstance, { read, limit }: ReferenceDeps): void {
   const serve = (path: string, type: string, write: (document: ApiDocument) => string) => {
-    let written: { of: ApiDocument; text: string; compressed: Buffer } | null = null;
+    let written: { of: ApiDocument; content: Constant } | null = null;
     app.get(path, { schema: { hide: true } }, async (request, reply) => {
       limit(request);
       const document = read();
-      if (written?.of !== document) {
-        const text = write(document);
-        written = { of: document, text, compressed: gzipSync(text) };
-      }
+      if (written?.of !== document) written = { of: document, content: constantText(write(document)) };
       reply.type(`${type}; charset=utf-8`).header('Cache-Control', 'no-cache');
       if (type === 'text/html') reply.header('Content-Security-Policy', POLICY);
-      return sendCompressed(request, reply, written.text, written.compressed);
+      return sendCompressed(request, reply, written.content);
     });
   };
   serve('/docs', 'text/html', renderReference);

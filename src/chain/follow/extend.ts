@@ -79,7 +79,11 @@ function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
 }
 
 /** Each block is later than its parent, and on a real network not of the future: its time lets invoices expire. */
-export function assertLater(deps: FollowDeps, ancestor: { time: UnixMs }, reads: readonly ReadBlock[]): void {
+export function assertLater(
+  deps: FollowDeps,
+  ancestor: { time: UnixMs },
+  reads: readonly { node: Node; block: { number: number; time: UnixMs } }[],
+): void {
   let before = ancestor.time;
   for (const { node, block } of reads) {
     const { number, time } = block;

@@ -5,7 +5,7 @@ import { ofDifferentOperators } from '../nodes/operators.ts';
 import { orNull } from '../proof/or-null.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } from '../verify/producers.ts';
-import { checked, type ReadBlock, readHeaderAt, readNewestSolid } from '../verify/read-block.ts';
+import { checked, readHeaderAt, readNewestSolid } from '../verify/read-block.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 
 /** Nodes are not asked for the producers more often than this. */
@@ -22,7 +22,7 @@ const AVOID_BLOCKS = 2;
 export async function identifySigner(
   deps: FollowDeps,
   following: Following,
-  { node, block }: Pick<ReadBlock, 'node' | 'block'>,
+  { node, block }: { node: Node; block: ProvenHeader },
   nodes: readonly Node[],
 ): Promise<AccountHex | null> {
   // Only the blocks on top prove the id of this block, because they name it.

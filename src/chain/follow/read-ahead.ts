@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import type { Node } from '../nodes/node.ts';
-import type { ExaminedBlock } from '../proof/prove-block.ts';
+import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
 import { type ReadBlock, readRange } from '../verify/read-block.ts';
 import { readBlock, withLogs } from '../verify/read-with-logs.ts';
 import type { FollowDeps, Following } from './following.ts';
@@ -11,7 +11,7 @@ import { createRangeSources } from './range-sources.ts';
 import type { WindowBlock } from './window.ts';
 
 /** A block that was read and has its logs, as far as other operators show them too; `block.signer` is not looked for yet. */
-type AheadBlock = { read: ReadBlock; block: WindowBlock };
+type AheadBlock = { read: { node: Node; block: ProvenHeader }; block: WindowBlock };
 export type AheadRange = { source: Node; blocks: AheadBlock[] };
 
 export type ReadAhead = {
@@ -144,7 +144,10 @@ function createFailures(counts: Following['rangeFailures']) {
 
 /** Adds what other operators show of a block, as far as they have it. */
 async function withOthers(deps: FollowDeps, nodes: readonly Node[], read: ReadBlock): Promise<AheadBlock> {
-  return { read, block: await withQuorum(deps, read, null, othersFor(deps, nodes, read.node)) };
+  const block = await withQuorum(deps, read, null, othersFor(deps, nodes, read.node));
+  // Once its logs are judged nothing asks for its transactions, which take most of its memory.
+  const { isProven: _, transactions: __, ...header } = read.block;
+  return { read: { node: read.node, block: header }, block };
 }
 
 /** Those before the first block that cannot be read or judged need not wait for it. Throws where that is the first one. */

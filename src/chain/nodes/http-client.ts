@@ -1,6 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { Agent, request } from 'undici';
 import type { NodeSpec } from '../../domain/node.ts';
+import { Agent, request } from '../../runtime/http-agent.ts';
 import { createAnswerReader } from './answer-reader.ts';
 import type { Caller, CallLimits } from './caller.ts';
 import { NotJson, TooMuchJson } from './json-reader.ts';
@@ -34,8 +34,8 @@ export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyH
       const { signal } = limits;
       const { path, body } = question.http;
       const base = path === '/jsonrpc' ? (jsonRpcUrl ?? url) : isAboutSolid(question) ? solidityUrl : url;
-      const sent = { method: 'POST', dispatcher: agent, headers, body: JSON.stringify(body), signal } as const;
-      const response = await request(base + path, sent);
+      const sent = { method: 'POST', headers, body: JSON.stringify(body), signal } as const;
+      const response = await request(agent, base + path, sent);
       const { statusCode: status } = response;
       const brokenOff = (error: unknown) => {
         throw afterReached(error);

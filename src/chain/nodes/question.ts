@@ -57,7 +57,11 @@ export function wholeMessage<Answer>(
         room.set(chunk, length);
         length += chunk.length;
       },
-      end: () => read(room.subarray(0, length)),
+      end: () => {
+        const message = room.subarray(0, length);
+        room = Buffer.alloc(0);
+        return read(message);
+      },
     };
   };
 }

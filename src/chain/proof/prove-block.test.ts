@@ -60,7 +60,7 @@ function examine(json: Bent, expected: Expected = OPTIONS): ExaminedBlock {
 /** The same had the node shown those bytes themselves. */
 function examineExact(json: Bent): ExaminedBlock {
   const shown = blockFromJson(json) as ShownBlock;
-  const transactions = shown.transactions.map((each) => ({ ...each, shownId: null }));
+  const transactions = [...shown.transactions].map((each) => ({ ...each, shownId: null }));
   return examineBlock({ ...shown, isExact: true, shownId: null, transactions }, OPTIONS);
 }
 

@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto';
-import { bytesToHex } from '@noble/hashes/utils.js';
 import { AppError } from '../../domain/errors.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { type AccountHex, accountFromHex41 } from '../../tron/address.ts';
 import { type BlockHeaderFields, blockIdOf, decodeBlockHeader } from '../../tron/block-header.ts';
-import { bytesFromHex } from '../../tron/hex.ts';
-import { txTrieRoot } from '../../tron/merkle.ts';
+import { bytesFromHex, hexOf } from '../../tron/hex.ts';
+import { rootOfLeaves } from '../../tron/merkle.ts';
 import { CREATE_CONTRACT_TYPE, readContract, TRIGGER_CONTRACT_TYPE } from '../../tron/read-contract.ts';
 import type { Sha256Hex } from '../../tron/sha256.ts';
 import type { ShownBlock, ShownHeader } from '../../tron/shown-block.ts';
@@ -61,6 +60,7 @@ export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: Acc
   const contract = bytesFromHex(`41${usdt}`) ?? new Uint8Array(0);
   const transactions: ShownTransactionFacts[] = [];
   const seen = new Set<string>();
+  const leaves: string[] = [];
   for (const transaction of shown.transactions) {
     const txId = sha256(transaction.rawData);
     const { shownId, whole } = transaction;
@@ -69,10 +69,10 @@ export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: Acc
     if (whole.length === NODE_BYTES) throw contradicts(`transaction ${txId} in block ${number} has 64 bytes`);
     if (seen.has(txId)) throw contradicts(`transaction ${txId} stands twice in block ${number}`);
     seen.add(txId);
+    leaves.push(sha256(whole));
     transactions.push(describeTransaction(txId, transaction, contract));
   }
-  const leaves = shown.transactions.map(({ whole }) => whole);
-  const root = txTrieRoot(leaves, sha256);
+  const root = rootOfLeaves(leaves, sha256);
   const isProven = hasBytes && root === header.txTrieRoot;
   if (!isProven && shown.isExact) {
     throw contradicts(
@@ -137,7 +137,7 @@ function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHea
   if (Number.parseInt(id.slice(0, 16), 16) !== number)
     throw contradicts(`id ${id} of block ${number} has another height`);
   const hasBytes = id === computed;
-  const signer = hasBytes ? recoverProducer(producer, shown.header, bytesToHex(shown.signature)) : null;
+  const signer = hasBytes ? recoverProducer(producer, shown.header, hexOf(shown.signature)) : null;
   if (hasBytes && signer === null) throw contradicts(`no key can have made the signature of block ${number}`);
   return { number, id, parentId: parentHash, time: unixMs(timestamp), producer, signer, txTrieRoot, hasBytes };
 }

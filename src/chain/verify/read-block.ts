@@ -125,7 +125,7 @@ async function judgeLogs(
   deps: ReadDeps,
   node: Node,
   block: ExaminedBlock,
-  infos: readonly ShownInfo[],
+  infos: ShownInfo[],
   isByBytes = false,
 ): Promise<BlockLogs> {
   const { usdt, fees } = deps;
@@ -140,6 +140,9 @@ async function judgeLogs(
     if (!(await fees.isForwarding(deps, block.number))) throw explained(error, fees.namedSuccessors());
     // This time with the logs of the successor.
     return judge(await readInfos(deps, node, block, isByBytes));
+  } finally {
+    // Promises that were waited for hold what they brought until the next full collection, which could be hundreds of blocks away.
+    infos.length = 0;
   }
 }
 
@@ -155,12 +158,7 @@ function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppEr
  * Costs one request; none where the block proves that nothing in it can have logs. A stranger who fills a block with megabytes of results
  * must not hold it up: then single transactions are asked for.
  */
-async function readInfos(
-  deps: ReadDeps,
-  node: Node,
-  block: ExaminedBlock,
-  isByBytes = false,
-): Promise<readonly ShownInfo[]> {
+async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByBytes = false): Promise<ShownInfo[]> {
   if (block.isProven && !block.transactions.some(mayHaveLogs))
     return block.transactions.map((each) => noLogs(block, each));
   try {
@@ -229,7 +227,7 @@ export async function readRange(deps: ReadDeps, node: Node, first: number, last:
     if (shown.length !== last - first + 1) {
       throw incomplete(`it does not show all of the blocks ${first} to ${last}`);
     }
-    return shown.map((block, index) => examineBlock(block, { ...deps, number: first + index }));
+    return shown.splice(0).map((block, index) => examineBlock(block, { ...deps, number: first + index }));
   });
 }
 

@@ -3,7 +3,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { Database } from '../../store/db/database.ts';
 import { readChainHeads, readCheckoutInvoices } from '../../store/ledger/checkout.ts';
 import type { ChainHead } from '../../store/ledger/paying-transfer.ts';
-import { type LinkedInvoice, suspensionOf } from '../page/suspension.ts';
+import { type LinkedInvoice, suspensionOf } from '../page/page-state.ts';
 
 export type LiveReads = {
   /** The invoice behind a link, as it is now or later, or that payment is suspended; `null` where there is none. */

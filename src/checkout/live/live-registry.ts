@@ -1,6 +1,5 @@
 import type { LiveMessage } from '../page/live-message.ts';
-import type { LinkPage, Page } from '../page/page-state.ts';
-import type { LinkedInvoice } from '../page/suspension.ts';
+import type { LinkedInvoice, LinkPage, Page } from '../page/page-state.ts';
 
 export type Reader = Pick<Page, 'words' | 'isLanguageAsked' | 'site'>;
 

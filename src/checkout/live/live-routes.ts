@@ -8,9 +8,8 @@ import { Problem } from '../../web/problem.ts';
 import { hijackForStream } from '../../web/shed-load.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
 import { composeMessage, versionOf } from '../page/live-message.ts';
-import type { Site } from '../page/page-state.ts';
+import { type Site, stateOf } from '../page/page-state.ts';
 import { UNKNOWN_LINK } from '../page/register.ts';
-import { viewPage } from '../page/view.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
 import { createLivePages, type LivePage, type LivePagesDeps, pageOf } from './live-pages.ts';
@@ -87,7 +86,7 @@ function follow(page: LivePage, version: string, stream: LiveStream): void {
 }
 
 function isPaid(page: LivePage): boolean {
-  return viewPage(page.look()).state === 'paid';
+  return stateOf(page.look()) === 'paid';
 }
 
 /** HEAD gets a stream, because Fastify states the length of every other answer to it. */

@@ -5,7 +5,7 @@ import { startLoop } from '../../runtime/loop.ts';
 import type { Database } from '../../store/db/database.ts';
 import { ALL_PAGES, INVOICES_CHANNEL } from '../../store/ledger/checkout.ts';
 import type { ChainHead } from '../../store/ledger/paying-transfer.ts';
-import { viewCheckout } from '../page/view.ts';
+import { isBlind } from '../page/page-state.ts';
 import type { LiveReads } from './live-reads.ts';
 import type { LiveRegistry, OpenLink } from './live-registry.ts';
 
@@ -51,7 +51,7 @@ export function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
     const invoice = await reads.readInvoice(link.token);
     if (invoice === null) return false;
     registry.learn(link, invoice);
-    link.isBlind = 'id' in invoice && viewCheckout(invoice, now()).blind;
+    link.isBlind = 'id' in invoice && isBlind(invoice, now());
     onChange(link);
     return true;
   };
@@ -127,15 +127,11 @@ function isSame(one: ChainHead, other: ChainHead | null): boolean {
 
 /** Finds the links whose pages turn blind, or see again. */
 function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLink) => void): void {
-  // Most links share one head.
-  const known = new Map<ChainHead | null, boolean>();
   for (const link of registry.links()) {
     const { invoice } = link;
     if (invoice === null || !('id' in invoice)) continue;
-    const isBlind = known.get(invoice.head) ?? viewCheckout(invoice, now).blind;
-    known.set(invoice.head, isBlind);
-    if (isBlind === link.isBlind) continue;
-    link.isBlind = isBlind;
+    if (isBlind(invoice, now) === link.isBlind) continue;
+    link.isBlind = !link.isBlind;
     onChange(link);
   }
 }

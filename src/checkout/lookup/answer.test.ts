@@ -50,10 +50,14 @@ test.each<[LookupAnswer, string[]]>([
 });
 
 test.each(LOOKUP_ANSWERS)('$code: who is told to contact the merchant is told where, and nobody else', (answer) => {
-  const brand = { supportContact: 'help@shop.example' };
-  const page = checkoutPage('waiting', { brand });
-  const text = renderAnswer(page, answer).html;
-  expect(text.includes('href="mailto:help@shop.example"')).toBe(/Contact <bdi>|contact <bdi>|ID to <bdi>/.test(text));
+  const asksMerchant = /[Cc]ontact <bdi>|ID to <bdi>/.test(renderAnswer(checkoutPage('waiting'), answer).html);
+  for (const [brand, href] of [
+    [{ supportContact: 'help@shop.example', returnUrl: 'https://shop.example/' }, 'mailto:help@shop.example'],
+    [{ returnUrl: 'https://shop.example/' }, 'https://shop.example/'],
+  ] as const) {
+    const text = renderAnswer(checkoutPage('waiting', { brand }), answer).html;
+    expect(text.includes(`href="${href}"`)).toBe(asksMerchant);
+  }
 });
 
 test.each<[Parameters<typeof checkoutPage>[0], number, string]>([
@@ -61,7 +65,7 @@ test.each<[Parameters<typeof checkoutPage>[0], number, string]>([
   ['expired', 68_123_456, 'If you have not sent another one, you can send again.'],
   // Until its block is irreversible, a fork may let it succeed.
   ['waiting', 68_123_455, 'That is not final yet. Do not send again; look again in 1 minute.'],
-  ['found', 68_123_456, 'Another payment was found. Do not send again.'],
+  ['seen', 68_123_456, 'Another payment was found. Do not send again.'],
   ['paid', 68_123_456, 'Another payment was found. Do not send again.'],
 ])(
   'who looks up a failed transaction of an invoice that is %s, final up to %i, is told what to do',

@@ -3,20 +3,21 @@ import type { GeneralAnswer, LookupAnswer } from '../../domain/lookup/lookup.ts'
 import { asTyped } from '../../domain/money.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderSupport } from '../page/brand-links.ts';
-import type { Page } from '../page/page-state.ts';
+import { type Page, STATES, stateOf } from '../page/page-state.ts';
 import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
-import { viewPage } from '../page/view.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
 import type { Words } from '../words/words.ts';
 
 /** Tells a payer about the transaction that was looked up: what it means for this invoice, the likely reason, and what to do. */
 export function renderAnswer(page: Page, answer: LookupAnswer): Html {
-  const isWaiting = viewPage(page).amount !== null && !page.invoice.hadPayment;
+  const isWaiting = STATES[stateOf(page)].pay === 'open';
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
   const whatItIs = renderWhatItIs(page, answer);
   // Whoever is told to contact the merchant is told where.
-  const asksMerchant = whatItIs.html.includes(renderMerchant(page.invoice.brand).html);
-  return html`${whatItIs}${reminder}${asksMerchant ? renderSupport(page) : null}`;
+  const { brand } = page.invoice;
+  const isKnown = (brand.supportContact ?? brand.returnUrl) !== null;
+  const asksMerchant = whatItIs.html.includes(renderMerchant(brand).html);
+  return html`${whatItIs}${reminder}${isKnown && asksMerchant ? renderSupport(page) : null}`;
 }
 
 /** With these the payer has lost nothing here, or lost it elsewhere: the invoice must be paid all the same. */
@@ -193,10 +194,10 @@ const FINAL_AFTER_MS = 60_000;
 function renderNextTry(page: Page, { blockNumber, why }: Extract<LookupAnswer, { code: 'failed' }>): Html | null {
   const { words, invoice } = page;
   const { say } = words;
-  const isPaid = invoice.status === 'CONFIRMING' || invoice.status === 'PAID';
-  if (viewPage(page).amount === null && !isPaid) return null;
+  const state = stateOf(page);
   // This includes a payment whose block was replaced: it usually comes back.
-  if (isPaid || invoice.hadPayment) return html`<p>${say('failedOtherFound')}</p>`;
+  if (state === 'seen' || state === 'paid' || state === 'replaced') return html`<p>${say('failedOtherFound')}</p>`;
+  if (STATES[state].pay === null) return null;
   // The reason says what to do, and it isn't to send again.
   if (why === 'payer_frozen' || why === 'paused') return null;
   if (blockNumber > (invoice.solidNumber ?? 0)) {

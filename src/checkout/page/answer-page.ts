@@ -3,11 +3,10 @@ import { AppError } from '../../domain/errors.ts';
 import { sendCompressed } from '../../web/send-compressed.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { renderNotFound, renderUnavailable } from './apologies.ts';
+import { renderApology } from './apologies.ts';
 import { newNonce, type PageOrigins, pageHeaders } from './headers.ts';
 import { renderSuspended } from './page.ts';
-import type { SuspendedPage } from './page-state.ts';
-import { suspensionOf } from './suspension.ts';
+import { type SuspendedPage, suspensionOf } from './page-state.ts';
 
 /** As short as a database takes to restart. */
 const RETRY_AFTER_S = 5;
@@ -30,7 +29,8 @@ export async function answerPage(
   const words = wordsOf(chooseLanguage(request).language);
   try {
     const page = await render(nonce);
-    if (page === null) return await send(request, reply.code(404), nonce, { html: renderNotFound(words, nonce) });
+    if (page === null)
+      return await send(request, reply.code(404), nonce, { html: renderApology(words, nonce, 'notFound') });
     return await send(request, reply, nonce, page);
   } catch (error) {
     const page = suspendedPageOf(error, request);
@@ -59,7 +59,7 @@ export function answerUnavailable(
   retryAfterSeconds: number,
 ): Promise<FastifyReply> {
   const nonce = newNonce();
-  const html = renderUnavailable(wordsOf(chooseLanguage(request).language), nonce);
+  const html = renderApology(wordsOf(chooseLanguage(request).language), nonce, 'unavailable');
   return send(request, reply.header('Retry-After', String(retryAfterSeconds)), nonce, { html });
 }
 

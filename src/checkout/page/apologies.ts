@@ -1,29 +1,24 @@
 import { html } from '../../web/html.ts';
+import type { TextKey } from '../words/catalogue.ts';
 import type { Words } from '../words/words.ts';
+import { renderLanguages } from './header.ts';
 import { renderDocument } from './render-document.ts';
 
-/** For every link that leads nowhere, for any reason. */
-export function renderNotFound(words: Words, nonce: string): string {
-  const { say, text } = words;
-  return renderDocument({
-    title: text('notFound'),
-    words,
-    nonce,
-    main: html`<h1>${say('notFound')}</h1>
-<p>${say('notFoundText')}</p>
-<p>${say('notFoundPaid')}</p>`,
-  });
-}
+/**
+ * `notFound`: a link that leads nowhere, for any reason. `unavailable`: the database does not answer, or the process is overloaded. No
+ * merchant is known of either.
+ */
+const APOLOGIES = {
+  notFound: ['notFoundText', 'notFoundPaid'],
+  unavailable: ['unavailableText', 'unavailablePaid'],
+} as const satisfies Partial<Record<TextKey, readonly TextKey[]>>;
 
-/** For a moment in which the database does not answer, or the process is overloaded. */
-export function renderUnavailable(words: Words, nonce: string): string {
+export function renderApology(words: Words, nonce: string, why: keyof typeof APOLOGIES): string {
   const { say, text } = words;
   return renderDocument({
-    title: text('unavailable'),
-    words,
-    nonce,
-    main: html`<h1>${say('unavailable')}</h1>
-<p>${say('unavailableText')}</p>
-<p>${say('unavailablePaid')}</p>`,
+    ...{ title: text(why), words, nonce },
+    main: html`<header>${renderLanguages(words)}</header>
+<h1>${say(why)}</h1>
+${APOLOGIES[why].map((key) => html`<p>${say(key)}</p>`)}`,
   });
 }

@@ -8,23 +8,33 @@ import { renderMerchant } from './pieces.ts';
 /** Whatever names a merchant, such as a page. */
 export type Branded = { words: Words; invoice: { brand: Omit<Brand, 'logoId'> } };
 
-/** The contact of the merchant, if there is one. */
-export function renderSupport({ words, invoice: { brand } }: Branded): Html | null {
-  if (brand.supportContact === null) return null;
+type BrandedInvoice = Branded & { invoice: { id: string } };
+
+/** Where payers find help: the contact of the merchant, else its own pages, else its name. */
+export function renderSupport({ words, invoice }: BrandedInvoice): Html {
+  const { brand } = invoice;
+  const merchant = renderMerchant(brand);
+  if (brand.supportContact === null) {
+    return html`<p>${words.say('supportMerchant', { merchant: linkTo(returnUrlOf(invoice), merchant) })}</p>`;
+  }
   const { text, href } = supportLink(brand.supportContact);
-  const shown = html`<bdi>${text}</bdi>`;
-  const contact = href === null ? shown : html`<a href="${href}" rel="noreferrer">${shown}</a>`;
-  return html`<p>${words.say('support', { merchant: renderMerchant(brand), contact })}</p>`;
+  return html`<p>${words.say('support', { merchant, contact: linkTo(href, html`<bdi>${text}</bdi>`) })}</p>`;
 }
 
 /** The way back to the merchant, if there is one. No payer is sent there by force. For a paid invoice it is the next step, a button. */
-export function renderReturn(
-  { words, invoice: { brand, id } }: Branded & { invoice: { id: string } },
-  look: 'link' | 'button',
-): Html | null {
-  // Checked when it was set, and here again: a link can run a script.
+export function renderReturn({ words, invoice }: BrandedInvoice, look: 'link' | 'button'): Html | null {
+  const url = returnUrlOf(invoice);
+  if (url === null) return null;
+  const text = words.say('returnTo', { merchant: renderMerchant(invoice.brand) });
+  return html`<p class="return"><a${look === 'button' ? html` class="button"` : null} href="${url}" rel="noreferrer"><span>${text}</span></a></p>`;
+}
+
+/** Checked when it was set, and here again: a link can run a script. */
+function returnUrlOf({ brand, id }: BrandedInvoice['invoice']): string | null {
   const read = brand.returnUrl === null ? null : readLink(fillReturnUrl(brand.returnUrl, encodeId('inv', id)));
-  if (read?.kind !== 'ok') return null;
-  const text = words.say('returnTo', { merchant: renderMerchant(brand) });
-  return html`<p class="return"><a${look === 'button' ? html` class="button"` : null} href="${read.url}" rel="noreferrer">${text}</a></p>`;
+  return read?.kind === 'ok' ? read.url : null;
+}
+
+function linkTo(url: string | null, shown: Html): Html {
+  return url === null ? shown : html`<a href="${url}" rel="noreferrer">${shown}</a>`;
 }

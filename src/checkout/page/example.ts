@@ -57,7 +57,6 @@ function renderInvoice(words: Words, { brand, logoUrl, network, policy, lifetime
   const invoice = { brand, network, id: NO_ID };
   const expiresAt = toIso(unixMs(now + lifetimeMs));
   const left = say('timeLeft', { duration: words.duration(lifetimeMs, 'short') });
-  const [support, back] = [renderSupport({ words, invoice }), renderReturn({ words, invoice }, 'link')];
   return html`<section aria-label="Example"><header>
 ${renderBrand({ words, invoice }, logoUrl)}
 </header></section>
@@ -69,7 +68,7 @@ ${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
 <div id="rules">${renderRules(words)}</div>
 <div id="when">${renderDeadline(words, { expiresAt, leftMs: lifetimeMs, stands: false })}</div>
 </div>
-${support === null && back === null ? null : html`<footer>${support}${back}</footer>`}`;
+<footer>${renderSupport({ words, invoice })}${renderReturn({ words, invoice }, 'link')}</footer>`;
 }
 
 /** In the place of the code, and as large. */

@@ -1,13 +1,12 @@
 import { type Html, html } from '../../web/html.ts';
 import { LANGUAGES } from '../words/languages.ts';
-import { wordsOf } from '../words/words.ts';
+import type { Words } from '../words/words.ts';
 import type { Branded } from './brand-links.ts';
 import type { Page } from './page-state.ts';
-import { pageUrl } from './page-url.ts';
 import { renderMerchant } from './pieces.ts';
 
-/** Names the merchant and what is paid for, and switches languages; the switch stays at the page `below` the link. */
-export function renderHeader(page: Page, below: '' | '/receipt' = ''): Html {
+/** Names the merchant and what is paid for, and switches languages. */
+export function renderHeader(page: Page): Html {
   const { description, brand } = page.invoice;
   const purpose =
     description === null
@@ -16,7 +15,7 @@ export function renderHeader(page: Page, below: '' | '/receipt' = ''): Html {
 <p class="purpose"><bdi>${description}</bdi></p>`;
   return html`<header>
 ${renderBrand(page, brand.logoId === null ? null : `/logos/${brand.logoId}`)}
-${renderLanguages(page, below)}
+${renderLanguages(page.words)}
 </header>${purpose}`;
 }
 
@@ -30,15 +29,17 @@ export function renderBrand({ words, invoice: { brand } }: Branded, logoUrl: str
   return html`${logo}<p class="merchant">${words.say('paymentTo', { merchant: renderMerchant(brand) })}</p>`;
 }
 
-/** Links, because a form would need a button without the script. Each name stands in its own language. */
-function renderLanguages(page: Page, below: '' | '/receipt'): Html {
-  const { language } = page.words;
+/**
+ * Links to the same page, because a form would need a button without the script. Each name stands in its own language. An answer to a form
+ * leads back to the page, in the language.
+ */
+export function renderLanguages({ language, say }: Words): Html {
   const current = LANGUAGES.find(({ code }) => code === language)?.name ?? language;
-  const links = LANGUAGES.filter(({ code }) => code !== language).map(({ code, name, direction }) => {
-    const url = pageUrl({ ...page, words: wordsOf(code), isLanguageAsked: true }, below);
-    return html`<li><a href="${url}" lang="${code}" hreflang="${code}"><bdi dir="${direction}">${name}</bdi></a></li>`;
-  });
-  return html`<details class="languages"><summary>${GLOBE}<span class="unseen">${page.words.say('changeLanguage')}: </span>${current}</summary>
+  const links = LANGUAGES.filter(({ code }) => code !== language).map(
+    ({ code, name, direction }) =>
+      html`<li><a href="?lang=${code}" lang="${code}" hreflang="${code}"><bdi dir="${direction}">${name}</bdi></a></li>`,
+  );
+  return html`<details class="languages"><summary>${GLOBE}<span class="unseen">${say('changeLanguage')}: </span>${current}</summary>
 <ul>${links}</ul>
 </details>`;
 }

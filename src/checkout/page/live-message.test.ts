@@ -1,15 +1,23 @@
 import { expect, test } from 'vitest';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, suspendedPage } from '../../../test/support/checkout-page.ts';
+import {
+  checkoutPage,
+  FULL_BRAND,
+  PAGE_VIEWS,
+  type PageView,
+  suspendedPage,
+} from '../../../test/support/checkout-page.ts';
+import { microUsdt } from '../../domain/money.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
+import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { composeMessage, versionOf } from './live-message.ts';
 import { PART_NAMES } from './page-parts.ts';
-import type { LinkPage } from './page-state.ts';
+import { type LinkPage, PAGE_STATES, type PageState, shopStateOf, stateOf, statusOf } from './page-state.ts';
 
 type Seen = LinkPage & { now: UnixMs };
 
 /** What may be seen of an invoice at one moment. */
 function allPages(): Seen[] {
-  const states = PAGE_STATES.map((state) => checkoutPage(state, { brand: FULL_BRAND }));
+  const states = PAGE_VIEWS.map((state) => checkoutPage(state, { brand: FULL_BRAND }));
   const [found] = states.filter(({ invoice }) => invoice.status === 'CONFIRMING');
   const { transfer, head } = found?.invoice ?? {};
   if (found === undefined || !transfer || !head) throw new Error('no page has a transfer');
@@ -26,14 +34,10 @@ function allPages(): Seen[] {
   const prices = [null, { sun: 210, at: found.now }, { sun: 210, at: found.now - 4 * 3_600_000 }].map((energyPrice) =>
     checkoutPage('waiting', { brand: FULL_BRAND, invoice: { energyPrice } }),
   );
-  const stopped = [{ isFrozen: true }, { isPaused: true }].map((invoice) =>
-    checkoutPage('waiting', { brand: FULL_BRAND, invoice }),
-  );
   return [
     ...states,
     ...prices,
     suspendedPage(),
-    ...stopped,
     ...others.map((change) => ({ ...found, invoice: { ...found.invoice, ...change } })),
   ];
 }
@@ -85,16 +89,58 @@ test('the version can stand in a URL, and does not depend on the language', () =
   expect(versions[1]).toBe(versions[0]);
 });
 
-test('the title of the window follows the state', () => {
-  const titles = PAGE_STATES.map((state) => composeMessage(null, checkoutPage(state)).title);
-  expect(titles).toEqual([
-    'Pay 123456.990007 USDT to Test shop',
-    'Payment found: Test shop',
-    'Waiting for your payment to reappear – Test shop',
-    'Pay 123456.990007 USDT to Test shop',
-    'Pay 123456.990007 USDT to Test shop',
-    'Payment request cancelled – Test shop',
-    'Settled – Test shop',
-    'Paid: Test shop',
-  ]);
+test.each<[PageView, PageState, ReturnType<typeof shopStateOf>, string]>([
+  ['waiting', 'waiting', 'waiting', 'Pay 123456.990007 USDT to Test shop'],
+  ['seen', 'seen', 'confirming', 'Payment found: Test shop'],
+  ['replaced', 'replaced', 'waiting', 'Waiting for your payment to reappear – Test shop'],
+  ['paid', 'paid', 'paid', 'Paid: Test shop'],
+  ['expired', 'expired', 'expired', 'Pay 123456.990007 USDT to Test shop'],
+  ['withdrawn', 'withdrawn', 'withdrawn', 'Payment request cancelled – Test shop'],
+  ['settled', 'settled', 'settled', 'Settled – Test shop'],
+  ['claimed', 'claimed', 'claimed', 'We have your 123455.990007 USDT – Test shop'],
+  ['suspended', 'suspended', 'suspended', 'Payment is suspended. Do not pay – Test shop'],
+  ['blind', 'blind', 'waiting', 'Pay 123456.990007 USDT to Test shop'],
+  ['second payment', 'paid', 'paid', 'Paid: Test shop'],
+  ['second payment, not final', 'seen', 'confirming', 'Payment found: Test shop'],
+  ['expired and blind', 'blind', 'expired', 'Pay 123456.990007 USDT to Test shop'],
+  ['seen and blind', 'seen', 'confirming', 'Payment found: Test shop'],
+  ['replaced and blind', 'replaced', 'waiting', 'Waiting for your payment to reappear – Test shop'],
+  ['withdrawn and blind', 'withdrawn', 'withdrawn', 'Payment request cancelled – Test shop'],
+  ['claimed, withdrawn and expired', 'claimed', 'claimed', 'We have your 123455.990007 USDT – Test shop'],
+  ['paused', 'suspended', 'suspended', 'USDT transfers are paused. Please wait – Test shop'],
+])('%s is the state %s, for shops %s, in a window "%s"', (view, state, shopState, title) => {
+  const page = checkoutPage(view);
+  expect([stateOf(page), shopStateOf(page), statusOf(page).state]).toEqual([state, shopState, shopState]);
+  expect(composeMessage(null, page)).toMatchObject({ state, shopState, title });
 });
+
+test('everything that a payer can see is in one of the states, and each state is seen', () => {
+  expect(new Set(PAGE_VIEWS.map((view) => stateOf(checkoutPage(view))))).toEqual(new Set(PAGE_STATES));
+});
+
+// What was read of an invoice contradicts itself in no way that a state could not answer: an earlier one of these wins.
+const FACTS: [Partial<CheckoutInvoice>, PageState][] = [
+  [{ status: 'PAID' }, 'paid'],
+  [{ status: 'CONFIRMING' }, 'seen'],
+  [{ isSettled: true }, 'settled'],
+  [{ claimedMicro: microUsdt(1n) }, 'claimed'],
+  [{ withdrawnAt: unixMs(0) }, 'withdrawn'],
+  [{ isPaused: true }, 'suspended'],
+  [{ hadPayment: true }, 'replaced'],
+  [{ head: null }, 'blind'],
+  [{ status: 'EXPIRED' }, 'expired'],
+];
+
+test.each(FACTS.map(([fact, state], index) => ({ state, fact, others: FACTS.slice(index + 1) })))(
+  'all that follows from $state is shown, whatever else is so',
+  ({ state, fact, others }) => {
+    for (let mask = 0; mask < 2 ** others.length; mask += 1) {
+      const invoice = others.filter((_other, index) => mask & (1 << index)).map(([other]) => other);
+      const page = checkoutPage('waiting', { invoice: Object.assign({}, ...invoice, fact) });
+      expect(stateOf(page)).toBe(state);
+      const { amount, address } = statusOf(page);
+      const asks = ['waiting', 'blind', 'expired', 'replaced'].includes(state);
+      expect([amount !== null, address !== null, partsOf(page).pay !== '']).toEqual([asks, asks, asks]);
+    }
+  },
+);

@@ -1,6 +1,4 @@
-import type { UnixMs } from '../../domain/time.ts';
-import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
-import type { CheckoutView } from './view.ts';
+import { isBlind, type Page } from './page-state.ts';
 
 /** What a transfer of USDT uses: to an address that holds some, and to one that does not. */
 const ENERGY = { usual: 64_000, first: 130_000 };
@@ -12,11 +10,11 @@ const MAX_SUN = 1000;
 /** About how much TRX a transfer costs whoever has no energy: `6.4` and `13`. `sun`: the price of a unit of energy. */
 export type NetworkFee = { sun: number; usual: string; first: string };
 
-/** `null` where the price is not known, or is old, or nothing is seen of the chain, and where no transfer is wanted. */
-export function networkFeeOf({ energyPrice }: CheckoutInvoice, view: CheckoutView, now: UnixMs): NetworkFee | null {
-  if (view.amount === null || view.blind) return null;
+/** `null` where the price is not known, or is old, or nothing is seen of the chain. */
+export function networkFeeOf({ invoice, now }: Page): NetworkFee | null {
+  if (isBlind(invoice, now)) return null;
   // {"sun":100,"at":1764000000000}; whoever can write to the database could have put anything there.
-  const { sun, at } = Object(energyPrice) as { sun?: unknown; at?: unknown };
+  const { sun, at } = Object(invoice.energyPrice) as { sun?: unknown; at?: unknown };
   if (!isCount(sun) || !isCount(at) || sun === 0 || sun > MAX_SUN || Math.abs(now - at) > STALE_MS) return null;
   return { sun, usual: trx(ENERGY.usual * sun), first: trx(ENERGY.first * sun) };
 }

@@ -1,5 +1,6 @@
-import { assertNever } from '../../domain/assert-never.ts';
+import { asTyped, formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
+import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import type { TextKey } from '../words/catalogue.ts';
@@ -7,157 +8,120 @@ import type { Words } from '../words/words.ts';
 import { renderReturn } from './brand-links.ts';
 import { openIf, type Question, renderHelp } from './help.ts';
 import { type NetworkFee, networkFeeOf } from './network-fee.ts';
-import { isReadable, type LinkPage, type Page } from './page-state.ts';
+import { confirmationsOf, isReadable, type LinkPage, type Page, type PageLook } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
-import { ltr, renderCopyButton, renderIcon, renderMerchant, renderShortTransaction } from './pieces.ts';
-import type { Suspension } from './suspension.ts';
-import type { CheckoutView } from './view.ts';
+import {
+  ltr,
+  renderCopyButton,
+  renderCopyTransaction,
+  renderIcon,
+  renderMerchant,
+  renderShortTransaction,
+} from './pieces.ts';
 import { renderOwnWallet } from './wallets.ts';
-
-/** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
-export const PART_NAMES = ['status', 'left', 'progress', 'found', 'pay', 'help', 'rules', 'when', 'check'] as const;
-
-export type PartName = (typeof PART_NAMES)[number];
-
-/** The inputs of a part: while they are the same, so is the part. Facts of an invoice that never change are left out. */
-export function partKey(name: PartName, page: LinkPage, view: CheckoutView): string {
-  const { state, blind, transaction } = view;
-  switch (name) {
-    case 'status':
-      return [isGone(page, view) ? 'gone' : state, view.suspended, isShownBlind(view)].join();
-    case 'pay':
-      return [view.amount !== null, isGone(page, view)].join();
-    case 'rules':
-      return String(isAskedToPay(page, view) && (networkFeeOf(page.invoice, view, page.now)?.sun ?? ''));
-    case 'help':
-      return String(isAskedToPay(page, view));
-    case 'left':
-      return String(isCounted(page, view));
-    case 'when':
-      return isAskedToPay(page, view) ? [state, state === 'waiting' && blind].join() : '';
-    case 'progress':
-      return state === 'confirming' ? [transaction?.blockNumber, builtOn(view)].join() : '';
-    case 'found':
-      if (transaction === null || !isReadable(page)) return '';
-      return [state === 'paid', transaction.txId, transaction.blockNumber, page.invoice.secondTxId].join();
-    case 'check':
-      return String(state === 'paid');
-    default:
-      return assertNever(name);
-  }
-}
-
-/** `question`: what was entered into a form of the page. */
-export function renderPart(name: PartName, page: LinkPage, view: CheckoutView, question: Question | null = null): Html {
-  switch (name) {
-    case 'status':
-      return renderStatus(page, view);
-    case 'pay':
-      return view.amount === null || view.address === null || !isReadable(page)
-        ? NOTHING
-        : renderPayOrNot(page, { ...view, amount: view.amount, address: view.address }, question);
-    case 'left':
-      return isCounted(page, view) ? renderLeft(page) : NOTHING;
-    case 'when':
-      return isAskedToPay(page, view) ? renderWhen(page, view) : NOTHING;
-    case 'rules':
-      return isAskedToPay(page, view) ? renderRules(page.words, networkFeeOf(page.invoice, view, page.now)) : NOTHING;
-    case 'help':
-      return isAskedToPay(page, view) ? renderHelp(page, question) : NOTHING;
-    case 'progress':
-      return renderProgress(page, view);
-    case 'found':
-      return isReadable(page) ? renderFound(page, view) : NOTHING;
-    case 'check':
-      return renderCheck(page, view);
-    default:
-      return assertNever(name);
-  }
-}
 
 const NOTHING = html``;
 
-/** Whether the block of the payment was replaced, so that the payer waits for it instead of paying again. */
-function isGone(page: LinkPage, { amount }: CheckoutView): boolean {
-  return amount !== null && isReadable(page) && page.invoice.hadPayment;
+/** `key` holds the inputs of a part: while they are the same, so is the part. Facts of an invoice that never change are left out. */
+type Part = {
+  key(page: LinkPage, look: PageLook): Key;
+  render(page: LinkPage, look: PageLook, question: Question | null): Html;
+};
+/** `null`: the part is empty. */
+type Key = string | number | boolean | null;
+
+/** A part that is there only where the invoice is. */
+function ofInvoice(
+  key: (page: Page, look: PageLook) => Key,
+  render: (page: Page, look: PageLook, question: Question | null) => Html,
+): Part {
+  return {
+    key: (page, look) => (isReadable(page) ? key(page, look) : null),
+    render: (page, look, question) => (isReadable(page) ? render(page, look, question) : NOTHING),
+  };
 }
 
-function isAskedToPay(page: LinkPage, view: CheckoutView): page is Page {
-  return view.amount !== null && isReadable(page) && !page.invoice.hadPayment;
+/** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
+const PARTS = {
+  /** Screen readers announce it, so it holds nothing that changes within a state. */
+  status: {
+    key: (_page, { heading, values, texts, isShownBlind }) =>
+      [heading, ...Object.values(values), ...texts, isShownBlind].join(),
+    render: renderStatus,
+  },
+  /** A payer whose payment is on its way is not hurried, and a clock that stands counts nothing. */
+  left: ofInvoice((_page, { state }) => state === 'waiting' || null, renderLeft),
+  progress: ofInvoice(
+    ({ invoice }, { state }) => (state === 'seen' ? [invoice.transfer?.blockNumber, builtOn(invoice)].join() : null),
+    renderProgress,
+  ),
+  found: ofInvoice(
+    ({ invoice: { transfer, secondTxId } }, { state }) =>
+      transfer && [state === 'paid', transfer.txId, transfer.blockNumber, secondTxId].join(),
+    renderFound,
+  ),
+  pay: ofInvoice((_page, { pay }) => pay, renderPayOrFolded),
+  question: ofInvoice(
+    (_page, { question }) => question,
+    ({ words }, { question }) => (question === null ? NOTHING : words.say(question)),
+  ),
+  help: ofInvoice(
+    (_page, { pay }) => pay === 'open' || null,
+    (page, _look, question) => renderHelp(page, question),
+  ),
+  rules: ofInvoice(
+    (page, { pay }) => (pay === 'open' ? (networkFeeOf(page)?.sun ?? 0) : null),
+    (page) => renderRules(page.words, networkFeeOf(page)),
+  ),
+  when: ofInvoice(
+    ({ invoice }, { state, pay }) => (pay === 'open' ? (invoice.status === 'EXPIRED' ? invoice.status : state) : null),
+    renderWhen,
+  ),
+  check: {
+    key: (_page, { state }) => state !== 'paid' || null,
+    render: (page) => html`<p><a href="${pageUrl(page)}">${page.words.say('checkNow')}</a></p>`,
+  },
+} satisfies Record<string, Part>;
+
+export type PartName = keyof typeof PARTS;
+
+export const PART_NAMES = Object.keys(PARTS) as PartName[];
+
+export function partKey(name: PartName, page: LinkPage, look: PageLook): Key {
+  return PARTS[name].key(page, look);
+}
+
+/** `question`: what was entered into a form of the page. */
+export function renderPart(name: PartName, page: LinkPage, look: PageLook, question: Question | null = null): Html {
+  return partKey(name, page, look) === null ? NOTHING : PARTS[name].render(page, look, question);
 }
 
 const MINUTE_MS = 60_000;
 
 /** The title of the window. */
-export function titleOf(page: LinkPage, view: CheckoutView): string {
+export function titleOf(page: LinkPage, { title, heading, values }: PageLook): string {
   const { words } = page;
-  const { state, projectName: merchant, amount } = view;
-  if (merchant === null) return words.text('suspended');
-  if (isGone(page, view)) return `${words.text('gone')} – ${merchant}`;
-  switch (state) {
-    case 'paid':
-      return words.text('titlePaid', { merchant });
-    case 'confirming':
-      return words.text('titleFound', { merchant });
-    case 'withdrawn':
-    case 'settled':
-      return `${words.text(state)} – ${merchant}`;
-    case 'suspended':
-      return `${words.text(suspendedTitle(view))} – ${merchant}`;
-    default:
-      return words.text('titlePay', { amount: amount ?? '', merchant });
-  }
+  if (!isReadable(page)) return words.text(heading);
+  const merchant = page.invoice.brand.name;
+  if (title === null) return `${words.text(heading, values)} – ${merchant}`;
+  return words.text(title, { amount: asTyped(formatAmount(page.invoice.payableMicro)), merchant });
 }
 
-/** Only where the payer waits for the network. */
-function isShownBlind({ state, blind }: CheckoutView): boolean {
-  return blind && state !== 'paid' && state !== 'settled' && state !== 'suspended';
+function renderStatus(
+  { words: { say } }: LinkPage,
+  { state, heading, values, texts, notice, isShownBlind }: PageLook,
+): Html {
+  const notices: TextKey[] = [...(notice === null ? [] : [notice]), ...(isShownBlind ? (['blindText'] as const) : [])];
+  return html`<h1>${renderIcon(state)}<span>${say(heading, values)}</span></h1>${texts.map((key) => html`<p>${say(key)}</p>`)}${notices.map((key) => html`<p class="notice">${say(key)}</p>`)}`;
 }
-
-/** Screen readers announce it, so it holds nothing that changes within a state. */
-function renderStatus(page: LinkPage, view: CheckoutView): Html {
-  const { say } = page.words;
-  const blind = isShownBlind(view) ? html`<p class="notice">${say('blindText')}</p>` : null;
-  const heading = (text: Html) => html`<h1>${renderIcon(view.state)}<span>${text}</span></h1>`;
-  if (isGone(page, view)) return html`${heading(say('gone'))}<p class="notice">${say('goneText')}</p>${blind}`;
-  switch (view.state) {
-    case 'waiting':
-      return html`${heading(say('waiting'))}${blind}`;
-    case 'expired':
-      return html`${heading(say('expired'))}<p>${say('expiredText')}</p>${blind}`;
-    case 'withdrawn':
-      return html`${heading(say('withdrawn'))}<p>${say('withdrawnText')}</p>${blind}`;
-    case 'settled':
-      return html`${heading(say('settled'))}<p>${say('settledText')}</p>`;
-    case 'suspended':
-      return html`${heading(say(suspendedTitle(view)))}${SUSPENDED_TEXTS[view.suspended ?? 'unconfirmed'].map((key) => html`<p>${say(key)}</p>`)}`;
-    case 'confirming':
-      return html`${heading(say('found'))}<p>${say('foundText')}</p>${blind}`;
-    case 'paid':
-      return html`${heading(say('paid'))}<p>${say('paidText')}</p>`;
-    default:
-      return assertNever(view.state);
-  }
-}
-
-/** What a payer reads while payment is suspended, for each reason. */
-const SUSPENDED_TEXTS: Readonly<Record<Suspension, readonly TextKey[]>> = {
-  unconfirmed: ['suspendedText', 'suspendedPaid'],
-  frozen: ['frozenText', 'suspendedPaid'],
-  paused: ['pausedText'],
-};
-
-const suspendedTitle = ({ suspended }: CheckoutView): TextKey => (suspended === 'paused' ? 'paused' : 'suspended');
 
 /** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
-function renderPayOrNot(
-  page: Page,
-  { amount, address }: { amount: string; address: string },
-  question: Question | null,
-): Html {
-  const { words } = page;
+function renderPayOrFolded(page: Page, look: PageLook, question: Question | null): Html {
+  const { words, invoice } = page;
+  const { address } = invoice;
+  const amount = asTyped(formatAmount(invoice.payableMicro));
   const pay = html`${renderOwnWallet(page)}${renderPay(words, { amount, address, qr: renderQr(address, words.text('qrLabel'), 6) })}`;
-  if (!page.invoice.hadPayment) return pay;
+  if (look.pay === 'open') return pay;
   const isAsked = question !== null && question.field !== 'transaction';
   return html`<details${openIf(isAsked)}><summary>${words.say('goneShow')}</summary>
 ${pay}
@@ -205,11 +169,6 @@ export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html
 ${cost}</ul>`;
 }
 
-/** A payer whose payment is on its way is not hurried, and a clock that stands counts nothing. */
-function isCounted(page: LinkPage, view: CheckoutView): page is Page {
-  return view.state === 'waiting' && !view.blind && isAskedToPay(page, view);
-}
-
 /** The time that is left, in the line of the status. Without the script the figure would grow old. */
 function renderLeft({ words, now, invoice }: Page): Html {
   const leftMs = invoice.expiresAt - now;
@@ -221,12 +180,12 @@ function renderLeft({ words, now, invoice }: Page): Html {
 }
 
 /** Until when to pay. */
-function renderWhen({ words, now, invoice }: Page, { state, blind }: CheckoutView): Html {
+function renderWhen({ words, now, invoice }: Page, { state }: PageLook): Html {
   const expiresAt = toIso(invoice.expiresAt);
-  if (state === 'expired') {
+  if (invoice.status === 'EXPIRED') {
     return html`<p><span>${words.say('timeEnded', { time: words.time(expiresAt) })}</span></p>`;
   }
-  return renderDeadline(words, { expiresAt, leftMs: invoice.expiresAt - now, stands: blind });
+  return renderDeadline(words, { expiresAt, leftMs: invoice.expiresAt - now, stands: state === 'blind' });
 }
 
 const DAY_MS = 24 * 60 * MINUTE_MS;
@@ -244,42 +203,36 @@ export function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Dead
 /** With 27 producers a block is irreversible once 19 of them have built on it. */
 const PRODUCERS = 19;
 
-function builtOn({ transaction }: CheckoutView): number {
-  return Math.min(transaction?.confirmations ?? 0, PRODUCERS);
+function builtOn(invoice: CheckoutInvoice): number {
+  return Math.min(confirmationsOf(invoice), PRODUCERS);
 }
 
-function renderProgress({ words }: LinkPage, view: CheckoutView): Html {
-  const { state, transaction } = view;
-  if (state !== 'confirming' || transaction === null) return NOTHING;
-  const built = builtOn(view);
-  return html`<label for="built">${words.say('foundInBlock', { block: ltr(transaction.blockNumber), required: PRODUCERS })}</label>
+function renderProgress({ words, invoice }: Page): Html {
+  const built = builtOn(invoice);
+  return html`<label for="built">${words.say('foundInBlock', { block: ltr(invoice.transfer?.blockNumber ?? ''), required: PRODUCERS })}</label>
 <p class="built"><progress id="built" max="${PRODUCERS}" value="${built}"></progress> <span>${words.say('built', { built: ltr(built), required: ltr(PRODUCERS) })}</span></p>`;
 }
 
-function renderFound(page: Page, { state, transaction }: CheckoutView): Html {
-  if (transaction === null) return NOTHING;
-  const { words } = page;
+function renderFound(page: Page, { state }: PageLook): Html {
+  const { words, invoice } = page;
+  const { secondTxId, brand, network, transfer } = invoice;
+  if (transfer === null) return NOTHING;
   const { say } = words;
   const back = state === 'paid' ? renderReturn(page, 'button') : null;
-  const { secondTxId, brand, network } = page.invoice;
   const second =
     secondTxId === null
       ? null
-      : html`<p class="notice">${say('secondPayment', { transaction: renderShortTransaction(words, network, secondTxId, 'second'), merchant: renderMerchant(brand) })}</p>`;
+      : html`<p class="notice">${say('secondPayment', { transaction: renderShortTransaction(network, secondTxId), merchant: renderMerchant(brand) })}<br>${renderCopyTransaction(words, secondTxId, 'second')}</p>`;
   const receipt =
-    state === 'paid' && !page.invoice.isDenied
+    state === 'paid' && !invoice.isDenied
       ? html`<p class="no-print"><a href="${pageUrl(page, '/receipt')}">${say('receiptLink')}</a></p>`
       : null;
-  const amount = ltr(`${transaction.amount} USDT`);
+  // The only transfers that can pay an invoice are of exactly its payable amount.
+  const amount = ltr(`${asTyped(formatAmount(invoice.payableMicro))} USDT`);
   return html`${state === 'paid' ? html`<p class="total">${amount}</p>` : null}<dl>
 ${state === 'paid' ? null : html`<dt>${say('amount')}</dt><dd>${amount}</dd>`}
-<dt>${say('time')}</dt><dd>${words.time(transaction.blockTime)}</dd>
-<dt>${say('block')}</dt><dd>${ltr(transaction.blockNumber)}</dd>
-<dt>${say('transaction')}</dt><dd>${renderShortTransaction(words, network, transaction.txId, 'transaction')}</dd>
+<dt>${say('time')}</dt><dd>${words.time(toIso(transfer.blockTime))}</dd>
+<dt>${say('block')}</dt><dd>${ltr(transfer.blockNumber)}</dd>
+<dt>${say('transaction')}</dt><dd>${renderShortTransaction(network, transfer.txId)} ${renderCopyTransaction(words, transfer.txId, 'transaction')}</dd>
 </dl>${second}${back}${receipt}`;
-}
-
-function renderCheck(page: LinkPage, view: CheckoutView): Html {
-  if (view.state === 'paid') return NOTHING;
-  return html`<p><a href="${pageUrl(page)}">${page.words.say('checkNow')}</a></p>`;
 }

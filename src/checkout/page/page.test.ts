@@ -1,12 +1,23 @@
 import { describe, expect, test } from 'vitest';
-import { checkoutPage, FULL_BRAND, PAGE_STATES, USDT } from '../../../test/support/checkout-page.ts';
+import {
+  checkoutPage,
+  FULL_BRAND,
+  PAGE_VIEWS,
+  type PageView,
+  suspendedPage,
+  USDT,
+} from '../../../test/support/checkout-page.ts';
 import { LOOKUP_ANSWERS } from '../../../test/support/lookup-answers.ts';
 import { formatAmount } from '../../domain/money.ts';
+import type { Brand } from '../../store/ledger/checkout.ts';
+import { html } from '../../web/html.ts';
 import { renderAnswer } from '../lookup/answer.ts';
 import { renderReceipt } from '../receipt/receipt-page.ts';
 import { LANGUAGES } from '../words/languages.ts';
-import { renderPage } from './page.ts';
-import type { Page } from './page-state.ts';
+import { CATALOGUES, wordsOf } from '../words/words.ts';
+import { renderApology } from './apologies.ts';
+import { renderPage, renderSuspended } from './page.ts';
+import { lookOf, type Page, type PageState, stateOf } from './page-state.ts';
 
 const NONCE = 'bm9uY2U=';
 
@@ -20,8 +31,8 @@ const withoutStyle = (text: string) => text.replace(/<style.*?<\/style>/s, '');
 /** What is read. */
 const read = (text: string) => withoutStyle(text).replaceAll(/<[^>]+>/g, '');
 
-describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
-  test.each(PAGE_STATES)(
+describe.each(LANGUAGES)('in $code', ({ code: language, direction, name }) => {
+  test.each(PAGE_VIEWS)(
     'the page in state %s says its language and direction, and leaves no place and no mark',
     (state) => {
       const text = render(checkoutPage(state, { language, brand: FULL_BRAND }));
@@ -31,6 +42,29 @@ describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
       expect(words).not.toMatch(/[{}]|\*\*|undefined|\[object|>null</);
     },
   );
+
+  // What is run together, or in another language, is no text of the catalogue.
+  const wholeTexts = Object.values<string | object>(CATALOGUES[language])
+    .filter((text) => typeof text === 'string')
+    .map((text) =>
+      text
+        .replaceAll('**', '')
+        .split(/\{\w+\}/)
+        .map((part) => html`${part}`.html.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&')),
+    );
+  const isWhole = (label: string) => wholeTexts.some((parts) => new RegExp(`^${parts.join('.*')}$`, 's').test(label));
+
+  test.each(PAGE_VIEWS)('the page in state %s has one heading, and each label is one text of the language', (view) => {
+    const page = checkoutPage(view, { language, brand: FULL_BRAND });
+    const text = withoutStyle(render(page));
+    const labelsOf = (tags: string) =>
+      [...text.matchAll(new RegExp(`<(${tags})\\b[^>]*>(.*?)</\\1>`, 'gs'))].map(([, , inner = '']) => read(inner));
+    expect(labelsOf('h1')).toEqual([read(page.words.say(lookOf(page).heading, lookOf(page).values).html)]);
+    const isSwitch = (label: string) => label === `${page.words.text('changeLanguage')}: ${name}`;
+    const labels = labelsOf('h1|h2|summary|label|button|dt').filter((label) => label !== '' && !isSwitch(label));
+    expect(labels.length).toBeGreaterThan(view === 'suspended' || view === 'paused' ? 1 : 3);
+    expect(labels.filter((label) => !isWhole(label))).toEqual([]);
+  });
 
   test('amount and address are written from left to right in Latin digits, and nothing stands between', () => {
     const page = checkoutPage('waiting', { language });
@@ -46,7 +80,7 @@ describe.each(LANGUAGES)('in $code', ({ code: language, direction }) => {
   });
 });
 
-test.each(['waiting', 'gone', 'expired', 'blind'] as const)(
+test.each(['waiting', 'replaced', 'expired', 'blind', 'expired and blind'] as const)(
   'in state %s the page holds all that is needed to pay',
   (state) => {
     const text = render(checkoutPage(state));
@@ -63,18 +97,49 @@ test.each(['waiting', 'gone', 'expired', 'blind'] as const)(
   },
 );
 
-test.each(['found', 'paid'] as const)('in state %s nothing on the page can be paid again', (state) => {
-  const page = checkoutPage(state, { brand: FULL_BRAND });
-  const text = withoutStyle(render(page));
-  expect(text).not.toContain(page.invoice.address);
-  expect(text).not.toMatch(
-    /class="qr"|data-from="(?:amount|address|total)"|data-wallet|tronlink|trustwallet|id="amount"|name="fee"|name="paste"/,
+test.each(['seen', 'paid', 'second payment', 'seen and blind'] as const)(
+  'in state %s nothing on the page can be paid again',
+  (state) => {
+    const page = checkoutPage(state, { brand: FULL_BRAND });
+    const text = withoutStyle(render(page));
+    expect(text).not.toContain(page.invoice.address);
+    expect(text).not.toMatch(
+      /class="qr"|data-from="(?:amount|address|total)"|data-wallet|tronlink|trustwallet|id="amount"|name="fee"|name="paste"/,
+    );
+    expect(read(text)).toContain(`${formatAmount(page.invoice.payableMicro)} USDT`);
+  },
+);
+
+/** What stands out of the rest: buttons, but for those of forms, of a list, of a wallet, and that copy what few need. */
+const prominentOf = (text: string) => {
+  const bare = withoutStyle(text).replaceAll(
+    /<form.*?<\/form>|<p class="open">.*?<\/p>|<div class="wallet".*?<\/div>/gs,
+    '',
   );
-  expect(read(text)).toContain(`${formatAmount(page.invoice.payableMicro)} USDT`);
+  return [...bare.matchAll(/<(?:button[^>]*data-from="(\w+)"|a class="(button)")/g)]
+    .map(([, from, link]) => from ?? link)
+    .filter((from) => from !== 'transaction' && from !== 'second');
+};
+
+const PROMINENT: Readonly<Record<PageState, string[]>> = {
+  waiting: ['amount', 'address'],
+  blind: ['amount', 'address'],
+  expired: ['amount', 'address'],
+  // Behind one more click.
+  replaced: ['amount', 'address'],
+  paid: ['button'],
+  ...{ seen: [], withdrawn: [], claimed: [], settled: [], suspended: [] },
+};
+
+test.each(PAGE_VIEWS)('in state %s only what is to be done next stands out', (view) => {
+  const page = checkoutPage(view, { brand: FULL_BRAND });
+  expect(prominentOf(render(page))).toEqual(PROMINENT[stateOf(page)]);
+  const folded = render(page).replace(/<details><summary>The transfer failed\?.*?<\/section>\s*<ul.*?<\/details>/s, '');
+  if (view.startsWith('replaced')) expect(prominentOf(folded)).toEqual([]);
 });
 
 test('the ids of our books are nowhere on a page', () => {
-  for (const state of PAGE_STATES) expect(render(checkoutPage(state))).not.toContain('0198e1c2');
+  for (const state of PAGE_VIEWS) expect(render(checkoutPage(state))).not.toContain('0198e1c2');
 });
 
 test.each([
@@ -82,7 +147,7 @@ test.each([
   ['nile', 'https://nile.tronscan.org/#/transaction/'],
   ['devnet', null],
 ] as const)('on %s a transaction that was found leads to the block explorer of the network', (network, explorer) => {
-  for (const state of ['found', 'paid'] as const) {
+  for (const state of ['seen', 'paid'] as const) {
     const page = checkoutPage(state, { invoice: { network } });
     const links = hrefsOf(render(page)).filter((href) => href.includes('tronscan'));
     expect(links).toEqual(explorer === null ? [] : [`${explorer}${page.invoice.transfer?.txId}`]);
@@ -128,10 +193,11 @@ test('a paid page never says that the network is not seen, for there is nothing 
 test('links keep the language that was chosen by hand, and nothing else', () => {
   const below = (page: Page) => render(page).match(/(?<=(?:href|action)=")\/c\/[^"]*/g) ?? [];
   for (const link of below(checkoutPage('waiting', { language: 'tr' }))) {
-    expect(link).toMatch(/^\/c\/1{22}(?:\/ask#\w+-answer|\?lang=(?!tr)[A-Za-z-]+)?$/);
+    expect(link).toMatch(/^\/c\/1{22}(?:\/ask#\w+-answer)?$/);
   }
-  const chosen = below(checkoutPage('gone', { language: 'tr', isLanguageAsked: true }));
-  expect(chosen.filter((link) => link.includes('lang=tr')).length).toBe(chosen.length - (LANGUAGES.length - 1));
+  const chosen = below(checkoutPage('replaced', { language: 'tr', isLanguageAsked: true }));
+  expect(chosen.length).toBeGreaterThan(0);
+  for (const link of chosen) expect(link).toContain('?lang=tr');
 });
 
 test('wallets get exactly the address, the amount and the token of this invoice', () => {
@@ -179,6 +245,43 @@ test('the form that was sent is open, with what was entered and the answer to it
   for (const text of [fee, same, other, found]) expect(text.match(/<details[^>]* open>/g)).toHaveLength(1);
 });
 
+const switchOf = (text: string) => [...text.matchAll(/href="\?lang=([\w-]+)" lang="\1"/g)].map(([, code]) => code);
+
+test.each(LANGUAGES)(
+  'every page in $code leads to itself in each other language, apologies and suspended pages too',
+  ({ code }) => {
+    const others = LANGUAGES.map((language) => language.code).filter((other) => other !== code);
+    const words = wordsOf(code);
+    for (const text of [
+      ...PAGE_VIEWS.map((view) => render(checkoutPage(view, { language: code }))),
+      renderSuspended(suspendedPage(code), NONCE),
+      renderApology(words, NONCE, 'notFound'),
+      renderApology(words, NONCE, 'unavailable'),
+    ]) {
+      expect(switchOf(text)).toEqual(others);
+    }
+  },
+);
+
+describe.each(LANGUAGES)('a payer who needs help, in $code', ({ code: language }) => {
+  const supportOf = (brand: Partial<Brand>, view: PageView) =>
+    /<footer><p>(.*?)<\/p>/s.exec(render(checkoutPage(view, { language, brand })))?.[1] ?? '';
+  const { text } = wordsOf(language);
+  const name = 'Test shop';
+
+  test.each(PAGE_VIEWS)('finds the contact, else the pages of the shop, else its name, on the page %s', (view) => {
+    const withContact = supportOf({ supportContact: 'help@shop.example', returnUrl: 'https://shop.example/' }, view);
+    expect(read(withContact)).toBe(text('support', { merchant: name, contact: 'help@shop.example' }));
+    expect(hrefsOf(withContact)).toEqual(['mailto:help@shop.example']);
+    const withReturn = supportOf({ returnUrl: 'https://shop.example/' }, view);
+    expect(read(withReturn)).toBe(text('supportMerchant', { merchant: name }));
+    expect(hrefsOf(withReturn)).toEqual(['https://shop.example/']);
+    const bare = supportOf({}, view);
+    expect(read(bare)).toBe(text('supportMerchant', { merchant: name }));
+    expect(hrefsOf(bare)).toEqual([]);
+  });
+});
+
 const HOSTILE =
   "</title></style></script><script>alert(1)</script>\"><img src=x onerror=alert(1)>' onload='x \u202egnp{amount}**";
 const ESCAPED =
@@ -192,7 +295,7 @@ describe('whatever the merchant or the payer wrote is text', () => {
     return renderReceipt(page, { transfer, isSigned: true, nonce: NONCE });
   };
 
-  test.each([...PAGE_STATES, 'receipt'] as const)(
+  test.each([...PAGE_VIEWS, 'receipt'] as const)(
     '%s: a hostile name and contact add no tag and no attribute',
     (view) => {
       const [state, show] = view === 'receipt' ? (['paid', receipt] as const) : ([view, render] as const);
@@ -217,7 +320,9 @@ describe('whatever the merchant or the payer wrote is text', () => {
     'https://shop.example\\@evil.example/',
   ])('a return link or contact of %j is no link', (url) => {
     const text = render(checkoutPage('paid', { brand: { ...FULL_BRAND, returnUrl: url, supportContact: url } }));
-    const outside = hrefsOf(text).filter((href) => !/^\/c\/1{22}|^data:,$|^https:\/\/tronscan\.org\/#/.test(href));
+    const outside = hrefsOf(text).filter(
+      (href) => !/^\/c\/1{22}|^\?lang=[\w-]+$|^data:,$|^https:\/\/tronscan\.org\/#/.test(href),
+    );
     expect(outside).toEqual([]);
   });
 

@@ -2,15 +2,14 @@ import { keyMode, type Network } from '../../domain/network.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
 import { renderReturn, renderSupport } from './brand-links.ts';
-import { renderHeader } from './header.ts';
+import { renderHeader, renderLanguages } from './header.ts';
 import { openIf, type Question, renderForm } from './help.ts';
 import { versionOf } from './live-message.ts';
 import { type PartName, renderPart, titleOf } from './page-parts.ts';
-import { isReadable, type LinkPage, type Page, type SuspendedPage } from './page-state.ts';
+import { isReadable, type LinkPage, lookOf, type Page, type SuspendedPage, shopStateOf } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 import { ltr } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
-import { viewPage } from './view.ts';
 import { NETWORK_NAMES } from './wallets.ts';
 
 /** The payer's entry, and the answer about a transaction. */
@@ -20,7 +19,7 @@ export type Exchange = { question: Question; answer: Html | null };
 export function renderPage(page: Page, nonce: string, exchange: Exchange | null = null): string {
   const { words, invoice } = page;
   return renderDocument({
-    title: titleOf(page, viewPage(page)),
+    title: titleOf(page, lookOf(page)),
     words,
     nonce,
     accent: invoice.brand.accent,
@@ -36,28 +35,30 @@ ${renderFooter(page)}
 export function renderSuspended(page: SuspendedPage, nonce: string): string {
   const { words } = page;
   return renderDocument({
-    title: titleOf(page, viewPage(page)),
+    title: titleOf(page, lookOf(page)),
     words,
     nonce,
     script: { path: `/c/${page.invoice.checkoutToken}`, texts: connectionTextsOf(words) },
-    main: html`${renderInvoice(page, null)}
+    main: html`<header>${renderLanguages(words)}</header>
+${renderInvoice(page, null)}
 <p id="said" class="unseen" role="status"></p>`,
   });
 }
 
 /** The parts that change with the state: the script replaces each part whose content changed. The look-up stands among them, and stays. */
 function renderInvoice(page: LinkPage, exchange: Exchange | null): Html {
-  const view = viewPage(page);
+  const look = lookOf(page);
   const question = exchange?.question ?? null;
+  const content = (name: PartName) => renderPart(name, page, look, question);
   const part = (name: PartName) =>
-    html`<div id="${name}"${name === 'status' ? html` role="status"` : null} data-part>${renderPart(name, page, view, question)}</div>
+    html`<div id="${name}"${name === 'status' ? html` role="status"` : null} data-part>${content(name)}</div>
 `;
   const readable = isReadable(page) ? page : null;
-  return html`<div id="invoice" data-state="${view.state}" data-version="${versionOf(page)}"${readable && html` data-now="${readable.now}"`}>
+  return html`<div id="invoice" data-state="${look.state}" data-shop-state="${shopStateOf(page)}" data-version="${versionOf(page)}"${readable && html` data-now="${readable.now}"`}>
 <div class="state">
 ${part('status')}${part('left')}</div>
 ${part('progress')}${part('found')}${part('pay')}<div class="questions">
-${readable && renderFind(readable, exchange)}${part('help')}</div>
+${readable && renderFind(readable, content('question'), exchange)}${part('help')}</div>
 ${part('rules')}${part('when')}${part('check')}</div>`;
 }
 
@@ -74,11 +75,11 @@ export function renderTestNotice({
 `;
 }
 
-/** Always there: a payer who paid twice, or too little, looks for the payment as well. */
-function renderFind(page: Page, exchange: Exchange | null): Html {
+/** Always there: a payer who paid twice, or too little, looks for the payment as well. `question` is its part that follows the state. */
+function renderFind(page: Page, question: Html, exchange: Exchange | null): Html {
   const { say } = page.words;
   const asked = exchange?.question.field === 'transaction' ? exchange : null;
-  return html`<details id="find"${openIf(asked !== null)}><summary><span class="wanting">${say('findTitle')}</span><span class="seen">${say('findOther')}</span></summary>
+  return html`<details id="find"${openIf(asked !== null)}><summary id="question" data-part>${question}</summary>
 <p class="hint">${say('findText')}</p>
 ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, { label: say('findLabel'), button: say('findButton') })}
 <div id="transaction-answer" role="status">${asked?.answer ?? null}</div>
@@ -87,11 +88,8 @@ ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, {
 }
 
 /** The link back gives way to the button of a paid invoice. */
-function renderFooter(page: Page): Html | null {
-  const parts = [renderSupport(page), renderReturn(page, 'link'), renderProofLink(page)].filter(
-    (part) => part !== null,
-  );
-  return parts.length === 0 ? null : html`<footer>${parts}</footer>`;
+function renderFooter(page: Page): Html {
+  return html`<footer>${renderSupport(page)}${renderReturn(page, 'link')}${renderProofLink(page)}</footer>`;
 }
 
 /** For who checks the address with a key that the page does not know. A file's name needs no translation. */

@@ -2,7 +2,7 @@ import type { Network } from '../../domain/network.ts';
 import type { Brand } from '../../store/ledger/checkout.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
-import type { CheckoutView } from './view.ts';
+import { type PageState, STATES } from './page-state.ts';
 
 /** Amounts, addresses and the like are written from left to right within any language, and do not disturb the words around them. */
 export function ltr(text: string | number): Html {
@@ -22,10 +22,14 @@ export function renderTransaction(network: Network, txId: string, shown = txId):
   return explorer === null ? ltr(shown) : html`<a href="${explorer}${txId}" rel="noreferrer">${ltr(shown)}</a>`;
 }
 
-/** `0ca1…0ca1`, and a button that copies the whole id. */
-export function renderShortTransaction(words: Words, network: Network, txId: string, from: CopiedFrom): Html {
-  const short = renderTransaction(network, txId, `${txId.slice(0, 4)}…${txId.slice(-4)}`);
-  return html`${short} <bdi class="unseen" id="${from}" dir="ltr" aria-hidden="true">${txId}</bdi>${renderCopyButton(words, from, txId)}`;
+/** `0ca1…0ca1`, which leads to the block explorer. */
+export function renderShortTransaction(network: Network, txId: string): Html {
+  return renderTransaction(network, txId, `${txId.slice(0, 4)}…${txId.slice(-4)}`);
+}
+
+/** Copies the whole id of a transaction, which paper shows instead. */
+export function renderCopyTransaction(words: Words, txId: string, from: 'transaction' | 'second'): Html {
+  return html`<bdi class="unseen" id="${from}" dir="ltr" aria-hidden="true">${txId}</bdi>${renderCopyButton(words, from, txId)}`;
 }
 
 /** The merchant's name, which may be in another script. */
@@ -48,20 +52,9 @@ export function renderCopyButton(words: Words, from: CopiedFrom, text: string): 
 }
 
 /** Drawn with the colour of the text; the words beside it say the same. */
-export function renderIcon(state: CheckoutView['state']): Html {
-  return html`<svg class="icon" aria-hidden="true" width="28" height="28" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><circle cx="12" cy="12" r="10"/>${DRAWINGS[state]}</svg>`;
+export function renderIcon(state: PageState): Html {
+  return html`<svg class="icon" aria-hidden="true" width="28" height="28" viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"><circle cx="12" cy="12" r="10"/>${STATES[state].drawing}</svg>`;
 }
-
-const CLOCK = html`<path d="M12 7v5l3 2"/>`;
-const DRAWINGS = {
-  waiting: CLOCK,
-  expired: CLOCK,
-  withdrawn: html`<path d="M8 12h8"/>`,
-  suspended: html`<path d="M12 7v6m0 3.5h.01"/>`,
-  settled: html`<path d="m7.5 12.5 3 3 6-6.5"/>`,
-  confirming: html`<path d="M7.5 12h.01M12 12h.01M16.5 12h.01"/>`,
-  paid: html`<path d="m7.5 12.5 3 3 6-6.5"/>`,
-};
 
 /** `1.500000` → `1.5`: for fees and differences, which nobody has to type. Amounts to send keep all their digits. */
 export function trimZeros(amount: string): string {

@@ -10,9 +10,7 @@ import { answerPage, suspendedPageOf } from './answer-page.ts';
 import { ASSETS } from './assets.ts';
 import { DATA_HEADERS, type PageOrigins } from './headers.ts';
 import { renderPage } from './page.ts';
-import type { LinkPage, Page, Site } from './page-state.ts';
-import { suspensionOf } from './suspension.ts';
-import { viewPage } from './view.ts';
+import { type LinkPage, type Page, type Site, statusOf, suspensionOf } from './page-state.ts';
 import { WALLET_NODES } from './wallets.ts';
 
 /** The answer to scripts for every link that leads nowhere. */
@@ -36,7 +34,7 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
   app.get('/c/:token/status', { schema }, async (request, reply) => {
     reply.headers(DATA_HEADERS);
     const page = await findLinkPage(deps, request);
-    return page === null ? reply.code(404).send(UNKNOWN_LINK) : viewPage(page);
+    return page === null ? reply.code(404).send(UNKNOWN_LINK) : statusOf(page);
   });
   app.get('/c/:token/address-proof.json', { schema }, async (request, reply) => {
     const page = await findPage(deps, request);

@@ -33,7 +33,7 @@ export function renderReceipt(
     nonce,
     accent: invoice.brand.accent,
     script: { path: `/c/${invoice.checkoutToken}`, texts: copyTextsOf(words) },
-    main: html`${renderHeader(page, '/receipt')}
+    main: html`${renderHeader(page)}
 ${renderTestNotice(page)}<div data-state="paid">
 <h1>${renderIcon('paid')}<span>${say('receipt')}</span></h1>
 <p><strong>${say('paid')}</strong></p>

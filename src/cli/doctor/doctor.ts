@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.ts';
 import { writeText } from '../../operator/command-words.ts';
 import type { DoctorDatabase, State } from '../../operator/doctor/check.ts';
 import { doctorSettings } from '../../operator/doctor/doctor-settings.ts';
-import { type CheckView, type DoctorView, runDoctor } from '../../operator/doctor/run-doctor.ts';
+import { type CheckView, type DoctorView, gatherChecks, runDoctor } from '../../operator/doctor/run-doctor.ts';
 import { printable } from '../../operator/input/printable.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { explainDatabaseError } from '../terminal/explain-database-error.ts';
@@ -73,21 +73,10 @@ const HEADINGS: Readonly<Record<State, string>> = {
 function describe({ checks, counts }: DoctorView): string {
   const groups = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
     const found = checks.filter((check) => check.state === state);
-    return found.length === 0 ? [] : [[HEADINGS[state], ...gather(found).map(describeCheck)].join('\n')];
+    return found.length === 0 ? [] : [[HEADINGS[state], ...gatherChecks(found).map(describeCheck)].join('\n')];
   });
   const sum = `${counts.failed} failed, ${counts.warning} warnings, ${counts.good} good, ${counts.skipped} not looked at`;
   return [...groups, sum].join('\n\n');
-}
-
-/** Checks that say the same are one line. */
-function gather(checks: readonly CheckView[]): CheckView[] {
-  const byWords = new Map<string, CheckView>();
-  for (const check of checks) {
-    const words = JSON.stringify([writeText(check.says), check.fix && writeText(check.fix)]);
-    const same = byWords.get(words);
-    byWords.set(words, same === undefined ? check : { ...same, name: `${same.name}, ${check.name}` });
-  }
-  return [...byWords.values()];
 }
 
 function describeCheck({ name, says, fix }: CheckView): string {

@@ -43,6 +43,15 @@ export function addInvoiceCommands(program: Command, terminal: Terminal, print: 
       print((await import('./invoice.ts')).printCreated(terminal, { projectId, ...input })),
     );
   group
+    .command('withdraw')
+    .description('let its page say that the shop withdrew it; a payment that comes all the same still pays')
+    .argument('<inv_…>', 'its id')
+    .option('--by <name>', 'who did it; else the user of the operating system')
+    .option(...PROJECT_OPTION)
+    .action(async (invoiceId, { project: projectId, by }) =>
+      print((await import('./invoice.ts')).printWithdrawn(terminal, { projectId, invoiceId, by })),
+    );
+  group
     .command('export')
     .description('write invoices for your books, the newest first, whatever their number')
     .option(...PROJECT_OPTION)

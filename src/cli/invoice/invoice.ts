@@ -18,6 +18,7 @@ import {
   showInvoice,
 } from '../../operator/invoices/list-invoices.ts';
 import type { InvoiceListView, InvoiceView } from '../../operator/invoices/views.ts';
+import { withdrawInvoiceByHand } from '../../operator/invoices/withdraw-invoice-by-hand.ts';
 import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { publicUrlOf } from '../terminal/select-network.ts';
@@ -45,6 +46,16 @@ export async function printInvoice(terminal: Terminal, wanted: OfProject & { inv
     showInvoice(await depsOf(database), cliActor(terminal), wanted),
   );
   return { data, text: toText(data), next: `all that happened to it: "quittance explain ${data.invoiceId}"` };
+}
+
+export async function printWithdrawn(
+  terminal: Terminal,
+  { by, ...wanted }: OfProject & { invoiceId: string; by: string | undefined },
+): Promise<Result> {
+  const data = await withDatabase(terminal, (database) =>
+    withdrawInvoiceByHand(database, cliActor(terminal, by), wanted),
+  );
+  return { data, text: `withdrawn since ${data.withdrawnAt}: ${data.invoiceId}` };
 }
 
 export type NewInvoiceInput = {

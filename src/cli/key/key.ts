@@ -1,3 +1,4 @@
+import { writeText } from '../../operator/command-words.ts';
 import { createKeyOperation, listKeysOperation, revokeKeyOperation } from '../../operator/keys/operations.ts';
 import type { CreatedKeyView, KeyView } from '../../operator/keys/views.ts';
 import { runOperation } from '../terminal/run-operation.ts';
@@ -14,7 +15,10 @@ export async function printNewKey(
   return {
     data,
     text: formatFields(NEW_KEY.map(([name, cell]) => [name, cell(data)])),
-    next: 'the secret key is shown only now: store it where your server reads it (header X-Api-Key)',
+    next: [
+      ...(data.warning === undefined ? [] : [`warning: ${writeText(data.warning)}`]),
+      'the secret key is shown only now: store it where your server reads it (header X-Api-Key)',
+    ].join('\n'),
   };
 }
 

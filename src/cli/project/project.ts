@@ -1,6 +1,7 @@
 import { accentPalette } from '../../domain/brand/colour.ts';
 import { AppError } from '../../domain/errors.ts';
 import { POLICIES } from '../../domain/policy.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
 import { type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
 import {
@@ -48,14 +49,18 @@ export async function printNewProject(
 ): Promise<Result> {
   const brand = await readBrand(typed);
   const { expected } = readNewProject({ ...typed, ...brand });
-  const isAsked = expected === null && !terminal.json && hasPerson(terminal);
-  const given = { ...typed, ...encoded(brand), ...(isAsked ? await askForOrders(terminal) : {}) };
+  const mayAsk = !terminal.json && hasPerson(terminal);
+  const given = {
+    ...{ ...typed, ...encoded(brand) },
+    ...(mayAsk && brand.support === undefined ? await askForContact(terminal) : {}),
+    ...(mayAsk && expected === null ? await askForOrders(terminal) : {}),
+  };
   const data = await runOperation(terminal, createProjectOperation, given, { mayCreate: true });
   return {
     data,
     text: formatFields([...fieldsOf(data), ['addresses needed', needOf(data)]]),
     next: [
-      ...(data.warning === undefined ? [] : [`warning: ${data.warning}`]),
+      ...(data.warning === undefined ? [] : [`warning: ${writeText(data.warning)}`]),
       ...(data.supportContact === null ? [noContact(data)] : []),
       `next: ${addAddresses(data)}, then quittance key create --project ${data.projectId}`,
     ].join('\n'),
@@ -63,7 +68,7 @@ export async function printNewProject(
 }
 
 function noContact({ projectId }: ProjectView): string {
-  return `warning: payers who need help are told to contact you, and not where: quittance project update ${projectId} --support help@…`;
+  return `warning: there is no support contact, so payers who need help see only the shop's name: quittance project update ${projectId} --support help@…`;
 }
 
 /** A logo that was read, which stands in base64 on the wire. */
@@ -72,6 +77,12 @@ function encoded({ logo, ...brand }: Brand) {
 }
 
 /** An empty line says nothing: the project is made all the same. */
+async function askForContact(terminal: Terminal): Promise<Pick<SettingsInput, 'support'>> {
+  const question = 'Where do payers find help? An e-mail address, an https:// link, or words (Enter: nowhere) ';
+  return { support: (await askPerson(terminal, question)) || undefined };
+}
+
+/** The same. */
 async function askForOrders(terminal: Terminal): Promise<ExpectedOrdersInput> {
   const ordersPerDay = await askPerson(terminal, 'How many orders a day do you expect, paid or not? (Enter: unknown) ');
   if (!ordersPerDay) return {};

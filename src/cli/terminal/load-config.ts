@@ -4,16 +4,20 @@ import type { Terminal } from './terminal.ts';
 
 /** The configuration of this environment, for what works on this machine. Throws `CONFIG_INVALID` with every problem. */
 export function loadConfig(terminal: Terminal, options: { showWarnings: boolean } = { showWarnings: false }): Config {
-  if (terminal.server() !== null) {
-    throw new AppError(
-      'USAGE',
-      'this command works on this machine only (docs/admin-api.md says why): leave out --server, or unset QUITTANCE_ADMIN_KEY',
-    );
-  }
+  refuseServer(terminal);
   const result = readConfig(terminal.env);
   if (options.showWarnings) for (const { message } of result.warnings) terminal.note(`warning: ${message}`);
   if (result.kind === 'ok') return result.config;
   const problems = result.errors.map(({ variable, message }) => ({ subject: variable, message }));
   const count = problems.length === 1 ? 'one problem' : `${problems.length} problems`;
   throw new AppError('CONFIG_INVALID', `the configuration has ${count}; nothing was started`, { problems });
+}
+
+/** For commands that work on this machine only. Error: `USAGE`. */
+export function refuseServer(terminal: Terminal): void {
+  if (terminal.server() === null) return;
+  throw new AppError(
+    'USAGE',
+    'this command works on this machine only (docs/admin-api.md says why): leave out --server, or unset QUITTANCE_ADMIN_KEY',
+  );
 }

@@ -21,7 +21,7 @@ const KIND_MEANS = {
 } as const;
 
 function toText(transfer: TransferView, projectName: string): string {
-  const { invoice, kind, evidence, toRetiredAt, takenBack, refund, causes, events, resolutions } = transfer;
+  const { invoice, kind, evidence, toRetiredAt, takenBack, refund, causes, claims, events, resolutions } = transfer;
   const { nodes, verified } = evidence;
   const isDecided = kind === 'matched' || takenBack !== null;
   const fields = formatFields([
@@ -48,6 +48,7 @@ function toText(transfer: TransferView, projectName: string): string {
   const parts = [
     fields,
     causes.length === 0 ? '' : causesText(causes),
+    tableOf(CLAIMS, claims),
     tableOf(EVENTS, events),
     tableOf(RESOLUTIONS, resolutions),
   ];
@@ -77,6 +78,13 @@ const NEAR_INVOICES: readonly Column<CauseView['invoices'][number]>[] = [
   ['TO PAY', ({ payableAmount }) => payableAmount],
   ['DIFFERENCE', ({ difference }) => (/^-|^0\.0+$/.test(difference) ? difference : `+${difference}`)],
   ['EXTERNAL ID', ({ externalId }) => externalId],
+];
+
+const CLAIMS: readonly Column<TransferView['claims'][number]>[] = [
+  ['CLAIMED', ({ claimedAt }) => claimedAt],
+  ['BY THE PAYER OF', ({ invoice }) => invoice.invoiceId],
+  ['STATUS', ({ invoice }) => invoice.status],
+  ['EXTERNAL ID', ({ invoice }) => invoice.externalId],
 ];
 
 const EVENTS: readonly Column<TransferEventView>[] = [

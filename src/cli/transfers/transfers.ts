@@ -27,6 +27,7 @@ const TRANSFERS: readonly Column<ListedTransferView>[] = [
   ['KIND', ({ kind }) => kind],
   ['LIKELY REASON', ({ reason }) => (reason === null ? '' : `${reason.code} (${reason.confidence})`)],
   ['NEAREST INVOICE', ({ invoice, nearestInvoice }) => shortText((invoice ?? nearestInvoice)?.externalId ?? '')],
+  ['CLAIMED BY', ({ claimedBy }) => shortText(claimedBy.map(({ externalId }) => externalId).join(', '))],
   ['RESOLUTION', ({ kind, resolution }) => (kind === 'matched' ? '' : (resolution ?? 'open'))],
 ];
 

@@ -12,7 +12,7 @@ import type { Form } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { outside, time } from '../page/pieces.ts';
 import { needProject, urlTo } from '../page/visit.ts';
-import { renderText } from '../page/words.ts';
+import { renderKept, renderText } from '../page/words.ts';
 
 type Alarm = ChainStatusView['alarms'][number];
 type Subject = { project: ListedProjectView; alarm: Alarm };
@@ -40,7 +40,7 @@ export function alarmForm(deps: ConsoleDeps): Form<Subject, Wanted, Acknowledged
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       title: 'Close an alarm',
       about: project,
-      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${outside(detail, 2000)}</p><p>${renderText(adviseOnAlarm(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. It leaves the lists and the metrics; that you closed it stands in the audit log. If it happens again, it is raised again.</p>`,
+      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(adviseOnAlarm(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. It leaves the lists and the metrics; that you closed it stands in the audit log. If it happens again, it is raised again.</p>`,
       fields: [],
       button: 'I have read it: close it',
       back: urlTo(visit, '/chain', project),

@@ -10,7 +10,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
-import { renderText } from '../page/words.ts';
+import { renderKept, renderText } from '../page/words.ts';
 import { alarmPath } from './alarm-form.ts';
 import { renderJobs } from './jobs-part.ts';
 import { sayProducers } from './producers-page.ts';
@@ -41,7 +41,7 @@ function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainSta
   const step = isAllowed(visit.actor, 'resumeChain')
     ? html`<p><a class="button" href="${urlTo(visit, '/chain/resume', project)}">It is settled</a></p>`
     : html`<p class="hint">An owner decides when it goes on.</p>`;
-  return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher stopped, and nothing becomes paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${outside(halt.reason, MAX_TEXT)}</p></div><p>Find out which of the two is right, the ledger or the chain.</p>${step}</section>`;
+  return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher stopped, and nothing becomes paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out which of the two is right, the ledger or the chain.</p>${step}</section>`;
 }
 
 /** As long as an alarm is kept. */
@@ -56,7 +56,7 @@ function renderStanding({ view, state, now }: Seen): Html {
   const age = examined === null ? 'no block was examined yet' : `${duration(now - Date.parse(examined.time))} old`;
   const nodesSay = watcher === null ? '' : `the nodes say ${number(watcher.nodeSolidNumber)}`;
   return html`<section class="card" aria-labelledby="standing"><h2 id="standing">${network}</h2><p><span class="badge" data-state="${isWell ? 'PAID' : 'CONFIRMING'}">${isWell ? 'Up to date' : behind.blocks === 0 ? 'Held up' : 'Behind'}</span> ${sayBehind(behind)}.</p>
-${causes.length === 0 ? null : html`<ul>${causes.map(({ text }) => html`<li>${outside(text, MAX_TEXT)}</li>`)}</ul>`}
+${causes.length === 0 ? null : html`<ul>${causes.map(({ text }) => html`<li>${renderKept(text, MAX_TEXT)}</li>`)}</ul>`}
 <p class="hint">The watcher: ${sayWatcher(state)}.</p></section>
 <section aria-labelledby="heights"><h2 id="heights" class="unseen">Blocks</h2><dl class="tiles">${tile('Newest block', examined?.number ?? null, age)}
 ${tile('Irreversible, by our own proof', watcher?.ownSolidNumber ?? null, nodesSay)}
@@ -88,7 +88,7 @@ function renderAlarm(visit: Visit, project: ListedProjectView, alarm: ChainStatu
     : isAllowed(visit.actor, 'acknowledgeAlarms')
       ? html`<a class="button quiet" href="${urlTo(visit, alarmPath(alarm), project)}">Close it</a>`
       : html`<p class="hint">An operator closes it.</p>`;
-  return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${outside(detail, MAX_TEXT)}</p><p>${renderText(adviseOnAlarm(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
+  return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${renderKept(detail, MAX_TEXT)}</p><p>${renderText(adviseOnAlarm(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
 }
 
 type NodeView = NonNullable<ChainStatusView['watcher']>['nodes'][number];

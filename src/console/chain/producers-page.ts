@@ -1,4 +1,3 @@
-import { say } from '../../domain/message.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ProducersView } from '../../operator/chain/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
@@ -6,7 +5,6 @@ import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
-import { renderText } from '../page/words.ts';
 
 type Adopted = ProducersView['data'][number];
 
@@ -27,20 +25,21 @@ const MAX_CHANGES = 30;
 
 export function producersPage(visit: Visit, project: ListedProjectView, { network, data }: ProducersView): Page {
   const [newest] = data;
-  const accept = say`${{ command: 'chain producers', input: { network, accept: true } }}`;
   return {
     title: 'Who may make blocks',
     about: project,
     main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
 ${newest === undefined ? html`<section class="card empty"><h2>None is known yet</h2><p>The watcher learns them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
-${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>When the network changed more than a vote can</summary><p>Then an alarm tells it, and the watcher waits. Compare the producers with an explorer that is none of your nodes. The command takes over whom the nodes name, whatever was known before:</p><pre><code>${renderText(accept)}</code></pre></details>` : null}`,
+${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>When the network changed more than a vote can</summary><p>Then an alarm tells it, and the watcher waits. Compare the producers with an explorer that is none of your nodes. Then whoever has the machine that runs Quittance accepts those that the nodes name: see “network-changed” in docs/chain-truth.md.</p></details>` : null}`,
   };
 }
 
 function renderSets(newest: Adopted, data: readonly Adopted[]): Html {
   const shown = data.slice(0, MAX_CHANGES);
   const left =
-    data.length > shown.length ? html`<p class="hint">Older changes: <code>quittance chain producers</code></p>` : null;
+    data.length > shown.length
+      ? html`<p class="hint">${data.length - shown.length} older changes are not shown.</p>`
+      : null;
   return html`<section class="card flush" aria-labelledby="now"><h2 id="now">Now</h2>${table('Producers of now', PRODUCERS, newest.producers)}</section>
 <section class="card" aria-labelledby="changes"><h2 id="changes">Every change, the newest first</h2><ul>${shown.map((each) => html`<li>${sayProducers(each)}</li>`)}</ul>${left}</section>`;
 }

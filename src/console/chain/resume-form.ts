@@ -7,8 +7,9 @@ import { html } from '../../web/html.ts';
 import { byOperation } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { number, outside, time } from '../page/pieces.ts';
+import { number, time } from '../page/pieces.ts';
 import { needProject, urlTo } from '../page/visit.ts';
+import { renderKept } from '../page/words.ts';
 
 /** `recorded`: the block at which the ledger stands. */
 type Subject = { project: ListedProjectView; halt: ResumedView['halt']; recorded: number };
@@ -30,7 +31,7 @@ export function resumeForm(deps: ConsoleDeps): Form<Subject, Wanted, ResumedView
     show: (visit, { project, halt: { at, reason }, recorded }) => ({
       title: 'Let the watcher go on',
       about: project,
-      consequence: html`<p>${project.network} is halted since ${time(at)} UTC:</p><div class="notice"><p>${outside(reason, 2000)}</p></div><p>The watcher goes on from block ${number(recorded)}, where the ledger stands, and records and expires again. Nothing that is recorded changes. If the reason is still there, it halts again.</p>`,
+      consequence: html`<p>${project.network} is halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher goes on from block ${number(recorded)}, where the ledger stands, and records and expires again. Nothing that is recorded changes. If the reason is still there, it halts again.</p>`,
       fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
       button: 'I know why, and it is settled: go on',
       back: urlTo(visit, '/chain', project),

@@ -14,13 +14,14 @@ type Option = readonly [value: string, text: string];
 /**
  * `value`: what it holds at first. A `check` is `yes` or nothing. `seen` is not shown: it names what the decision is made upon. A `passkey`
  * named `created` holds what the browser answers when it is asked by these options to make one; the form is shown where it knows how. What is `kept` was given or shown by the
- * step before, and is not typed again.
+ * step before, and is not typed again. A `picture` is the file in base64, which the script puts into a field of that name.
  */
 export type FormField = { name: string; label: string; value?: string | undefined; hint?: string } & (
   | { kind: 'seen' }
   | { kind: 'line' | 'lines'; more?: Html }
   | { kind: 'select'; options: readonly Option[] }
   | { kind: 'check' | 'kept' }
+  | { kind: 'picture'; mostBytes: number }
   | { kind: 'passkey'; options: object }
 );
 
@@ -102,6 +103,8 @@ function renderField(given: FormField): Html {
       return html`<div><label for="${name}">${label}</label><textarea id="${name}" name="${name}" rows="6" spellcheck="false"${hint === undefined ? null : html` aria-describedby="${name}-hint"`}${given.more ?? null}>${value ?? ''}</textarea>${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}</div>`;
     case 'select':
       return select(name, label, given.options, value);
+    case 'picture':
+      return html`<div data-picture hidden><label for="${name}-file">${label}</label><input id="${name}-file" type="file" accept="image/png,image/jpeg,image/webp" data-into="${name}" data-most="${given.mostBytes}" aria-describedby="${name}-hint"><p class="hint" id="${name}-hint">${hint ?? null}${value === undefined ? null : ' The one that you chose before is kept.'}</p></div><noscript><p class="hint">${label}: choosing a file takes a browser with JavaScript.</p></noscript>${hidden(name, value ?? '')}`;
     case 'kept':
       return html`${value === undefined ? null : hidden(name, value)}`;
     case 'check':
@@ -150,6 +153,7 @@ function shownValue(given: FormField, value: string | undefined): Html | string 
   if (value === undefined && given.kind === 'kept') return null;
   if (value === undefined) return html`<span class="hint">${given.kind === 'check' ? 'no' : 'nothing'}</span>`;
   if (given.kind === 'check') return 'yes';
+  if (given.kind === 'picture') return `a picture of ${Math.floor((value.length * 3) / 4).toLocaleString('en')} bytes`;
   if (given.kind === 'passkey') return 'the one that this browser has just made';
   if (given.kind === 'select') return given.options.find(([option]) => option === value)?.[1] ?? value;
   return given.kind === 'lines' || given.kind === 'kept' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);

@@ -36,10 +36,17 @@ export function invoicePage(visit: Visit, project: ListedProjectView, shown: Sho
     main: html`${said === null ? null : isRefused ? alert(said) : html`<p class="good" role="status">${said}</p>`}
 ${live('verdict', html`${renderVerdict(explanation)}${renderNext(explanation)}`, { isSpoken: true })}
 ${live('amounts', renderAmounts(invoice))}
-<p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'Copy link for the payer')}</p>
+<p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'Copy link for the payer')}${renderWithdrawal(visit, shown)}</p>
 ${live('events', html`${renderTimeline(explanation, (entry) => renderReplay(visit, invoice, entry))}${renderFields(explanation)}`)}
 ${renderSupport(explanation, requestId)}`,
   };
+}
+
+/** Of a paid one there is nothing left to withdraw. */
+function renderWithdrawal(visit: Visit, { invoice: { invoiceId, status }, explanation }: Shown): Html | null {
+  const isWithdrawn = explanation.timeline.some(({ kind }) => kind === 'withdrawn');
+  if (status === 'PAID' || isWithdrawn || !isAllowed(visit.actor, 'withdrawInvoiceByHand')) return null;
+  return html`<a class="button quiet" href="/invoices/${invoiceId}/withdraw">Withdraw</a>`;
 }
 
 function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, address }: InvoiceView): Html {

@@ -7,9 +7,13 @@ import { readOneNote } from '../../operator/input/read-note.ts';
 import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
 import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
 import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../../operator/invoices/list-invoices.ts';
+import { withdrawInvoiceByHand } from '../../operator/invoices/withdraw-invoice-by-hand.ts';
 import { givingWay } from '../../runtime/give-way.ts';
 import { html } from '../../web/html.ts';
+import { addForm } from '../forms/add-form.ts';
+import type { Form } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
+import { outside } from '../page/pieces.ts';
 import { readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
@@ -19,7 +23,8 @@ import { eventOf, invoicePage } from './invoice-page.ts';
 import { FILTERS, invoicesPage, madePage, NEW_FIELDS, newInvoicePage, PAGE_SIZE } from './invoices-page.ts';
 
 /** The list, the export, one invoice, and making one. */
-export function addInvoiceRoutes({ get, post }: Routes, deps: ConsoleDeps): void {
+export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
+  const { get, post } = routes;
   get('/invoices', 'listInvoices', (asked) => list(deps, asked));
   get('/invoices.csv', 'exportInvoices', (asked) => sendCsv(deps, asked));
   get('/invoices/new', 'createInvoiceByHand', async ({ visit, request }) => {
@@ -29,6 +34,7 @@ export function addInvoiceRoutes({ get, post }: Routes, deps: ConsoleDeps): void
   post('/invoices/new', 'createInvoiceByHand', (asked) => create(deps, asked));
   get('/invoices/:invoiceId', 'explainSubject', (asked) => show(deps, asked));
   post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
+  addForm(routes, deps, withdrawal(deps));
 }
 
 async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
@@ -96,10 +102,29 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
 }
 
 async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
-  const { sent } = readQuery(asked.request, ['sent']);
+  const { sent, withdrawn } = readQuery(asked.request, ['sent', 'withdrawn']);
   const { project, ...shown } = await find(deps, asked);
-  const said = sent === undefined ? null : html`The event is sent again.`;
+  const said =
+    sent !== undefined ? html`The event is sent again.` : withdrawn === undefined ? null : html`Its page is withdrawn.`;
   return invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id, said, isRefused: false });
+}
+
+type Found = Awaited<ReturnType<typeof find>>;
+
+function withdrawal(deps: ConsoleDeps): Form<Found, { projectId: string; invoiceId: string }, unknown> {
+  return {
+    action: 'withdrawInvoiceByHand',
+    path: '/invoices/:invoiceId/withdraw',
+    find: (asked) => find(deps, asked),
+    show: (_visit, { project, invoice }) => ({
+      ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw it' },
+      back: `/invoices/${invoice.invoiceId}`,
+      consequence: html`<p>The payer’s page of ${outside(invoice.externalId)} says that the shop withdrew it, and shows no amount and no address any more. This cannot be undone.</p><p>It is no status: a payment that is under way, or comes all the same, still pays the invoice.</p>`,
+    }),
+    read: (_filled, { invoice: { projectId, invoiceId } }) => ({ projectId, invoiceId }),
+    run: (actor, wanted) => withdrawInvoiceByHand(deps, actor, wanted),
+    done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
+  };
 }
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {

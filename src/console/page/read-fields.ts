@@ -6,8 +6,8 @@ import { FieldError } from '../../operator/input/field-error.ts';
 /** The values of fields that were filled in. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;
 
-/** The longest that a field takes, of a query and of a form: a thousand addresses. */
-const MAX_CHARACTERS = { query: 4000, form: 40_000 };
+/** The longest that a field takes, of a query and of a form: a thousand addresses, or a logo in base64. */
+const MAX_CHARACTERS = { query: 4000, form: 44_000 };
 const FORM = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /** The query of a request. Errors: `INVALID_ARGUMENT`. */

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { say } from '../../domain/message.ts';
 import { renderText } from './words.ts';
 
-test('a next step that has a screen is a link to it, and another is its command', () => {
-  const text = say`make one with "${{ command: 'key create' }}", or "${{ command: 'backup' }}"`;
+test('a next step that has a screen is a link to it, and another is its command with where it is done', () => {
+  const text = say`make one with "${{ command: 'key create' }}", or "${{ command: 'migrate' }}"`;
   expect(renderText(text).html).toBe(
-    'make one with &quot;<a href="/settings/keys/new">New API key</a>&quot;, or &quot;<code>quittance backup</code>&quot;',
+    'make one with &quot;<a href="/settings/keys/new">New API key</a>&quot;, or &quot;<code>quittance migrate</code> <small>(on the machine that runs Quittance)</small>&quot;',
   );
 });
 
@@ -38,5 +38,5 @@ test('what a step is about is part of the address, whatever it is', () => {
   expect(about('explain', 'a&b="c"')).toBe('<a href="/find?q=a%26b%3D%22c%22">look at a&amp;b=&quot;c&quot;</a>');
   const resolve = { command: 'transfers resolve', args: ['trf_1'], input: { resolution: '…' } };
   expect(renderText(say`${resolve}`).html).toBe('<a href="/unmatched/trf_1">record it for trf_1</a>');
-  expect(about('transfers show', 'all')).toBe('<code>quittance transfers show all</code>');
+  expect(about('transfers show', 'all')).toBe('<a href="/unmatched">Unmatched money</a>');
 });

@@ -1,5 +1,6 @@
 import { type Hint, Message, type Text } from '../../domain/message.ts';
 import { formatHint } from '../../operator/command-words.ts';
+import { shorten } from '../../operator/explain/explanation.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** Fields by the labels of their forms. */
@@ -51,10 +52,52 @@ export function renderText(text: Text, labels: Labels = {}): Html {
   return html`${parts}`;
 }
 
-/** A link: people of the console have no shell. The command is shown where no page does the step. */
+/** A link: people of the console have no shell. What no page does is for the person who has the machine. */
 function renderStep(step: Hint): Html {
   const link = linkOf(step);
-  return link === null ? html`<code>${formatHint(step)}</code>` : html`<a href="${link.url}">${link.label}</a>`;
+  if (link !== null) return html`<a href="${link.url}">${link.label}</a>`;
+  return html`<code>${formatHint(step)}</code> <small>(on the machine that runs Quittance)</small>`;
+}
+
+/** What is done with files, on a terminal or once in years, so no page does it (`NOT_IN_CONSOLE` says why). */
+export const ON_THE_MACHINE: ReadonlySet<string> = new Set([
+  ...['adapter disable', 'adapter enable', 'adapter list', 'backup keygen', 'restore', 'restore accept', 'migrate'],
+  ...['chain pass', 'chain repair', 'ledger seal', 'master-key rotate', 'sandbox pay'],
+  ...['manifest draft', 'manifest install', 'manifest key', 'manifest sign', 'manifest show'],
+]);
+
+/** Commands whose page depends on what they name; `exactLinkOf` knows it. */
+const OF_A_SUBJECT = ['explain', 'deliveries show'];
+
+/** A flag, an option with its value, an id or an address, as texts of the program write them behind a command. */
+const ARGUMENTS =
+  '(?: (?:--(?:yes|accept|key-is-lost|final)\\b|--[a-z-]+ [^\\s".,;:)]+|[a-z]{3}_[0-9a-z]+…?|T[1-9A-Za-z]{33}|T…))*';
+
+/** A text that is kept with a command in it, as alarms are: they are written for logs and mails too. Commands that have a page become links. */
+export function renderKept(text: string, length: number): Html {
+  const names = [...Object.keys(SCREENS), ...ON_THE_MACHINE, ...OF_A_SUBJECT].sort((a, b) => b.length - a.length);
+  const told = new RegExp(`"?\\bquittance (${names.join('|')})\\b(${ARGUMENTS})"?`, 'g');
+  const shown = shorten(text, length);
+  const parts: Html[] = [];
+  let end = 0;
+  for (const { 0: whole, 1: command = '', 2: given = '', index } of shown.matchAll(told)) {
+    const step = { command, ...subjectOf(given) };
+    const link = linkOf(step);
+    const kept = html`<code>${formatHint({ command })}${given}</code> <small>(on the machine that runs Quittance)</small>`;
+    parts.push(html`${shown.slice(end, index)}${link === null ? kept : html`<a href="${link.url}">${link.label}</a>`}`);
+    end = index + whole.length;
+  }
+  return html`<bdi>${parts}${shown.slice(end)}</bdi>`;
+}
+
+function subjectOf(given: string): Omit<Hint, 'command'> {
+  const [, projectId] = / --project (\S+)/.exec(given) ?? [];
+  const [, endpoint] = / --endpoint (\S+)/.exec(given) ?? [];
+  const [arg] = /(?<= )(?:[a-z]{3}_[0-9a-z]+|T[1-9A-Za-z]{33})(?= |$)/.exec(given.replace(/ --[a-z-]+ \S+/g, '')) ?? [];
+  return {
+    ...(arg === undefined ? {} : { args: [arg] }),
+    input: { ...(projectId && { projectId }), ...(endpoint && { endpoint }) },
+  };
 }
 
 type Link = { url: string; label: string };
@@ -62,10 +105,15 @@ type Link = { url: string; label: string };
 /** Next steps that are a screen as they stand. */
 const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> = {
   'transfers list': ['/unmatched', 'Unmatched money'],
+  'transfers show': ['/unmatched', 'Unmatched money'],
+  'transfers resolve': ['/unmatched', 'Unmatched money'],
+  'invoice list': ['/invoices', 'Invoices'],
   'project create': ['/settings/projects/new', 'New project'],
   'key create': ['/settings/keys/new', 'New API key'],
   'key list': ['/settings/keys', 'API keys'],
+  'key revoke': ['/settings/keys', 'API keys'],
   'admin-key list': ['/settings/admin-keys', 'Admin keys'],
+  'admin-key create': ['/settings/admin-keys/new', 'New admin key'],
   'master-key status': ['/settings/keys', 'Keys'],
   'receipt rotate': ['/settings/receipt-key', 'New signing key of receipts'],
   'address add': ['/addresses/add', 'Add addresses'],
@@ -73,6 +121,10 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'address capacity': ['/addresses', 'Addresses'],
   'address pending': ['/addresses', 'Addresses'],
   'address derive': ['/addresses/derive', 'Derive addresses'],
+  'address activate': ['/addresses', 'Addresses'],
+  'address retire': ['/addresses', 'Addresses'],
+  'address confirm': ['/addresses', 'Addresses'],
+  'address withdraw': ['/addresses', 'Addresses'],
   'webhook add': ['/webhooks/add', 'Add a webhook'],
   'webhook list': ['/webhooks', 'Webhooks'],
   'deliveries list': ['/webhooks', 'Webhooks'],
@@ -85,6 +137,11 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'session list': ['/settings/sessions', 'Sessions'],
   'request list': ['/requests', 'Requests'],
   'chain acknowledge': ['/chain', 'Chain'],
+  'chain producers': ['/chain/producers', 'Who may make blocks'],
+  'chain rescan': ['/chain/rescan', 'Chain, “Rescan”'],
+  'chain verify': ['/chain/verify', 'Chain, “Compare”'],
+  'audit verify': ['/settings/audit', 'Audit log'],
+  backup: ['/settings/system', 'System, “Backups”'],
   'webhook test': ['/webhooks', 'Webhooks'],
   'webhook update': ['/webhooks', 'Webhooks'],
   'webhook enable': ['/webhooks', 'Webhooks'],
@@ -93,6 +150,9 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'notify test': ['/settings/notifications', 'Notifications'],
   'notify remove': ['/settings/notifications', 'Notifications'],
   'project list': ['/settings/project', 'Project'],
+  'project update': ['/settings/project', 'Project'],
+  'project unarchive': ['/settings/projects', 'Archived projects'],
+  doctor: ['/settings/doctor', 'Doctor'],
   reconcile: ['/addresses', 'Addresses, “Compare”'],
 };
 

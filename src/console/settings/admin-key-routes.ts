@@ -20,19 +20,22 @@ const PAGE = '/settings/admin-keys';
 /** The keys of the admin API. */
 export function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
-    const { revoked } = readQuery(request, ['project', 'revoked']);
-    return listPage((await listAdminKeys(deps, visit.actor)).data, revoked !== undefined);
+    const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
+    return listPage((await listAdminKeys(deps, visit.actor)).data, {
+      isRevoked: revoked !== undefined,
+      isAll: all !== undefined,
+    });
   });
   addForm(routes, deps, creation(deps));
   addForm(routes, deps, revocation(deps));
 }
 
-function listPage(keys: readonly AdminKeyView[], isRevoked: boolean): Page {
+function listPage(keys: readonly AdminKeyView[], { isRevoked, isAll }: { isRevoked: boolean; isAll: boolean }): Page {
   const list =
     keys.length === 0
-      ? html`<section class="card empty"><h2>No admin key yet</h2><p>With one, programs and <code>quittance --server</code> do what people do here, within a role. They need no password of the database.</p><p><a class="button" href="${PAGE}/new">Make the first one</a></p></section>`
+      ? html`<section class="card empty"><h2>No admin key yet</h2><p>With one, programs and the command line of another machine do what people do here, within a role. They need no password of the database.</p><p><a class="button" href="${PAGE}/new">Make the first one</a></p></section>`
       : keyTable(keys, {
-          more: html`<code>quittance admin-key list</code>`,
+          all: isAll ? null : `${PAGE}?all=yes`,
           rights: ({ role, projects }) => (projects === null ? role : `${role}, ${projects.length} of the projects`),
           revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
         });

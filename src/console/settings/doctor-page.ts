@@ -1,5 +1,5 @@
 import type { State } from '../../operator/doctor/check.ts';
-import type { CheckView, DoctorView } from '../../operator/doctor/run-doctor.ts';
+import { type CheckView, type DoctorView, gatherChecks } from '../../operator/doctor/run-doctor.ts';
 import { html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { number, time } from '../page/pieces.ts';
@@ -10,12 +10,12 @@ export function doctorPage({ asOf, counts, checks }: DoctorView): Page {
   const parts = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
     const found = checks.filter((check) => check.state === state);
     if (found.length === 0) return [];
-    return html`<section class="card" aria-labelledby="${state}"><h2 id="${state}">${HEADINGS[state]}</h2><ul class="concerns">${found.map(renderCheck)}</ul></section>`;
+    return html`<section class="card" aria-labelledby="${state}"><h2 id="${state}">${HEADINGS[state]}</h2><ul class="concerns">${gatherChecks(found).map(renderCheck)}</ul></section>`;
   });
   return {
     title: 'Doctor',
     beside: html`<p class="asof">As of ${time(asOf)} UTC <a href="/settings/doctor">Look again</a></p>`,
-    main: html`<p>${number(counts.failed)} failed, ${number(counts.warning)} warnings, ${number(counts.good)} good, ${number(counts.skipped)} not looked at. <code>quittance doctor</code> looks from where it is run, and also while nothing runs here.</p>
+    main: html`<p>${number(counts.failed)} failed, ${number(counts.warning)} warnings, ${number(counts.good)} good, ${number(counts.skipped)} not looked at. On the machine that runs Quittance the doctor can be asked also while no service runs.</p>
 ${parts}`,
   };
 }

@@ -1,9 +1,11 @@
+import type { Text } from '../../domain/message.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { alert, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
+import { renderText } from '../page/words.ts';
 
 /** A key of the API or of the admin API, as a list shows it. */
 export type Key = {
@@ -18,16 +20,17 @@ export type Key = {
 /** Keys that are in use come first, and of the rest the newest. */
 const MAX_SHOWN = 100;
 
-type Look<Listed extends Key> = { more: Html; rights(key: Listed): string; revoke(key: Listed): string };
+type Look<Listed extends Key> = { all: string | null; rights(key: Listed): string; revoke(key: Listed): string };
 
-/** `more`: where the keys are that do not fit on the page. `revoke`: a URL. */
-export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, rights, revoke }: Look<Listed>): Html {
+/** `all`: the URL of the page that shows the rest too; `null`: this is it. `revoke`: a URL. */
+export function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rights, revoke }: Look<Listed>): Html {
   const newest = keys.toReversed();
   const sorted = [
     ...newest.filter(({ status }) => status === 'active'),
     ...newest.filter(({ status }) => status !== 'active'),
   ];
-  const left = sorted.length - MAX_SHOWN;
+  const shown = all === null ? sorted : sorted.slice(0, MAX_SHOWN);
+  const left = sorted.length - shown.length;
   const columns = [
     ['Name', (key: Listed) => html`${outside(key.name, 60)}<br><small>${rights(key)}</small>`] as const,
     ['State', keyState<Listed>] as const,
@@ -35,8 +38,8 @@ export function keyTable<Listed extends Key>(keys: readonly Listed[], { more, ri
     ['From', ({ allowedIps }: Listed) => addresses(allowedIps)] as const,
     ['Action', (key: Listed) => renderRevoke(key, revoke(key))] as const,
   ];
-  return html`<section class="card flush" aria-label="Keys">${table('Keys, those in use first', columns, sorted.slice(0, MAX_SHOWN))}</section>
-${left > 0 ? html`<p class="hint">${number(left)} more are not shown: ${more} has all.</p>` : null}`;
+  return html`<section class="card flush" aria-label="Keys">${table('Keys, those in use first', columns, shown)}</section>
+${left > 0 ? html`<p class="hint">${number(left)} more are not shown: <a href="${all}">Show all</a></p>` : null}`;
 }
 
 function keyUse<Listed extends Key>({ createdAt, lastUsedAt }: Listed): Html {
@@ -109,12 +112,13 @@ export function readKeyFields({ name = '', expires, allowedIps }: Fields) {
 type Made = {
   about: ListedProjectView | null;
   key: Pick<Key, 'name' | 'expiresAt' | 'allowedIps'> & { id: string; secret: string };
+  warning?: Text | undefined;
   steps: Html;
   back: string;
 };
 
 /** The one page that has the secret of a key. */
-export function madeKeyPage({ about, key, steps, back }: Made): Page {
+export function madeKeyPage({ about, key, warning, steps, back }: Made): Page {
   return {
     title: 'Key made',
     about,
@@ -125,7 +129,7 @@ ${facts([
   ['Id', ltr(key.id)],
   ['Ends', key.expiresAt === null ? 'never' : html`${time(key.expiresAt)} UTC`],
   ['From', addresses(key.allowedIps)],
-])}</section>
+])}${warning === undefined ? null : alert(html`<p>${renderText(warning)}.</p>`)}</section>
 <section class="card form" aria-labelledby="try"><h2 id="try">Try it</h2>${steps}
 <div class="actions"><a class="button" href="${back}">I have kept the key</a></div></section>`,
   };

@@ -27,12 +27,12 @@ import { keysPage } from './keys-page.ts';
 /** The keys of a project, and those that sign receipts and seal secrets. */
 export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/keys', 'listKeys', async ({ visit, request }) => {
-    const { project: asked, revoked } = readQuery(request, ['project', 'revoked']);
+    const { project: asked, revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
     const project = needProject(visit, asked);
     const keys = (await listKeys(deps, visit.actor, project)).data;
     const mayShow = isAllowed(visit.actor, 'showMasterKeys');
     const master = mayShow ? await perform(showMasterKeysOperation, deps, visit.actor, {}) : null;
-    return keysPage(visit, project, { keys, master, isRevoked: revoked !== undefined });
+    return keysPage(visit, project, { keys, master, isRevoked: revoked !== undefined, isAll: all !== undefined });
   });
   addForm(routes, deps, creation(deps));
   addForm(routes, deps, revocation(deps));
@@ -58,6 +58,7 @@ function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, CreatedK
       madeKeyPage({
         about: project,
         key: { ...made, id: made.keyId, secret: made.apiKey },
+        warning: made.warning,
         steps: terminalLines('API_KEY', firstRequest(deps.publicUrl(), made)),
         back: urlTo(visit, '/settings/keys', project),
       }),

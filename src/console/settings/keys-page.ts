@@ -10,16 +10,16 @@ import { keyTable } from './key-pieces.ts';
 
 type Master = Awaited<ReturnType<typeof showMasterKeysOperation.run>>;
 /** `master` `null`: the visitor's role may not see those. */
-type Shown = { keys: readonly KeyView[]; master: Master | null; isRevoked: boolean };
+type Shown = { keys: readonly KeyView[]; master: Master | null; isRevoked: boolean; isAll: boolean };
 
 /** The keys of the shop's API, without their secrets. */
-export function keysPage(visit: Visit, project: ListedProjectView, { keys, master, isRevoked }: Shown): Page {
+export function keysPage(visit: Visit, project: ListedProjectView, { keys, master, isRevoked, isAll }: Shown): Page {
   const create = urlTo(visit, '/settings/keys/new', project);
   const list =
     keys.length === 0
       ? html`<section class="card empty"><h2>No key yet</h2><p>Your shop makes and reads invoices by the API, with a key of its own.</p><p><a class="button" href="${create}">Make the first one</a></p></section>`
       : keyTable(keys, {
-          more: html`<code>quittance key list --project ${project.projectId}</code>`,
+          all: isAll ? null : urlTo(visit, '/settings/keys', project, { all: 'yes' }),
           rights: ({ scopes }) => scopes.join(', '),
           revoke: ({ keyId }) => urlTo(visit, `/settings/keys/${keyId}/revoke`, project),
         });
@@ -51,6 +51,6 @@ function renderMaster({ view, missing }: Master): Html {
 <p>Master keys seal what webhooks and receipts are signed with, and the codes of people. They come from <code>${view.source}</code>, and stand in no database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
 </section>
 <section class="card flush" aria-label="Master keys">${table('Master keys', COLUMNS, view.keys)}</section>
-<p class="hint">To replace the master key: <code>quittance master-key rotate</code> on the machine that runs Quittance. It is not done here, because every process must read the new one.</p>
+<p class="hint">Whoever has the machine that runs Quittance replaces the master key, because every process must read the new one: see “Rotate the master key” in docs/operations.md.</p>
 <p><a href="/settings/receipt-key">New signing key of receipts</a></p>`;
 }

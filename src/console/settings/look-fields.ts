@@ -1,9 +1,10 @@
+import { MAX_LOGO_BYTES } from '../../domain/brand/logo.ts';
 import type { ProjectView } from '../../operator/projects/views.ts';
 import { html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 import type { Fields } from '../page/read-fields.ts';
 
-/** What payers see, but for the logo, of which no more is here than that it can be taken away. */
+/** What payers see. */
 export function lookFields({
   name,
   supportContact,
@@ -31,6 +32,10 @@ export function lookFields({
       ...{ ...line('accent'), value: accent ?? undefined },
       hint: 'Of buttons and links, such as 0a6549; made darker or lighter where it would be hard to read. Empty: green.',
     },
+    {
+      ...{ kind: 'picture', name: 'logo', label: LOOK_LABELS.logo, mostBytes: MAX_LOGO_BYTES },
+      hint: `A PNG, JPEG or WebP of at most ${MAX_LOGO_BYTES / 1024} KiB. Without a choice it stays as it is.`,
+    },
     ...(logoId === null ? [] : [{ kind: 'check', name: 'noLogo', label: LOOK_LABELS.noLogo } as const]),
   ];
 }
@@ -41,16 +46,18 @@ export const LOOK_LABELS = {
   returnUrl: 'Way back to the shop',
   embedOrigins: 'Sites that may show the page in a frame',
   accent: 'Colour',
+  logo: 'Logo',
   noLogo: 'Take the logo away',
 } as const;
 
 const line = (name: keyof typeof LOOK_LABELS) => ({ kind: 'line', name, label: LOOK_LABELS[name] }) as const;
 
 /** A field that is empty takes its setting away. */
-export function readLook({ name = '', support, returnUrl, embedOrigins, accent, noLogo }: Fields) {
+export function readLook({ name = '', support, returnUrl, embedOrigins, accent, logo, noLogo }: Fields) {
   return {
     ...{ name, support: support?.trim() ?? null, returnUrl: returnUrl?.trim() ?? null },
     ...{ embedOrigins: embedOrigins?.trim() ?? null, accent: accent?.trim() ?? null },
+    ...(logo === undefined ? {} : { logo: { file: 'the picture', content: logo } }),
     ...(noLogo === undefined ? {} : { logo: null }),
   };
 }

@@ -34,7 +34,7 @@ ${passkeys.length === 0 ? NUDGE : null}
 ${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
 <section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
 ${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all but this one (${sessions.length - 1})`)}</div>`}
-<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner makes a new link for you, by which you choose all of it anew: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">make one for yourself</a>, or ask another owner` : 'ask one'}. Who has the machine can do it too: <code>quittance user reset ${login}</code></p></section>`,
+<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner makes a new link for you, by which you choose all of it anew: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">make one for yourself</a>, or ask another owner` : 'ask one'}. Whoever has the machine that runs Quittance can make it too.</p></section>`,
   };
 }
 

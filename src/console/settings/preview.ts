@@ -3,7 +3,8 @@ import { linkProblems } from '../../operator/projects/read-settings.ts';
 import { showSettings } from '../../operator/projects/show-settings.ts';
 import { readProjectChange } from '../../operator/projects/update-project.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
-import { type Html, html } from '../../web/html.ts';
+import type { Html } from '../../web/html.ts';
+import { html } from '../../web/html.ts';
 import { OWN_FIELDS } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
@@ -12,6 +13,8 @@ import { HEADERS } from '../page/send-page.ts';
 import { describeProblem } from '../page/show-error.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
 import { LOOK_LABELS, readLook } from './look-fields.ts';
+
+type Logo = NonNullable<Awaited<ReturnType<typeof showSettings>>['logo']>;
 
 const PATH = '/settings/project/preview';
 
@@ -35,21 +38,31 @@ async function show(
 ): Promise<Answer> {
   const { view, logo } = await showSettings(deps, visit.actor, needProject(visit, project));
   const { network, policy, lifetimeMs } = view;
-  const isWithLogo = logo !== null && filled?.['noLogo'] === undefined;
-  const logoUrl = isWithLogo ? `data:${logo.type};base64,${logo.content.toString('base64')}` : null;
-  const brand = filled === null ? view : read(view, filled);
-  const shown = 'problem' in brand ? brand : { brand, logoUrl, network, policy, lifetimeMs, now: deps.now() };
+  const read = filled === null ? { brand: view, logo } : readBrand(view, logo, filled);
+  const shown =
+    'problem' in read
+      ? read
+      : { brand: read.brand, logoUrl: urlOf(read.logo), network, policy, lifetimeMs, now: deps.now() };
   const { html: text, nonce } = deps.renderExample(request, shown);
   return { sent: reply.headers(headers(nonce)).type('text/html; charset=utf-8').send(text) };
 }
 
+const urlOf = (logo: Logo | null) => logo && `data:${logo.type};base64,${logo.content.toString('base64')}`;
+
 /** By the readers of the form. `problem`: why it would be refused. */
-function read(view: ListedProjectView, filled: Fields): ListedProjectView | { problem: Html } {
+function readBrand(
+  view: ListedProjectView,
+  former: Logo | null,
+  filled: Fields,
+): { brand: ListedProjectView; logo: Logo | null } | { problem: Html } {
   try {
-    const wanted = readProjectChange(readLook(filled));
+    const { logo: chosen, ...look } = readLook(filled);
+    const logo = chosen && { ...chosen, content: Buffer.from(chosen.content, 'base64') };
+    const wanted = readProjectChange({ ...look, logo: chosen === null ? null : logo });
     const { name = '', supportContact = null, returnUrl = null, accent = null } = wanted;
     const problems = linkProblems(wanted, view.network);
-    if (problems.length === 0) return { ...view, name, supportContact, returnUrl, accent };
+    const shown = { ...view, name, supportContact, returnUrl, accent };
+    if (problems.length === 0) return { brand: shown, logo: wanted.logo === undefined ? former : wanted.logo };
     throw new AppError('INVALID_ARGUMENT', 'the project would not be changed', { problems });
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;

@@ -27,7 +27,7 @@ export function projectPage(visit: Visit, { view, logo, said }: Shown): Page {
       ['Shown in frames of', view.embedOrigins === null ? NONE : outside(view.embedOrigins, 200)],
       ['Colour', view.accent === null ? NONE : html`${swatch(view.accent)} ${ltr(view.accent)}`],
       ['Logo', logo === null ? NONE : html`${logo.type.slice('image/'.length)}, ${number(logo.content.length)} bytes`],
-    ])}${change('/settings/project/look', 'Change what payers see')}${mayChange ? html`<p class="hint">A logo is a file, so it is set by a command: <code>quittance project update ${view.projectId} --logo logo.png</code></p>` : null}</section>
+    ])}${change('/settings/project/look', 'Change what payers see')}</section>
 <section class="card" aria-labelledby="rules"><h2 id="rules">How invoices are made</h2>${facts([
       ['Network', html`${view.network}, for life`],
       ['Told apart by', describePolicy(view)],

@@ -1,3 +1,4 @@
+import type { Text } from '../../domain/message.ts';
 import { NETWORKS, type Network } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
@@ -10,10 +11,11 @@ import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form, FormField, FormView } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, outside } from '../page/pieces.ts';
+import { alert } from '../page/pieces.ts';
 import { type Fields, readQuery } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { renderText } from '../page/words.ts';
 import { addArchiveRoutes } from './archive-forms.ts';
 import { lookFields, readLook } from './look-fields.ts';
 import { addPreviewRoutes, PREVIEW_BUTTON, previewFrame } from './preview.ts';
@@ -44,18 +46,20 @@ type Change = {
 function change(
   deps: ConsoleDeps,
   { path, given, show }: Change,
-): Form<Settings, ReturnType<typeof updateProjectOperation.read>, UpdatedProjectView> {
+): Form<Settings, ReturnType<typeof updateProjectOperation.read>, { updated: UpdatedProjectView; settings: Settings }> {
+  const { run, ...operation } = byOperation(deps, updateProjectOperation, (filled, { view }: Settings) => {
+    return { ...given(filled), projectId: view.projectId };
+  });
   return {
-    ...byOperation(deps, updateProjectOperation, (filled, { view }: Settings) => {
-      return { ...given(filled), projectId: view.projectId };
-    }),
+    ...operation,
+    run: async (actor, wanted, once) => {
+      const updated = await run(actor, wanted, once);
+      return { updated, settings: await showSettings(deps, actor, updated) };
+    },
     ...{ path, show },
     find: ({ visit }: Asked, project) => showSettings(deps, visit.actor, needProject(visit, project)),
-    done: (visit, settings, updated) => {
-      const view = { ...settings.view, ...updated };
-      const logo = updated.logoId === null ? null : settings.logo;
-      return projectPage(visit, { ...settings, view, logo, said: describeChanges(visit, updated) });
-    },
+    done: (visit, _before, { updated, settings }) =>
+      projectPage(visit, { ...settings, said: describeChanges(visit, updated) }),
   };
 }
 
@@ -149,9 +153,9 @@ function creation(deps: ConsoleDeps): Form<readonly Network[], Creation, NewProj
   };
 }
 
-function warningPage(warning: string, today: string): Page {
+function warningPage(warning: Text, today: string): Page {
   return {
     title: 'The project is made',
-    main: html`<section class="card">${alert(html`<p>${outside(warning, 600)}.</p>`)}<p><a class="button" href="${today}">Go on</a></p></section>`,
+    main: html`<section class="card">${alert(html`<p>${renderText(warning)}.</p>`)}<p><a class="button" href="${today}">Go on</a></p></section>`,
   };
 }

@@ -1,10 +1,12 @@
+import { isAllowed } from '../../operator/authorize.ts';
 import type { SettingView, SystemView } from '../../operator/system/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { duration, facts, ltr, outside, table, time } from '../page/pieces.ts';
+import type { Visit } from '../page/visit.ts';
 
 /** What runs here, can I get it back, and by which settings does it work? */
-export function systemPage(system: SystemView, settings: readonly SettingView[]): Page {
+export function systemPage(visit: Visit, system: SystemView, settings: readonly SettingView[]): Page {
   const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
   return {
     title: 'System',
@@ -18,35 +20,58 @@ export function systemPage(system: SystemView, settings: readonly SettingView[])
       ['Signed addresses', describeManifest(settings)],
       ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
     ])}</section>
-${renderBackup(system)}
+${renderBackup(visit, system, settings)}
 <section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as it was read at the start</small></h2>${table('Variables of the environment', SETTINGS, settings)}</section>
 <p class="hint">Settings are changed where the process is started, and hold from its next start. Secrets are never shown; of a database only its place, and of a node only whose it is and its host.</p>`,
   };
 }
 
+const settingOf = (settings: readonly SettingView[], wanted: string) =>
+  settings.find(({ name }) => name === wanted)?.value ?? null;
+
+/** Whether the service makes backups, as far as this process knows. */
+export const hasBackups = (settings: readonly SettingView[]): boolean =>
+  settingOf(settings, 'QUITTANCE_BACKUP_DIR') !== null;
+
 /** Without a manifest whoever can write to the database can show payers another address. */
 function describeManifest(settings: readonly SettingView[]): string {
-  const settingOf = (wanted: string) => settings.find(({ name }) => name === wanted)?.value ?? null;
-  if (settingOf('QUITTANCE_ADDRESS_MANIFEST') === null) return 'none';
-  return settingOf('QUITTANCE_MANIFEST_MODE') === 'enforce' ? 'others are refused' : 'others are an alarm';
+  if (settingOf(settings, 'QUITTANCE_ADDRESS_MANIFEST') === null) return 'none';
+  return settingOf(settings, 'QUITTANCE_MANIFEST_MODE') === 'enforce' ? 'others are refused' : 'others are an alarm';
 }
 
-function renderBackup({ backup, asOf }: SystemView): Html {
+function renderBackup(
+  visit: Visit,
+  { backup, backupRequestedAt, asOf }: SystemView,
+  settings: readonly SettingView[],
+): Html {
   const ago = (iso: string) => html`${time(iso)} UTC, ${duration(Date.parse(asOf) - Date.parse(iso))} ago`;
   const found =
     backup === null
-      ? html`<p>None was made by this program. Make one where the database is, and keep it on another machine: <code>quittance backup</code></p>`
+      ? html`<p>None was made by this program.</p>`
       : html`${facts([
           ['Last made', ago(backup.madeAt)],
           ['File', html`${outside(backup.file, 300)}${backup.isFinal ? ' (final: this ledger is closed)' : null}`],
           [
             'Examined and good',
-            backup.verifiedAt === null
-              ? html`not yet, as far as this database knows: <code>quittance backup --verify FILE</code>`
-              : ago(backup.verifiedAt),
+            backup.verifiedAt === null ? 'not yet, as far as this database knows' : ago(backup.verifiedAt),
           ],
         ])}`;
-  return html`<section class="card" aria-labelledby="backups"><h2 id="backups">Backups</h2>${found}<p class="hint">Of backups that other programs make, nothing is known here.</p></section>`;
+  const now =
+    backupRequestedAt !== null
+      ? html`<p role="status">One was asked for at ${time(backupRequestedAt)} UTC. The process that follows the network makes it, within half a minute if it runs; it is examined then, which takes as long as a restore. <a href="/settings/system">Look again</a></p>`
+      : hasBackups(settings) && isAllowed(visit.actor, 'requestBackup')
+        ? html`<p><a class="button" href="/settings/system/backup">Back up now</a></p>`
+        : null;
+  return html`<section class="card" aria-labelledby="backups"><h2 id="backups">Backups</h2>${found}<p>${sayNextBackup(settings)}</p>${now}<p class="hint">Of backups that other programs make, nothing is known here.</p></section>`;
+}
+
+/** A backup belongs on another machine, so the service makes them into a directory that its operator mounted. */
+function sayNextBackup(settings: readonly SettingView[]): string {
+  const hours = settingOf(settings, 'QUITTANCE_BACKUP_INTERVAL_HOURS');
+  if (!hasBackups(settings)) {
+    return 'Quittance makes none by itself here. Where QUITTANCE_BACKUP_DIR names a directory at the start of the service, it makes and verifies one a day; the directory belongs on another disk or machine. For one now ask whoever has the machine: see docs/backup.md.';
+  }
+  return `The process that follows the network makes and verifies one every ${hours ?? '24'} hours, in the directory that QUITTANCE_BACKUP_DIR names.`;
 }
 
 const SETTINGS = [

@@ -7,7 +7,7 @@ import { type Html, html } from '../../web/html.ts';
 import { MARK, type Page } from '../page/layout.ts';
 import { duration, live, ltr, money, number, outside, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
-import { renderText } from '../page/words.ts';
+import { renderKept, renderText } from '../page/words.ts';
 import { renderDays } from './chart.ts';
 
 /** Is all well, and what needs me? */
@@ -65,7 +65,7 @@ function renderConcern(visit: Visit, project: ListedProjectView, concern: Concer
     about === 'money'
       ? html`<a class="button" href="${urlTo(visit, '/unmatched', project)}">Decide</a>`
       : html`<p class="hint">${renderText(next)}</p>`;
-  return html`<li data-rank="${rank}"><span class="rank">${RANKS[rank] ?? 'Soon'}</span><div><p>${named}${outside(text, 600)}${age}</p>${step}</div></li>`;
+  return html`<li data-rank="${rank}"><span class="rank">${RANKS[rank] ?? 'Soon'}</span><div><p>${named}${renderKept(text, 600)}${age}</p>${step}</div></li>`;
 }
 
 type Step = TodayView['setUp'][number]['step'];
@@ -95,12 +95,12 @@ const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
     way: { action: 'addChannel', path: '/settings/notifications', label: 'Add a channel' },
   },
   backup: {
-    ...{ title: 'Make the first backup', way: null },
-    hint: html`<p class="hint">On the machine that runs Quittance: <code>quittance backup</code></p>`,
+    title: 'Make the first backup',
+    way: { action: 'showSystem', path: '/settings/system', label: 'Backups' },
   },
   attestation: {
     ...{ title: 'Sign your addresses', way: null },
-    hint: html`<p class="hint">On the machine that runs Quittance, <code>quittance manifest draft</code> writes what you sign elsewhere: see “Signed addresses” in docs/operations.md.</p>`,
+    hint: html`<p class="hint">This is done where Quittance is installed, because the key that signs must not be there: see “Signed addresses” in docs/operations.md.</p>`,
   },
 };
 
@@ -148,14 +148,14 @@ function renderFigures({ figures }: TodayView): Html {
 function renderChain(visit: Visit, project: ListedProjectView, { chain, asOf: now }: TodayView): Html {
   const { network, head, headAt, recorded, nodes, goodNodes, why } = chain;
   if (head === null || headAt === null) {
-    return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${network} was never examined${why === null ? null : html`: ${outside(why, 300)}`}.</p></section>`;
+    return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${network} was never examined${why === null ? null : html`: ${renderKept(why, 300)}`}.</p></section>`;
   }
   const age = duration(Date.parse(now) - Date.parse(headAt));
   const state =
     why === null
       ? html`<span class="badge" data-state="PAID">Up to date</span>`
       : html`<span class="badge" data-state="CONFIRMING">Behind</span>`;
-  const reason = why === null ? null : html`<p>${outside(why, 300)}</p>`;
+  const reason = why === null ? null : html`<p>${renderKept(why, 300)}</p>`;
   const closer = isAllowed(visit.actor, 'showStatus')
     ? html`<p><a href="${urlTo(visit, '/chain', project)}">Look closer</a></p>`
     : null;

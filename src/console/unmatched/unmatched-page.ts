@@ -63,7 +63,7 @@ export function unmatchedPage(
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
 ${sums.data.length === 0 ? null : renderSums(sums)}
 <nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
-${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Transfers that paid nothing, the newest first', COLUMNS, list.data))}
+${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Transfers that paid nothing: those that payers ask about, then the newest', COLUMNS, list.data))}
 <div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, '/unmatched', project, query)}">Newest</a>`}</div>`,
   };
 }
@@ -111,6 +111,13 @@ const COLUMNS = [
     },
   ],
   [
+    'Payer asks',
+    ({ claimedBy }: ListedTransferView) =>
+      claimedBy.length === 0
+        ? '–'
+        : html`${claimedBy.map(({ invoiceId, externalId }) => html`<a href="/invoices/${invoiceId}">${outside(externalId, 40)}</a> `)}`,
+  ],
+  [
     'Decision',
     ({ resolution }: ListedTransferView) =>
       resolution === null ? html`<span class="badge" data-state="CONFIRMING">Waiting</span>` : RESOLVED[resolution],
@@ -153,7 +160,7 @@ export function transferPage(
   project: ListedProjectView,
   { transfer, filled, problem, status }: Shown,
 ): Page {
-  const { amount, from, to, txId, kind, invoice, takenBack, causes, resolutions, evidence, refund } = transfer;
+  const { amount, from, to, txId, kind, invoice, takenBack, causes, claims, resolutions, evidence, refund } = transfer;
   const inForce = resolutions.at(-1) ?? null;
   const isDecided = kind === 'matched' || takenBack !== null;
   const state = isDecided ? null : inForce === null ? 'Waiting' : RESOLVED[inForce.resolution];
@@ -167,6 +174,7 @@ export function transferPage(
     main: html`${problem === null ? null : alert(problem)}
 ${takenBack === null ? null : html`<p class="notice">The chain denies this transfer: it was taken back, and counts no more.</p>`}
 ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is nothing to decide.</p>` : renderCauses(causes)}
+${renderClaims(claims, isDecided || inForce !== null)}
 <div class="pair"><section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
       ['Came', html`${time(transfer.time)} UTC, in block ${number(evidence.blockNumber)}`],
       ['From', html`<a href="/find?q=${from}">${ltr(from)}</a> ${copyButton(from, 'Copy the sender')}`],
@@ -187,6 +195,18 @@ ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is not
 ${isDecided ? null : isAllowed(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}</div>
 ${live('decisions', renderDecisions(resolutions))}`,
   };
+}
+
+/** Everyone who has the link of an invoice can claim, so a decision rests on more than that. */
+function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html {
+  if (claims.length === 0) return html``;
+  const items = claims.map(({ invoice: { invoiceId, externalId, status }, claimedAt }) => {
+    return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${badge(status)} <span class="hint">since ${time(claimedAt)} UTC</span></li>`;
+  });
+  const until = isDecided
+    ? null
+    : html`<p class="hint">The page of ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for nothing else until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address: everyone who has the link of an invoice can ask.</p>`;
+  return html`<section class="card" aria-labelledby="claims"><h2 id="claims">Payers who ask about this transfer</h2><ul>${items}</ul>${until}</section>`;
 }
 
 function renderDecisions(resolutions: readonly ResolutionView[]): Html {

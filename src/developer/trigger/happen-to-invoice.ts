@@ -5,6 +5,7 @@ import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
 import { readTransferIds, resolveTransfers } from '../../operator/transfers/resolve-transfers.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { requestClaim } from '../../store/ledger/lookup.ts';
 import { createInvoice, findPayable, type Payable } from '../sandbox/find-payable.ts';
 import { letExpire } from '../sandbox/let-expire.ts';
 import { orphanPayment } from '../sandbox/orphan-payment.ts';
@@ -40,6 +41,11 @@ export async function happenToInvoice(
     case 'transfer.unmatched':
     case 'transfer.duplicate': {
       const { txIds } = await sendPayment(sandbox, type === 'transfer.unmatched' ? 'short' : 'twice', invoice, null);
+      return until(isAbout(type, 'txId', txIds));
+    }
+    case 'transfer.claimed': {
+      const { txIds } = await sendPayment(sandbox, 'short', invoice, null);
+      for (const txId of txIds) await requestClaim(sandbox.db, invoice.checkoutToken, txId);
       return until(isAbout(type, 'txId', txIds));
     }
     case 'transfer.resolved': {

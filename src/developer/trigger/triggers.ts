@@ -9,6 +9,7 @@ export const TRIGGERS = {
   'transfer.unmatched': '1 USDT too little comes for a new invoice',
   'transfer.duplicate': 'a new invoice is paid twice',
   'transfer.refunded': 'an address that is made for it sends back what came to it',
+  'transfer.claimed': 'the same as for transfer.unmatched, and then its payer looks the transfer up',
   'transfer.resolved': 'the same as for transfer.unmatched, and then it is accepted for the invoice',
   'endpoint.disabled': 'an endpoint that is made for it answers 410 Gone',
   ping: 'nothing has to happen for it',

@@ -5,6 +5,7 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import { createBackupAges, limitOfAge } from './backup-ages.ts';
 import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
+import { findRequestedBackup } from './find-backup.ts';
 import { type MakeDeps, makeVerifiedBackup } from './make-verified-backup.ts';
 
 const HOUR_MS = 3_600_000;
@@ -21,7 +22,7 @@ type Options = Leading &
   };
 
 /**
- * Makes a verified backup whenever the newest one is older than the interval, while this process follows the network, and keeps so many.
+ * Makes a verified backup whenever the newest one is older than the interval or a person asked for one, while this process follows the network, and keeps so many.
  * What fails is an alarm, and so is a newest one that is too old. Never ends by itself; `stop` ends the backup under way, which leaves nothing.
  */
 export function startBackupSchedule(options: Options): Loop {
@@ -40,7 +41,7 @@ export function startBackupSchedule(options: Options): Loop {
     try {
       ages.onListed(await directory.list());
       const ageMs = ages.ofNewest();
-      const isDue = ageMs === null || ageMs >= schedule.intervalMs;
+      const isDue = ageMs === null || ageMs >= schedule.intervalMs || (await findRequestedBackup(options.db)) !== null;
       if (isDue && performance.now() >= notBeforeMs) {
         notBeforeMs = performance.now() + retryMs;
         await make();

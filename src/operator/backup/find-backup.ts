@@ -26,6 +26,12 @@ export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
   return null;
 }
 
+/** When a backup was asked for that is not made yet, or `null`. */
+export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
+  const [newest] = (await listBackupActions(db)).filter(({ action }) => action !== 'backup.verified');
+  return newest?.action === 'backup.requested' ? newest.actedAt : null;
+}
+
 type Detail = { file?: string; isFinal?: boolean; good?: boolean };
 
 /** Of the newest 10,000 actions, the newest first. A scheduled backup that fails is two of them every ten minutes, which is three days. */
@@ -39,7 +45,7 @@ const listBackupActions = answerOf(
     isSound: isAsSealed(SEALED_ACTION),
   },
   `select action, subject, detail::text as detail, acted_at, ${sealColumn(SEALED_ACTION, '')} as is_sound from (select * from operator_actions order by seq desc limit 10000) newest
-   where action in ('backup.created', 'backup.verified') order by seq desc limit 1000`,
+   where action in ('backup.created', 'backup.verified', 'backup.requested') order by seq desc limit 1000`,
   () => [],
   (rows) => rows.filter(({ isSound }) => isSound),
 );

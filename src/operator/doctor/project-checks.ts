@@ -81,7 +81,7 @@ export const supportContact: Check = {
   look: async (look) => {
     const findings = await ofProjects(look, async ({ projectId, name, supportContact: contact }) => {
       if (contact !== null) return [good('payers are told whom to ask')];
-      const says = `${projectId} (${shorten(name, 40)}) has no support contact: a payer who needs help is told nobody`;
+      const says = `${projectId} (${shorten(name, 40)}) has no support contact: payers who need help see only its name`;
       const fix = say`Give it one: "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}".`;
       return [warning(says, fix)];
     });

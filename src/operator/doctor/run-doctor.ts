@@ -43,6 +43,17 @@ export async function runDoctor(
   };
 }
 
+/** Checks that say the same are one, with all their names. */
+export function gatherChecks(checks: readonly CheckView[]): CheckView[] {
+  const byWords = new Map<string, CheckView>();
+  for (const check of checks) {
+    const words = JSON.stringify([check.says, check.fix]);
+    const same = byWords.get(words);
+    byWords.set(words, same === undefined ? check : { ...same, name: `${same.name}, ${check.name}` });
+  }
+  return [...byWords.values()];
+}
+
 function prepare(deps: DoctorDeps, actor: Actor): { look: Look; needs: Needs } {
   const { settings, database, now, random } = deps;
   const opened = () => {

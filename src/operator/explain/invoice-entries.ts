@@ -72,6 +72,7 @@ const DESCRIBE_STATUS: Readonly<Record<EventType, DescribeStatus | null>> = {
   'transfer.unmatched': null,
   'transfer.duplicate': null,
   'transfer.refunded': null,
+  'transfer.claimed': null,
   'transfer.resolved': null,
   'endpoint.disabled': null,
   ping: null,

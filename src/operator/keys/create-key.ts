@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { formatApiKey } from '../../domain/api-key.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import type { Network } from '../../domain/network.ts';
 import { SCOPES, type Scope, scopesOf } from '../../domain/scope.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import { warnUnwatched } from '../../payments/watched-networks.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -69,11 +71,12 @@ export function readNewKey(
   };
 }
 
-type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array };
+/** `networks`: those whose nodes are known here. */
+type Deps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
 
 /** Makes a secret key and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export async function createKey(
-  { db, now, random }: Deps,
+  { db, networks, now, random }: Deps,
   actor: Actor,
   { projectId, ...key }: NewKey & { projectId: string | undefined },
 ): Promise<CreatedKeyView> {
@@ -91,11 +94,13 @@ export async function createKey(
       { projectId: project.id, action: 'key.created', subject: encodeId('key', id), detail },
     ]);
   });
+  const warning = await warnUnwatched(db, project.network, networks);
   return {
     ...{ keyId: encodeId('key', id), projectId: encodeId('prj', project.id), network: project.network },
     ...{ name: key.name, apiKey },
     expiresAt,
     allowedIps: key.allowedCidrs,
     scopes,
+    ...(warning !== null && { warning }),
   };
 }

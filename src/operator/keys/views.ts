@@ -1,8 +1,8 @@
 import type { Receipt } from '../../domain/receipt/receipt.ts';
 import { type Static, Type } from '../../runtime/type.ts';
-import { nullable, Time } from '../view.ts';
+import { nullable, Said, Time } from '../view.ts';
 
-/** A key that was made, with its secret, which is shown this one time. */
+/** A key that was made, with its secret, which is shown this one time. `warning`: no invoice is created with it yet, and why. */
 export const CreatedKeyView = Type.Object({
   keyId: Type.String(),
   projectId: Type.String(),
@@ -12,6 +12,7 @@ export const CreatedKeyView = Type.Object({
   expiresAt: nullable(Time),
   allowedIps: nullable(Type.Array(Type.String())),
   scopes: Type.Array(Type.String()),
+  warning: Type.Optional(Said),
 });
 export type CreatedKeyView = Static<typeof CreatedKeyView>;
 

@@ -1,7 +1,7 @@
 import { NETWORKS } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { type Static, Type } from '../../runtime/type.ts';
-import { nullable, Time } from '../view.ts';
+import { nullable, Said, Time } from '../view.ts';
 
 /** `maxSurcharge`: USDT as a decimal string. `null`: no limit, or nothing to show. */
 export const ProjectView = Type.Object({
@@ -25,7 +25,7 @@ export type ProjectView = Static<typeof ProjectView>;
 
 /** The addresses that the expected orders use up, if any were told. `warning`: nobody watches its network now. */
 export const NewProjectView = Type.Interface([ProjectView], {
-  warning: Type.Optional(Type.String()),
+  warning: Type.Optional(Said),
   addressNeed: Type.Optional(
     Type.Object({
       ordersPerDay: Type.Integer(),

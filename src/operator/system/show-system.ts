@@ -3,7 +3,7 @@ import type { Sql } from '../../store/db/database.ts';
 import { findApplied } from '../../store/db/migrate.ts';
 import { answerOf } from '../../store/db/rows-of.ts';
 import type { Actor } from '../actor.ts';
-import { findNewestBackup } from '../backup/find-backup.ts';
+import { findNewestBackup, findRequestedBackup } from '../backup/find-backup.ts';
 import type { SystemView } from './views.ts';
 
 /** A process of the service. `release`: the version of this program. */
@@ -18,10 +18,12 @@ export async function showSystem(
 ): Promise<SystemView> {
   const applied = await findApplied(db);
   const backup = await findNewestBackup(db);
+  const requestedAt = await findRequestedBackup(db);
   return {
     ...{ release, node: process.versions.node, postgres: await findServerVersion(db) },
     ...{ schema: applied.at(-1)?.name ?? '', migrations: applied.length },
     ...{ roles: [...roles], startedAt: toIso(startedAt), asOf: toIso(now()) },
+    backupRequestedAt: requestedAt && toIso(requestedAt),
     backup: backup && {
       ...{ madeAt: toIso(backup.madeAt), file: backup.file, isFinal: backup.isFinal },
       verifiedAt: backup.verifiedAt && toIso(backup.verifiedAt),

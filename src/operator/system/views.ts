@@ -19,6 +19,7 @@ export type SettingListView = Static<typeof SettingListView>;
 export const SystemView = Type.Object({
   ...{ release: Text, node: Text, postgres: Text, schema: Text, migrations: Type.Integer() },
   ...{ roles: Type.Array(Text), startedAt: Time, asOf: Time },
+  backupRequestedAt: nullable(Time),
   backup: nullable(Type.Object({ madeAt: Time, file: Text, isFinal: Type.Boolean(), verifiedAt: nullable(Time) })),
 });
 export type SystemView = Static<typeof SystemView>;

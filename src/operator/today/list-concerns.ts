@@ -167,7 +167,7 @@ function fromProject({ view: { projectId, supportContact } }: Facts): ConcernVie
   return [
     {
       ...{ rank: 3, about: 'project', code: 'no-support-contact', subject: projectId, since: null },
-      text: 'A payer who needs help is told to contact the merchant, and not where.',
+      text: "The project has no support contact. Payers who need help see only the shop's name.",
       next: say`give a contact with "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}"`,
     },
   ];

@@ -3,6 +3,7 @@ import { encodeId } from '../../domain/ids.ts';
 import type { Cause } from '../../domain/mismatch.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
+import { type Claim, findClaims } from '../../payments/claims.ts';
 import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -41,7 +42,7 @@ export function readTransferFilter(input: {
   };
 }
 
-/** Transfers to the addresses of a project, the newest first. */
+/** Transfers to the addresses of a project: those that payers claim, then the newest. */
 export async function listTransfers(
   { db }: { db: Sql },
   actor: Actor,
@@ -51,18 +52,21 @@ export async function listTransfers(
   // The query reads one more than asked for: it shows whether there is another page.
   const found = await listDeskTransfers(db, project.id, { ...filter, limit: filter.limit + 1 });
   const page = found.slice(0, filter.limit);
-  const causes = await diagnoseTransfers(
-    db,
-    page.map(({ id }) => id),
-  );
+  const ids = page.map(({ id }) => id);
+  const causes = await diagnoseTransfers(db, ids);
+  const claims = await findClaims(db, ids);
   const last = found.length > page.length ? page.at(-1) : undefined;
   return {
-    data: page.map((transfer) => toView(transfer, causes.get(transfer.id)?.[0])),
+    data: page.map((transfer) => toView(transfer, claims.get(transfer.id), causes.get(transfer.id)?.[0])),
     nextBefore: last === undefined ? null : encodeId('trf', last.id),
   };
 }
 
-function toView({ id, txId, logIndex, blockTime, ...transfer }: DeskTransfer, cause?: Cause): ListedTransferView {
+function toView(
+  { id, txId, logIndex, blockTime, ...transfer }: DeskTransfer,
+  claims: readonly Claim[] = [],
+  cause?: Cause,
+): ListedTransferView {
   const { from, to, kind, invoice, resolution } = transfer;
   const [nearest] = cause?.invoices ?? [];
   return {
@@ -71,6 +75,7 @@ function toView({ id, txId, logIndex, blockTime, ...transfer }: DeskTransfer, ca
     invoice: invoice && nameInvoice(invoice),
     reason: cause === undefined ? null : { code: cause.code, confidence: cause.confidence },
     nearestInvoice: nearest === undefined ? null : nameInvoice(nearest),
+    claimedBy: claims.map(({ invoice }) => nameInvoice(invoice)),
     resolution,
   };
 }

@@ -5,6 +5,7 @@ import { readTransactionReference } from '../../domain/lookup/transaction-refere
 import { type Hint, say } from '../../domain/message.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
+import { findClaims } from '../../payments/claims.ts';
 import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
@@ -39,6 +40,7 @@ export function showTransfers(
     const ids = transfers.map(({ id }) => id);
     const causes = await diagnoseTransfers(tx, ids);
     const events = await findTransferEvents(tx, ids, MAX_DELIVERIES);
+    const claims = await findClaims(tx, ids);
     const resolutions = await findResolutions(tx, ids);
     const open = transfers.find(({ id, kind, annulment }) => {
       return kind !== 'matched' && annulment === null && !resolutions.has(id);
@@ -46,6 +48,9 @@ export function showTransfers(
     const data = transfers.map((transfer) => ({
       ...describeTransfer(transfer),
       causes: (causes.get(transfer.id) ?? []).map(describeCause),
+      claims: (claims.get(transfer.id) ?? []).map(({ invoice, claimedAt }) => {
+        return { invoice: nameInvoice(invoice), claimedAt: toIso(claimedAt) };
+      }),
       events: events.filter(({ transferId }) => transferId === transfer.id).map(describeEvent),
       resolutions: (resolutions.get(transfer.id) ?? []).map(describeResolution),
     }));
@@ -83,7 +88,9 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
   );
 }
 
-function describeTransfer(transfer: TransferRecord): Omit<TransferView, 'causes' | 'events' | 'resolutions'> {
+function describeTransfer(
+  transfer: TransferRecord,
+): Omit<TransferView, 'causes' | 'claims' | 'events' | 'resolutions'> {
   const { network, kind, from, address: to, txId, logIndex, blockNumber, blockId, verified, nodes } = transfer;
   const { retiredAt, producer, invoice, annulment } = transfer;
   const refund = soundRefund(transfer.refund);

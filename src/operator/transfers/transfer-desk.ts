@@ -47,7 +47,11 @@ const listed = {
 /** A transfer to one of our addresses as the desk shows it in a list. Ids are UUIDs, `txId` is 64 hex characters. */
 export type DeskTransfer = Omit<Row<typeof listed>, 'seal'>;
 
-// The page is cut out first, in the order of the index. Then lateral, so that PostgreSQL looks up each row's invoice and
+const IS_OPEN = 'not exists (select from transfer_resolutions where transfer_id = u.id)';
+const isClaimed = (id: string) => `exists (select from transfer_claims where transfer_id = ${id})`;
+
+// What payers claim and nobody has decided about comes first: it is little, and found by the claims. The page is cut out of both in the order
+// of an index. Then lateral, so that PostgreSQL looks up each row's invoice and
 // resolution, however small it believes the tables to be.
 const listText = (
   only: string,
@@ -55,26 +59,36 @@ const listText = (
      ${addressColumn('a')} as "to", t.amount_micro, t.kind, i.id as invoice_id, i.external_id as invoice_external_id,
      i.status as invoice_status, r.resolution, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
    from (
-     select * from transfers u
-     where u.project_id = $1 and u.kind = any($2::text[]) and ${only} and ${stands('u')}
-       and u.id < coalesce($3, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
-       and ($4::timestamptz is null or u.block_time >= $4) and ($5::timestamptz is null or u.block_time < $5)
-       and case $6::text
-         when 'open' then u.kind <> 'matched' and not exists (select from transfer_resolutions where transfer_id = u.id)
-         when 'resolved' then exists (select from transfer_resolutions where transfer_id = u.id)
-         else true end
-     order by u.id desc limit $7::int8) t
+     (select u.*, true as is_claimed from transfers u
+      where u.id in (select transfer_id from transfer_claims where project_id = $1) and ${asked(only)} and ${IS_OPEN}
+        and ($3::uuid is null or ${isClaimed('$3')} and u.id < $3)
+      order by u.id desc limit $7::int8)
+     union all
+     (select u.*, false from transfers u
+      where ${asked(only)} and not (${isClaimed('u.id')} and ${IS_OPEN})
+        and case $6::text
+          when 'open' then u.kind <> 'matched' and ${IS_OPEN}
+          when 'resolved' then not ${IS_OPEN}
+          else true end
+        and u.id < case when $3::uuid is null or ${isClaimed('$3')} then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid else $3 end
+      order by u.id desc limit $7::int8)
+     order by is_claimed desc, id desc limit $7::int8) t
    join addresses a on a.id = t.address_id
    left join lateral (
      select id, external_id, status from invoices where project_id = t.project_id and id = t.invoice_id limit 1) i on true
    left join lateral (
      select resolution from transfer_resolutions where transfer_id = t.id order by id desc limit 1) r on true
-   order by t.id desc`;
+   order by t.is_claimed desc, t.id desc`;
+
+function asked(only: string): string {
+  return `u.project_id = $1 and u.kind = any($2::text[]) and ${only} and ${stands('u')}
+       and ($4::timestamptz is null or u.block_time >= $4) and ($5::timestamptz is null or u.block_time < $5)`;
+}
 
 const listUnsettled = statement('desk-list-unsettled', listed, listText("u.kind <> 'matched'"));
 const listAll = statement('desk-list', listed, listText('true'));
 
-/** Transfers to the addresses of a project, the newest first, but for those that were taken back. */
+/** Transfers to the addresses of a project, what payers claim first, then the newest, but for those that were taken back. */
 export function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Promise<DeskTransfer[]> {
   const { kinds, state, from, until, before, limit } = filter;
   // Said in the text of the statement, it lets PostgreSQL read the index of those that pay nothing.

@@ -20,7 +20,7 @@ export const ResolutionView = Type.Object({
 });
 export type ResolutionView = Static<typeof ResolutionView>;
 
-/** A transfer in a list. `nearestInvoice` belongs to the likeliest reason. */
+/** A transfer in a list. `nearestInvoice` belongs to the likeliest reason; `claimedBy`: invoices whose payers looked it up. */
 export const ListedTransferView = Type.Object({
   transferId: Type.String(),
   txId: Type.String(),
@@ -33,6 +33,7 @@ export const ListedTransferView = Type.Object({
   invoice: nullable(NamedInvoiceView),
   reason: nullable(Type.Object({ code: Type.Enum(CAUSE_CODES), confidence: Confidence })),
   nearestInvoice: nullable(NamedInvoiceView),
+  claimedBy: Type.Array(NamedInvoiceView),
   resolution: nullable(Type.Enum(RESOLUTIONS)),
 });
 export type ListedTransferView = Static<typeof ListedTransferView>;
@@ -112,6 +113,8 @@ export const TransferView = Type.Object({
   takenBack: nullable(Type.Object({ deniedBy: Type.String(), at: Time, by: Type.String(), reason: Type.String() })),
   refund: nullable(RefundView),
   causes: Type.Array(CauseView),
+  /** Invoices whose payers looked the transfer up. */
+  claims: Type.Array(Type.Object({ invoice: NamedInvoiceView, claimedAt: Time })),
   events: Type.Array(TransferEventView),
   resolutions: Type.Array(ResolutionView),
 });

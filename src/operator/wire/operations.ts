@@ -80,6 +80,8 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
     showInvoice: PAGE,
     exportInvoices: PAGE,
     createInvoiceByHand: PAGE,
+    withdrawInvoiceByHand: PAGE,
+    requestBackup: PAGE,
     sumCauses: PAGE,
   },
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },

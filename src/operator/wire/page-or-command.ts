@@ -34,5 +34,6 @@ export const NOT_BY_COMMAND: Told = {
   ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB, compareBalances: JOB },
   ...{ showToday: PAGE, showSettings: PAGE },
   ...{ sumCauses: PAGE, listBalances: PAGE, showAddress: PAGE, showAddressChange: PAGE, showDerivation: PAGE },
+  requestBackup: '"backup" makes one at once, and needs no other process for it',
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
 };

@@ -80,6 +80,14 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_ADMIN_KEY], [ID]),
   rowsOfTable([tables.SEALED_ANNULMENT], [{ column: 'transfer_id', type: 'uuid' }]),
   rowsOfTable([tables.SEALED_RESOLUTION], [{ column: 'id', type: 'int8' }]),
+  rowsOfTable(
+    [tables.SEALED_CLAIM],
+    [
+      { column: 'transfer_id', type: 'uuid' },
+      { column: 'invoice_id', type: 'uuid' },
+    ],
+    0,
+  ),
   rowsOfTable([tables.SEALED_PASSED], [{ column: 'id', type: 'int8' }]),
 ];
 

@@ -313,6 +313,15 @@ export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
   resolvedAt: 'timestamptz',
 });
 
+/** That the payer of an invoice looked up a transfer that paid nothing. */
+export const SEALED_CLAIM = sealedTable('transfer_claims', {
+  transferId: 'uuid',
+  invoiceId: 'uuid',
+  projectId: 'uuid',
+  eventId: 'uuid',
+  claimedAt: 'timestamptz',
+});
+
 /** A block that an operator let pass, though no node could prove it. */
 export const SEALED_PASSED = sealedTable('passed_blocks', {
   number: 'int8',

@@ -85,6 +85,7 @@ export const json = <Type>(): Narrow<Type> => ({ column: 'text', isJson: true })
 export const micro = <Type extends bigint = bigint>(column: 'numeric' | 'int8' = 'numeric'): Narrow<Type> => ({
   column,
 });
+export const maybeMicro = <Type extends bigint = bigint>(): Narrow<Type | null> => ({ column: 'numeric?' });
 /** An `int8` that never passes 2^53: heights and counts. */
 export const count: Narrow<number> = { column: 'int8', isCount: true };
 export const maybeCount: Narrow<number | null> = { column: 'int8?', isCount: true };

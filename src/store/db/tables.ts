@@ -26,6 +26,8 @@ export const BACKED_UP = [
   'event_streams',
   'events',
   'transfer_resolutions',
+  'transfer_claims',
+  'claim_requests',
   'webhook_endpoints',
   'webhook_secrets',
   'adapter_orders',

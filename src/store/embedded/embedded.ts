@@ -1,6 +1,6 @@
-import { lchown, mkdtemp, rm } from 'node:fs/promises';
+import { lchown, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataDirError, dataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -12,6 +12,7 @@ import { EmbeddedPostgresError } from './error.ts';
 import { explainFailure } from './failure.ts';
 import { CLUSTER_IN_USE, type Guardian, startGuardian } from './guardian.ts';
 import { createCluster, removeDrafts } from './initialize.ts';
+import { recordDataDir, SHARED_DIR } from './list-databases.ts';
 import { logSize, readLogSince, trimLog, trimLogRegularly } from './log.ts';
 import { readPostmaster, SOCKET_DIR_PREFIX, stopOrphan } from './postmaster.ts';
 import { makeRuntimeUser } from './runtime-user.ts';
@@ -45,7 +46,7 @@ export async function startEmbeddedPostgres(options: {
   const dataDir = resolve(options.dataDir);
   const lock = await lockDataDir(dataDir, 'postgres.lock');
   try {
-    const cluster = await openCluster({ sharedDir: '/var/lib/quittance', ...options, dataDir });
+    const cluster = await openCluster({ sharedDir: SHARED_DIR, ...options, dataDir });
     return await runServer({ ...options, dataDir, cluster, unlock: () => lock.release() });
   } catch (error) {
     await lock.release();
@@ -98,6 +99,7 @@ async function openCluster(options: { dataDir: string; sharedDir: string; log: L
   const { home } = found;
   await checkCluster(found, user, binaries);
   await removeDrafts(home);
+  if (dirname(home) !== dataDir) await recordDataDir(home, await realpath(dataDir));
   const hasStalePidFile = await stopOrphan(dataPath(home), user);
   const password = await readOrCreatePassword(dataDir, { home, user, binaries });
   return { home, user, binaries, password, hasStalePidFile };

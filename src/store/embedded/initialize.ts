@@ -7,6 +7,7 @@ import { type Binaries, isOurs } from './binaries.ts';
 import { DATABASE, dataPath, LOCATION_FILE, runSingleUser, SUPERUSER } from './cluster.ts';
 import { EmbeddedPostgresError } from './error.ts';
 import { explainFailure } from './failure.ts';
+import { recordDataDir } from './list-databases.ts';
 import { canReach, removeAsOwner, runAs, type SystemUser } from './user.ts';
 
 /** Makes the cluster: aside first, then renamed, so that a crash at any moment leaves either none or a whole one. */
@@ -25,6 +26,7 @@ export async function createCluster(options: {
   try {
     // Where somebody put a link in its place, it is the link that changes hands.
     if (user) await lchown(draft, user.uid, user.gid);
+    if (dirname(home) !== dataDir) await recordDataDir(draft, await realpath(dataDir));
     await initialize(draft, { password, user, binaries });
     await rename(draft, home);
   } catch (error) {
@@ -62,6 +64,7 @@ async function chooseHome(options: {
     // The data directory was deleted and made anew: it begins empty, but nobody asked to delete what it had.
     const aside = `${home}.replaced-${randomUUID()}`;
     await rename(home, aside);
+    await recordDataDir(aside, await realpath(dataDir));
     log.warn(
       { aside, dataDir },
       'the data directory is new; the database of an earlier one in the same place was moved aside',

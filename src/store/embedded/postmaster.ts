@@ -42,6 +42,16 @@ export async function stopOrphan(data: string, user: SystemUser | undefined): Pr
 /** All that PostgreSQL makes in its socket directory. Anything else there is not ours, and the directory then stays. */
 const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
 
+/** Whether a PostgreSQL serves the database in `home`, also one of another container, which holds the lock of its guardian. */
+export async function isServed(home: string, user: SystemUser | undefined): Promise<boolean> {
+  const data = join(home, 'data');
+  const postmaster = await readPostmaster(data).catch(() => undefined);
+  if (postmaster !== undefined && (await isPostmasterOf(data, postmaster.pid, user))) return true;
+  return (await runAs(user, '/bin/sh', ['-c', IS_LOCKED, join(home, 'postgres.lock')])).code === 0;
+}
+
+const IS_LOCKED = 'command -v flock >/dev/null && test -f "$0" && ! flock -n "$0" true';
+
 /** A process id is reused after a while: the process must also be the user's and stand in the data directory, as every postmaster does. */
 async function isPostmasterOf(data: string, pid: number, user: SystemUser | undefined): Promise<boolean> {
   if (!isRunning(pid)) return false;

@@ -9,6 +9,7 @@ import { sealColumn } from '../db/seal.ts';
 import {
   SEALED_ADAPTER_ORDER,
   SEALED_ANNULMENT,
+  SEALED_CLAIM,
   SEALED_INVOICE,
   SEALED_PAID,
   SEALED_PROJECT,
@@ -24,6 +25,7 @@ import {
   maybe,
   maybeCount,
   maybeHex,
+  maybeMicro,
   micro,
   type Row,
   sealed,
@@ -73,6 +75,10 @@ const columns = {
   /** A decision in force about a transfer names it and settles it. */
   isSettled: 'bool',
   settledSeal: sealedBefore(SEALED_RESOLUTION, { isOfOther: true }),
+  /** A transfer that paid nothing, which its payer has looked up, and about which nobody has decided. */
+  claimedMicro: maybeMicro<MicroUsdt>(),
+  claimSeal: sealedBefore(SEALED_CLAIM, { isOfOther: true }),
+  claimedSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   options: 'text?',
   address: 'address',
   brand: group(brand),
@@ -114,6 +120,8 @@ export type CheckoutInvoice = Omit<
   | 'statusSeal'
   | 'withdrawnSeal'
   | 'settledSeal'
+  | 'claimSeal'
+  | 'claimedSeal'
   | 'secondSeal'
   | 'denialSeal'
   | 'brandSeal'
@@ -131,6 +139,9 @@ export type CheckoutInvoice = Omit<
 const SELECT = `select ${listColumns(columns, 'i.', {
   isSettled: 'settled.seal is not null',
   settledSeal: 'settled.seal',
+  claimedMicro: 'claim.amount_micro',
+  claimSeal: 'claim.seal',
+  claimedSeal: 'claim.transfer_seal',
   address: addressColumn('a'),
   brand: 'p.',
   orderReturnUrl: 'o.return_url',
@@ -166,7 +177,13 @@ const SELECT = `select ${listColumns(columns, 'i.', {
      where r.invoice_id = i.id and r.resolution in (${SETTLING.map((kind) => `'${kind}'`).join()})
        and not exists (select from transfer_resolutions l where l.transfer_id = r.transfer_id and l.id > r.id)
        and not exists (select from transfer_annulments x where x.transfer_id = r.transfer_id)
-     order by r.id limit 1) settled on true`;
+     order by r.id limit 1) settled on true
+   left join lateral (
+     select t.amount_micro, ${sealColumn(SEALED_CLAIM, 'm.')} as seal, ${sealColumn(SEALED_TRANSFER, 't.')} as transfer_seal
+     from transfer_claims m join transfers t on t.id = m.transfer_id
+     where m.project_id = i.project_id and m.invoice_id = i.id and ${stands('t')}
+       and not exists (select from transfer_resolutions r where r.transfer_id = m.transfer_id)
+     order by m.claimed_at limit 1) claim on true`;
 
 /** The invoice behind a checkout link. */
 export const findCheckoutInvoice = answerOf(

@@ -4,7 +4,7 @@ import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { addressColumn } from '../db/address-column.ts';
-import { rowOf } from '../db/rows-of.ts';
+import { commandOf, rowOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { SEALED_EVENT, SEALED_INVOICE, SEALED_PAID, SEALED_STATUS, SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import {
@@ -105,4 +105,24 @@ export const findLookup = rowOf(
      limit 1) t on true
    where i.checkout_token = $1`,
   (checkoutToken: string, txId: string | null) => [checkoutToken, txId],
+);
+
+/** A payer makes a mistake or two. */
+const MAX_OF_INVOICE = 3;
+/**
+ * Notes that a payer asked about a transaction, by the token of his link; `txId` is 64 hex characters. At most three requests and claims of an
+ * invoice are kept, and none where it is paid.
+ */
+export const requestClaim = commandOf(
+  'claim-request',
+  `insert into claim_requests (project_id, invoice_id, network, tx_id)
+   select i.project_id, i.id, i.network, decode($2, 'hex') from invoices i
+   where i.checkout_token = $1 and i.status in ('PENDING', 'EXPIRED')
+     and (select count(*) from claim_requests r where r.network = i.network and r.project_id = i.project_id and r.invoice_id = i.id)
+       + (select count(*) from transfer_claims c where c.project_id = i.project_id and c.invoice_id = i.id) < ${MAX_OF_INVOICE}
+     and not exists (
+       select from transfer_claims c join transfers t on t.id = c.transfer_id
+       where c.project_id = i.project_id and c.invoice_id = i.id and t.tx_id = decode($2, 'hex'))
+   on conflict do nothing`,
+  (checkoutToken: string, txId: string) => [checkoutToken, txId],
 );

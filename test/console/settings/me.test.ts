@@ -25,7 +25,7 @@ test('who has no passkey is asked to make one, proves by the app’s code, and s
   const { text } = await look();
   expect(text).toContain('Sign in with a passkey');
   expect(text).toContain(`href="${NEW}"`);
-  expect(text).toContain('quittance user reset ann');
+  expect(text).toContain('Whoever has the machine that runs Quittance can make it too.');
   const key = createAuthenticator(CONSOLE);
   const page = await ask(NEW, { cookie: browser.cookie });
   const created = JSON.stringify(key.create(passkeyOptionsOf(page)));

@@ -115,6 +115,7 @@ const ROWS: readonly Row[] = [
     at: ({ channels }, { subject }) => `/settings/notifications/${channels[subject]}/remove`,
   },
   { action: 'resumeChain', at: () => '/chain/resume' },
+  { action: 'requestBackup', at: () => '/settings/system/backup' },
   {
     action: 'invitePerson',
     at: () => '/settings/people/new',
@@ -142,7 +143,8 @@ const stepUpOf = (action: ActionName) => (ACTIONS[action] as Rule).stepUp;
 
 /** Two projects with everything that a form can be about, and what a signed-in owner with a passkey sees of them. */
 async function seat() {
-  const desk = await openConsole();
+  const backups = { name: 'QUITTANCE_BACKUP_DIR', value: '/backups', isSet: true, isSecret: false };
+  const desk = await openConsole({ settings: [backups] });
   const { db, deps } = desk;
   const ann = await joinByPasskey(desk, 'ann');
   const people = [];

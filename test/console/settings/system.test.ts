@@ -8,7 +8,7 @@ import { readMigrations } from '../../../src/store/db/migrate.ts';
 import { newDirectory } from '../../cli/run-cli.ts';
 import { ANN, joinByPasskey } from '../../people/desk.ts';
 import { openConsole } from '../open-console.ts';
-import { cookieOf } from './ask-again.ts';
+import { cookieOf, sendWithPasskey } from './ask-again.ts';
 
 const SYSTEM = '/settings/system';
 const MARK = 'C4n4ry';
@@ -33,8 +33,9 @@ async function openSystem(env: NodeJS.ProcessEnv) {
   const read = readConfig(env);
   if (read.kind === 'invalid') throw new Error(JSON.stringify(read.errors));
   const desk = await openConsole({ settings: read.config.settings });
-  const { token } = await joinByPasskey(desk, 'ann');
-  const look = () => desk.ask(SYSTEM, { cookie: cookieOf(token) });
+  const { token, key } = await joinByPasskey(desk, 'ann');
+  const cookie = cookieOf(token);
+  const look = () => desk.ask(SYSTEM, { cookie });
   /** A variable and what is shown of it, as text. */
   const shownOf = async (name: string) => {
     const row = (await look()).text
@@ -44,7 +45,7 @@ async function openSystem(env: NodeJS.ProcessEnv) {
       .map(([, cell = '']) => cell.replace(/<[^>]+>/g, ''))
       .slice(1);
   };
-  return { ...desk, look, shownOf };
+  return { ...desk, cookie, key, look, shownOf };
 }
 
 test('no secret of any variable is on the page, whether it was given or stood in a file', async () => {
@@ -127,4 +128,29 @@ test('the last backup has its age, and whether that very one was examined and fo
   await record('backup.verified', '2026-09-03T00:00:00.000Z', { file: '/elsewhere/second', good: false });
   const second = await look();
   for (const shown of ['&lt;b&gt;', 'this ledger is closed', 'not yet']) expect(second.text).toContain(shown);
+});
+
+test('an owner asks for a backup after proving again who it is, and the page says that it is asked for until it is made', async () => {
+  const without = await openSystem({});
+  expect((await without.look()).text).not.toContain('Back up now');
+  expect((await without.ask(`${SYSTEM}/backup`, { cookie: without.cookie })).status).toBe(409);
+
+  const { db, ask, cookie, look, pass, key, deps, sql } = await openSystem({ QUITTANCE_BACKUP_DIR: newDirectory() });
+  pass(3_600_000);
+  expect((await look()).text).toContain('<a class="button" href="/settings/system/backup">Back up now</a>');
+  const sent = await sendWithPasskey({ ask, cookie }, `${SYSTEM}/backup`, key);
+  expect([sent.status, sent.location]).toEqual([303, SYSTEM]);
+  const asked = await look();
+  expect(asked.text).toContain('One was asked for at');
+  expect(asked.text).not.toContain('Back up now');
+  const requests = () => sql("select acted_by as by from operator_actions where action = 'backup.requested'");
+  expect(await requests()).toEqual([{ by: 'ann' }]);
+  // It waits already.
+  expect((await sendWithPasskey({ ask, cookie }, `${SYSTEM}/backup`, key)).status).toBe(303);
+  expect(await requests()).toHaveLength(1);
+
+  const made = { action: 'backup.created', subject: 'x', detail: { file: '/b/1.backup', isFinal: false } } as const;
+  await recordActions(db, ANN, deps.now(), [{ projectId: null, ...made }]);
+  const after = (await look()).text;
+  expect([after.includes('One was asked for at'), after.includes('Back up now')]).toEqual([false, true]);
 });

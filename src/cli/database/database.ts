@@ -1,0 +1,93 @@
+import { AppError } from '../../domain/errors.ts';
+import { toIso, unixMs } from '../../domain/time.ts';
+import {
+  listSharedDatabases,
+  removeSharedDatabases,
+  SHARED_DIR,
+  type SharedHome,
+  selectSharedDatabases,
+} from '../../operator/system/remove-databases.ts';
+import { askPerson, hasPerson } from '../terminal/ask-person.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import { refuseServer } from '../terminal/load-config.ts';
+import { type Column, tableOf } from '../terminal/table.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
+
+/** `sharedDir`: another one than root's, for tests. */
+export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR): Promise<Result> {
+  refuseServer(terminal);
+  const homes = await listSharedDatabases(sharedDir);
+  const orphaned = selectSharedDatabases(homes, []);
+  return {
+    data: { data: homes.map(view) },
+    text: homes.length === 0 ? `no database in ${sharedDir}` : tableOf(COLUMNS, homes),
+    ...(orphaned.length === 0
+      ? {}
+      : {
+          next: `next: quittance database remove deletes the ${orphaned.length} whose data directory is gone (${sizeOf(orphaned)})`,
+        }),
+  };
+}
+
+/** Deletes those that are named, else those whose data directory is gone. Errors: `INVALID_ARGUMENT`, `CONFLICT`, `NOT_FOUND`. */
+export async function printRemovedDatabases(
+  terminal: Terminal,
+  named: readonly string[],
+  { yes }: { yes?: true | undefined },
+  sharedDir = SHARED_DIR,
+): Promise<Result> {
+  refuseServer(terminal);
+  const homes = await listSharedDatabases(sharedDir);
+  const chosen = selectSharedDatabases(homes, named);
+  if (chosen.length === 0) {
+    return { data: { removed: [], failed: [] }, text: `no database in ${sharedDir} has lost its data directory` };
+  }
+  terminal.note(tableOf(COLUMNS, chosen));
+  terminal.note(
+    'A data directory that was moved, or whose disk is not mounted, looks deleted too. Check the list first.',
+  );
+  if (yes !== true) await confirm(terminal, chosen);
+  const { removed, failed } = await removeSharedDatabases(chosen);
+  return {
+    data: { removed: removed.map(view), failed: failed.map(view) },
+    text: [
+      ...(removed.length === 0 ? [] : [`deleted ${countOf(removed)}, ${sizeOf(removed)}`]),
+      ...failed.map(({ home }) => `not deleted: ${home}; it is in use by now, or a part of it cannot be deleted`),
+    ].join('\n'),
+    exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
+  };
+}
+
+async function confirm(terminal: Terminal, chosen: readonly SharedHome[]): Promise<void> {
+  if (!hasPerson(terminal)) {
+    throw new AppError('INVALID_ARGUMENT', 'nothing was deleted: say --yes, or run this in a terminal');
+  }
+  const typed = await askPerson(terminal, `Type yes to delete ${countOf(chosen)} (${sizeOf(chosen)}) permanently: `);
+  if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was deleted');
+}
+
+const STATES: Readonly<Record<SharedHome['state'], string>> = {
+  running: 'running',
+  used: 'in use',
+  replaced: 'replaced: its data directory uses another',
+  orphaned: 'its data directory is gone',
+  unknown: 'unknown: not started since it is recorded',
+};
+
+const COLUMNS: readonly Column<SharedHome>[] = [
+  ['DIRECTORY', ({ home }) => home],
+  ['DATA DIRECTORY', ({ dataDir }) => dataDir ?? '–'],
+  ['STATE', ({ state }) => STATES[state]],
+  ['SIZE', (each) => sizeOf([each])],
+  ['LAST USED', ({ lastUsedMs }) => timeOf(lastUsedMs).slice(0, 10)],
+];
+
+const view = ({ home, dataDir, state, bytes, lastUsedMs }: SharedHome) => ({
+  ...{ directory: home, dataDirectory: dataDir, state, bytes },
+  lastUsedAt: timeOf(lastUsedMs),
+});
+
+const timeOf = (ms: number) => toIso(unixMs(Math.trunc(ms)));
+const countOf = ({ length }: readonly SharedHome[]) => `${length} ${length === 1 ? 'database' : 'databases'}`;
+const sizeOf = (homes: readonly SharedHome[]) =>
+  `${Math.ceil(homes.reduce((sum, { bytes }) => sum + bytes, 0) / 1024 ** 2)} MB`;

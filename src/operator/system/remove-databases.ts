@@ -1,0 +1,42 @@
+import { basename } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { listSharedHomes, removeSharedHome, SHARED_DIR, type SharedHome } from '../../store/embedded/list-databases.ts';
+import { clip } from '../input/clip.ts';
+
+export { SHARED_DIR, type SharedHome };
+
+/** Lists the embedded databases that root keeps apart from their data directories. Error: `INVALID_ARGUMENT`. */
+export async function listSharedDatabases(sharedDir: string): Promise<SharedHome[]> {
+  if (process.getuid?.() !== 0) {
+    const problem = `only root keeps databases in ${sharedDir}, and only root can read them: run this command as root`;
+    throw new AppError('INVALID_ARGUMENT', problem);
+  }
+  return listSharedHomes(sharedDir);
+}
+
+/**
+ * Selects those that are named by their name or path, else those whose data directory is gone. One that is in use is refused. Errors:
+ * `NOT_FOUND`, `CONFLICT`.
+ */
+export function selectSharedDatabases(homes: readonly SharedHome[], named: readonly string[]): readonly SharedHome[] {
+  if (named.length === 0) return homes.filter(({ state }) => state === 'orphaned');
+  return [...new Set(named.map((name) => select(homes, name)))];
+}
+
+function select(homes: readonly SharedHome[], name: string): SharedHome {
+  const found = homes.find(({ home }) => home === name || basename(home) === name);
+  if (found === undefined) throw new AppError('NOT_FOUND', `there is no embedded database ${clip(name)}`);
+  const { home, dataDir, state } = found;
+  if (state === 'running') throw new AppError('CONFLICT', `${home} was not deleted: a PostgreSQL serves it`);
+  if (state === 'used') {
+    throw new AppError('CONFLICT', `${home} was not deleted: its data directory ${dataDir} exists and uses it`);
+  }
+  return found;
+}
+
+/** Deletes them. `failed`: those that are in use by now, or of which a part stays. */
+export async function removeSharedDatabases(chosen: readonly SharedHome[]) {
+  const [removed, failed]: [SharedHome[], SharedHome[]] = [[], []];
+  for (const each of chosen) ((await removeSharedHome(each.home)) ? removed : failed).push(each);
+  return { removed, failed };
+}

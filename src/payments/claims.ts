@@ -1,0 +1,202 @@
+import { describeTransfer, newEvent } from '../domain/event.ts';
+import type { InvoiceStatus } from '../domain/invoice.ts';
+import { type Cause, type CauseCode, describeLikeliest, nameInvoice } from '../domain/mismatch.ts';
+import type { MicroUsdt } from '../domain/money.ts';
+import type { Network } from '../domain/network.ts';
+import { toIso, type UnixMs } from '../domain/time.ts';
+import type { Loop } from '../runtime/loop.ts';
+import { lockCursor } from '../store/chain/cursor.ts';
+import { addressColumn } from '../store/db/address-column.ts';
+import type { Sql } from '../store/db/database.ts';
+import { answerOf, commandOf, rowsOf } from '../store/db/rows-of.ts';
+import { sealColumn, sealOf } from '../store/db/seal.ts';
+import { SEALED_CLAIM, SEALED_INVOICE, SEALED_TRANSFER } from '../store/db/sealed-tables.ts';
+import { count, group, hex, isAsSealed, listColumns, maybe, micro, type Row, text } from '../store/db/statement.ts';
+import { payableAfter, stands } from '../store/ledger/standing.ts';
+import { insertEvents } from '../store/outbox/events.ts';
+import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.ts';
+import { guardWhileLeading, type Leading } from './watching.ts';
+
+// A claim: the payer of an invoice looked up a transfer to its address that paid nothing, so he says that it is his. It credits nothing. The
+// page says that the money arrived, the shop gets the event `transfer.claimed`, and operators see it first among the unmatched transfers.
+// Whoever has the link of an invoice can claim, so an operator compares the claim with the sender and the amount before he acts on it.
+
+/** Nobody keeps a payer from claiming by claiming first, and more than this help no operator. */
+const MAX_OF_TRANSFER = 5;
+
+const columns = {
+  invoice: group({ id: 'uuid', projectId: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
+  isInvoiceSound: isAsSealed(SEALED_INVOICE, { isOfOther: true }),
+  txId: hex(),
+  isOld: 'bool',
+  /** `null` where the transaction brought nothing that may be claimed. */
+  transfer: maybe({
+    id: 'uuid',
+    txId: hex(),
+    logIndex: 'int4',
+    blockNumber: count,
+    blockTime: 'timestamptz',
+    from: 'text',
+    to: 'address',
+    amountMicro: micro<MicroUsdt>(),
+    /** Other invoices that claim it. */
+    otherClaims: count,
+    isSound: isAsSealed(SEALED_TRANSFER),
+  }),
+} as const;
+type Request = Row<typeof columns>;
+type Claimable = NonNullable<Request['transfer']>;
+
+const PAGE = 100;
+
+/**
+ * Requests that can be judged: what the transaction brought is recorded, and the shop was told of it; or a day has passed. Of several transfers
+ * the one counts that the look-up answers about: the nearest to what the invoice asks for. `only`: this one.
+ */
+const findRequests = rowsOf(
+  'claim-requests',
+  columns,
+  `select ${listColumns(columns, 'r.', {
+    invoice: 'i.',
+    isInvoiceSound: sealColumn(SEALED_INVOICE, 'i.'),
+    isOld: 'r.is_old',
+    transfer: 't.',
+  })}
+   from (
+     select *, requested_at < now() - interval '1 day' as is_old from claim_requests
+     where network = $1 and ($2::uuid is null or (invoice_id = $2 and tx_id = decode($3, 'hex')))) r
+   join invoices i on i.project_id = r.project_id and i.id = r.invoice_id
+   left join lateral (
+     select t.id, t.tx_id, t.log_index, t.block_number, t.block_time, t.from_address as "from", ${addressColumn('a')} as "to", t.amount_micro,
+       (select count(*) from transfer_claims c where c.transfer_id = t.id and c.invoice_id <> i.id) as other_claims,
+       ${sealColumn(SEALED_TRANSFER, 't.')} as is_sound
+     from transfers t join addresses a on a.id = t.address_id
+     where t.network = r.network and t.tx_id = r.tx_id and t.project_id = i.project_id and t.address_id = i.address_id
+       and t.kind = 'unmatched' and t.block_time > ${payableAfter('i.')} and ${stands('t')}
+       and not exists (select from transfer_resolutions d where d.transfer_id = t.id)
+       and not exists (select from transfer_claims c where c.transfer_id = t.id and c.invoice_id = i.id)
+     order by abs(t.amount_micro - i.payable_micro), t.id limit 1) t on true
+   where r.is_old or (
+     exists (select from transfers s where s.network = r.network and s.tx_id = r.tx_id and s.project_id = r.project_id)
+     and not exists (
+       select from transfers s join untold_transfers u on u.network = s.network and u.transfer_id = s.id
+       where s.network = r.network and s.tx_id = r.tx_id))
+   order by r.requested_at, r.invoice_id limit ${PAGE}`,
+  (network: Network, only: { invoiceId: string; txId: string } | null) => [
+    network,
+    only?.invoiceId ?? null,
+    only?.txId ?? null,
+  ],
+);
+
+const forgetRequest = commandOf(
+  'claim-request-forget',
+  'select from forget_claim_requests($1, $2, $3)',
+  (network: Network, { invoice, txId }: Request) => [network, [invoice.id], [txId]],
+);
+
+type NewClaim = { transferId: string; invoiceId: string; projectId: string; eventId: string; claimedAt: UnixMs };
+
+const insertClaim = commandOf(
+  'claim-insert',
+  `insert into transfer_claims (transfer_id, project_id, invoice_id, event_id, claimed_at, mac) values ($1, $2, $3, $4, $5, $6)`,
+  (claim: NewClaim) => [
+    ...[claim.transferId, claim.projectId, claim.invoiceId, claim.eventId, new Date(claim.claimedAt)],
+    sealOf(SEALED_CLAIM, claim),
+  ],
+);
+
+/** What is no payer's payment, whoever asks about it. */
+const NO_PAYMENT: readonly CauseCode[] = ['DUST', 'LOOK_ALIKE_SENDER', 'OWN_DEPOSIT', 'SELF_TRANSFER'];
+
+/** Whether the payer of an invoice may claim a transfer: not where it is rather the payment for another invoice, or nobody's. */
+function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
+  if (likeliest === undefined) return true;
+  if (NO_PAYMENT.includes(likeliest.code)) return false;
+  const isOfOthers = likeliest.invoices.length > 0 && !likeliest.invoices.some(({ id }) => id === invoiceId);
+  return !isOfOthers || fit?.rivals === 0 || likeliest.confidence === 'low';
+}
+
+type Claiming = Leading & { random(bytes: number): Uint8Array };
+
+const MAX_PAUSE_MS = 2000;
+
+/** Judges the requests of payers while this process follows the network. Never ends by itself. */
+export function startClaims(options: Claiming): Loop {
+  const how = { name: 'claims', maxPauseMs: MAX_PAUSE_MS };
+  return guardWhileLeading(options, how, async (shouldEnd, progress) => {
+    const failures: unknown[] = [];
+    for (const request of await findRequests(options.db, options.network, null)) {
+      if (shouldEnd()) return;
+      await judge(options, request).then(progress, (error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  });
+}
+
+/**
+ * Records the claim with its event, or nothing, and forgets the request, in one transaction under the cursor's lock: after a crash anywhere, and
+ * of two processes, one tells once.
+ */
+async function judge({ db, network, now, random }: Claiming, request: Request): Promise<void> {
+  const { invoice, txId } = request;
+  const compared =
+    request.isOld || request.transfer === null ? undefined : await compare(db, request.transfer, invoice);
+  await db.transaction(async (tx) => {
+    await lockCursor(tx, network);
+    const [found] = await findRequests(tx, network, { invoiceId: invoice.id, txId });
+    if (found === undefined) return;
+    await forgetRequest(tx, network, found);
+    const { transfer } = found;
+    if (compared === undefined || transfer === null || transfer.id !== request.transfer?.id) return;
+    if (!found.isInvoiceSound || !transfer.isSound || transfer.otherClaims >= MAX_OF_TRANSFER) return;
+    if (!mayClaim(compared, invoice.id)) return;
+    const claimedAt = now();
+    const event = newEvent(draftOf(found.invoice, transfer, compared.causes, claimedAt), {
+      timestamp: claimedAt,
+      random,
+    });
+    await insertEvents(tx, network, [event], claimedAt);
+    const { projectId } = invoice;
+    await insertClaim(tx, { transferId: transfer.id, invoiceId: invoice.id, projectId, eventId: event.id, claimedAt });
+  });
+}
+
+async function compare(db: Sql, { id }: Claimable, invoice: Request['invoice']): Promise<Compared | undefined> {
+  return (await compareTransfers(db, [id], invoice)).get(id);
+}
+
+function draftOf(invoice: Request['invoice'], transfer: Claimable, causes: Cause[], claimedAt: UnixMs) {
+  const { id: transferId, otherClaims, isSound: _, ...seen } = transfer;
+  const claim = { invoice: nameInvoice(invoice), claimedAt: toIso(claimedAt), otherClaims };
+  return {
+    type: 'transfer.claimed',
+    ...{ projectId: invoice.projectId, invoiceId: null, transferId, sequence: 1 },
+    data: { ...describeTransfer({ ...seen, id: transferId, invoiceId: null }), ...describeLikeliest(causes), claim },
+  } as const;
+}
+
+const claimed = {
+  transferId: 'uuid',
+  isSound: isAsSealed(SEALED_CLAIM),
+  claimedAt: 'timestamptz',
+  invoice: group({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
+} as const;
+export type Claim = Omit<Row<typeof claimed>, 'isSound'>;
+
+/** The claims of transfers (UUIDs), oldest first; at most six of each. One that has none has no entry. */
+export const findClaims = answerOf(
+  'claims-of-transfers',
+  claimed,
+  `select ${listColumns(claimed, 'c.', { isSound: sealColumn(SEALED_CLAIM, 'c.'), invoice: 'i.' })}
+   from transfer_claims c join invoices i on i.project_id = c.project_id and i.id = c.invoice_id
+   where c.transfer_id = any($1::uuid[]) order by c.claimed_at, c.invoice_id`,
+  (transferIds: readonly string[]) => [transferIds],
+  (rows) => {
+    const found = new Map<string, Claim[]>();
+    for (const { isSound, ...claim } of rows) {
+      if (isSound) found.set(claim.transferId, [...(found.get(claim.transferId) ?? []), claim]);
+    }
+    return found;
+  },
+);
