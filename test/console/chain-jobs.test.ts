@@ -64,7 +64,7 @@ test('what the ledger misses is found with its rescan, which one click away pays
   const verified = await desk.start('verify', blocks, { 'x-actor': 'vera' });
   const found = await desk.untilEnded(verified);
   expect(textOf(found)).toMatch(/missing in the ledger in T/);
-  expect(textOf(found)).toContain(`quittance chain rescan --from ${missed.from} --to ${missed.to}`);
+  expect(textOf(found)).toContain(`rescan blocks ${missed.from} to ${missed.to}`);
   expect(found.text).toContain(`href="${verified}/rescan"`);
   expect((await desk.get(verified, { 'x-actor': 'vera' })).text).not.toContain(`${verified}/rescan`);
   const reply = await desk.send(`${verified}/rescan`, {}, POINT);

@@ -1,12 +1,11 @@
-import { say } from '../../domain/message.ts';
 import { isAllowed } from '../../operator/authorize.ts';
+import { formatHint } from '../../operator/command-words.ts';
 import { JOB_ACTIONS, JOB_KINDS, type JobKind } from '../../operator/jobs/job-order.ts';
 import type { JobListView, JobView } from '../../operator/jobs/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
-import { renderText } from '../page/words.ts';
 
 export const JOBS: Record<JobKind, string> = {
   verify: 'Verify blocks',
@@ -45,8 +44,7 @@ export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobLi
   const { network } = project;
   if (jobs === null) {
     const command = { command: 'chain verify', input: { network, from: '…', to: '…' } } as const;
-    const text = say`This process has no nodes of ${network}, so it cannot read blocks again. Where the nodes are configured, a command can: ${command}`;
-    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Is the ledger what the chain is?</h2><p>${renderText(text)}</p></section>`;
+    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Is the ledger what the chain is?</h2><p>This process has no nodes of ${network}, so it cannot read blocks again. On the machine where the nodes are configured, a command can: <code>${formatHint(command)}</code></p></section>`;
   }
   const links = JOB_KINDS.filter((kind) => isAllowed(visit.actor, JOB_ACTIONS[kind])).map(
     (kind) => html`<a class="button quiet" href="${urlTo(visit, `/chain/${kind}`, project)}">${JOBS[kind]}</a>`,

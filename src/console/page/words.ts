@@ -170,6 +170,9 @@ function linkOf(step: Hint): Link | null {
 
 /** The page about what the step names. */
 function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | null {
+  const { from, to } = input;
+  if ((command === 'chain rescan' || command === 'chain verify') && /^\d+$/.test(`${from}`))
+    return { url: `/${command.replace(' ', '/')}`, label: `${command.slice(6)} blocks ${from} to ${to}` };
   const subject = given ?? [input['endpoint'], input['projectId']].find((each) => typeof each === 'string');
   if (typeof subject !== 'string' || subject.endsWith('…')) return null;
   const id = encodeURIComponent(subject);

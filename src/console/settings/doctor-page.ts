@@ -30,5 +30,6 @@ const HEADINGS: Readonly<Record<State, string>> = {
 const RANKS: Readonly<Record<State, string>> = { failed: '1', warning: '2', good: '3', skipped: '3' };
 
 function renderCheck({ name, state, says, fix }: CheckView) {
-  return html`<li data-rank="${RANKS[state]}"><span class="rank">${name}</span><div><p>${renderText(says)}</p>${fix === null ? null : html`<p class="hint">${renderText(fix)}</p>`}</div></li>`;
+  const names = name.split(', ').map((each) => html`<span class="rank">${each}</span>`);
+  return html`<li data-rank="${RANKS[state]}">${names}<div><p>${renderText(says)}</p>${fix === null ? null : html`<p class="hint">${renderText(fix)}</p>`}</div></li>`;
 }

@@ -90,6 +90,9 @@ const SUM_COLUMNS = [
   ['USDT', ({ amount }: CauseSum) => money(amount), 'number'],
 ] as const;
 
+const linkInvoice = ({ invoiceId, externalId }: { invoiceId: string; externalId: string }): Html =>
+  html`<a href="/invoices/${invoiceId}">${outside(externalId, 40)}</a> `;
+
 const COLUMNS = [
   [
     'USDT',
@@ -105,17 +108,12 @@ const COLUMNS = [
   ],
   [
     'Nearest invoice',
-    ({ invoice, nearestInvoice }: ListedTransferView) => {
+    ({ invoice, nearestInvoice, claimedBy }: ListedTransferView) => {
+      if (claimedBy.length > 0)
+        return html`${claimedBy.map(linkInvoice)}<small class="hint">${claimedBy.length === 1 ? 'its payer asks' : 'their payers ask'}</small>`;
       const near = invoice ?? nearestInvoice;
-      return near === null ? '–' : html`<a href="/invoices/${near.invoiceId}">${outside(near.externalId, 40)}</a>`;
+      return near === null ? '–' : linkInvoice(near);
     },
-  ],
-  [
-    'Payer asks',
-    ({ claimedBy }: ListedTransferView) =>
-      claimedBy.length === 0
-        ? '–'
-        : html`${claimedBy.map(({ invoiceId, externalId }) => html`<a href="/invoices/${invoiceId}">${outside(externalId, 40)}</a> `)}`,
   ],
   [
     'Decision',
