@@ -25,7 +25,7 @@ describe('with the keyboard only', () => {
     const { outlineStyle, outlineWidth } = getComputedStyle(element);
     const { top, bottom } = element.getBoundingClientRect();
     return {
-      name: element.ariaLabel ?? element.labels?.[0]?.textContent ?? element.textContent,
+      name: element.ariaLabel ?? element.labels?.[0]?.textContent ?? element.innerText.replace(/\\s+/g, ' '),
       ring: outlineStyle + ' ' + outlineWidth,
       // A page is scrolled by whole pixels.
       isSeen: top > -1 && bottom < innerHeight + 1,
@@ -38,7 +38,7 @@ describe('with the keyboard only', () => {
     'Language: English',
     'Copy the amount',
     'Copy the address',
-    'I have paid, but this page does not show itLook up another transaction',
+    'I have paid, but this page does not show it',
     'Open in a wallet',
     'Paying from an exchange?',
     'Check the address that you copied',

@@ -22,7 +22,7 @@ const SUSPENDED = 'Payment is suspended. Do not pay';
 const HOW_TO_PAY = /TPL66VK2gCXN|123456\.99|class="qr"|data-copy=|data-wallet|trustwallet/;
 
 /** Pages that show nothing that could be copied. */
-const NOTHING_TO_COPY: readonly PageState[] = ['withdrawn', 'settled', 'suspended'];
+const NOTHING_TO_COPY: readonly PageState[] = ['withdrawn', 'settled', 'claimed', 'suspended'];
 
 // A paid page has no stream any more.
 const OPEN = PAGE_VIEWS.filter((view) => stateOf(checkoutPage(view)) !== 'paid');
