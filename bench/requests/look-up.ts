@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { showRequest } from '../../src/operator/requests/show-request.ts';
+import { showRequest } from '../../src/operator/requests.ts';
 import { insertRequests, type LoggedRequest } from '../../src/store/access/requests.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';
@@ -40,7 +40,7 @@ export async function measureLookUps(connection: PostgresConnection, count: numb
     for (let n = 0; n < LOOK_UPS; n++) {
       const requestId = ids[Math.floor(Math.random() * ids.length)] ?? '';
       const startedMs = performance.now();
-      await showRequest({ db }, commandActor('bench'), { requestId });
+      await showRequest.run({ db }, commandActor('bench'), { requestId });
       tookMs.push(performance.now() - startedMs);
     }
     return tookMs;

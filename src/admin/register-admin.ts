@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../operator/actor.ts';
-import { authenticateAdminKey } from '../operator/admin-keys/authenticate-admin-key.ts';
+import { authenticateAdminKey } from '../operator/admin-keys.ts';
 import { authorize } from '../operator/authorize.ts';
 import { asWritten } from '../operator/command-words.ts';
 import { printableJson } from '../operator/input/printable.ts';

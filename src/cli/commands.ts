@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
+import type { Operation } from '../operator/operation.ts';
 import { addAdapterCommands } from './adapter/commands.ts';
 import { addAddressCommands } from './address/commands.ts';
-import { addAdminKeyCommands } from './admin-key/commands.ts';
 import { addAuditCommands } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
@@ -20,18 +20,29 @@ import { addNotifyCommands } from './notify/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCommands } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
-import { addRequestCommands } from './request/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
 import { addSetupCommand } from './setup/commands.ts';
+import { addOperations } from './terminal/add-operations.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
 import { addTransferCommands } from './transfers/commands.ts';
 import { addUserCommands } from './user/commands.ts';
 import { addWebhookCommands } from './webhook/commands.ts';
 
-/** Declares every command. Only types are imported here; the modules are loaded by the actions. */
-export function addCommands(program: Command, terminal: Terminal): void {
+/**
+ * Declares every command. Only types are imported here, so that showing help stays quick: the commands of a subject are loaded with its
+ * operations where `isWanted` says so of their group, and other modules by the actions.
+ */
+export async function addCommands(
+  program: Command,
+  terminal: Terminal,
+  isWanted: (group: string) => boolean,
+): Promise<void> {
   const print = async (result: Promise<Result>) => terminal.print(await result);
+  const add = async (name: string, about: string, load: () => Promise<{ operations: readonly Operation[] }>) => {
+    const group = program.command(name).description(about);
+    if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations);
+  };
 
   program
     .command('start')
@@ -48,13 +59,17 @@ export function addCommands(program: Command, terminal: Terminal): void {
   addDatabaseCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
   addKeyCommands(program, terminal, print);
-  addAdminKeyCommands(program, terminal, print);
+  await add(
+    'admin-key',
+    'keys of the admin API, for --server and for programs',
+    () => import('../operator/admin-keys.ts'),
+  );
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
   addAdapterCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
   addNotifyCommands(program, terminal, print);
-  addRequestCommands(program, terminal, print);
+  await add('request', 'what shops asked of the API in the last 30 days', () => import('../operator/requests.ts'));
   addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);
   addLedgerCommands(program, terminal, print);

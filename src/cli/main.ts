@@ -11,10 +11,10 @@ import type { Surroundings, Terminal } from './terminal/terminal.ts';
  * Each command's module is loaded when it runs, so that --help and a typing mistake answer at once.
  */
 export function main(args: readonly string[], surroundings: Surroundings = process): Promise<ExitCode> {
-  return runProgram(args, surroundings, createProgram);
+  return runProgram(args, surroundings, (terminal) => createProgram(terminal, args));
 }
 
-function createProgram(terminal: Terminal): Command {
+async function createProgram(terminal: Terminal, args: readonly string[]): Promise<Command> {
   const program = programOf('quittance', terminal);
   program
     .description('Self-hosted, non-custodial invoicing for USDT on TRON.')
@@ -23,7 +23,7 @@ function createProgram(terminal: Terminal): Command {
     .option(...SERVER_OPTION)
     .hook('preAction', (program, command) => chooseServer(terminal, program, command))
     .addHelpText('after', HELP);
-  addCommands(program, terminal);
+  await addCommands(program, terminal, (group) => args.includes(group));
   return program;
 }
 

@@ -11,6 +11,7 @@ import type { ActionName } from './actions.ts';
 import type { Actor } from './actor.ts';
 import { authorize } from './authorize.ts';
 import type { NodeDeps } from './node-connection.ts';
+import type { Printed } from './result-text.ts';
 
 /** Everything that a use case may need that can be run over the wire. Each takes what it names. */
 export type OperationDeps = {
@@ -56,7 +57,7 @@ export type Given<Input> = {
  * and how a command runs it on a server. `path` stands below `/admin/v1`; what it names, as `:keyId`, are members of the input. `read`
  * finds what is wrong without the database. `view` makes what programs see out of an outcome, which may hold more for people.
  */
-export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome = unknown> = {
+export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome = unknown, Deps = OperationDeps> = {
   action: ActionName;
   summary: string;
   method: 'GET' | 'POST' | 'PATCH';
@@ -64,14 +65,19 @@ export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome
   input: Input;
   output: TSchema;
   read(given: Given<Static<Input>>, now: UnixMs): Wanted;
-  run(deps: OperationDeps, actor: Actor, wanted: Wanted): Promise<Outcome>;
+  run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
   view(outcome: Outcome): object;
+  /** The command that runs it, what its help says, and what it prints for people. Its options are declared with the members of the input. */
+  command?: string;
+  does?: string;
+  print?(outcome: Outcome): Printed;
 };
 
 /** Declares an operation. Its view is what its use case returns, or the `view` therein, unless it says otherwise. */
-export function operation<Input extends TSchema, Wanted, Outcome extends object>(
-  declared: Omit<Operation<Input, Wanted, Outcome>, 'view'> & Partial<Pick<Operation<Input, Wanted, Outcome>, 'view'>>,
-): Operation<Input, Wanted, Outcome> {
+export function operation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
+  declared: Omit<Operation<Input, Wanted, Outcome, Deps>, 'view'> &
+    Partial<Pick<Operation<Input, Wanted, Outcome, Deps>, 'view'>>,
+): Operation<Input, Wanted, Outcome, Deps> {
   return { view: viewOf, ...declared };
 }
 

@@ -6,7 +6,7 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { ACTIONS, type Rule } from '../../src/operator/actions.ts';
 import { commandActor, ROLES, type Role } from '../../src/operator/actor.ts';
-import { createAdminKey, readNewAdminKey } from '../../src/operator/admin-keys/create-admin-key.ts';
+import { createAdminKeyOperation } from '../../src/operator/admin-keys.ts';
 import type { Operation } from '../../src/operator/operation.ts';
 import { OPERATIONS } from '../../src/operator/wire/operations.ts';
 import { createLedger } from '../cli/explain-ledger.ts';
@@ -67,8 +67,11 @@ describe('the table role × action', () => {
     ({ url } = await startConsoleOver(database.connectionString, { networks, onEnd }));
     const deps = { db, now: () => unixMs(Date.now()), random: (bytes: number) => randomBytes(bytes) };
     const key = async (role: Role, projects?: string[]) => {
-      const wanted = readNewAdminKey({ name: role, role, projects }, deps.now());
-      return (await createAdminKey(deps, commandActor('test'), wanted)).adminKey;
+      const wanted = createAdminKeyOperation.read(
+        { name: role, role, projects, expires: undefined, allowedIps: undefined },
+        deps.now(),
+      );
+      return (await createAdminKeyOperation.run(deps as never, commandActor('test'), wanted)).adminKey;
     };
     keys = {
       ...{ viewer: await key('viewer'), operator: await key('operator'), owner: await key('owner') },

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { authenticateAdminKey } from '../../src/operator/admin-keys/authenticate-admin-key.ts';
+import { authenticateAdminKey } from '../../src/operator/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
 import { listKeys } from '../../src/operator/keys/list-keys.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { createAdminKey } from '../../src/operator/admin-keys/create-admin-key.ts';
+import { createAdminKeyOperation } from '../../src/operator/admin-keys.ts';
 import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
 import { archiveProject } from '../../src/operator/projects/archive-project.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
@@ -129,7 +129,7 @@ async function fillSettings(): Promise<void> {
   const allowedIps = ['2001:db8:1234:5678:9abc:def0:1234:5678/128', '192.0.2.0/24', '198.51.100.0/24'];
   const key = readNewKey({ name, expires: '90d', allowedIps }, deps.now());
   await createKey(deps, ana, { ...key, projectId });
-  await createAdminKey(deps, ana, { ...key, role: 'viewer', projects: [projectId] });
+  await createAdminKeyOperation.run(deps as never, ana, { ...key, role: 'viewer', projects: [projectId] });
   await updateProject(deps, ana, {
     ...{ projectId, name, supportContact: 'x'.repeat(200), returnUrl: `https://shop.example/${'x'.repeat(200)}` },
     ...{ accent: '#ffcc00', logo: { type: 'image/png', content: LOGOS.png } },

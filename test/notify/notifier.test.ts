@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { commandActor, type Role } from '../../src/operator/actor.ts';
-import { createAdminKey } from '../../src/operator/admin-keys/create-admin-key.ts';
+import { createAdminKeyOperation } from '../../src/operator/admin-keys.ts';
 import { removeChannel } from '../../src/operator/notify/remove-channel.ts';
 import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
@@ -83,7 +83,7 @@ test('every channel is told of a new owner at once, also in its quiet hours, and
   const [anna, bert] = [commandActor('anna'), { ...commandActor('bert', '192.0.2.9'), kind: 'console' as const }];
   const invite = (login: string, role: Role) => invitePerson(deps, bert, { login, name: login, role, projects: null });
   const key = (name: string, role: Role) =>
-    createAdminKey(deps, anna, { name, role, projects: null, expiresAt: null, allowedCidrs: null });
+    createAdminKeyOperation.run(deps, anna, { name, role, projects: null, expiresAt: null, allowedCidrs: null });
   await invite('before', 'owner');
   // Whatever hour it is, one of them is quiet.
   await world.addChannel('slack', { url: `${one.url}/services/a`, quiet: '00:00-12:00' });

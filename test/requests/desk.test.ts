@@ -3,8 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { decodeId, encodeId, timeOfId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { type Actor, commandActor } from '../../src/operator/actor.ts';
-import { listRequests, readRequestFilter } from '../../src/operator/requests/list-requests.ts';
-import { showRequest } from '../../src/operator/requests/show-request.ts';
+import { perform } from '../../src/operator/operation.ts';
+import { listRequests as listing, showRequest as showing } from '../../src/operator/requests.ts';
+
+const readRequestFilter = (asked: object) => listing.read(asked as never, 0 as never);
+const listRequests = (deps: object, actor: Actor, wanted: object) =>
+  perform(listing, deps as never, actor, wanted as never);
+const showRequest = (deps: object, actor: Actor, wanted: object) =>
+  perform(showing, deps as never, actor, wanted as never);
+
 import { forgetOldRequests, insertRequests, type LoggedRequest } from '../../src/store/access/requests.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';

@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { NIL_UUID } from '../../src/domain/ids.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { showRequest } from '../../src/operator/requests/show-request.ts';
+import { showRequest as showing } from '../../src/operator/requests.ts';
+
+const showRequest = (deps: object, actor: object, wanted: object) =>
+  showing.run(deps as never, actor as never, wanted as never);
+
 import { type Answer, call, createInvoice, eventually, type TestService } from '../support/service.ts';
 import { type LoggedService, readLog, startLogged } from './logged.ts';
 

@@ -15,7 +15,7 @@ const files = readdirSync(FOLDER, { recursive: true, encoding: 'utf8' })
   .map((path) => ({ path, source: parse(readFileSync(join(FOLDER, path), 'utf8')) }));
 
 const program = new Command().option('--json');
-addCommands(program, recordTerminal());
+await addCommands(program, recordTerminal(), () => true);
 
 /** The options of each command, by its name: those of `chain rescan` are `--from`, `--to` and so on. */
 const commands = new Map(
@@ -146,7 +146,9 @@ function commandsNamed(): string[] {
     .filter(({ path }) => !NO_PAGE.test(path))
     .flatMap(({ source }) => [
       ...find(source, (node) => {
-        const named = ts.isObjectLiteralExpression(node) ? memberOf(node, 'command') : undefined;
+        // What says what a command does declares it.
+        if (!ts.isObjectLiteralExpression(node) || memberOf(node, 'does') !== undefined) return;
+        const named = memberOf(node, 'command');
         return named !== undefined && ts.isStringLiteral(named) && commands.has(named.text) ? named.text : undefined;
       }),
       ...terminalTexts(source).flatMap((text) => [...text.matchAll(inText)].map(([, name = '']) => name)),

@@ -3,9 +3,11 @@ import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { formatAdminKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { authenticateAdminKey } from '../../src/operator/admin-keys/authenticate-admin-key.ts';
-import { createAdminKey } from '../../src/operator/admin-keys/create-admin-key.ts';
-import { revokeAdminKey } from '../../src/operator/admin-keys/revoke-admin-key.ts';
+import {
+  authenticateAdminKey,
+  createAdminKeyOperation,
+  revokeAdminKeyOperation,
+} from '../../src/operator/admin-keys.ts';
 import { rotateMasterKey } from '../../src/operator/keys/rotate-master-key.ts';
 import { checkSeals, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
 import type { SealsView } from '../../src/operator/ledger/views.ts';
@@ -225,7 +227,7 @@ async function adminKeyInserted(rights: Rights): Promise<Attempt> {
 }
 
 const newKey = (role: 'viewer' | 'owner') =>
-  createAdminKey(desk.deps, ANN, {
+  createAdminKeyOperation.run(desk.deps as never, ANN, {
     name: 'cron',
     role,
     projects: null,
@@ -242,7 +244,7 @@ async function adminKeyRaised(rights: Rights): Promise<Attempt> {
 
 async function adminKeyPutBack(rights: Rights): Promise<Attempt> {
   const { adminKey } = await newKey('owner');
-  await revokeAdminKey(desk.deps, ANN, { uuid: await keyId() });
+  await revokeAdminKeyOperation.run(desk.deps as never, ANN, { uuid: await keyId() });
   await as(rights, 'update admin_keys set revoked_at = null');
   return { named: `admin_keys ${await keyId()}`, isIn: keyIsIn(adminKey) };
 }

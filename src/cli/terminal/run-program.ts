@@ -9,7 +9,7 @@ import { createTerminal, printError, type Surroundings, type Terminal } from './
 export async function runProgram(
   args: readonly string[],
   surroundings: Surroundings,
-  createProgram: (terminal: Terminal) => Command,
+  createProgram: (terminal: Terminal) => Command | Promise<Command>,
 ): Promise<ExitCode> {
   // `quittance project list | head` ends reading early, which is no fault.
   surroundings.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -18,7 +18,8 @@ export async function runProgram(
   });
   const terminal = createTerminal(surroundings, { json: isJsonAsked(args) });
   try {
-    await createProgram(terminal).parseAsync(args, { from: 'user' });
+    const program = await createProgram(terminal);
+    await program.parseAsync(args, { from: 'user' });
     return terminal.exitCode();
   } catch (error) {
     if (error instanceof CommanderError && wasAsked(error)) return EXIT.ok;

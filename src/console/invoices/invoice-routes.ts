@@ -6,12 +6,13 @@ import { clip } from '../../operator/input/clip.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';
 import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
 import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
-import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../../operator/invoices/list-invoices.ts';
+import { readAmount, readInvoiceFilter, showInvoice } from '../../operator/invoices/list-invoices.ts';
 import { withdrawInvoiceByHand } from '../../operator/invoices/withdraw-invoice-by-hand.ts';
 import { givingWay } from '../../runtime/give-way.ts';
 import { html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';
+import { addList } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { outside } from '../page/pieces.ts';
 import { readForm, readQuery } from '../page/read-fields.ts';
@@ -20,12 +21,12 @@ import { describeProblem } from '../page/show-error.ts';
 import { needProject } from '../page/visit.ts';
 import { explainTo } from './explain.ts';
 import { eventOf, invoicePage } from './invoice-page.ts';
-import { FILTERS, invoicesPage, madePage, NEW_FIELDS, newInvoicePage, PAGE_SIZE } from './invoices-page.ts';
+import { FILTERS, invoicesList, madePage, NEW_FIELDS, newInvoicePage } from './invoices-page.ts';
 
 /** The list, the export, one invoice, and making one. */
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
-  get('/invoices', 'listInvoices', (asked) => list(deps, asked));
+  addList(routes, invoicesList(deps));
   get('/invoices.csv', 'exportInvoices', (asked) => sendCsv(deps, asked));
   get('/invoices/new', 'createInvoiceByHand', async ({ visit, request }) => {
     const { project, amount } = readQuery(request, ['project', 'amount']);
@@ -37,19 +38,6 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, withdrawal(deps));
 }
 
-async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  const { project: asked, before, ...filters } = readQuery(request, ['project', 'before', ...FILTERS]);
-  const project = needProject(visit, asked);
-  const isFirst = before === undefined;
-  try {
-    const filter = readInvoiceFilter({ ...filters, before });
-    const found = await listInvoices(deps, visit.actor, { ...filter, projectId: project.projectId, limit: PAGE_SIZE });
-    return invoicesPage(visit, project, { filters, list: found, problem: null, isFirst });
-  } catch (error) {
-    return invoicesPage(visit, project, { filters, list: null, problem: describeProblem(badInput(error)), isFirst });
-  }
-}
-
 /** A form shows again what was filled in; other errors have a page of their own. */
 function badInput(error: unknown): AppError {
   if (error instanceof AppError && (error.code === 'INVALID_ARGUMENT' || error.code === 'CONFLICT')) return error;
@@ -57,7 +45,10 @@ function badInput(error: unknown): AppError {
 }
 
 async function sendCsv(deps: ConsoleDeps, { visit, request, reply }: Asked): Promise<Answer> {
-  const { project: asked, ...filters } = readQuery(request, ['project', ...FILTERS]);
+  const { project: asked, ...filters } = readQuery(request, [
+    'project',
+    ...FILTERS.map(({ name }) => name),
+  ] as string[]);
   const { projectId } = needProject(visit, asked);
   const batches = await exportInvoices(deps, visit.actor, { ...readInvoiceFilter(filters), projectId });
   const lines = writeRows('csv', { columns: INVOICE_COLUMNS, batches });

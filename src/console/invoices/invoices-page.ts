@@ -1,97 +1,46 @@
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { InvoiceListView, InvoiceView, NewInvoiceView } from '../../operator/invoices/views.ts';
+import { listInvoices, readInvoiceFilter } from '../../operator/invoices/list-invoices.ts';
+import type { InvoiceView, NewInvoiceView } from '../../operator/invoices/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
+import { by, type List } from '../page/add-list.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import {
-  alert,
-  badge,
-  copyButton,
-  facts,
-  field,
-  liveNone,
-  liveRows,
-  ltr,
-  number,
-  outside,
-  select,
-  table,
-  time,
-} from '../page/pieces.ts';
+import { alert, badge, copyButton, facts, field, ltr, outside, time } from '../page/pieces.ts';
 import type { Fields } from '../page/read-fields.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
-export const FILTERS = ['status', 'policy', 'amount', 'from', 'to'] as const;
-type Filters = Fields<(typeof FILTERS)[number]>;
+/** The invoices of a project. */
+export const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
+  ...{ path: '/invoices', action: 'listInvoices', title: 'Invoices', noun: 'invoices', pageSize: PAGE_SIZE },
+  columns: COLUMNS,
+  filters: () => FILTERS,
+  find: async ({ actor }, { projectId }, filters, before) => {
+    const filter = readInvoiceFilter({ ...filters, before });
+    const found = await listInvoices(deps, actor, { ...filter, projectId, limit: PAGE_SIZE });
+    return { ...found, next: found.nextBefore };
+  },
+  none: renderNone,
+  beside: (visit, project) =>
+    isAllowed(visit.actor, 'createInvoiceByHand')
+      ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
+      : null,
+  below: (visit, project, filters) =>
+    html`<a href="${urlTo(visit, '/invoices.csv', project, filters)}" download>Download these as CSV</a>`,
+});
 
-/** The invoices of a project. `problem`: why the filters were refused; `list` is `null` then. */
-export function invoicesPage(
-  visit: Visit,
-  project: ListedProjectView,
-  {
-    filters,
-    list,
-    problem,
-    isFirst,
-  }: { filters: Filters; list: InvoiceListView | null; problem: Html | null; isFirst: boolean },
-): Page {
-  const make = isAllowed(visit.actor, 'createInvoiceByHand')
-    ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
-    : null;
-  return {
-    title: 'Invoices',
-    about: project,
-    ...(make === null ? {} : { beside: make }),
-    ...(problem === null ? {} : { status: 400 }),
-    main: html`${problem === null ? null : alert(problem)}${renderFilters(visit, project, filters)}${list === null ? null : renderList(visit, project, filters, list, isFirst)}`,
-  };
-}
-
-function renderFilters(visit: Visit, project: ListedProjectView, filters: Filters): Html {
-  const states = INVOICE_STATUSES.map((status) => [status, status.toLowerCase()] as const);
-  const policies = POLICIES.map((policy) => [policy, policy] as const);
-  const isOpen = Object.keys(filters).length > 0;
-  return html`<details class="card filters"${isOpen ? html` open` : null}><summary>Filter</summary><form action="/invoices" method="get">${hiddenProject(visit, project)}
-${select('status', 'State', [['', 'any'], ...states], filters.status)}
-${field('amount', 'Amount', filters.amount, html` inputmode="decimal" dir="ltr"`)}
-${field('from', 'From day', filters.from, html` type="date"`)}
-${field('to', 'To day', filters.to, html` type="date"`)}
-${select('policy', 'Policy', [['', 'any'], ...policies], filters.policy)}
-<div class="actions"><button>Show</button>${isOpen ? html`<a href="${urlTo(visit, '/invoices', project)}">Show all</a>` : null}</div></form></details>`;
-}
-
-function hiddenProject({ projects }: Visit, { projectId }: ListedProjectView): Html | null {
-  return projects.length > 1 ? html`<input type="hidden" name="project" value="${projectId}">` : null;
-}
-
-function renderList(
-  visit: Visit,
-  project: ListedProjectView,
-  filters: Filters,
-  { data, looked, nextBefore }: InvoiceListView,
-  isFirst: boolean,
-): Html {
-  const next = nextBefore === null ? null : urlTo(visit, '/invoices', project, { ...filters, before: nextBefore });
-  const csv = urlTo(visit, '/invoices.csv', project, filters);
-  if (data.length === 0 && next === null)
-    return liveNone(renderNone(visit, project, Object.keys(filters).length > 0 || !isFirst));
-  const rows =
-    data.length === 0
-      ? html`<p>None of these ${number(looked)} invoices fits.</p>`
-      : table('Invoices, the newest first', COLUMNS, data);
-  const more =
-    next === null
-      ? null
-      : html`<a class="button quiet" rel="next" href="${next}">${data.length < PAGE_SIZE ? `Look further: ${number(looked)} were looked through` : 'Older invoices'}</a>`;
-  return html`${liveRows('Invoices', html`${rows}`)}
-<div class="pager">${more}${isFirst ? null : html`<a href="${urlTo(visit, '/invoices', project, filters)}">Newest</a>`}<a href="${csv}" download>Download these as CSV</a></div>`;
-}
+export const FILTERS = [
+  by.choice('status', 'State', INVOICE_STATUSES, (status) => status.toLowerCase()),
+  by.line('amount', 'Amount', html` inputmode="decimal" dir="ltr"`),
+  ...by.days,
+  by.choice('policy', 'Policy', POLICIES),
+];
 
 /** Rows of a page: with more, it would pass 30 kB where order ids are long. */
-export const PAGE_SIZE = 50;
+const PAGE_SIZE = 50;
 
 const COLUMNS = [
   [

@@ -82,7 +82,7 @@ export const CAUSES: Record<CauseCode, string> = {
   UNKNOWN: 'No cause found',
 };
 
-type Column<Row> = readonly [name: string, cell: (row: Row) => Html | string, kind?: 'number'];
+export type Column<Row> = readonly [name: string, cell: (row: Row) => Html | string, kind?: 'number'];
 
 /**
  * A table, which narrow screens show as cards. Its roles are said again, because styles take them away. The first cell of a row holds its

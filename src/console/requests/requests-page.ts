@@ -1,86 +1,44 @@
+import { readChoice } from '../../operator/input/read-choice.ts';
+import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
-import type { RequestListView, RequestView, ShownRequestView } from '../../operator/requests/views.ts';
+import { listRequests, type RequestView, type ShownRequestView } from '../../operator/requests.ts';
 import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
+import { by, type List } from '../page/add-list.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import {
-  alert,
-  copyButton,
-  facts,
-  field,
-  liveNone,
-  liveRows,
-  ltr,
-  number,
-  outside,
-  select,
-  table,
-} from '../page/pieces.ts';
-import type { Fields } from '../page/read-fields.ts';
+import { copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 
-/** `whose`: those of the project, or those of `nobody`, which came without a valid key. */
-export const FILTERS = ['status', 'externalId', 'key', 'from', 'to', 'whose'] as const;
-type Filters = Fields<(typeof FILTERS)[number]>;
-type Listed = { filters: Filters; list: RequestListView | null; problem: Html | null; isFirst: boolean };
+const ANSWERS = { '2xx': 'done (2xx)', '4xx': 'refused (4xx)', '5xx': 'failed (5xx)' } as const;
+type AnswerClass = keyof typeof ANSWERS;
 
-/** What did the shop ask, and what was it told? `problem`: why the filters were refused; `list` is `null` then. */
-export function requestsPage(visit: Visit, project: ListedProjectView, { list, problem, ...asked }: Listed): Page {
-  return {
-    title: 'Requests',
-    about: project,
-    ...(problem === null ? {} : { status: 400 }),
-    main: html`${problem === null ? null : alert(problem)}${renderFilters(visit, project, asked.filters)}${list === null ? null : renderList(visit, project, list, asked)}`,
-  };
-}
+/** What did the shop ask, and what was it told? */
+export const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
+  ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
+  filters: ({ actor }) => [
+    by.choice('status', 'Answer', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
+    by.line('externalId', 'Order id'),
+    by.line('key', 'Key', html` dir="ltr" placeholder="key_…"`),
+    ...by.days,
+    { name: 'whose', label: 'Whose', options: WHOSE, isShown: actor.projects === null },
+  ],
+  find: async ({ actor }, { projectId }, { whose, ...fields }, before) => {
+    const isKeyless = readChoice('whose', whose, ['nobody']) !== null;
+    const given = { ...fields, before, limit: '50', isKeyless, projectId: isKeyless ? undefined : projectId };
+    const found = await perform(listRequests, deps, actor, listRequests.read(given as never, deps.now()));
+    return { ...found, next: found.nextBefore };
+  },
+  none: (_visit, _project, isFiltered) =>
+    isFiltered
+      ? html`<section class="card empty"><h2>No request fits</h2><p>Take a filter away, or find one by the box at the top: it takes the id that each answer has in its header <code>X-Request-Id</code>, and each error as <code>requestId</code>.</p></section>`
+      : html`<section class="card empty"><h2>No request yet</h2><p>What your shop asks of the API shows here a second or two later, for 30 days: when, with which key, about which order, and how it ended. Never what was sent.</p></section>`,
+});
 
-const ANSWERS = [
-  ['', 'any'],
-  ['2xx', 'done (2xx)'],
-  ['4xx', 'refused (4xx)'],
-  ['5xx', 'failed (5xx)'],
-] as const;
 const WHOSE = [
   ['', 'of this project'],
   ['nobody', 'without a valid key'],
 ] as const;
-
-function renderFilters(visit: Visit, project: ListedProjectView, filters: Filters): Html {
-  const { actor, projects } = visit;
-  const kept = projects.length > 1 ? html`<input type="hidden" name="project" value="${project.projectId}">` : null;
-  const isOpen = Object.keys(filters).length > 0;
-  return html`<details class="card filters"${isOpen ? html` open` : null}><summary>Filter</summary><form action="/requests" method="get">${kept}
-${select('status', 'Answer', ANSWERS, filters.status)}
-${field('externalId', 'Order id', filters.externalId)}
-${field('key', 'Key', filters.key, html` dir="ltr" placeholder="key_…"`)}
-${field('from', 'From day', filters.from, html` type="date"`)}
-${field('to', 'To day', filters.to, html` type="date"`)}
-${actor.projects === null ? select('whose', 'Whose', WHOSE, filters.whose) : null}
-<div class="actions"><button>Show</button>${isOpen ? html`<a href="${urlTo(visit, '/requests', project)}">Show all</a>` : null}</div></form></details>`;
-}
-
-/** Rows of a page. */
-export const PAGE_SIZE = '50';
-
-function renderList(
-  visit: Visit,
-  project: ListedProjectView,
-  { data, looked, nextBefore }: RequestListView,
-  { filters, isFirst }: Pick<Listed, 'filters' | 'isFirst'>,
-): Html {
-  const next = nextBefore === null ? null : urlTo(visit, '/requests', project, { ...filters, before: nextBefore });
-  if (data.length === 0 && next === null) return liveNone(renderNone(Object.keys(filters).length > 0 || !isFirst));
-  const rows =
-    data.length === 0
-      ? html`<p>None of these ${number(looked)} requests fits.</p>`
-      : table('Requests, the newest first', COLUMNS, data);
-  const more =
-    next === null
-      ? null
-      : html`<a class="button quiet" rel="next" href="${next}">${data.length < Number(PAGE_SIZE) ? `Look further: ${number(looked)} were looked through` : 'Older requests'}</a>`;
-  return html`${liveRows('Requests', html`${rows}`)}
-<div class="pager">${more}${isFirst ? null : html`<a href="${urlTo(visit, '/requests', project, filters)}">Newest</a>`}</div>`;
-}
 
 const COLUMNS = [
   [
@@ -93,13 +51,6 @@ const COLUMNS = [
   ['Order', ({ externalId }: RequestView) => (externalId === null ? '–' : outside(externalId, 40))],
   ['ms', ({ tookMs }: RequestView) => number(tookMs), 'number'],
 ] as const;
-
-function renderNone(isFiltered: boolean): Html {
-  if (isFiltered) {
-    return html`<section class="card empty"><h2>No request fits</h2><p>Take a filter away, or find one by the box at the top: it takes the id that each answer has in its header <code>X-Request-Id</code>, and each error as <code>requestId</code>.</p></section>`;
-  }
-  return html`<section class="card empty"><h2>No request yet</h2><p>What your shop asks of the API shows here a second or two later, for 30 days: when, with which key, about which order, and how it ended. Never what was sent.</p></section>`;
-}
 
 /** Support asks to the second, or closer. */
 function moment(iso: string, to: 'second' | 'millisecond'): Html {

@@ -1,9 +1,13 @@
 import { AppError } from '../../domain/errors.ts';
 import type { Role } from '../../operator/actor.ts';
-import { listAdminKeys } from '../../operator/admin-keys/list-admin-keys.ts';
-import { createAdminKeyOperation, revokeAdminKeyOperation } from '../../operator/admin-keys/operations.ts';
-import type { AdminKeyView, CreatedAdminKeyView } from '../../operator/admin-keys/views.ts';
+import {
+  type AdminKeyView,
+  createAdminKeyOperation,
+  listAdminKeysOperation,
+  revokeAdminKeyOperation,
+} from '../../operator/admin-keys.ts';
 import { clip } from '../../operator/input/clip.ts';
+import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
@@ -21,7 +25,7 @@ const PAGE = '/settings/admin-keys';
 export function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
     const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
-    return listPage((await listAdminKeys(deps, visit.actor)).data, {
+    return listPage((await perform(listAdminKeysOperation, deps, visit.actor, {})).data, {
       isRevoked: revoked !== undefined,
       isAll: all !== undefined,
     });
@@ -49,7 +53,9 @@ function listPage(keys: readonly AdminKeyView[], { isRevoked, isAll }: { isRevok
 type Creation = ReturnType<typeof createAdminKeyOperation.read>;
 type Projects = readonly ListedProjectView[];
 
-function creation(deps: ConsoleDeps): Form<Projects, Creation, CreatedAdminKeyView> {
+function creation(
+  deps: ConsoleDeps,
+): Form<Projects, Creation, Awaited<ReturnType<typeof createAdminKeyOperation.run>>> {
   return {
     ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
       const { role, projectIds } = readRightsFields(filled, projects);
@@ -86,7 +92,9 @@ function revocation(deps: ConsoleDeps): Form<AdminKeyView, { uuid: string }, unk
     path: `${PAGE}/:adminKeyId/revoke`,
     find: async ({ visit, request }) => {
       const { adminKeyId = '' } = request.params as { adminKeyId?: string };
-      const key = (await listAdminKeys(deps, visit.actor)).data.find((each) => each.adminKeyId === adminKeyId);
+      const key = (await perform(listAdminKeysOperation, deps, visit.actor, {})).data.find(
+        (each) => each.adminKeyId === adminKeyId,
+      );
       if (key === undefined) throw new AppError('NOT_FOUND', `there is no admin key ${clip(adminKeyId)}`);
       return key;
     },

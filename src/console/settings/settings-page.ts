@@ -1,9 +1,10 @@
 import type { ActionName } from '../../operator/actions.ts';
-import { listAdminKeys } from '../../operator/admin-keys/list-admin-keys.ts';
+import { listAdminKeysOperation } from '../../operator/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listKeys } from '../../operator/keys/list-keys.ts';
 import { listChannels } from '../../operator/notify/list-channels.ts';
+import { perform } from '../../operator/operation.ts';
 import { listPeople } from '../../operator/people/list-people.ts';
 import { listSessions } from '../../operator/people/list-sessions.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
@@ -79,7 +80,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     {
       ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
       about: 'With these programs and commands do what you do here.',
-      state: async () => active((await listAdminKeys(deps, actor)).data),
+      state: async () => active((await perform(listAdminKeysOperation, deps, actor, {})).data),
     },
     {
       ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },

@@ -2,7 +2,7 @@ import type { ActionName } from '../actions.ts';
 import * as adapters from '../adapters/operations.ts';
 import * as addressChanges from '../address-changes/operations.ts';
 import * as addresses from '../addresses/operations.ts';
-import * as adminKeys from '../admin-keys/operations.ts';
+import * as adminKeys from '../admin-keys.ts';
 import * as audit from '../audit/operations.ts';
 import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
@@ -12,7 +12,7 @@ import * as notify from '../notify/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
 import * as reports from '../reports/operations.ts';
-import * as requests from '../requests/operations.ts';
+import * as requests from '../requests.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
 
@@ -26,13 +26,13 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(adapters),
   ...Object.values(notify),
   ...Object.values(deliveries),
-  ...Object.values(requests),
+  ...requests.operations,
   ...Object.values(transfers),
   ...Object.values(reports),
   ...Object.values(explain),
   ...Object.values(chain),
   ...Object.values(audit),
-  ...Object.values(adminKeys),
+  ...adminKeys.operations,
 ];
 
 const FILES = 'it works on files and the database of the machine that it runs on, while the service may be stopped';

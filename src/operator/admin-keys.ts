@@ -1,0 +1,199 @@
+import { createHash, hash, timingSafeEqual } from 'node:crypto';
+import { formatAdminKey, readAdminKey } from '../domain/api-key.ts';
+import { AppError, type FieldProblem } from '../domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../domain/ids.ts';
+import { say } from '../domain/message.ts';
+import type { UnixMs } from '../domain/time.ts';
+import { Type } from '../runtime/type.ts';
+import {
+  findValidAdminKey,
+  insertAdminKey,
+  listAdminKeys,
+  revokeAdminKey,
+  touchAdminKey,
+} from '../store/access/admin-keys.ts';
+import type { Sql } from '../store/db/database.ts';
+import { type Actor, ROLES } from './actor.ts';
+import { refuseBeyond } from './authorize.ts';
+import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from './fields.ts';
+import { clip } from './input/clip.ts';
+import { gatherProblems } from './input/gather-problems.ts';
+import { readChoice } from './input/read-choice.ts';
+import { readNewKey } from './keys/create-key.ts';
+import { type OperationDeps, operation } from './operation.ts';
+import { argument, line, lines, needed, oneOf } from './option.ts';
+import { selectProject } from './projects/select-project.ts';
+import { recordActions } from './record-actions.ts';
+import { columnsText, fieldsText } from './result-text.ts';
+
+/** `projects`: those that it may see, `null` for all. */
+const made = {
+  ...{ adminKeyId: of('id', id('adm')), name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },
+  ...{ expiresAt: maybe(time), allowedIps: of('allowedCidrs', maybe(texts)) },
+};
+const listed = {
+  ...{ ...made, status: choice(['active', 'expired', 'revoked']) },
+  ...{ createdAt: time, revokedAt: maybe(time), lastUsedAt: maybe(time) },
+};
+export type AdminKeyView = Shown<typeof listed>;
+
+export const listAdminKeysOperation = operation({
+  action: 'listAdminKeys',
+  summary: 'The keys of the admin API, without their secrets',
+  method: 'GET',
+  path: '/admin-keys',
+  command: 'admin-key list',
+  does: 'list keys, without their secrets',
+  ...{ input: Type.Object({}), output: listOf(listed) },
+  read: () => ({}),
+  run: async ({ db, now }: { db: Sql; now(): UnixMs }) => {
+    const at = now();
+    const statusOf = (key: { revokedAt: UnixMs | null; expiresAt: UnixMs | null }) =>
+      key.revokedAt !== null ? 'revoked' : key.expiresAt !== null && key.expiresAt <= at ? 'expired' : 'active';
+    return { data: (await listAdminKeys(db)).map((key) => show(listed, { ...key, status: statusOf(key) })) };
+  },
+  print: ({ data }) => ({
+    text: columnsText(data, [
+      ['KEY', 'adminKeyId'],
+      ['STATUS', 'status'],
+      ['ROLE', 'role'],
+      ['PROJECTS', 'projects', 'all'],
+      ['CREATED', 'createdAt'],
+      ['LAST USED', 'lastUsedAt', 'never'],
+      ['EXPIRES', 'expiresAt', 'never'],
+      ['ALLOWED IPS', 'allowedIps', 'all'],
+      ['NAME', 'name'],
+    ]),
+    ...(data.length === 0 ? { next: say`no admin key yet: make one with "${{ command: 'admin-key create' }}"` } : {}),
+  }),
+});
+
+/** The bound of the schema. */
+const MAX_PROJECTS = 100;
+
+export const createAdminKeyOperation = operation({
+  action: 'createAdminKey',
+  summary: 'Make a key of the admin API and show it, once',
+  method: 'POST',
+  path: '/admin-keys',
+  command: 'admin-key create',
+  does: 'make a key and show it, once',
+  output: schemaOf({ ...made, adminKey: text }),
+  input: Type.Object({
+    name: needed('<name>', 'who or what it is for, 1 to 100 characters; recorded with what it does'),
+    role: oneOf(ROLES, '<role>', 'what it may do'),
+    projects: lines('<prj_…>', 'only these, several separated by commas; else all', 'prj_… that it may see; else all'),
+    expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC); else never'),
+    allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use it; else all'),
+  }),
+  read: ({ role: name, projects, ...asked }, now) => {
+    const problems: FieldProblem[] = [];
+    const role = gatherProblems(problems, () => readChoice('role', name, ROLES));
+    const key = gatherProblems(problems, () => readNewKey(asked, now));
+    const wanted = [...new Set(projects ?? [])];
+    if (wanted.length > MAX_PROJECTS) {
+      problems.push({ subject: 'projects', message: `a key takes at most ${MAX_PROJECTS} projects, or all` });
+    }
+    if (problems.length === 0 && role && key) return { ...key, role, projects: wanted.length === 0 ? null : wanted };
+    throw new AppError('INVALID_ARGUMENT', 'the key was not made', { problems });
+  },
+  run: async (
+    { db, now, random }: Pick<OperationDeps, 'db' | 'now' | 'random'>,
+    actor,
+    { projects: names, ...wanted },
+  ) => {
+    const projects: string[] = [];
+    for (const projectId of names ?? []) projects.push((await selectProject(db, actor, projectId)).id);
+    const key = { ...wanted, projects: names === null ? null : projects };
+    refuseBeyond(actor, key);
+    const keyId = uuidV7(now(), random(10));
+    const adminKey = formatAdminKey(keyId, random(32));
+    const secretSha256 = createHash('sha256').update(adminKey).digest();
+    const { adminKeyId, ...detail } = show(made, { ...key, id: keyId });
+    await db.transaction(async (tx) => {
+      await insertAdminKey(tx, { ...key, id: keyId, secretSha256 });
+      await recordActions(tx, actor, now(), [
+        { projectId: null, action: 'admin-key.created', subject: adminKeyId, detail },
+      ]);
+    });
+    return { adminKeyId, ...detail, adminKey };
+  },
+  print: (key) => ({
+    text: fieldsText(key, [
+      ['key', 'adminKeyId'],
+      ['name', 'name'],
+      ['role', 'role'],
+      ['projects', 'projects', 'all'],
+      ['expires', 'expiresAt', 'never'],
+      ['allowed IPs', 'allowedIps', 'all'],
+      ['admin key', 'adminKey'],
+    ]),
+    next: say`the key is shown only now: set QUITTANCE_ADMIN_KEY to it where ${{ field: 'server' }} is used (docs/admin-api.md)`,
+  }),
+});
+
+export const revokeAdminKeyOperation = operation({
+  action: 'revokeAdminKey',
+  summary: 'Revoke a key of the admin API at once and for ever',
+  method: 'POST',
+  path: '/admin-keys/:adminKeyId/revoke',
+  command: 'admin-key revoke',
+  does: 'revoke a key at once and for ever',
+  output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),
+  input: Type.Object({ adminKeyId: argument('<adminKeyId>', 'adm_…') }),
+  /** A secret key is not repeated. */
+  read: ({ adminKeyId }) => {
+    const uuid = decodeId('adm', adminKeyId);
+    if (uuid !== null) return { uuid };
+    const shown = adminKeyId.startsWith('qa_') ? 'this' : clip(adminKeyId);
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      say`${shown} is not the id of an admin key: it is "adm_" and 26 characters, as "${{ command: 'admin-key list' }}" shows it`,
+    );
+  },
+  run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { uuid }) => {
+    const adminKeyId = encodeId('adm', uuid);
+    await db.transaction(async (tx) => {
+      const key = await revokeAdminKey(tx, uuid, now());
+      if (key === null) {
+        throw new AppError(
+          'NOT_FOUND',
+          say`there is no admin key ${adminKeyId}: "${{ command: 'admin-key list' }}" shows those there are`,
+        );
+      }
+      const done = {
+        projectId: null,
+        action: 'admin-key.revoked',
+        subject: adminKeyId,
+        detail: { name: key.name },
+      } as const;
+      if (key.isNew) await recordActions(tx, actor, now(), [done]);
+    });
+    return { adminKeyId, status: 'revoked' };
+  },
+  print: ({ adminKeyId }) => ({ text: `revoked ${adminKeyId}` }),
+});
+
+/** From where a request came, and what it is called. `isAllowed` says whether a list of CIDRs has its address. */
+type Asking = Pick<Actor, 'origin' | 'requestId'> & { isAllowed(cidrs: readonly string[]): boolean };
+
+/**
+ * The actor that a key of the admin API stands for; `null` alike for one that is unknown, wrong, expired, revoked, or not to be used from
+ * there. The key is read anew for each request, so a revoked one is refused at once.
+ */
+export async function authenticateAdminKey(
+  { db, now }: { db: Sql; now(): UnixMs },
+  secret: string,
+  { isAllowed, ...asking }: Asking,
+): Promise<Actor | null> {
+  const [keyId, at] = [readAdminKey(secret), now()];
+  const key = keyId === null ? null : await findValidAdminKey(db, keyId, at);
+  if (keyId === null || key === null || !timingSafeEqual(hash('sha256', secret, 'buffer'), key.secretSha256))
+    return null;
+  if (key.allowedCidrs !== null && !isAllowed(key.allowedCidrs)) return null;
+  await touchAdminKey(db, keyId, at);
+  const { name, role, projects, expiresAt, allowedCidrs } = key;
+  return { kind: 'admin', name, role, id: keyId, projects, limits: { expiresAt, allowedCidrs }, ...asking };
+}
+
+export const operations = [createAdminKeyOperation, listAdminKeysOperation, revokeAdminKeyOperation];

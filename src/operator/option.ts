@@ -1,0 +1,66 @@
+import { type TSchema, Type } from '../runtime/type.ts';
+
+/**
+ * How a command takes a member of an input: as what stands behind it, or as an option with the name that `optionOf` gives the member.
+ * `value` is what help shows of it, as `<key_…>`; a flag has none. `conflicts`: a member that may not be given beside it.
+ */
+export type Option = {
+  isArgument?: boolean;
+  value: string;
+  help: string;
+  default?: string;
+  conflicts?: string;
+  isNeeded?: boolean;
+  isList?: boolean;
+  choices?: readonly string[];
+};
+const OPTION = Symbol('option');
+type Optioned = TSchema & { [OPTION]?: Option };
+
+/** How a command takes it; `undefined`: it does not. */
+export const declaredOption = (schema: TSchema): Option | undefined => (schema as Optioned)[OPTION];
+
+/** `schema` is what the wire takes; not enumerable, so that it stands in no document. */
+function option<Schema extends TSchema>(schema: Schema, declared: Option): Schema {
+  return Object.defineProperty(schema, OPTION, { value: declared });
+}
+
+type More = Pick<Option, 'default' | 'conflicts'>;
+
+/** A line that may be left out. */
+export const line = (value: string, help: string, more: More = {}) =>
+  option(Type.Optional(Type.String()), { value, help, ...more });
+export const flag = (help: string, more: More = {}) =>
+  option(Type.Optional(Type.Boolean()), { value: '', help, ...more });
+/** Several, separated by commas or given more than once. `wire`: what the OpenAPI document says. */
+export const lines = (value: string, help: string, wire?: string) =>
+  option(Type.Optional(Type.Array(Type.String(), wire === undefined ? {} : { description: wire })), {
+    ...{ value, help, isList: true },
+  });
+export const needed = (value: string, help: string) => option(Type.String(), { value, help, isNeeded: true });
+export const oneOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
+  option(Type.Enum([...choices]), { value, help, isNeeded: true, choices });
+export const argument = (value: string, help: string) => option(Type.String(), { value, help, isArgument: true });
+
+export const projectId = () =>
+  option(
+    Type.Optional(
+      Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }),
+    ),
+    {
+      ...{ value: '<prj_…>', help: 'the project; may be left out when there is only one' },
+    },
+  );
+export const period = () => ({
+  from: option(
+    Type.Optional(Type.String({ description: 'From this day or moment on (2026-09-01, UTC; a time needs its zone)' })),
+    {
+      ...{ value: '<date>', help: 'from this day or moment on (2026-09-01, UTC; a time needs its zone)' },
+    },
+  ),
+  to: option(Type.Optional(Type.String({ description: 'To the end of this day, or until before this moment' })), {
+    ...{ value: '<date>', help: 'to the end of this day, or until before this moment' },
+  }),
+});
+export const limit = (most: number, usual: string) =>
+  line('<count>', `how many at most, 1 to ${most}`, { default: usual });

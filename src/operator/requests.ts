@@ -1,0 +1,261 @@
+import { AppError } from '../domain/errors.ts';
+import { decodeId, encodeId, firstIdOf, NIL_UUID, timeOfId } from '../domain/ids.ts';
+import { say } from '../domain/message.ts';
+import { unixMs } from '../domain/time.ts';
+import { Type } from '../runtime/type.ts';
+import { secondOf, slotOf, UNPACKED } from '../store/access/requests.ts';
+import type { Database } from '../store/db/database.ts';
+import { answerOf, rowOf } from '../store/db/rows-of.ts';
+import { count, listColumns, maybe as mayLack } from '../store/db/statement.ts';
+import { type Actor, maySee } from './actor.ts';
+import { shorten } from './explain/explanation.ts';
+import { id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from './fields.ts';
+import { clip } from './input/clip.ts';
+import { FieldError } from './input/field-error.ts';
+import { readChoice, readLimit } from './input/read-choice.ts';
+import { readPeriod } from './input/read-period.ts';
+import { limitTime } from './limit-time.ts';
+import { operation } from './operation.ts';
+import { argument, flag, limit, line, period, projectId } from './option.ts';
+import { selectProject } from './projects/select-project.ts';
+import { type Column, columnsText, fieldsText } from './result-text.ts';
+import { findNamedInvoice } from './transfers/transfer-desk.ts';
+
+/** A request as it is kept. `projectId` is the nil UUID where nobody's key came with it. */
+const row = {
+  id: 'text',
+  projectId: 'uuid',
+  key: mayLack({ id: 'uuid', name: 'text' }),
+  method: 'text',
+  route: 'text?',
+  status: 'int4',
+  code: 'text?',
+  externalId: 'text?',
+  tookMs: 'int4',
+} as const;
+
+/** `projectId` and `key` are `null` where no valid key came with it; `route` where there is nothing at the URL. */
+const shown = {
+  requestId: of('id', text),
+  time: { ...time, of: 'id', show: (requestId: string) => time.show(timeOfId(requestId)) },
+  projectId: { schema: maybe(text).schema, show: (uuid: string) => (uuid === NIL_UUID ? null : encodeId('prj', uuid)) },
+  key: maybe(part({ keyId: of('id', id('key')), name: text })),
+  ...{ method: text, route: maybe(text), status: whole, code: maybe(text), externalId: maybe(text), tookMs: whole },
+};
+export type RequestView = Shown<typeof shown>;
+/** `invoiceId`: the invoice that the externalId has today, if any. */
+export type ShownRequestView = RequestView & { invoiceId: string | null };
+/** `looked`: how many were looked through. `nextBefore`: what the next page begins before, `null` on the last one. */
+export type RequestListView = { data: RequestView[]; looked: number; nextBefore: string | null };
+
+/** `req_…`, which says in which second it came. */
+const findRequest = rowOf(
+  'request-desk-select',
+  row,
+  `select ${listColumns(row, 'r.', { projectId: 'b.project_id', key: 'k.' })}
+   from requests b cross join lateral ${UNPACKED} left join api_keys k on k.id = b.key_id
+   where b.slot = $1::int4 and b.at = $2 and b.first_id <= $3 and b.last_id >= $3 and r.id = $3`,
+  (requestId: string) => {
+    const at = timeOfId(requestId);
+    return [slotOf(at), new Date(secondOf(at)), requestId];
+  },
+);
+
+/** `projectId`: the nil UUID for those of nobody. `notBefore` and `before`: ids, in the order of their times. `statusClass`: the hundreds. */
+type Filter = { projectId: string; notBefore: string; before: string } & Fits;
+type Fits = { statusClass: number | null; keyId: string | null; externalId: string | null };
+
+// Batches are taken second by second, for those of one second may overlap: below a whole second there is nothing that was passed over.
+/** The newest requests that fit, of the next `window` or so: `looked` were looked through, down to the second `searchedTo` if there are older ones. */
+const findRequests = answerOf(
+  'request-desk-list',
+  { looked: count, searchedTo: 'timestamptz?', request: mayLack(row) },
+  `with newest as materialized (
+     select b.project_id, b.key_id, b.at, b.count, b.requests from requests b
+     where b.project_id = $1 and b.at >= $2 and b.at <= $3 and b.first_id < $5
+     order by b.at desc fetch first ($6::int8) rows with ties),
+   seen as materialized (
+     select n.* from (
+       select *, sum(count) over (order by at desc) - sum(count) over (partition by at) as newer from newest) n
+     where n.newer < $6::int8),
+   unpacked as materialized (
+     select r.*, b.project_id, b.key_id from seen b cross join lateral ${UNPACKED} where r.id >= $4 and r.id < $5),
+   reached as (
+     select min(s.at) as at from seen s)
+   select (select count(*) from unpacked) as looked,
+     (select e.at from reached e where exists (
+        select from requests o where o.project_id = $1 and o.at >= $2 and o.at < e.at)) as searched_to,
+     ${listColumns({ request: mayLack(row) }, 'f.', { request: { key: 'f.key_' } })}
+   from (select) as one
+   left join lateral (
+     select ${listColumns(row, 'r.', { key: 'k.' })} from unpacked r left join api_keys k on k.id = r.key_id
+     where ($7::int4 is null or r.status / 100 = $7) and ($8::uuid is null or r.key_id = $8) and ($9::text is null or r.external_id = $9)
+     order by r.id desc limit $10::int8) f on true
+   order by f.id desc`,
+  ({ projectId, notBefore, before, ...fits }: Filter, page: { limit: number; window: number }) => [
+    ...[projectId, new Date(secondOf(timeOfId(notBefore))), new Date(secondOf(timeOfId(before))), notBefore, before],
+    ...[page.window, fits.statusClass, fits.keyId, fits.externalId, page.limit],
+  ],
+  (rows) => ({
+    requests: rows.flatMap(({ request }) => request ?? []),
+    ...{ looked: rows[0]?.looked ?? 0, searchedTo: rows[0]?.searchedTo ?? null },
+  }),
+);
+
+/** Problems begin with 4 or 5; nothing here answers with 1 or 3. */
+const STATUS_CLASSES = ['2xx', '4xx', '5xx'] as const;
+/** Looked through for a page at most, and the rest of a second: a tenth of a second. */
+const WINDOW = 10_000;
+/** Where everything fits: more than a page has. */
+const SHORT_WINDOW = 1000;
+const TIMEOUT_MS = 5000;
+/** Behind every request there will be. */
+const NEVER = unixMs(Date.UTC(9999, 0));
+/** The bound of an external id. */
+const MAX_EXTERNAL_ID = 400;
+
+/** The lowest id of a request of a moment. */
+const requestIdAt = (at: number) => encodeId('req', firstIdOf(at));
+
+/** A `req_…` as it is kept; `null` for any other text. */
+export function findRequestId(given: string): string | null {
+  const requestId = given.trim().toLowerCase();
+  return decodeId('req', requestId) === null ? null : requestId;
+}
+
+function readRequestId(given: string): string {
+  const requestId = findRequestId(given);
+  if (requestId !== null) return requestId;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `${clip(given)} is not a request id: it is "req_" and 26 characters, as the header X-Request-Id has it`,
+  );
+}
+
+function readKeyId(given: string): string {
+  const keyId = decodeId('key', given);
+  if (keyId !== null) return keyId;
+  const shape = say`a key id is "key_" and 26 characters, as "${{ command: 'key list' }}" shows it`;
+  throw new FieldError('key', say`is ${clip(given)}: ${shape}`);
+}
+
+const asked = ({ method, route }: RequestView) => `${method} ${route ?? '(nothing is there)'}`;
+const COLUMNS: readonly Column<RequestView>[] = [
+  ['REQUEST', 'requestId'],
+  ['TIME (UTC)', 'time'],
+  ['ASKED', asked],
+  ['STATUS', 'status'],
+  ['CODE', 'code'],
+  ['MS', 'tookMs'],
+  ['EXTERNAL ID', ({ externalId }) => shorten(externalId ?? '', 40)],
+];
+
+/** Requests of the last 30 days, the newest first. At most 10,000 or so are looked through for a page. */
+export const listRequests = operation({
+  action: 'listRequests',
+  summary: 'What shops asked of the API in the last 30 days, the newest first',
+  method: 'GET',
+  path: '/requests',
+  command: 'request list',
+  does: 'list requests, the newest first',
+  output: listOf(shown, { looked: whole.schema, nextBefore: maybe(text).schema }),
+  input: Type.Object({
+    projectId: projectId(),
+    isKeyless: flag('those that came without a valid key, which belong to no project', { conflicts: 'projectId' }),
+    status: line('<class>', '2xx, 4xx or 5xx'),
+    key: line('<key_…>', 'only with this key'),
+    externalId: line('<id>', 'only about the invoice with this externalId'),
+    ...period(),
+    before: line('<req_…>', 'the page after this request: those before it'),
+    limit: limit(500, '50'),
+  }),
+  read: ({ projectId, isKeyless = false, status, key, externalId, before, limit: most = '50', ...times }) => {
+    if (isKeyless && projectId !== undefined)
+      throw new FieldError('isKeyless', 'is of no project: leave one of them out');
+    const { from, until } = readPeriod(times);
+    const statusClass = readChoice('status', status, STATUS_CLASSES);
+    const end = requestIdAt(until ?? NEVER);
+    const given = before === undefined ? end : readRequestId(before);
+    const keyId = key === undefined ? null : readKeyId(key);
+    if (externalId !== undefined && (externalId.length > MAX_EXTERNAL_ID || externalId.includes('\0')))
+      throw new FieldError('externalId', `takes at most ${MAX_EXTERNAL_ID} characters`);
+    return {
+      ...{ projectId, isKeyless, keyId, externalId: externalId ?? null },
+      statusClass: statusClass === null ? null : Number(statusClass[0]),
+      ...{ notBefore: requestIdAt(from ?? unixMs(0)), before: given < end ? given : end },
+      limit: readLimit(most, { least: 1, most: 500 }),
+    };
+  },
+  run: async ({ db }, actor, { projectId, isKeyless, limit, ...filter }): Promise<RequestListView> => {
+    const owner = isKeyless ? nobodyFor(actor) : (await selectProject(db, actor, projectId)).id;
+    const fitsAll = filter.statusClass === null && filter.keyId === null && filter.externalId === null;
+    const page = { limit: limit + 1, window: fitsAll ? SHORT_WINDOW : WINDOW };
+    const { requests, looked, searchedTo } = await db.snapshot(async (tx) => {
+      await limitTime(tx, TIMEOUT_MS);
+      return findRequests(tx, { ...filter, projectId: owner }, page);
+    });
+    const data = requests.slice(0, limit);
+    // The next page goes on behind the last one shown or, where too few fit, behind the last second that was looked at.
+    const next = requests.length > limit ? data.at(-1)?.id : searchedTo === null ? undefined : requestIdAt(searchedTo);
+    return { data: data.map((each) => show(shown, each)), looked, nextBefore: next ?? null };
+  },
+  print: ({ data, looked, nextBefore }) => {
+    const more = say`looked through ${looked}: the same command with ${{ field: 'before' }} ${nextBefore ?? ''} goes on`;
+    const next = nextBefore !== null ? { next: more } : data.length > 0 ? {} : { next: 'no such requests' };
+    return { text: columnsText(data, COLUMNS), ...next };
+  },
+});
+
+/** They belong to no project, so they are for those who may see all. */
+function nobodyFor({ projects, name }: Actor): string {
+  if (projects === null) return NIL_UUID;
+  throw new AppError(
+    'FORBIDDEN',
+    `requests without a valid key belong to no project, and ${name} may see some projects only: ask an owner`,
+  );
+}
+
+/** What became of one request of the last 30 days, and the invoice that its externalId has. */
+export const showRequest = operation({
+  action: 'showRequest',
+  summary: 'What became of a request of the last 30 days',
+  method: 'GET',
+  path: '/requests/:requestId',
+  command: 'request show',
+  does: 'show what became of a request',
+  output: schemaOf({ ...shown, invoiceId: maybe(text) }),
+  input: Type.Object({
+    requestId: argument('<request>', 'req_…, from the header X-Request-Id or the requestId of an error'),
+  }),
+  read: ({ requestId }) => ({ requestId: readRequestId(requestId) }),
+  run: async ({ db }: { db: Database }, actor, { requestId }): Promise<ShownRequestView> => {
+    const found = await findRequest(db, requestId);
+    if (found === null || !maySee(actor, found.projectId)) {
+      throw new AppError(
+        'NOT_FOUND',
+        say`no request ${requestId} is known. Requests are kept for 30 days, and known a second or two after their answer; of a flood that was turned away, not all are: "${{ command: 'request list' }}" shows those there are`,
+      );
+    }
+    const { projectId, externalId } = found;
+    const invoice = externalId === null ? null : await findNamedInvoice(db, projectId, { id: NIL_UUID, externalId });
+    return { ...show(shown, found), invoiceId: invoice && encodeId('inv', invoice.id) };
+  },
+  print: (request) => ({
+    text: fieldsText(request, [
+      ['request', 'requestId'],
+      ['time', 'time'],
+      ['project', 'projectId', 'none: no valid key came with it'],
+      ['key', ({ key }) => key && `${key.keyId} (${key.name})`],
+      ['asked', asked],
+      ['status', ({ status, code }) => (code === null ? String(status) : `${status} ${code}`)],
+      ['took', ({ tookMs }) => `${tookMs} ms`],
+      ['external id', 'externalId'],
+      ['invoice', 'invoiceId'],
+    ]),
+    ...(request.invoiceId === null
+      ? {}
+      : { next: say`what happened with it: ${{ command: 'explain', args: [request.invoiceId] }}` }),
+  }),
+});
+
+export const operations = [listRequests, showRequest];
