@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { showRequest } from '../../src/operator/requests.ts';
+import { showRequest } from '../../src/operator/subjects/requests.ts';
 import { insertRequests, type LoggedRequest } from '../../src/store/access/requests.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';

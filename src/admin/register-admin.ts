@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Actor } from '../operator/actor.ts';
-import { authenticateAdminKey } from '../operator/admin-keys.ts';
 import { authorize } from '../operator/authorize.ts';
 import { asWritten } from '../operator/command-words.ts';
 import { printableJson } from '../operator/input/printable.ts';
 import { type Operation, type OperationDeps, perform } from '../operator/operation.ts';
+import { authenticateAdminKey } from '../operator/subjects/admin-keys.ts';
 import { OPERATIONS } from '../operator/wire/operations.ts';
 import { OUTCOME_TYPE, writeOutcome } from '../operator/wire/outcome-json.ts';
 import { createAddressList } from '../web/address-list.ts';

@@ -62,14 +62,18 @@ export async function addCommands(
   await add(
     'admin-key',
     'keys of the admin API, for --server and for programs',
-    () => import('../operator/admin-keys.ts'),
+    () => import('../operator/subjects/admin-keys.ts'),
   );
   addAddressCommands(program, terminal, print);
   addWebhookCommands(program, terminal, print);
   addAdapterCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
   addNotifyCommands(program, terminal, print);
-  await add('request', 'what shops asked of the API in the last 30 days', () => import('../operator/requests.ts'));
+  await add(
+    'request',
+    'what shops asked of the API in the last 30 days',
+    () => import('../operator/subjects/requests.ts'),
+  );
   addReceiptCommands(program, terminal, print);
   addMasterKeyCommands(program, terminal, print);
   addLedgerCommands(program, terminal, print);

@@ -3,7 +3,7 @@ import { AppError } from '../domain/errors.ts';
 import { decodeId } from '../domain/ids.ts';
 import { searchLedger } from '../operator/explain/search.ts';
 import { createJobs } from '../operator/jobs/jobs.ts';
-import { findRequestId } from '../operator/requests.ts';
+import { findRequestId } from '../operator/subjects/requests.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';

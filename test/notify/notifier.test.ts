@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { commandActor, type Role } from '../../src/operator/actor.ts';
-import { createAdminKeyOperation } from '../../src/operator/admin-keys.ts';
 import { removeChannel } from '../../src/operator/notify/remove-channel.ts';
 import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
+import { createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
 import { bodiesOf, createWorld, eventually, must, startMailServer, startReceiver } from './fixture.ts';
 
 test('each channel is told once that an alarm is raised, and once that it is over, whichever process does it', async () => {

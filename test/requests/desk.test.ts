@@ -4,7 +4,7 @@ import { decodeId, encodeId, timeOfId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { type Actor, commandActor } from '../../src/operator/actor.ts';
 import { perform } from '../../src/operator/operation.ts';
-import { listRequests as listing, showRequest as showing } from '../../src/operator/requests.ts';
+import { listRequests as listing, showRequest as showing } from '../../src/operator/subjects/requests.ts';
 
 const readRequestFilter = (asked: object) => listing.read(asked as never, 0 as never);
 const listRequests = (deps: object, actor: Actor, wanted: object) =>

@@ -3,11 +3,6 @@ import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { formatAdminKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import {
-  authenticateAdminKey,
-  createAdminKeyOperation,
-  revokeAdminKeyOperation,
-} from '../../src/operator/admin-keys.ts';
 import { rotateMasterKey } from '../../src/operator/keys/rotate-master-key.ts';
 import { checkSeals, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
 import type { SealsView } from '../../src/operator/ledger/views.ts';
@@ -19,6 +14,11 @@ import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
 import { findSession, personActor } from '../../src/operator/people/session.ts';
 import { requestSignIn, startSession } from '../../src/operator/people/start-session.ts';
 import { stepUp } from '../../src/operator/people/step-up.ts';
+import {
+  authenticateAdminKey,
+  createAdminKeyOperation,
+  revokeAdminKeyOperation,
+} from '../../src/operator/subjects/admin-keys.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import type { SealProblem } from '../../src/store/db/seal.ts';

@@ -1,7 +1,7 @@
 import { readChoice } from '../../operator/input/read-choice.ts';
 import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
-import { listRequests, type RequestView, type ShownRequestView } from '../../operator/requests.ts';
+import { listRequests, type RequestView, type ShownRequestView } from '../../operator/subjects/requests.ts';
 import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
 import { by, type List } from '../page/add-list.ts';

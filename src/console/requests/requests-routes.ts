@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { perform } from '../../operator/operation.ts';
-import { findRequestId, showRequest } from '../../operator/requests.ts';
+import { findRequestId, showRequest } from '../../operator/subjects/requests.ts';
 import { addList } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { readQuery } from '../page/read-fields.ts';

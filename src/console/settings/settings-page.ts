@@ -1,5 +1,4 @@
 import type { ActionName } from '../../operator/actions.ts';
-import { listAdminKeysOperation } from '../../operator/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listKeys } from '../../operator/keys/list-keys.ts';
@@ -8,6 +7,7 @@ import { perform } from '../../operator/operation.ts';
 import { listPeople } from '../../operator/people/list-people.ts';
 import { listSessions } from '../../operator/people/list-sessions.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { listAdminKeysOperation } from '../../operator/subjects/admin-keys.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';

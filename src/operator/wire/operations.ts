@@ -2,7 +2,6 @@ import type { ActionName } from '../actions.ts';
 import * as adapters from '../adapters/operations.ts';
 import * as addressChanges from '../address-changes/operations.ts';
 import * as addresses from '../addresses/operations.ts';
-import * as adminKeys from '../admin-keys.ts';
 import * as audit from '../audit/operations.ts';
 import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
@@ -12,7 +11,8 @@ import * as notify from '../notify/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
 import * as reports from '../reports/operations.ts';
-import * as requests from '../requests.ts';
+import * as adminKeys from '../subjects/admin-keys.ts';
+import * as requests from '../subjects/requests.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
 

@@ -1,30 +1,30 @@
 import { createHash, hash, timingSafeEqual } from 'node:crypto';
-import { formatAdminKey, readAdminKey } from '../domain/api-key.ts';
-import { AppError, type FieldProblem } from '../domain/errors.ts';
-import { decodeId, encodeId, uuidV7 } from '../domain/ids.ts';
-import { say } from '../domain/message.ts';
-import type { UnixMs } from '../domain/time.ts';
-import { Type } from '../runtime/type.ts';
+import { formatAdminKey, readAdminKey } from '../../domain/api-key.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { Type } from '../../runtime/type.ts';
 import {
   findValidAdminKey,
   insertAdminKey,
   listAdminKeys,
   revokeAdminKey,
   touchAdminKey,
-} from '../store/access/admin-keys.ts';
-import type { Sql } from '../store/db/database.ts';
-import { type Actor, ROLES } from './actor.ts';
-import { refuseBeyond } from './authorize.ts';
-import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from './fields.ts';
-import { clip } from './input/clip.ts';
-import { gatherProblems } from './input/gather-problems.ts';
-import { readChoice } from './input/read-choice.ts';
-import { readNewKey } from './keys/create-key.ts';
-import { type OperationDeps, operation } from './operation.ts';
-import { argument, line, lines, needed, oneOf } from './option.ts';
-import { selectProject } from './projects/select-project.ts';
-import { recordActions } from './record-actions.ts';
-import { columnsText, fieldsText } from './result-text.ts';
+} from '../../store/access/admin-keys.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { type Actor, ROLES } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
+import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { gatherProblems } from '../input/gather-problems.ts';
+import { readChoice } from '../input/read-choice.ts';
+import { readNewKey } from '../keys/create-key.ts';
+import { type OperationDeps, operation } from '../operation.ts';
+import { argument, line, lines, needed, oneOf } from '../option.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
+import { columnsText, fieldsText } from '../result-text.ts';
 
 /** `projects`: those that it may see, `null` for all. */
 const made = {

@@ -1,25 +1,25 @@
-import { AppError } from '../domain/errors.ts';
-import { decodeId, encodeId, firstIdOf, NIL_UUID, timeOfId } from '../domain/ids.ts';
-import { say } from '../domain/message.ts';
-import { unixMs } from '../domain/time.ts';
-import { Type } from '../runtime/type.ts';
-import { secondOf, slotOf, UNPACKED } from '../store/access/requests.ts';
-import type { Database } from '../store/db/database.ts';
-import { answerOf, rowOf } from '../store/db/rows-of.ts';
-import { count, listColumns, maybe as mayLack } from '../store/db/statement.ts';
-import { type Actor, maySee } from './actor.ts';
-import { shorten } from './explain/explanation.ts';
-import { id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from './fields.ts';
-import { clip } from './input/clip.ts';
-import { FieldError } from './input/field-error.ts';
-import { readChoice, readLimit } from './input/read-choice.ts';
-import { readPeriod } from './input/read-period.ts';
-import { limitTime } from './limit-time.ts';
-import { operation } from './operation.ts';
-import { argument, flag, limit, line, period, projectId } from './option.ts';
-import { selectProject } from './projects/select-project.ts';
-import { type Column, columnsText, fieldsText } from './result-text.ts';
-import { findNamedInvoice } from './transfers/transfer-desk.ts';
+import { AppError } from '../../domain/errors.ts';
+import { decodeId, encodeId, firstIdOf, NIL_UUID, timeOfId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import { unixMs } from '../../domain/time.ts';
+import { Type } from '../../runtime/type.ts';
+import { secondOf, slotOf, UNPACKED } from '../../store/access/requests.ts';
+import type { Database } from '../../store/db/database.ts';
+import { answerOf, rowOf } from '../../store/db/rows-of.ts';
+import { count, listColumns, maybe as mayLack } from '../../store/db/statement.ts';
+import { type Actor, maySee } from '../actor.ts';
+import { shorten } from '../explain/explanation.ts';
+import { id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import { readChoice, readLimit } from '../input/read-choice.ts';
+import { readPeriod } from '../input/read-period.ts';
+import { limitTime } from '../limit-time.ts';
+import { operation } from '../operation.ts';
+import { argument, flag, limit, line, period, projectId } from '../option.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { type Column, columnsText, fieldsText } from '../result-text.ts';
+import { findNamedInvoice } from '../transfers/transfer-desk.ts';
 
 /** A request as it is kept. `projectId` is the nil UUID where nobody's key came with it. */
 const row = {
