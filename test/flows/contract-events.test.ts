@@ -13,7 +13,7 @@ import {
   untilPaid,
   untilRecorded,
 } from '../support/chain-view.ts';
-import { eventually, startTestService, type TestService } from '../support/service.ts';
+import { eventually, readInvoice, startTestService, type TestService, untilStatus } from '../support/service.ts';
 
 type PaidOrder = Awaited<ReturnType<typeof newOrder>>;
 
@@ -167,6 +167,76 @@ test.each(PAID_BY_CONTRACT)(
     await untilPaid(service, order);
   },
 );
+
+const CALLS = ['/wallet/triggerconstantcontract'];
+const REFUSED = { kind: 'error-200', paths: CALLS } as const;
+/** As from before the event. */
+const OLD_STATE = { kind: 'wrong-flags', paths: CALLS } as const;
+
+test.each([
+  ['one of two operators refuses constant calls', REFUSED, [1]],
+  ['both refuse them', REFUSED, [0, 1]],
+  ['one answers them from before the event', OLD_STATE, [1]],
+  ['both answer them from before the event', OLD_STATE, [0, 1]],
+] as const)(
+  'the event that replaced the contract names its successor, so payments count while %s',
+  async (...given) => {
+    const [, fault, sick] = given;
+    service = await startTestService({ nodeCount: 2 });
+    const { devnet, nodes } = service;
+    const [inItsBlock, later, direct] = [await newOrder(service), await newOrder(service), await newOrder(service)];
+    await untilRecorded(service);
+    for (const index of sick) nodes[index]?.setFault(fault);
+    devnet.usdt.deprecate(devnet.fakeUsdtContract);
+    await payByContract(service, inItsBlock);
+    devnet.mine();
+    await payByContract(service, later);
+    await payDirectly(service, direct);
+    devnet.mineUntilSolid();
+    await untilPaid(service, inItsBlock, later, direct);
+    await untilRecorded(service);
+    expect(await alarmKinds(service)).toEqual(['contract-event']);
+  },
+);
+
+test('after a restart, until two operators name what replaced the contract, blocks are held, nothing expires, and an alarm says why', async () => {
+  service = await startTestService({ nodeCount: 2 });
+  const { devnet, nodes } = service;
+  devnet.usdt.deprecate(devnet.fakeUsdtContract);
+  const [block] = devnet.mine();
+  devnet.mineUntilSolid();
+  await untilAlarm(service, 'contract-event');
+  const [paid, unpaid] = [await newOrder(service), await newOrder(service)];
+  await untilRecorded(service);
+  await service.stopService();
+  nodes[1]?.setFault(OLD_STATE);
+  await service.restart();
+  const { number: recorded } = devnet.solid();
+  await payByContract(service, paid);
+  devnet.mine();
+  const expiresAt = Date.parse((await readInvoice(service, unpaid.id)).body.expiresAt);
+  devnet.mine(1, { timestampMs: Math.ceil(expiresAt / 3000) * 3000 + 3000 });
+  devnet.mineUntilSolid();
+  const detail = await untilAlarm(service, 'unverifiable-block');
+  for (const said of [
+    `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${block?.number})`,
+    `${nodes[0]?.url} names ${devnet.fakeUsdtContract}; ${nodes[1]?.url} names none`,
+    'add a node of another operator',
+  ]) {
+    expect(detail).toContain(said);
+  }
+  await untilExamined(service);
+  for (const order of [paid, unpaid]) expect(await statusOf(service, order)).toBe('PENDING');
+  nodes[1]?.setFault();
+  // Quittance asks once a minute, and at once after a start.
+  await service.stopService();
+  await service.restart();
+  await untilPaid(service, paid);
+  expect((await readInvoice(service, paid.id)).body.payment.transaction).toMatchObject({ late: false });
+  await untilStatus(service, unpaid.id, 'EXPIRED');
+  await untilRecorded(service);
+  expect(await alarmKinds(service)).toEqual(['contract-event']);
+});
 
 test('with nodes of one operator, a payment of a contract that Tether replaced is held', async () => {
   service = await startTestService({ nodeCount: 1 });

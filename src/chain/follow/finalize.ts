@@ -64,7 +64,9 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
       retryable: true,
     });
   }
-  const limit = Math.min(ownSolidOf(following), following.nodeSolid.number, await judgedUpTo(deps, following));
+  const solid = Math.min(ownSolidOf(following), following.nodeSolid.number);
+  following.judgedUpTo = await judgedUpTo(deps, following, solid);
+  const limit = Math.min(solid, following.judgedUpTo);
   const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
   const ready = await countAllowed(deps, following, firstOpen < 0 ? following.window.length : firstOpen);
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
@@ -94,18 +96,28 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
 
 /**
  * Once the contract is replaced, payments through other contracts are logged by its successor alone. Blocks that were read before that was known
- * lack them: they are read again. Returns the height up to which blocks are judged with the successor that is known; operators who have not named the
- * successor hold up all later ones.
+ * lack them: they are read again. The event that operators agree on names the successor. After a restart nodes are asked for it, because the ledger
+ * does not keep it. Returns the height up to which blocks are judged with the successor that is known. While it is not known, all later blocks are
+ * held, and an alarm says so once one of them is `solid`.
  */
-async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
-  const { fees } = deps;
+async function judgedUpTo(deps: FollowDeps, following: Following, solid: number): Promise<number> {
+  const { fees, agreement } = deps;
   for (const { number, agreed } of following.window) {
     if (agreed === null) break;
-    if (agreed.logs.events.some(({ name }) => name === 'Deprecate')) fees.noteReplaced(number);
+    for (const { name, account } of agreed.logs.events)
+      if (name === 'Deprecate') fees.noteReplaced(number, agreement > 1 ? account : null);
   }
   const unanswered = await fees.unansweredFrom(deps);
   // One operator is not believed, whatever successor it names, so nothing is gained by waiting.
-  const held = deps.agreement > 1 ? unanswered : Number.POSITIVE_INFINITY;
+  const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
+  const { number: recorded } = following.base;
+  if (held <= recorded && recorded < solid) {
+    const detail =
+      `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
+      `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
+      'or expires. Make each node answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance asks again every minute.';
+    await deps.alarms.raise('unverifiable-block', '', detail);
+  }
   for (const [index, { number, agreed }] of following.window.entries()) {
     if (agreed?.logs.successor === fees.successorAt(number)) continue;
     if (agreed !== null) replaceFrom(following, index);

@@ -174,6 +174,7 @@ function preferring(nodes: readonly Node[], following: Following | null): Node[]
 /** Starts from the solid cursor with nothing but what the database knows. */
 async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]): Promise<Following> {
   const { db, network } = deps;
+  const replacedIn = await findReplacement(db, network);
   const following: Following = {
     base: cursor.solid,
     window: [],
@@ -199,11 +200,11 @@ async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: 
     live: { number: -1, ms: 0 },
     orphaned: [],
     rangeFailures: new Map(),
+    judgedUpTo: replacedIn === null ? Number.POSITIVE_INFINITY : cursor.solid.number,
   };
+  if (replacedIn !== null) deps.fees.noteReplaced(replacedIn);
   await keepProducers(deps, following, nodes);
   await askSolid(deps, following, node);
-  const replacedIn = await findReplacement(db, network);
-  if (replacedIn !== null) deps.fees.noteReplaced(replacedIn);
   return following;
 }
 

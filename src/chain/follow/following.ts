@@ -62,6 +62,8 @@ export type Following = {
   avoided: { operator: string; untilMs: number } | null;
   /** Ranges in a row that a node, by origin, did not show: it may not answer them at all. */
   rangeFailures: Map<string, number>;
+  /** The height up to which blocks were read with what is known of the contract now; infinity: all of them. */
+  judgedUpTo: number;
   /** Recorded blocks that no header proves, since this process follows the chain: in a row up to the newest, and the times of the last ones. */
   unproven: { inARow: number; times: UnixMs[] };
   pace: Pace;
@@ -111,9 +113,9 @@ export function detectedTime(following: Following): UnixMs {
   return timeBefore(following, ({ agreed, detected }) => agreed === null || detected !== 'everything');
 }
 
-/** The time of the newest block before the first one that is open; the solid one's, if that is the next. */
-function timeBefore({ base, window }: Following, isOpen: (block: WindowBlock) => boolean): UnixMs {
-  const first = window.findIndex(isOpen);
+/** The time of the newest block before the first one that is open, or not judged; the solid one's, if that is the next. */
+function timeBefore({ base, window, judgedUpTo }: Following, isOpen: (block: WindowBlock) => boolean): UnixMs {
+  const first = window.findIndex((block) => block.number > judgedUpTo || isOpen(block));
   const last = first < 0 ? window.at(-1) : window[first - 1];
   return (last ?? base).time;
 }

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { type AccountHex, accountFromWord } from '../../tron/address.ts';
+import { type AccountHex, accountFromWord, accountToAddress } from '../../tron/address.ts';
 import { constantCall } from '../nodes/ask-contract.ts';
 import type { Node } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
@@ -28,15 +28,20 @@ export type KnownTerms = {
    * height on its successor counts, and not before, when it may have been another token. Asks once a minute at most.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
-  /** Operators agreed on the event in the block of that height that the contract was replaced. */
-  noteReplaced(number: number): void;
   /**
-   * The height of that event until operators agree on the successor; else infinity. Transfers of the successor may be missing in that block and in
-   * all later ones. Asks at once, and then once a minute at most.
+   * The contract was replaced in the block of that height. `named`: the successor in the event, if two operators at least agreed on the event. Else
+   * nodes are asked for it.
+   */
+  noteReplaced(number: number, named?: AccountHex | null): void;
+  /**
+   * The height of that event until the successor is known; else infinity. Transfers of the successor may be missing in that block and in all later
+   * ones. Asks at once, and then once a minute at most.
    */
   unansweredFrom(deps: TermsDeps): Promise<number>;
   /** The contracts that single nodes named as its successor when they were last asked: for people, because one operator is not believed. */
   namedSuccessors(): readonly AccountHex[];
+  /** Each node's answer about a successor when they were last asked, for people. */
+  answers(): string;
   /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
   refresh(deps: TermsDeps): Promise<boolean>;
 };
@@ -54,21 +59,21 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
   let nextMs = Number.NEGATIVE_INFINITY;
   let underWay: Promise<boolean> | null = null;
   let successor: AccountHex | null = null;
-  let named: readonly AccountHex[] = [];
+  let heard: readonly { origin: string; terms: Terms | null }[] = [];
   let forwardsFrom = Number.POSITIVE_INFINITY;
   let replacedIn = Number.POSITIVE_INFINITY;
-  let isAnswered = false;
+  let namedIn = Number.NEGATIVE_INFINITY;
   const askAll = async ({ pool, agreement, usdt }: TermsDeps): Promise<boolean> => {
     const nodes = ofDifferentOperators(await pool.available(), Number.POSITIVE_INFINITY);
-    const answers = (await Promise.all(nodes.map((node) => readTerms(node, usdt)))).filter((terms) => terms !== null);
+    heard = await Promise.all(nodes.map(async (node) => ({ origin: node.origin, terms: await readTerms(node, usdt) })));
+    const answers = heard.flatMap(({ terms }) => terms ?? []);
     const [first] = answers;
-    named = [...new Set(answers.flatMap((answer) => answer.successor ?? []))];
     // An operator that names other terms than the rest may be the honest one: then no terms count.
     const names = new Set(answers.map(nameOf));
     if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
     const { successor: replacedBy, ...terms } = first;
-    successor = replacedBy;
-    isAnswered = true;
+    // The contract cannot take it back. Operators that name none show a state before the event.
+    successor = replacedBy ?? successor;
     if (known.has(nameOf(first))) return false;
     known.set(nameOf(first), terms);
     for (const oldest of known.keys()) {
@@ -95,18 +100,19 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
       if (successor !== null) forwardsFrom = Math.min(forwardsFrom, number);
       return successor !== null;
     },
-    noteReplaced: (number) => {
+    noteReplaced: (number, named = null) => {
+      if (named !== null && number > namedIn) [namedIn, successor] = [number, named];
       if (number >= replacedIn) return;
       replacedIn = number;
-      isAnswered = successor !== null;
       nextMs = Number.NEGATIVE_INFINITY;
     },
     unansweredFrom: async (deps) => {
-      const isOpen = () => replacedIn < Number.POSITIVE_INFINITY && !isAnswered;
+      const isOpen = () => replacedIn < Number.POSITIVE_INFINITY && successor === null;
       if (isOpen()) await refresh(deps);
       return isOpen() ? replacedIn : Number.POSITIVE_INFINITY;
     },
-    namedSuccessors: () => named,
+    namedSuccessors: () => [...new Set(heard.flatMap(({ terms }) => terms?.successor ?? []))],
+    answers: () => heard.map(({ origin, terms }) => `${origin} ${saidIn(terms)}`).join('; ') || 'no node can be asked',
     refresh,
   };
 }
@@ -138,6 +144,11 @@ async function readTerms(node: Node, usdt: AccountHex): Promise<Terms | null> {
     if (error instanceof AppError) return null;
     throw error;
   }
+}
+
+function saidIn(terms: Terms | null): string {
+  if (terms === null) return 'does not answer';
+  return terms.successor === null ? 'names none' : `names ${accountToAddress(terms.successor)}`;
 }
 
 function nameOf({ owner, basisPoints, maxFee, successor }: Terms): string {

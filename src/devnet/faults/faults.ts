@@ -28,7 +28,7 @@ const REFUSING = [
  * It answers sound JSON that is wrong, as broken nodes do: `empty-infos`, `missing-info` (the last one) and `swapped-infos` (the
  * first two) change `gettransactioninfobyblocknum`, `empty-block` takes the transactions out of blocks, `lag` answers as of
  * `blocks` ago, `missing-history` has only the last `blocks` and genesis, `solid-ahead` calls the head solid, `wrong-balance`
- * answers a micro too little, `wrong-flags` calls every frozen address free and every other one frozen, `replayed-producers` shows `producers` instead of the present ones, `missing-logs` leaves logs out of `eth_getLogs` (all,
+ * answers a micro too little, `wrong-flags` exchanges frozen and free, replaced and not replaced, `replayed-producers` shows `producers` instead of the present ones, `missing-logs` leaves logs out of `eth_getLogs` (all,
  * or the transfers to `to`), as a node without their index does, and `limited-logs` answers it with a provider's error.
  */
 const BROKEN = [

@@ -54,7 +54,7 @@ export function witnessesWith(ledger: Ledger, faults: readonly SettledFault[]): 
 function bentState(faults: readonly SettledFault[], state: StateReader): StateReader {
   if (hasFault(faults, 'wrong-balance')) return oneMicroLess(state);
   if (!hasFault(faults, 'wrong-flags')) return state;
-  return { get: (key) => (key.includes('/blacklist/') ? 1n - state.get(key) : state.get(key)) };
+  return { get: (key) => (/\/(?:blacklist\/|deprecated$)/.test(key) ? 1n - state.get(key) : state.get(key)) };
 }
 
 function oneMicroLess(state: StateReader): StateReader {

@@ -6,7 +6,7 @@ const ADVICE: Record<AlarmKind, Text> = {
   blind:
     'Look at the nodes, and add one. Invoices are created meanwhile, nothing expires and nothing is lost; it ends with a fresh block.',
   halted: say`Find out which of the two is right, the ledger or the chain. When it is settled: "${{ command: 'chain resume' }}".`,
-  'unverifiable-block': say`If it goes on, replace the node that showed it. Where no node can prove the block, and you compared it with an explorer: "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
+  'unverifiable-block': say`Do what the alarm says. If a node showed a wrong block and continues, replace that node. If no node can prove the block, and you compared it with an explorer: "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
   'unproven-block': 'Transfers rest on the word of operators. Ask a node by gRPC, which shows the bytes.',
   'nodes-disagree': 'One of the operators is wrong: add a node of a third one. It ends when enough agree.',
   'producers-refused': say`Compare the producers with an explorer. If the network really changed so much: "${{ command: 'chain producers', input: { accept: true } }}".`,
