@@ -121,24 +121,24 @@ test('blocks after a replacement wait until operators name the successor, howeve
 });
 
 test.each([
-  ['both operators name none, because they show a state before the event', [{}, {}], null, null],
-  ['the event names it, and both operators name none', [{}, {}], SUCCESSOR, SUCCESSOR],
-  ['the event names it, and no operator answers', ['silent', 'silent'], SUCCESSOR, SUCCESSOR],
-  ['a later event names another', [{}, {}], OWNER, OWNER],
-] as const)('after a replacement, while %s, the successor is %3$s', async (_when, answers, named, expected) => {
+  ['both operators name none, because they show a state before the event', null, [{}, {}]],
+  ['the event names it, and both operators name none', SUCCESSOR, [{}, {}]],
+  ['the event names it, and no operator answers', SUCCESSOR, ['silent', 'silent']],
+  ['a later event names another', OWNER, [{}, {}]],
+] as const)('after a replacement, while %s, the successor is %s', async (_when, named, answers) => {
   const terms = createKnownTerms(() => 0);
   const nodes = answers.map((each, index) => nodeOf(`operator ${index}`, each));
   const deps = { pool: { available: async () => nodes }, agreement: 2, usdt: USDT };
   if (named === OWNER) terms.noteReplaced(70, SUCCESSOR as AccountHex);
   terms.noteReplaced(named === OWNER ? 71 : 70, named as AccountHex | null);
   expect(terms.answers()).toBe('no node can be asked');
-  expect(await terms.unansweredFrom(deps)).toBe(expected === null ? 70 : Number.POSITIVE_INFINITY);
+  expect(await terms.unansweredFrom(deps)).toBe(named === null ? 70 : Number.POSITIVE_INFINITY);
   await terms.refresh(deps);
   const said = answers.map(
     (each, index) => `operator ${index} ${each === 'silent' ? 'does not answer' : 'names none'}`,
   );
   expect(terms.answers()).toBe(said.join('; '));
-  expect([69, 70, 71].map(terms.successorAt)).toEqual([null, expected, expected]);
+  expect([69, 70, 71].map(terms.successorAt)).toEqual([null, named, named]);
 });
 
 test('terms that two operators name are known, as of the newest block', async () => {
