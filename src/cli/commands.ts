@@ -2,7 +2,7 @@ import type { Command } from '@commander-js/extra-typings';
 import type { Operation } from '../operator/operation.ts';
 import { addAdapterCommands } from './adapter/commands.ts';
 import { addAddressCommands } from './address/commands.ts';
-import { addAuditCommands } from './audit/commands.ts';
+import { addAuditExport } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
 import { addDatabaseCommands } from './database/commands.ts';
@@ -42,6 +42,7 @@ export async function addCommands(
   const add = async (name: string, about: string, load: () => Promise<{ operations: readonly Operation[] }>) => {
     const group = program.command(name).description(about);
     if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations);
+    return group;
   };
 
   program
@@ -87,7 +88,10 @@ export async function addCommands(
   addReportCommand(program, terminal);
   addUserCommands(program, terminal, print);
   addSessionCommands(program, terminal, print);
-  addAuditCommands(program, terminal, print);
+  addAuditExport(
+    await add('audit', 'who did what here, which nobody can take back', () => import('../operator/subjects/audit.ts')),
+    terminal,
+  );
   addDeveloperCommands(program, terminal, print);
 }
 

@@ -1,8 +1,8 @@
 import type { Text } from '../domain/message.ts';
 import { printable } from './input/printable.ts';
 
-/** What a command shows of an outcome: `next` is for people only. */
-export type Printed = { text: string; next?: Text };
+/** What a command shows of an outcome: `next` is for people only. `hasFailed`: what was found is bad, so that the command exits 1. */
+export type Printed = { text: string; next?: Text; hasFailed?: boolean };
 /** A heading, the member that it shows or how it is made, and what stands for null. */
 export type Column<Row> = readonly [
   heading: string,

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Actor } from '../../src/operator/actor.ts';
 import { type Added, addAddresses } from '../../src/operator/addresses/add-addresses.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { NO_MANIFEST } from '../../src/operator/operation.ts';
 import { personActor } from '../../src/operator/people/session.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { insertAdminKey } from '../../src/store/access/admin-keys.ts';
 import { findPerson } from '../../src/store/access/people.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
@@ -68,7 +68,7 @@ export async function openShop({ addressCount = 1, ...options }: { addressCount?
       (await findOpenAlarms(db, 'nile')).map(({ kind, subject, detail }) => ({ kind, subject, detail })),
     /** What was recorded of an address, the oldest first. */
     record: async (subject: string) => {
-      const { data } = await listAudit({ db }, ANN, readAuditFilter({ subject }));
+      const { data } = await listAudit.run({ db }, ANN, readAuditFilter({ subject }));
       return data.toReversed().map(({ action, actor }) => `${action} by ${actor.name} (${actor.kind})`);
     },
   };

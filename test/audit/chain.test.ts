@@ -3,10 +3,10 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { verifyAudit, writeHead } from '../../src/operator/audit/verify-audit.ts';
 import type { BackupHeader } from '../../src/operator/backup/backup-format.ts';
 import { checkAudit } from '../../src/operator/backup/check-audit.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
+import { verifyAudit, writeHead } from '../../src/operator/subjects/audit.ts';
 import { startLogWatch } from '../../src/payments/audit/watch-log.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
@@ -42,7 +42,7 @@ const act = (count = 1, end: () => void = () => undefined) =>
     await recordActions(tx, ANNA, NOW, Array(count).fill(done));
     end();
   });
-const verify = (kept: AuditHead | null = null) => verifyAudit({ db }, ANNA, { kept });
+const verify = (kept: AuditHead | null = null) => verifyAudit.run({ db }, ANNA, { kept });
 const seqs = async () =>
   (await owner.query('select seq::int from operator_actions order by seq')).rows.map(({ seq }) => seq);
 

@@ -6,12 +6,12 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { changeRole } from '../../src/operator/people/change-person.ts';
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { readNewPerson } from '../../src/operator/people/read-person.ts';
 import { personActor } from '../../src/operator/people/session.ts';
 import type { SignedAction } from '../../src/operator/people/step-up.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findPerson } from '../../src/store/access/people.ts';
@@ -124,7 +124,7 @@ test('another owner sees each address and confirms; the same person in another s
   const done = await submit(path, { ending: ending(address) }, 'bob');
   expect([done.status, done.headers.get('location')]).toEqual([303, `${page}?done=confirmed`]);
   expect(await own()).toContain(address);
-  const { data } = await listAudit(console_.service, commandActor('test'), readAuditFilter({ subject: address }));
+  const { data } = await listAudit.run(console_.service, commandActor('test'), readAuditFilter({ subject: address }));
   expect(data.map(({ action, actor }) => [action, actor.name])).toEqual([
     ['address.added', 'bob'],
     ['address.confirmed', 'bob'],

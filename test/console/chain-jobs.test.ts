@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
 import { startConsoleOver } from '../admin/console-service.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -71,7 +71,7 @@ test('what the ledger misses is found with its rescan, which one click away pays
   const rescanned = await desk.untilEnded(reply.headers.get('location') ?? '');
   expect(textOf(rescanned)).toMatch(/blocks read; new in the ledger: 1 matched, 0 duplicate, 0 unmatched, 0 outgoing/);
   expect(await status()).toBe('PAID');
-  const { data } = await listAudit(books, commandActor('test'), readAuditFilter({ action: 'chain.rescanned' }));
+  const { data } = await listAudit.run(books, commandActor('test'), readAuditFilter({ action: 'chain.rescanned' }));
   expect(data).toMatchObject([
     { actor: { kind: 'console', name: 'Otto' }, origin: '192.0.2.7', detail: { added: { matched: 1 } } },
   ]);

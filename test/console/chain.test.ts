@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { clearHalt, findHalt, setHalt } from '../../src/store/chain/cursor.ts';
 import { saveChainStatus } from '../../src/store/chain/status.ts';
@@ -93,7 +93,7 @@ test.each(['tx-1', '', 'a/b?c=d&e#f %2F', HTML, RTL])(
     expect(textOf(await desk.get('/chain?done=closed'))).toContain('The alarm is closed.');
     expect(await openSubjects()).toEqual(['another']);
     expect((await desk.get(path)).status).toBe(404);
-    const { data } = await listAudit(desk.books, commandActor('test'), readAuditFilter({ subject: 'devnet' }));
+    const { data } = await listAudit.run(desk.books, commandActor('test'), readAuditFilter({ subject: 'devnet' }));
     expect(data[0]).toMatchObject({
       ...{ action: 'alarm.acknowledged', actor: { name: 'Otto' } },
       detail: { kind: 'contract-event', subject },
@@ -142,7 +142,7 @@ test('a halt shows its reason to all, and goes on by the decision of an owner ab
   expect([done.status, done.headers.get('location')]).toEqual([303, '/chain?done=resumed']);
   expect(await findHalt(desk.books.db, 'devnet')).toBeNull();
   expect(await openSubjects()).toEqual([]);
-  const { data } = await listAudit(desk.books, commandActor('test'), readAuditFilter({ action: 'chain.resumed' }));
+  const { data } = await listAudit.run(desk.books, commandActor('test'), readAuditFilter({ action: 'chain.resumed' }));
   expect(data).toMatchObject([{ actor: { name: 'Ana' }, detail: { reason: 'block 9 is odd' } }]);
   const gone = await desk.get('/chain/resume');
   expect([gone.status, textOf(gone)]).toEqual([404, expect.stringContaining('is not halted')]);

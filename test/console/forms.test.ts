@@ -3,7 +3,7 @@ import { AppError } from '../../src/domain/errors.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { showTransfers } from '../../src/operator/transfers/show-transfers.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { openTestDatabase } from '../support/postgres.ts';
@@ -69,7 +69,11 @@ test('a decision is recorded with its maker, leaves the queue, and names the ref
   ]);
   expect((await console_.get('/unmatched')).text).not.toContain(transferId);
   expect((await console_.get('/unmatched?state=resolved')).text).toContain(transferId);
-  const { data } = await listAudit(console_.service, commandActor('test'), readAuditFilter({ subject: transferId }));
+  const { data } = await listAudit.run(
+    console_.service,
+    commandActor('test'),
+    readAuditFilter({ subject: transferId }),
+  );
   expect(data).toMatchObject([
     { action: 'transfer.resolved', actor: { kind: 'console', name: 'Ana' }, origin: '192.0.2.7' },
   ]);

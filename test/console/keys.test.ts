@@ -3,11 +3,11 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
 import { listKeys } from '../../src/operator/keys/list-keys.ts';
 import { rotateReceiptKey } from '../../src/operator/keys/rotate-receipt-key.ts';
 import { authenticateAdminKey } from '../../src/operator/subjects/admin-keys.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { ANN, joinByPassword, PASSWORD } from '../people/desk.ts';
 import { createTestProject } from '../support/service.ts';
@@ -34,7 +34,7 @@ const secretIn = ({ text }: Pick<Reply, 'text'>) => /q(?:t_test|a)_[0-9A-Za-z]{7
 const keyIdIn = ({ text }: Pick<Reply, 'text'>) => /(?:key|adm)_[0-9a-z]{26}/.exec(text)?.[0] ?? '';
 const now = () => unixMs(console_.service.clock.now());
 const audit = async (subject: string) =>
-  (await listAudit(console_.service, commandActor('test'), readAuditFilter({ subject }))).data.map(
+  (await listAudit.run(console_.service, commandActor('test'), readAuditFilter({ subject }))).data.map(
     ({ action, actor }) => `${actor.name} ${action}`,
   );
 const statusWith = async (url: string, headers: Record<string, string>) => (await fetch(url, { headers })).status;
@@ -182,7 +182,7 @@ test('a new signing key of receipts takes the place of the former one, and the m
   expect(page.text).toContain('Whoever has the machine that runs Quittance replaces the master key');
   const done = await send('/settings/receipt-key', {});
   expect([done.status, done.text.includes('in place of')]).toEqual([200, true]);
-  const { data } = await listAudit(
+  const { data } = await listAudit.run(
     console_.service,
     commandActor('test'),
     readAuditFilter({ action: 'receipt-key.rotated' }),
@@ -253,6 +253,6 @@ test('a key is made by who proves again who it is; its secret is on that one pag
   const out = await desk.ask('/sign-out', { form: {}, cookie });
   expect(out.location).toBe('/sign-in');
   expect((await desk.ask('/settings/keys', { cookie })).location).toBe('/sign-in?next=%2Fsettings%2Fkeys');
-  const { data } = await listAudit(desk.deps, ANN, readAuditFilter({ action: 'key.created' }));
+  const { data } = await listAudit.run(desk.deps, ANN, readAuditFilter({ action: 'key.created' }));
   expect(data.map(({ actor }) => actor)).toEqual([expect.objectContaining({ kind: 'console', name: 'ann' })]);
 });

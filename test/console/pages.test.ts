@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
 import { shrinkStyle } from '../../src/web/shrink.ts';
 import { createInvoice, createTestProject, payableOf, readInvoice, untilStatus } from '../support/service.ts';
@@ -311,7 +311,7 @@ test('an invoice made by hand has its link and QR code, is of the API’s kind, 
   expect(made.text).toContain('aria-label="QR code of the link"');
   const invoiceId = /\/invoices\/(inv_[0-9a-z]{26})/.exec(made.text)?.[1] ?? '';
   expect((await untilStatus(service, invoiceId, 'PENDING')).externalId).toBe('table 4');
-  const { data } = await listAudit(service, commandActor('test'), readAuditFilter({ action: 'invoice.created' }));
+  const { data } = await listAudit.run(service, commandActor('test'), readAuditFilter({ action: 'invoice.created' }));
   expect(data[0]).toMatchObject({
     actor: { kind: 'console', name: 'Ana' },
     subject: invoiceId,
@@ -342,7 +342,7 @@ test('an invoice is withdrawn by a button: its page says so, its maker stands in
   const read = await fetch(`${service.url}/v1/invoices/${made.invoiceId}?expand=payment`, { headers });
   expect(await read.text()).toContain('"withdrawnAt":"20');
   await console_.post(path, { token: tokenIn(await console_.get(path), path) });
-  const { data } = await listAudit(service, commandActor('test'), readAuditFilter({ action: 'invoice.withdrawn' }));
+  const { data } = await listAudit.run(service, commandActor('test'), readAuditFilter({ action: 'invoice.withdrawn' }));
   expect(data.map(({ actor, subject }) => [actor.name, subject])).toEqual([['Ana', made.invoiceId]]);
 
   expect((await console_.get(`/invoices/${paid.invoiceId}`)).text).not.toContain('/withdraw"');

@@ -3,9 +3,9 @@ import { NO_ADDRESS } from '../../src/checkout/page/example.ts';
 import { MAX_LOGO_BYTES } from '../../src/domain/brand/logo.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { showProject } from '../../src/operator/projects/show-project.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestProject, payableOf, readInvoice } from '../support/service.ts';
 import {
@@ -75,7 +75,7 @@ test('what payers see is changed for pages of invoices that there are, and the r
   const { body } = await readInvoice(console_.service, invoice.invoiceId);
   const page = await (await fetch(body.checkoutUrl)).text();
   for (const shown of ['Heron', 'help@shop.example', 'https://shop.example/a?b=1']) expect(page).toContain(shown);
-  const { data } = await listAudit(
+  const { data } = await listAudit.run(
     console_.service,
     commandActor('test'),
     readAuditFilter({ action: 'project.changed' }),

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { listEndpoints } from '../../src/operator/webhooks/list-endpoints.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { changeAdapterRate } from '../../src/store/outbox/adapter-orders.ts';
@@ -59,7 +59,7 @@ const endpoints = async () =>
     )
   ).data;
 const auditOf = async (subject: string) => {
-  const { data } = await listAudit(console_.service, commandActor('test'), readAuditFilter({ subject }));
+  const { data } = await listAudit.run(console_.service, commandActor('test'), readAuditFilter({ subject }));
   return data.map(({ action, actor }) => [action, actor.name]);
 };
 

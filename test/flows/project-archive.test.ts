@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
 import { createInvoiceByHand } from '../../src/operator/invoices/create-invoice-by-hand.ts';
 import { archiveProject, unarchiveProject } from '../../src/operator/projects/archive-project.ts';
 import { listProjects } from '../../src/operator/projects/list-projects.ts';
 import { selectProject } from '../../src/operator/projects/select-project.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { listCapacityProjects } from '../../src/store/ledger/capacity.ts';
 import { runSql } from '../contract/sql.ts';
@@ -74,7 +74,7 @@ test('put back it makes invoices again, also at a process that refused before; b
   expect(await unarchive()).toMatchObject({ isChanged: true, archivedAt: null });
   expect(await unarchive()).toMatchObject({ isChanged: false });
   expect((await createInvoice(service)).status).toBe(201);
-  const { data } = await listAudit(service, actor, readAuditFilter({}));
+  const { data } = await listAudit.run(service, actor, readAuditFilter({}));
   const [subject] = [service.project.projectId];
   expect(data.map(({ action, subject }) => [action, subject]).slice(0, 2)).toEqual([
     ['project.unarchived', subject],

@@ -5,10 +5,9 @@ import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listAudit, readAuditFilter } from '../../src/operator/audit/list-audit.ts';
-import { verifyAudit } from '../../src/operator/audit/verify-audit.ts';
 import { acknowledgeAlarms } from '../../src/operator/chain/acknowledge-alarms.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
+import { listAudit, readAuditFilter, verifyAudit } from '../../src/operator/subjects/audit.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';
 
@@ -97,8 +96,8 @@ async function asService(text: string): Promise<void> {
 }
 
 const COLUMNS = 'project_id, action, subject, detail, acted_by, acted_at, actor_kind, actor_id, origin, request_id';
-const verify = () => verifyAudit({ db: service.db }, ANNA, { kept: null });
-const list = async () => (await listAudit({ db: service.db }, ANNA, readAuditFilter({}))).data;
+const verify = () => verifyAudit.run({ db: service.db }, ANNA, { kept: null });
+const list = async () => (await listAudit.run({ db: service.db }, ANNA, readAuditFilter({}))).data;
 
 test('what people did is sealed, and nobody finds fault with it', async () => {
   await startWithLog('require');

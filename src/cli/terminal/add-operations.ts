@@ -3,6 +3,7 @@ import { optionOf, writeText } from '../../operator/command-words.ts';
 import type { Operation } from '../../operator/operation.ts';
 import { type Option as Declared, declaredOption } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';
+import { EXIT } from './describe-error.ts';
 import { collect, type Print } from './option-parts.ts';
 import type { Result, Terminal } from './terminal.ts';
 
@@ -61,6 +62,9 @@ function commanderOption(member: string, declared: Declared): Option {
 async function runAndPrint(terminal: Terminal, operation: Operation, input: object): Promise<Result> {
   const { runOperation } = await import('./run-operation.ts');
   const outcome = await runOperation(terminal, operation, input as never);
-  const { text, next } = operation.print?.(outcome) ?? { text: '' };
-  return { data: operation.view(outcome), text, ...(next === undefined ? {} : { next: writeText(next) }) };
+  const { text, next, hasFailed = false } = operation.print?.(outcome) ?? { text: '' };
+  return {
+    ...{ data: operation.view(outcome), text, exitCode: hasFailed ? EXIT.failed : EXIT.ok },
+    ...(next === undefined ? {} : { next: writeText(next) }),
+  };
 }

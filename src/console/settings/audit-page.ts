@@ -1,5 +1,5 @@
-import type { AuditEntryView, AuditListView, VerifiedAuditView } from '../../operator/audit/views.ts';
 import { DONE } from '../../operator/explain/describe-action.ts';
+import type { AuditEntryView, AuditListView, VerifiedAuditView } from '../../operator/subjects/audit.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, copyButton, field, ltr, number, outside, select, table, time } from '../page/pieces.ts';

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import { AppError } from '../../domain/errors.ts';
-import { AUDIT_COLUMNS, exportAudit, listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
-import { readHead, verifyAudit } from '../../operator/audit/verify-audit.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
+import { AUDIT_COLUMNS, exportAudit, listAudit, readAuditFilter, verifyAudit } from '../../operator/subjects/audit.ts';
 import { givingWay } from '../../runtime/give-way.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { readQuery } from '../page/read-fields.ts';
@@ -16,8 +15,8 @@ export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
   get('/settings/audit.csv', 'exportAudit', (asked) => send(deps, asked, 'csv'));
   get('/settings/audit.json', 'exportAudit', (asked) => send(deps, asked, 'json'));
   get('/settings/audit/verification', 'verifyAudit', async ({ visit, request }) => {
-    const kept = readHead(readQuery(request, ['project', 'head']).head);
-    return verifiedPage(await verifyAudit(deps, visit.actor, { kept }), kept !== null);
+    const { kept } = verifyAudit.read(readQuery(request, ['project', 'head']), deps.now());
+    return verifiedPage(await verifyAudit.run(deps, visit.actor, { kept }), kept !== null);
   });
 }
 
@@ -25,7 +24,7 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const { project: _, before, ...filters } = readQuery(request, ['project', 'before', ...AUDIT_FILTERS]);
   const isFirst = before === undefined;
   try {
-    const found = await listAudit(deps, visit.actor, readAuditFilter({ ...filters, before }));
+    const found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
     return auditPage({ filters, list: found, problem: null, isFirst });
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;

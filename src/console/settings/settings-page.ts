@@ -1,5 +1,4 @@
 import type { ActionName } from '../../operator/actions.ts';
-import { listAudit, readAuditFilter } from '../../operator/audit/list-audit.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listKeys } from '../../operator/keys/list-keys.ts';
 import { listChannels } from '../../operator/notify/list-channels.ts';
@@ -8,6 +7,7 @@ import { listPeople } from '../../operator/people/list-people.ts';
 import { listSessions } from '../../operator/people/list-sessions.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { listAdminKeysOperation } from '../../operator/subjects/admin-keys.ts';
+import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
@@ -101,7 +101,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
       ...{ title: 'Audit log', url: '/settings/audit', action: 'listAudit' },
       about: 'Who did what, and when.',
       state: async () => {
-        const [newest] = (await listAudit(deps, actor, readAuditFilter({ limit: '1' }))).data;
+        const [newest] = (await listAudit.run(deps, actor, readAuditFilter({ limit: '1' }))).data;
         if (newest === undefined) return 'empty';
         return html`newest: ${newest.action}, ${duration(deps.now() - Date.parse(newest.at))} ago`;
       },

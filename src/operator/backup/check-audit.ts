@@ -1,7 +1,7 @@
 import type { AuditHead } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Sealer } from '../../store/db/seal.ts';
-import { verifyLog } from '../audit/verify-audit.ts';
+import { verifyLog } from '../subjects/audit.ts';
 import type { BackupHeader } from './backup-format.ts';
 
 /** Where the audit log of a ledger ends that was just loaded. It must hold together, and end where its backup says: else there is a problem. */

@@ -7,8 +7,8 @@ import type { MigrationHooks } from '../../store/db/migrate.ts';
 import type { Sealer } from '../../store/db/seal.ts';
 import { createSealer } from '../../store/db/sealer.ts';
 import type { Actor } from '../actor.ts';
-import { verifyAudit, writeHead } from '../audit/verify-audit.ts';
 import { recordActions } from '../record-actions.ts';
+import { verifyAudit, writeHead } from '../subjects/audit.ts';
 import type { BackupHeader } from './backup-format.ts';
 import type { Authenticity } from './backup-mac.ts';
 import { describeEncryption, type Opening } from './backup-read.ts';
@@ -76,7 +76,7 @@ async function verifyIn(scratch: Scratch, deps: Deps, actor: Actor, { path, take
   const written = await checkAudit({ db, sealer }, header);
   const view = await besideRunning(deps, header, async (found, reason) => {
     const losses = found && findLosses(ofHeader(header.totals), await sumLedger(found));
-    const log = found && (await verifyAudit({ db: found }, actor, { kept: written.head }));
+    const log = found && (await verifyAudit.run({ db: found }, actor, { kept: written.head }));
     const auditProblem = written.problem ?? log?.problem?.message ?? null;
     const at = { db, connection: scratch.connection };
     const chain = readsChain ? await readChain(deps, header, { scratch: at, running: found }) : null;

@@ -2,7 +2,6 @@ import type { ActionName } from '../actions.ts';
 import * as adapters from '../adapters/operations.ts';
 import * as addressChanges from '../address-changes/operations.ts';
 import * as addresses from '../addresses/operations.ts';
-import * as audit from '../audit/operations.ts';
 import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
@@ -12,6 +11,7 @@ import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
 import * as reports from '../reports/operations.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
+import * as audit from '../subjects/audit.ts';
 import * as requests from '../subjects/requests.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
@@ -31,7 +31,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(reports),
   ...Object.values(explain),
   ...Object.values(chain),
-  ...Object.values(audit),
+  ...audit.operations,
   ...adminKeys.operations,
 ];
 

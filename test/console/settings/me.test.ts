@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { encodeId } from '../../../src/domain/ids.ts';
-import { listAudit, readAuditFilter } from '../../../src/operator/audit/list-audit.ts';
+import { listAudit, readAuditFilter } from '../../../src/operator/subjects/audit.ts';
 import { createAuthenticator } from '../../people/authenticator.ts';
 import { ANN, CONSOLE, joinByPasskey, joinByPassword, PASSWORD } from '../../people/desk.ts';
 import { openConsole, SANDBOX } from '../open-console.ts';
@@ -16,7 +16,7 @@ async function openViewer() {
   const browser = { ask: desk.ask, cookie: cookieOf(ann.token) };
   const look = () => desk.ask(ME, { cookie: browser.cookie });
   const recorded = async () =>
-    (await listAudit(desk, ANN, readAuditFilter({ by: 'ann' }))).data.map(({ action }) => action);
+    (await listAudit.run(desk, ANN, readAuditFilter({ by: 'ann' }))).data.map(({ action }) => action);
   return { ...desk, ann, browser, look, recorded };
 }
 
@@ -125,7 +125,7 @@ test('a person ends one of its own sessions, or all but the one that asks, and n
   expect([rest.status, rest.location]).toEqual([303, `${ME}?done=others-ended`]);
   for (const cookie of others) expect((await ask('/', { cookie })).location).toBe('/sign-in');
   for (const cookie of [browser.cookie, cookieOf(bob.token)]) expect((await ask(ME, { cookie })).status).toBe(200);
-  const seen = (await listAudit(desk, ANN, readAuditFilter({ action: 'session.ended' }))).data;
+  const seen = (await listAudit.run(desk, ANN, readAuditFilter({ action: 'session.ended' }))).data;
   expect(seen.map(({ actor }) => actor.name)).toEqual(['ann', 'ann', 'ann']);
   expect(new Set(seen.map(({ subject }) => subject)).size).toBe(3);
   expect((await look()).text).not.toContain('End all but');

@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { expect, test } from 'vitest';
 import { encodeId } from '../../../src/domain/ids.ts';
-import { listAudit, readAuditFilter } from '../../../src/operator/audit/list-audit.ts';
+import { listAudit, readAuditFilter } from '../../../src/operator/subjects/audit.ts';
 import { ANN, CONSOLE, from, joinByPasskey, joinByPassword } from '../../people/desk.ts';
 import { createTestProject } from '../../support/service.ts';
 import { openConsole } from '../open-console.ts';
@@ -21,7 +21,7 @@ async function openOwned() {
     return encodeId('usr', row.id);
   };
   const recorded = async (action: string) =>
-    (await listAudit(desk, ANN, readAuditFilter({ action }))).data.map(({ actor, subject, detail }) => ({
+    (await listAudit.run(desk, ANN, readAuditFilter({ action }))).data.map(({ actor, subject, detail }) => ({
       ...{ by: actor.name, subject, detail },
     }));
   return { ...desk, ann, browser, idOf, recorded, shop, other };

@@ -1,0 +1,237 @@
+import { say } from '../../domain/message.ts';
+import { partAccepted } from '../../payments/audit/accepted-problems.ts';
+import { BEGINNING, type LogProblem, type LogWalk, walkLog } from '../../payments/audit/walk-log.ts';
+import { givingWay } from '../../runtime/give-way.ts';
+import { Type } from '../../runtime/type.ts';
+import { type AuditFilter, type AuditHead, findAuditHead, listAuditEntries } from '../../store/access/audit-log.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { formatHint } from '../command-words.ts';
+import type { ExportedRows } from '../export/write-rows.ts';
+import {
+  anything,
+  id,
+  list,
+  listOf,
+  maybe,
+  of,
+  part,
+  type Shown,
+  schemaOf,
+  show,
+  text,
+  time,
+  whole,
+  yes,
+} from '../fields.ts';
+import { FieldError } from '../input/field-error.ts';
+import { operation } from '../operation.ts';
+import { limit, line } from '../option.ts';
+import { columnsText, fieldsText } from '../result-text.ts';
+
+/** `sound`: whether it is as it was sealed, where `QUITTANCE_ROW_MACS` requires that. */
+const entry = {
+  seq: whole,
+  at: of('actedAt', time),
+  actor: of('*', part({ kind: of('actorKind', text), id: of('actorId', maybe(text)), name: of('actedBy', text) })),
+  origin: maybe(text),
+  requestId: maybe(text),
+  action: text,
+  subject: text,
+  projectId: maybe(id('prj')),
+  detail: anything,
+  hash: text,
+  sound: of('isSound', yes),
+};
+export type AuditEntryView = Shown<typeof entry>;
+
+const MOST_LISTED = 1000;
+/** Rows that an export reads at once. */
+const PAGE = 1000;
+/** Longer than any action or subject is. */
+const MAX_TEXT = 200;
+
+const filters = {
+  action: line('<action>', 'only these, as key.created'),
+  subject: line('<subject>', 'only what was done to this: prj_…, key_…, whe_…, trf_…, T…'),
+  by: line('<name>', 'only what this person did'),
+};
+type Texts = { [Name in keyof typeof filters]?: string | undefined };
+type Page = { limit?: string | undefined; before?: string | undefined };
+
+/** Reads which entries are meant. `limit` is 1 to 1,000. Errors: `INVALID_ARGUMENT`. */
+export function readAuditFilter({ limit = '50', before, ...texts }: Texts & Page): AuditFilter {
+  const count = /^[1-9]\d{0,3}$/.test(limit) ? Number(limit) : 0;
+  if (count < 1 || count > MOST_LISTED) throw new FieldError('limit', `takes 1 to ${MOST_LISTED}`);
+  if (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))
+    throw new FieldError('before', 'takes the number of an entry');
+  const read = (field: keyof Texts) => {
+    const given = texts[field];
+    if (given === undefined) return null;
+    if (given !== '' && given.length <= MAX_TEXT && !given.includes('\0')) return given;
+    throw new FieldError(field, `takes 1 to ${MAX_TEXT} characters`);
+  };
+  return {
+    before: before === undefined ? null : Number(before),
+    ...{ limit: count, action: read('action'), subject: read('subject'), by: read('by') },
+  };
+}
+
+/** The newest first. `next`: the number below which the next page begins, `null` on the last one. */
+export type AuditListView = { data: AuditEntryView[]; next: number | null };
+
+export const listAudit = operation({
+  action: 'listAudit',
+  summary: 'What people did here, the newest first',
+  method: 'GET',
+  path: '/audit',
+  command: 'audit list',
+  does: 'list what people did, the newest first',
+  output: listOf(entry, { next: maybe(whole).schema }),
+  input: Type.Object({
+    ...filters,
+    limit: limit(MOST_LISTED, '50'),
+    before: line('<number>', 'the page after this entry: older ones'),
+  }),
+  read: (given) => readAuditFilter(given),
+  run: async ({ db }: { db: Sql }, _actor, filter): Promise<AuditListView> => {
+    const entries = await listAuditEntries(db, filter);
+    const last = entries.length < filter.limit ? undefined : entries.at(-1);
+    return { data: entries.map((each) => show(entry, each)), next: last?.seq ?? null };
+  },
+  print: ({ data, next }) => ({
+    text: columnsText(data, [
+      ['NUMBER', ({ seq, sound }) => (sound ? String(seq) : `${seq} NOT AS SEALED`)],
+      ['AT', 'at'],
+      ['WHO', ({ actor }) => actor.name],
+      ['BY', ({ actor }) => actor.kind],
+      ['ACTION', 'action'],
+      ['ON', 'subject'],
+      ['DETAIL', ({ detail }) => JSON.stringify(detail)],
+    ]),
+    ...(next === null ? {} : { next: say`older ones: add ${{ field: 'before' }} ${next}` }),
+  }),
+});
+
+/** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. */
+export const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
+  ['number', ({ seq }) => seq],
+  ['at', ({ at }) => at],
+  ['actorKind', ({ actor }) => actor.kind],
+  ['actorId', ({ actor }) => actor.id],
+  ['actor', ({ actor }) => actor.name],
+  ['origin', ({ origin }) => origin],
+  ['requestId', ({ requestId }) => requestId],
+  ['action', ({ action }) => action],
+  ['subject', ({ subject }) => subject],
+  ['projectId', ({ projectId }) => projectId],
+  ['detail', ({ detail }) => JSON.stringify(detail)],
+  ['hash', ({ hash }) => hash],
+  ['sound', ({ sound }) => String(sound)],
+];
+
+/** Every entry, the newest first. */
+export async function* exportAudit(
+  { db }: { db: Sql },
+  actor: Actor,
+  filter: AuditFilter,
+): AsyncGenerator<AuditEntryView[]> {
+  for (let { before } = filter; ; ) {
+    const page = await listAudit.run({ db }, actor, { ...filter, before, limit: PAGE });
+    if (page.data.length > 0) yield page.data;
+    if (page.next === null) return;
+    before = page.next;
+  }
+}
+
+const problem = { seq: whole, message: text };
+/**
+ * `problem`: where the log was first found to be changed; `accepted`: where it was, and somebody has acknowledged that. `unsealed`: how many
+ * entries at its beginning are older than the seals. `head`: the newest entry, to be kept elsewhere.
+ */
+const verified = {
+  good: yes,
+  entries: whole,
+  head: maybe(part({ seq: whole, hash: text })),
+  problem: maybe(part(problem)),
+  accepted: list(part(problem)),
+  unsealed: whole,
+};
+export type VerifiedAuditView = Shown<typeof verified>;
+
+/** Reads a number and a hash that were kept from an earlier look, `123:ab…`. Errors: `INVALID_ARGUMENT`. */
+function readHead(given: string | undefined): AuditHead | null {
+  if (given === undefined) return null;
+  const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/i.exec(given.trim()) ?? [];
+  if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash: hash.toLowerCase() };
+  throw new FieldError('head', 'takes the number and the hash that an earlier run showed, as in 123:4f1c…');
+}
+
+/** A number and a hash as they are kept. */
+export function writeHead(head: AuditHead | null): string | null {
+  return head === null ? null : `${head.seq}:${head.hash}`;
+}
+
+/**
+ * Walks the audit log from its first entry, and says where one was first changed, left out, put in or made up, but for what somebody has
+ * acknowledged. Who holds the master key can make a new log that holds together, and everybody who owns the tables can cut its end off:
+ * `kept`, a head that was kept elsewhere, shows both.
+ */
+export const verifyAudit = operation({
+  action: 'verifyAudit',
+  summary: 'Whether the log was changed',
+  method: 'GET',
+  path: '/audit/verification',
+  command: 'audit verify',
+  does: 'find out whether the log was changed; exits 1 if it was',
+  output: schemaOf(verified),
+  input: Type.Object({
+    head: line(
+      '<number:hash>',
+      'what an earlier run showed, kept elsewhere: shows whether the log was rewritten since',
+    ),
+  }),
+  read: ({ head }) => ({ kept: readHead(head) }),
+  run: async ({ db }: { db: Sql }, _actor, { kept }) => verifyLog({ db, sealer: await db.sealer(false), kept }),
+  print: (view) => ({
+    text: fieldsText(view, [
+      ['entries', 'entries'],
+      ['head', ({ head }) => writeHead(head)],
+      [
+        'older than the seals',
+        ({ unsealed }) => (unsealed === 0 ? null : `${unsealed}: ${formatHint({ command: 'ledger seal' })}`),
+      ],
+      ...view.accepted.map(({ message }) => ['acknowledged', () => message] as const),
+      ['good', ({ problem }) => (problem === null ? 'yes' : `NO: ${problem.message}`)],
+    ]),
+    ...(view.good
+      ? {
+          next: say`keep the head in another place: "${{ command: 'audit verify', input: { head: '…' } }}" shows later whether the log was rewritten`,
+        }
+      : { hasFailed: true }),
+  }),
+});
+
+/** The same with the seals of a ledger that the database knows no key of. */
+export async function verifyLog({ db, sealer, kept }: LogWalk): Promise<VerifiedAuditView> {
+  const accepted: LogProblem[] = [];
+  let [place, entries, unsealed] = [BEGINNING, 0, 0];
+  const rest = () => ({ unsealed, accepted: accepted.map(({ seq, message }) => ({ seq, message })) });
+  for await (const page of givingWay(walkLog({ db, sealer, kept }, BEGINNING))) {
+    const parted = await partAccepted({ db, sealer }, page.problems);
+    accepted.push(...parted.accepted);
+    unsealed += page.unsealed;
+    const [first] = parted.others;
+    if (first !== undefined) {
+      const { seq, message, passed } = first;
+      const head = await findAuditHead(db);
+      return { good: false, entries: entries + passed, head, problem: { seq, message }, ...rest() };
+    }
+    entries += page.entries;
+    place = page.place;
+  }
+  const head = place.seq === 0 || place.hash === null ? null : { seq: place.seq, hash: place.hash };
+  return { good: true, entries, head, problem: null, ...rest() };
+}
+
+export const operations = [listAudit, verifyAudit];
