@@ -12,13 +12,12 @@ import { addDoctorCommand } from './doctor/commands.ts';
 import { addEventsCommands } from './events/commands.ts';
 import { addExplainCommand } from './explain/commands.ts';
 import { addInvoiceCommands } from './invoice/commands.ts';
-import { addKeyCommands } from './key/commands.ts';
 import { addLedgerCommands } from './ledger/commands.ts';
 import { addManifestCommands } from './manifest/commands.ts';
-import { addMasterKeyCommands } from './master-key/commands.ts';
+import { addMasterKeyRotation } from './master-key/commands.ts';
 import { addNotifyCommands } from './notify/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
-import { addReceiptCommands } from './receipt/commands.ts';
+import { addReceiptCheck } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
 import { addSetupCommand } from './setup/commands.ts';
@@ -39,8 +38,15 @@ export async function addCommands(
   isWanted: (group: string) => boolean,
 ): Promise<void> {
   const print = async (result: Promise<Result>) => terminal.print(await result);
-  const add = async (name: string, about: string, load: () => Promise<{ operations: readonly Operation[] }>) => {
+  // `addFirst`: commands of the group that stand before those of its operations.
+  const add = async (
+    name: string,
+    about: string,
+    load: () => Promise<{ operations: readonly Operation[] }>,
+    addFirst: (group: Command) => void = () => undefined,
+  ) => {
     const group = program.command(name).description(about);
+    addFirst(group);
     if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations);
     return group;
   };
@@ -59,7 +65,7 @@ export async function addCommands(
   addBackupCommands(program, terminal, print);
   addDatabaseCommands(program, terminal, print);
   addProjectCommands(program, terminal, print);
-  addKeyCommands(program, terminal, print);
+  await add('key', 'secret keys of the API', () => import('../operator/subjects/keys.ts'));
   await add(
     'admin-key',
     'keys of the admin API, for --server and for programs',
@@ -75,8 +81,21 @@ export async function addCommands(
     'what shops asked of the API in the last 30 days',
     () => import('../operator/subjects/requests.ts'),
   );
-  addReceiptCommands(program, terminal, print);
-  addMasterKeyCommands(program, terminal, print);
+  await add(
+    'receipt',
+    'signed receipts of paid invoices',
+    () => import('../operator/subjects/receipts.ts'),
+    (group) => addReceiptCheck(group, terminal, print),
+  );
+  addMasterKeyRotation(
+    await add(
+      'master-key',
+      'the keys that seal what must not be readable in the database',
+      () => import('../operator/subjects/master-keys.ts'),
+    ),
+    terminal,
+    print,
+  );
   addLedgerCommands(program, terminal, print);
   addManifestCommands(program, terminal, print);
   addEventsCommands(program, terminal);

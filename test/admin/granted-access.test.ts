@@ -5,10 +5,10 @@ import { toIso, unixMs } from '../../src/domain/time.ts';
 import { type Actor, ROLES, type Role } from '../../src/operator/actor.ts';
 import { enableAdapterOperation } from '../../src/operator/adapters/operations.ts';
 import { parseCidr } from '../../src/operator/input/cidr.ts';
-import { createKeyOperation } from '../../src/operator/keys/operations.ts';
 import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { authenticateAdminKey, createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
+import { createKey } from '../../src/operator/subjects/keys.ts';
 import { createAddressList } from '../../src/web/address-list.ts';
 import { operationDeps } from '../console/operation-deps.ts';
 import { ANN, openDesk } from '../people/desk.ts';
@@ -130,7 +130,7 @@ test('an admin key makes no key of a project beyond its own projects, end and ad
       const { name, expires, allowedIps } = desk.inputOf(given);
       const input = { projectId: desk.projects[index]?.projectId, name, expires, allowedIps, scopes: undefined };
       const refused = await refusedFields(() =>
-        createKeyOperation.run(desk.operating, actor, createKeyOperation.read(input as never, desk.deps.now())),
+        createKey.run(desk.operating, actor, createKey.read(input as never, desk.deps.now())),
       );
       seen[refused === null ? 'made' : 'refused'] += 1;
       const more = excess({ ...own, role: 'owner' }, { ...given, projects: [index] });

@@ -3,10 +3,13 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { printMasterKeys, printRotatedKey } from '../../src/cli/master-key/master-key.ts';
+import { printRotatedKey } from '../../src/cli/master-key/master-key.ts';
+import { runAndPrint } from '../../src/cli/terminal/add-operations.ts';
 import { describeError } from '../../src/cli/terminal/describe-error.ts';
 import type { Result } from '../../src/cli/terminal/terminal.ts';
 import { unixMs } from '../../src/domain/time.ts';
+import type { Operation } from '../../src/operator/operation.ts';
+import { showMasterKeys } from '../../src/operator/subjects/master-keys.ts';
 import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { lockDataDir } from '../../src/runtime/instance-lock.ts';
 import { keyFilePath, lockKeyFile } from '../../src/runtime/key-file.ts';
@@ -29,7 +32,7 @@ function terminalWith(env: NodeJS.ProcessEnv) {
   return { ...recordTerminal({ json: true, env }), note: (text: string) => void notes.push(text) };
 }
 
-const statusOf = (env: NodeJS.ProcessEnv) => printMasterKeys(terminalWith(env));
+const statusOf = (env: NodeJS.ProcessEnv) => runAndPrint(terminalWith(env), showMasterKeys as Operation, {});
 const rotate = (env: NodeJS.ProcessEnv) => printRotatedKey(terminalWith(env));
 const failure = (work: Promise<Result>) => work.then(() => null, describeError);
 

@@ -3,11 +3,10 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
-import { listKeys } from '../../src/operator/keys/list-keys.ts';
-import { rotateReceiptKey } from '../../src/operator/keys/rotate-receipt-key.ts';
 import { authenticateAdminKey } from '../../src/operator/subjects/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
+import { createKey, listKeys, readNewKey } from '../../src/operator/subjects/keys.ts';
+import { rotateReceiptKey } from '../../src/operator/subjects/receipts.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { ANN, joinByPassword, PASSWORD } from '../people/desk.ts';
 import { createTestProject } from '../support/service.ts';
@@ -94,7 +93,7 @@ test('a form that is sent twice makes one key, and the second answer has no secr
   const second = await console_.post(NEW, { token, name: 'once', read: 'yes' });
   expect([first.status, second.status]).toEqual([200, 409]);
   expect([secretIn(first).length, secretIn(second)]).toEqual([83, '']);
-  const { data } = await listKeys({ ...console_.service, now }, commandActor('test'), console_.service.project);
+  const { data } = await listKeys.run({ ...console_.service, now }, commandActor('test'), console_.service.project);
   expect(data.filter(({ name }) => name === 'once')).toHaveLength(1);
   for (const form of [{ name: 'none' }, { name: 'none', token: 'odd' }, { name: 'none', token: '' }]) {
     expect((await console_.post(NEW, form as Record<string, string>)).status).toBe(409);
@@ -162,7 +161,7 @@ test('a list of many keys stays under 30 kB, shows those in use first, and says 
   for (let n = 0; n < 120; n += 1) {
     const name = `${n} ${String.fromCodePoint(0x4e00 + n * 97)}`.padEnd(100, '漢字仮名交じり文');
     const allowedIps = Array.from({ length: 8 }, (_, ip) => `10.${n}.${ip}.0/24`);
-    await createKey(deps, commandActor('test'), { ...readNewKey({ name, allowedIps }, now()), projectId });
+    await createKey.run(deps, commandActor('test'), { ...readNewKey({ name, allowedIps }, now()), projectId });
   }
   const { text } = await console_.get(`/settings/keys?project=${projectId}`);
   expect(text.match(/<tr role="row">/g)?.length).toBeGreaterThan(100);

@@ -4,10 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { createKey, readNewKey } from '../../src/operator/keys/create-key.ts';
 import { archiveProject } from '../../src/operator/projects/archive-project.ts';
 import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
+import { createKey, readNewKey } from '../../src/operator/subjects/keys.ts';
 import { raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { setHalt } from '../../src/store/chain/cursor.ts';
 import { newAddress } from '../addresses/shop.ts';
@@ -128,7 +128,7 @@ async function fillSettings(): Promise<void> {
   const [ana, { projectId }, name] = [console_.actors['ana'] ?? commandActor('ana'), project, 'قهوة'.repeat(25)];
   const allowedIps = ['2001:db8:1234:5678:9abc:def0:1234:5678/128', '192.0.2.0/24', '198.51.100.0/24'];
   const key = readNewKey({ name, expires: '90d', allowedIps }, deps.now());
-  await createKey(deps, ana, { ...key, projectId });
+  await createKey.run(deps, ana, { ...key, projectId });
   await createAdminKeyOperation.run(deps as never, ana, { ...key, role: 'viewer', projects: [projectId] });
   await updateProject(deps, ana, {
     ...{ projectId, name, supportContact: 'x'.repeat(200), returnUrl: `https://shop.example/${'x'.repeat(200)}` },

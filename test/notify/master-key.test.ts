@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
 import { commandActor } from '../../src/operator/actor.ts';
-import { describeMissingKeys } from '../../src/operator/keys/describe-missing-keys.ts';
-import { rotateMasterKey } from '../../src/operator/keys/rotate-master-key.ts';
-import { showMasterKeys } from '../../src/operator/keys/show-master-keys.ts';
+import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createWorld, eventually, startReceiver } from './fixture.ts';
@@ -17,7 +15,7 @@ test('a rotation of the master key encrypts channels anew, and the former key is
   const { db, now } = world;
   const [older, newer] = [TEST_KEY_RING.current(), createMasterKey()];
   const statusOf = async (...keys: (typeof older)[]) =>
-    (await showMasterKeys({ db, now, keyRing: createKeyRing(keys) }, ANNA)).view.keys;
+    (await findMasterKeys({ db, now, keyRing: createKeyRing(keys) })).view.keys;
   const rotate = (...keys: (typeof older)[]) => {
     const config = { masterKeys: keys.map(textOf), databaseUrl: 'postgres://elsewhere', dataDir: '/nowhere' };
     return rotateMasterKey({ db, now, config, warn: () => undefined }, ANNA);

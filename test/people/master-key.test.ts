@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-import { describeMissingKeys } from '../../src/operator/keys/describe-missing-keys.ts';
-import { rotateMasterKey } from '../../src/operator/keys/rotate-master-key.ts';
-import { showMasterKeys } from '../../src/operator/keys/show-master-keys.ts';
 import { startSession } from '../../src/operator/people/start-session.ts';
+import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { ANN, from, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 
@@ -14,7 +12,7 @@ test('a rotation of the master key seals what codes come of anew, and status cou
   const before = { ...desk, deps: { ...desk.deps, keyRing: createKeyRing([older]) } };
   const { code } = await joinByPassword(before, 'ann');
   const both = createKeyRing([newer, older]);
-  const statusOf = async (keyRing: typeof both) => (await showMasterKeys({ ...desk.deps, keyRing }, ANN)).view.keys;
+  const statusOf = async (keyRing: typeof both) => (await findMasterKeys({ ...desk.deps, keyRing })).view.keys;
   expect(await statusOf(both)).toMatchObject([
     { keyId: newer.id, signing: 0 },
     { keyId: older.id, signing: 1, ended: 0, canBeDropped: false },
@@ -42,7 +40,7 @@ test('without the key of what codes come of nobody signs in by a code, and what 
   expect(await startSession({ ...desk.deps, keyRing: lacking }, from(), signIn)).toEqual({ kind: 'refused' });
   const missing = await describeMissingKeys({ ...desk.deps, keyRing: lacking });
   expect(String(missing)).toMatch(/codes of people come of secrets .* "user reset" lets each of them choose anew/);
-  expect((await showMasterKeys({ ...desk.deps, keyRing: lacking }, ANN)).view.keys).toMatchObject([
+  expect((await findMasterKeys({ ...desk.deps, keyRing: lacking })).view.keys).toMatchObject([
     { use: 'seals' },
     { use: 'missing', signing: 1 },
   ]);

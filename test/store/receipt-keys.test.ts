@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createReceiptSigner } from '../../src/checkout/receipt/receipt-signer.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { rotateReceiptKey } from '../../src/operator/keys/rotate-receipt-key.ts';
+import { rotateReceiptKey } from '../../src/operator/subjects/receipts.ts';
 import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';

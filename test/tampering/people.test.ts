@@ -3,7 +3,6 @@ import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { formatAdminKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { rotateMasterKey } from '../../src/operator/keys/rotate-master-key.ts';
 import { checkSeals, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
 import type { SealsView } from '../../src/operator/ledger/views.ts';
 import { changeRole, removePerson, resetPerson } from '../../src/operator/people/change-person.ts';
@@ -19,6 +18,7 @@ import {
   createAdminKeyOperation,
   revokeAdminKeyOperation,
 } from '../../src/operator/subjects/admin-keys.ts';
+import { rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import type { SealProblem } from '../../src/store/db/seal.ts';

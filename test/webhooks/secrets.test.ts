@@ -8,7 +8,7 @@ import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { reencryptSecrets } from '../../src/operator/keys/reencrypt-secrets.ts';
+import { reencryptSecrets } from '../../src/operator/subjects/master-keys.ts';
 import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
 import { keyFilePath, writeKeyFile } from '../../src/runtime/key-file.ts';
 import { createKeyRing, createMasterKey, encrypt, type KeyRing } from '../../src/runtime/key-ring.ts';

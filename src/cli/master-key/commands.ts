@@ -2,14 +2,7 @@ import type { Command } from '@commander-js/extra-typings';
 import type { Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-export function addMasterKeyCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program
-    .command('master-key')
-    .description('the keys that seal what must not be readable in the database');
-  group
-    .command('status')
-    .description('which keys there are, where they come from, and how many secrets each seals')
-    .action(async () => print((await import('./master-key.ts')).printMasterKeys(terminal)));
+export function addMasterKeyRotation(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('rotate')
     .description(

@@ -1,44 +1,8 @@
-import { writeText } from '../../operator/command-words.ts';
-import { showMasterKeysOperation } from '../../operator/keys/operations.ts';
-import { rotateMasterKey } from '../../operator/keys/rotate-master-key.ts';
-import type { MasterKeyView, RotatedMasterKeyView } from '../../operator/keys/views.ts';
+import { type RotatedMasterKeyView, rotateMasterKey } from '../../operator/subjects/master-keys.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { runOperation } from '../terminal/run-operation.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
-
-const yesNo = (is: boolean) => (is ? 'yes' : 'no');
-
-const KEYS: readonly Column<MasterKeyView>[] = [
-  ['KEY', ({ keyId }) => keyId],
-  ['USE', ({ use }) => use],
-  ['SIGNING SECRETS', ({ signing }) => String(signing)],
-  ['ENDED', ({ ended }) => String(ended)],
-  ['RECEIPTS', ({ sealsReceiptKey }) => yesNo(sealsReceiptKey)],
-  ['ROWS', ({ sealsRows }) => (sealsRows === null ? '' : yesNo(sealsRows))],
-  ['CAN BE DROPPED', ({ canBeDropped }) => yesNo(canBeDropped)],
-];
-
-/** Exits 1 where what still signs is sealed under a key that is not here. */
-export async function printMasterKeys(terminal: Terminal): Promise<Result> {
-  const { view: data, missing, isEmbedded } = await runOperation(terminal, showMasterKeysOperation, {});
-  const next = missing ?? (data.source === 'none' ? NO_KEY[isEmbedded ? 'embedded' : 'external'] : null);
-  return {
-    data,
-    text: [formatFields([['keys from', data.source]]), tableOf(KEYS, data.keys)]
-      .filter((part) => part !== '')
-      .join('\n\n'),
-    ...(next === null ? {} : { next: writeText(next) }),
-    exitCode: data.keys.some(({ use }) => use === 'missing') ? EXIT.failed : EXIT.ok,
-  };
-}
-
-const NO_KEY = {
-  external: 'QUITTANCE_MASTER_KEY is not set; make a key with "openssl rand -base64 32"',
-  embedded: 'no key yet: it is made when the first secret is sealed',
-};
 
 export async function printRotatedKey(terminal: Terminal): Promise<Result> {
   const data = await withDatabase(

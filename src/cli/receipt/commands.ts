@@ -2,19 +2,11 @@ import type { Command } from '@commander-js/extra-typings';
 import type { Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-export function addReceiptCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program.command('receipt').description('signed receipts of paid invoices');
+export function addReceiptCheck(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('verify')
     .description('check a signed receipt, offline, and say what it proves; exits 1 if it was changed')
     .argument('<file>', 'the receipt as it was downloaded; "-" reads standard input')
     .option('--keys <file>', 'the issuer’s keys, saved from its /.well-known/quittance-receipt-keys.json')
     .action(async (file, { keys }) => print((await import('./receipt.ts')).printVerified(terminal, file, keys)));
-  group
-    .command('rotate')
-    .description('sign receipts with a new key from now on; those that were handed out stay valid')
-    .option('--key-is-lost', 'the master key that sealed the former signing key is lost for ever')
-    .action(async ({ keyIsLost = false }) =>
-      print((await import('./receipt.ts')).printRotatedKey(terminal, { isKeyLost: keyIsLost })),
-    );
 }

@@ -6,23 +6,9 @@ import { MAX_KEY_SET_BYTES, readKeyIds } from '../../domain/receipt/receipt-key.
 import { MAX_RECEIPT_BYTES } from '../../domain/receipt/receipt-signature.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { printable } from '../../operator/input/printable.ts';
-import { rotateReceiptKeyOperation } from '../../operator/keys/operations.ts';
-import { verifyReceipt } from '../../operator/keys/verify-receipt.ts';
+import { verifyReceipt } from '../../operator/subjects/receipts.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { runOperation } from '../terminal/run-operation.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
-
-export async function printRotatedKey(terminal: Terminal, { isKeyLost }: { isKeyLost: boolean }): Promise<Result> {
-  const data = await runOperation(terminal, rotateReceiptKeyOperation, { isKeyLost });
-  return {
-    data,
-    text: formatFields([
-      ['signing key', data.keyId],
-      ['former key', data.formerKeyId],
-    ]),
-    next: 'services sign with it from their next receipt on; who keeps a copy of the published keys must fetch them again',
-  };
-}
 
 /** Exits 1 for a receipt that was changed or cannot be read, and for one that none of the given keys has signed. */
 export async function printVerified(terminal: Terminal, file: string, keysFile: string | undefined): Promise<Result> {

@@ -59,7 +59,8 @@ function commanderOption(member: string, declared: Declared): Option {
   return declared.default === undefined ? option : option.default(declared.default);
 }
 
-async function runAndPrint(terminal: Terminal, operation: Operation, input: object): Promise<Result> {
+/** Runs an operation, here or on a server, and words its outcome. */
+export async function runAndPrint(terminal: Terminal, operation: Operation, input: object): Promise<Result> {
   const { runOperation } = await import('./run-operation.ts');
   const outcome = await runOperation(terminal, operation, input as never);
   const { text, next, hasFailed = false } = operation.print?.(outcome) ?? { text: '' };

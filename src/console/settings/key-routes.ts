@@ -3,16 +3,11 @@ import { SCOPES, type Scope, scopesOf } from '../../domain/scope.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { HAND_KEY_NAME } from '../../operator/invoices/create-invoice-by-hand.ts';
-import { listKeys } from '../../operator/keys/list-keys.ts';
-import {
-  createKeyOperation,
-  revokeKeyOperation,
-  rotateReceiptKeyOperation,
-  showMasterKeysOperation,
-} from '../../operator/keys/operations.ts';
-import type { CreatedKeyView, KeyView, RotatedReceiptKeyView } from '../../operator/keys/views.ts';
 import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
+import { type CreatedKeyView, createKey, type KeyView, listKeys, revokeKey } from '../../operator/subjects/keys.ts';
+import { showMasterKeys } from '../../operator/subjects/master-keys.ts';
+import { type RotatedReceiptKeyView, rotateReceiptKeyOperation } from '../../operator/subjects/receipts.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form, FormField } from '../forms/form.ts';
@@ -29,9 +24,9 @@ export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/keys', 'listKeys', async ({ visit, request }) => {
     const { project: asked, revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
     const project = needProject(visit, asked);
-    const keys = (await listKeys(deps, visit.actor, project)).data;
+    const keys = (await listKeys.run(deps, visit.actor, project)).data;
     const mayShow = isAllowed(visit.actor, 'showMasterKeys');
-    const master = mayShow ? await perform(showMasterKeysOperation, deps, visit.actor, {}) : null;
+    const master = mayShow ? await perform(showMasterKeys, deps, visit.actor, {}) : null;
     return keysPage(visit, project, { keys, master, isRevoked: revoked !== undefined, isAll: all !== undefined });
   });
   addForm(routes, deps, creation(deps));
@@ -39,11 +34,11 @@ export function addKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, receiptKey(deps));
 }
 
-type Creation = ReturnType<typeof createKeyOperation.read>;
+type Creation = ReturnType<typeof createKey.read>;
 
 function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, CreatedKeyView> {
   return {
-    ...byOperation(deps, createKeyOperation, (filled, { projectId }: ListedProjectView) => {
+    ...byOperation(deps, createKey, (filled, { projectId }: ListedProjectView) => {
       return { projectId, ...readKeyFields(filled), scopes: SCOPES.filter((scope) => filled[scope] === 'yes') };
     }),
     path: '/settings/keys/new',
@@ -102,12 +97,12 @@ type Revoked = { project: ListedProjectView; key: KeyView; others: number };
 
 function revocation(deps: ConsoleDeps): Form<Revoked, { uuid: string }, unknown> {
   return {
-    ...byOperation(deps, revokeKeyOperation, (_filled, { key }: Revoked) => ({ keyId: key.keyId })),
+    ...byOperation(deps, revokeKey, (_filled, { key }: Revoked) => ({ keyId: key.keyId })),
     path: '/settings/keys/:keyId/revoke',
     find: async ({ visit, request }, asked) => {
       const { keyId = '' } = request.params as { keyId?: string };
       const project = needProject(visit, asked);
-      const { data } = await listKeys(deps, visit.actor, project);
+      const { data } = await listKeys.run(deps, visit.actor, project);
       const key = data.find((each) => each.keyId === keyId);
       if (key === undefined) {
         throw new AppError('NOT_FOUND', `there is no key ${clip(keyId)} in the project ${project.projectId}`);
@@ -137,7 +132,7 @@ function receiptKey(deps: ConsoleDeps): Form<Signing, { isKeyLost: boolean }, Ro
     ...byOperation(deps, rotateReceiptKeyOperation, ({ isKeyLost }) => ({ isKeyLost: isKeyLost === 'yes' })),
     path: '/settings/receipt-key',
     find: async ({ visit }) => {
-      const { view } = await perform(showMasterKeysOperation, deps, visit.actor, {});
+      const { view } = await perform(showMasterKeys, deps, visit.actor, {});
       return { isLost: view.keys.some(({ use, sealsReceiptKey }) => use === 'missing' && sealsReceiptKey) };
     },
     show: (_visit, { isLost }) => ({

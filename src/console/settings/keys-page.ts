@@ -1,6 +1,6 @@
-import type { showMasterKeysOperation } from '../../operator/keys/operations.ts';
-import type { KeyView, MasterKeyView } from '../../operator/keys/views.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { KeyView } from '../../operator/subjects/keys.ts';
+import type { MasterKeyView, showMasterKeys } from '../../operator/subjects/master-keys.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, ltr, number, table } from '../page/pieces.ts';
@@ -8,7 +8,7 @@ import { urlTo, type Visit } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 import { keyTable } from './key-pieces.ts';
 
-type Master = Awaited<ReturnType<typeof showMasterKeysOperation.run>>;
+type Master = Awaited<ReturnType<typeof showMasterKeys.run>>;
 /** `master` `null`: the visitor's role may not see those. */
 type Shown = { keys: readonly KeyView[]; master: Master | null; isRevoked: boolean; isAll: boolean };
 

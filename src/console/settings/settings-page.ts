@@ -1,6 +1,5 @@
 import type { ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { listKeys } from '../../operator/keys/list-keys.ts';
 import { listChannels } from '../../operator/notify/list-channels.ts';
 import { perform } from '../../operator/operation.ts';
 import { listPeople } from '../../operator/people/list-people.ts';
@@ -8,6 +7,7 @@ import { listSessions } from '../../operator/people/list-sessions.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { listAdminKeysOperation } from '../../operator/subjects/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
+import { listKeys } from '../../operator/subjects/keys.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
@@ -54,7 +54,7 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
     {
       ...{ title: 'API keys', url: urlTo(visit, '/settings/keys', project), action: 'listKeys' },
       about: 'With these your shop makes and reads invoices.',
-      state: async () => active((await listKeys(deps, visit.actor, { projectId })).data),
+      state: async () => active((await listKeys.run(deps, visit.actor, { projectId })).data),
     },
   ];
 }

@@ -4,7 +4,7 @@ import { say } from '../../domain/message.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { revokeKey } from '../keys/revoke-key.ts';
+import { revokeKey } from '../subjects/keys.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
 import type { DisabledAdapterView } from './views.ts';
 
@@ -21,6 +21,6 @@ export async function disableAdapter(
       say`${adapterId} is an endpoint and no adapter: "${{ command: 'adapter list' }}" shows those there are`,
     );
   }
-  await revokeKey(deps, actor, { uuid: id });
+  await revokeKey.run(deps, actor, { uuid: id });
   return { adapterId: encodeId('whe', id) };
 }

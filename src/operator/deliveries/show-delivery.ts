@@ -8,7 +8,7 @@ import type { Diagnosis } from '../../webhooks/diagnosis.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { quotePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
-import type { KeyDeps } from '../keys/encryption-keys.ts';
+import type { KeyDeps } from '../subjects/master-keys.ts';
 import { diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
 import { viewEndpoint } from '../webhooks/view-endpoint.ts';

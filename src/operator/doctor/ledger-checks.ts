@@ -7,8 +7,8 @@ import { pendingMigrations } from '../../store/db/migrate.ts';
 import { findSchemaChanges, nameChange } from '../../store/db/schema-changes.ts';
 import { modeOf } from '../../store/db/seals.ts';
 import { findDamagedSecrets } from '../../webhooks/watch-secrets.ts';
-import { describeMissingKeys } from '../keys/describe-missing-keys.ts';
 import { checkSeals } from '../ledger/seal-ledger.ts';
+import { describeMissingKeys } from '../subjects/master-keys.ts';
 import { atStake, type Check, failed, good, skipped, warning } from './check.ts';
 
 const MIGRATE = say`Make a backup, and run "${{ command: 'migrate' }}" of this release, or start it.`;

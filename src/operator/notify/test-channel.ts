@@ -9,8 +9,8 @@ import type { Database } from '../../store/db/database.ts';
 import { findSealedTarget, recordChannelFailed, recordChannelSent } from '../../store/outbox/notify-channels.ts';
 import { createWebhookSender } from '../../webhooks/send.ts';
 import type { Actor } from '../actor.ts';
-import type { KeyDeps } from '../keys/encryption-keys.ts';
 import { recordActions } from '../record-actions.ts';
+import type { KeyDeps } from '../subjects/master-keys.ts';
 import { findChannel } from './select-channel.ts';
 import type { TestedChannelView } from './views.ts';
 

@@ -19,12 +19,12 @@ import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, 
 import { clip } from '../input/clip.ts';
 import { gatherProblems } from '../input/gather-problems.ts';
 import { readChoice } from '../input/read-choice.ts';
-import { readNewKey } from '../keys/create-key.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
 import { columnsText, fieldsText } from '../result-text.ts';
+import { readNewKey, statusOf } from './keys.ts';
 
 /** `projects`: those that it may see, `null` for all. */
 const made = {
@@ -48,9 +48,7 @@ export const listAdminKeysOperation = operation({
   read: () => ({}),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }) => {
     const at = now();
-    const statusOf = (key: { revokedAt: UnixMs | null; expiresAt: UnixMs | null }) =>
-      key.revokedAt !== null ? 'revoked' : key.expiresAt !== null && key.expiresAt <= at ? 'expired' : 'active';
-    return { data: (await listAdminKeys(db)).map((key) => show(listed, { ...key, status: statusOf(key) })) };
+    return { data: (await listAdminKeys(db)).map((key) => show(listed, { ...key, status: statusOf(key, at) })) };
   },
   print: ({ data }) => ({
     text: columnsText(data, [

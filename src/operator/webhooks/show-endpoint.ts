@@ -7,7 +7,7 @@ import { count } from '../../store/db/statement.ts';
 import { findNewestSecrets } from '../../store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from '../../webhooks/endpoint-secrets.ts';
 import type { Actor } from '../actor.ts';
-import type { KeyDeps } from '../keys/encryption-keys.ts';
+import type { KeyDeps } from '../subjects/master-keys.ts';
 import { viewListed } from './list-endpoints.ts';
 import { selectEndpoint } from './select-endpoint.ts';
 import type { ShownEndpointView } from './views.ts';

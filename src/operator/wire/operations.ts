@@ -5,13 +5,15 @@ import * as addresses from '../addresses/operations.ts';
 import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
-import * as keys from '../keys/operations.ts';
 import * as notify from '../notify/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
 import * as reports from '../reports/operations.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
+import * as keys from '../subjects/keys.ts';
+import * as masterKeys from '../subjects/master-keys.ts';
+import * as receipts from '../subjects/receipts.ts';
 import * as requests from '../subjects/requests.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
@@ -19,7 +21,9 @@ import * as webhooks from '../webhooks/operations.ts';
 /** Every operation that can be run over the wire. */
 export const OPERATIONS: readonly Operation[] = [
   ...Object.values(projects),
-  ...Object.values(keys),
+  ...keys.operations,
+  ...masterKeys.operations,
+  ...receipts.operations,
   ...Object.values(addresses),
   ...Object.values(addressChanges),
   ...Object.values(webhooks),

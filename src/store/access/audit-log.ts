@@ -172,7 +172,6 @@ export const findActionsSince = answerOf(
 /** `isSound`: whether it is as it was sealed, where that is required. */
 const entry = { seq: count, ...told, hash: hex() } as const;
 
-export type AuditEntry = Row<typeof entry>;
 export type AuditFilter = {
   before: number | null;
   limit: number;

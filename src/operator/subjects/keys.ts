@@ -1,0 +1,255 @@
+import { createHash } from 'node:crypto';
+import { formatApiKey, readApiKey } from '../../domain/api-key.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../../domain/ids.ts';
+import { joinTexts, say, type Text } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
+import { SCOPES, type Scope, scopesOf } from '../../domain/scope.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { warnUnwatched } from '../../payments/watched-networks.ts';
+import { Type } from '../../runtime/type.ts';
+import { insertApiKey, listApiKeys, revokeApiKey } from '../../store/access/api-keys.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { maySee } from '../actor.ts';
+import { refuseBeyond } from '../authorize.ts';
+import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
+import { parseCidr } from '../input/cidr.ts';
+import { clip } from '../input/clip.ts';
+import { parseMoment } from '../input/duration.ts';
+import { fieldProblem } from '../input/field-error.ts';
+import { nameProblem } from '../input/name-problem.ts';
+import { operation } from '../operation.ts';
+import { argument, line, lines, projectId } from '../option.ts';
+import { selectProject } from '../projects/select-project.ts';
+import { recordActions } from '../record-actions.ts';
+import { columnsText, fieldsText } from '../result-text.ts';
+import { Said } from '../view.ts';
+
+const name = { keyId: of('id', id('key')), name: text };
+const rights = {
+  expiresAt: maybe(time),
+  allowedIps: of('allowedCidrs', maybe(texts)),
+  scopes: { ...texts, show: (scopes: readonly Scope[] | null): string[] => [...scopesOf(scopes)] },
+};
+const listed = {
+  ...name,
+  status: choice(['active', 'expired', 'revoked']),
+  createdAt: time,
+  expiresAt: rights.expiresAt,
+  revokedAt: maybe(time),
+  lastUsedAt: maybe(time),
+  allowedIps: rights.allowedIps,
+  scopes: rights.scopes,
+};
+export type KeyView = Shown<typeof listed>;
+
+/** The keys of a project, without their secrets, the oldest first; at most 1,000. */
+export const listKeys = operation({
+  action: 'listKeys',
+  summary: 'The keys of a project, without their secrets',
+  method: 'GET',
+  path: '/keys',
+  command: 'key list',
+  does: 'list keys, without their secrets',
+  output: listOf(listed),
+  input: Type.Object({ projectId: projectId() }),
+  read: ({ projectId }) => ({ projectId }),
+  run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
+    const project = await selectProject(db, actor, projectId);
+    const at = now();
+    return {
+      data: (await listApiKeys(db, project.id)).map((key) => show(listed, { ...key, status: statusOf(key, at) })),
+    };
+  },
+  print: ({ data }) => ({
+    text: columnsText(data, [
+      ['KEY', 'keyId'],
+      ['STATUS', 'status'],
+      ['CREATED', 'createdAt'],
+      ['LAST USED', 'lastUsedAt', 'never'],
+      ['EXPIRES', 'expiresAt', 'never'],
+      ['ALLOWED IPS', 'allowedIps', 'all'],
+      ['SCOPES', 'scopes'],
+      ['NAME', 'name'],
+    ]),
+    ...(data.length === 0 ? { next: say`no key yet: make one with "${{ command: 'key create' }}"` } : {}),
+  }),
+});
+
+/** Of a key of the API, and of one of the admin API. */
+export function statusOf(
+  { revokedAt, expiresAt }: { revokedAt: UnixMs | null; expiresAt: UnixMs | null },
+  now: UnixMs,
+): KeyView['status'] {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
+}
+
+export type NewKey = {
+  name: string;
+  expiresAt: UnixMs | null;
+  allowedCidrs: string[] | null;
+  scopes?: readonly Scope[] | null;
+};
+
+/**
+ * Reads what a key is to be, with all problems at once. `expires`: a duration (`90d`) or a date; `allowedIps`: addresses or CIDR blocks;
+ * `scopes`: what it may do, else what keys could always do. Errors: `INVALID_ARGUMENT`.
+ */
+export function readNewKey(
+  input: {
+    name: string;
+    expires?: string | undefined;
+    allowedIps?: readonly string[] | undefined;
+    scopes?: readonly string[] | undefined;
+  },
+  now: UnixMs,
+): NewKey {
+  const problems: FieldProblem[] = [];
+  const add = (field: string, reason: string | null) => {
+    if (reason !== null) problems.push(fieldProblem(field, reason));
+  };
+  const name = input.name.trim();
+  add('name', nameProblem(name));
+  const expiresMs = input.expires === undefined ? null : parseMoment(input.expires, now);
+  if (input.expires !== undefined) {
+    const shown = clip(input.expires);
+    if (expiresMs === null) add('expires', `is ${shown}: write a duration (12h, 90d) or a date (2027-01-31, UTC)`);
+    else if (expiresMs <= now) add('expires', `is ${shown}, which is past: give a moment in the future`);
+  }
+  const allowedCidrs = (input.allowedIps ?? []).flatMap((text) => {
+    const parsed = parseCidr(text.trim());
+    if (parsed.kind === 'ok') return [parsed.cidr];
+    add('allowedIps', parsed.reason);
+    return [];
+  });
+  const named = input.scopes?.map((text) => text.trim()) ?? [];
+  const unknown = named.find((name) => !SCOPES.some((scope) => scope === name));
+  const choice = `choose some of ${SCOPES.join(', ')}`;
+  if (unknown !== undefined) add('scopes', `has ${clip(unknown)}, which is no scope: ${choice}`);
+  else if (input.scopes?.length === 0) add('scopes', `is empty: ${choice}`);
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the key was not made', { problems });
+  return {
+    name,
+    expiresAt: expiresMs === null ? null : unixMs(expiresMs),
+    allowedCidrs: allowedCidrs.length === 0 ? null : allowedCidrs,
+    scopes: input.scopes === undefined ? null : scopesOf(named),
+  };
+}
+
+/** A key that was made, with its secret, which is shown this one time. `warning`: no invoice is created with it yet, and why. */
+const made = { keyId: name.keyId, projectId: id('prj'), network: text, name: text, apiKey: text, ...rights };
+export type CreatedKeyView = Shown<typeof made> & { warning?: Text };
+
+/** `networks`: those whose nodes are known here. */
+type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; random(bytes: number): Uint8Array };
+
+/** Makes a secret key and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
+export const createKey = operation({
+  action: 'createKey',
+  summary: 'Make a secret key and show it, once',
+  method: 'POST',
+  path: '/keys',
+  command: 'key create',
+  does: 'make a secret key and show it, once',
+  output: schemaOf(made, { warning: Type.Optional(Said) }),
+  input: Type.Object({
+    projectId: projectId(),
+    name: line('<name>', 'what you call it, 1 to 100 characters', { default: 'default' }),
+    expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC); else never'),
+    allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use it; else all'),
+    scopes: lines('<scope…>', 'what it may do, of create, read, events, webhooks; else all of these but webhooks'),
+  }),
+  read: ({ projectId, name = 'default', ...given }, now) => ({ ...readNewKey({ ...given, name }, now), projectId }),
+  run: async ({ db, networks, now, random }: CreateDeps, actor, { projectId, ...key }): Promise<CreatedKeyView> => {
+    const project = await selectProject(db, actor, projectId);
+    refuseBeyond(actor, key);
+    const uuid = uuidV7(now(), random(10));
+    const apiKey = formatApiKey(project.network, uuid, random(32));
+    const secretSha256 = createHash('sha256').update(apiKey).digest();
+    const view = show(made, { ...key, id: uuid, projectId: project.id, network: project.network, apiKey });
+    await db.transaction(async (tx) => {
+      await insertApiKey(tx, { id: uuid, projectId: project.id, secretSha256, ...key });
+      const { name, expiresAt, allowedIps, scopes } = view;
+      await recordActions(tx, actor, now(), [
+        {
+          ...{ projectId: project.id, action: 'key.created', subject: view.keyId },
+          detail: { name, expiresAt, allowedIps, scopes },
+        },
+      ]);
+    });
+    const warning = await warnUnwatched(db, project.network, networks);
+    return { ...view, ...(warning !== null && { warning }) };
+  },
+  print: ({ warning, ...key }) => ({
+    text: fieldsText(key, [
+      ['key', 'keyId'],
+      ['project', 'projectId'],
+      ['network', 'network'],
+      ['name', 'name'],
+      ['expires', 'expiresAt', 'never'],
+      ['allowed IPs', 'allowedIps', 'all'],
+      ['scopes', 'scopes'],
+      ['secret key', 'apiKey'],
+    ]),
+    next: joinTexts(
+      [
+        ...(warning === undefined ? [] : [say`warning: ${warning}`]),
+        'the secret key is shown only now: store it where your server reads it (header X-Api-Key)',
+      ],
+      '\n',
+    ),
+  }),
+});
+
+/** The UUID behind a `key_…`. A secret key holds its id: that is named, the secret is not repeated. Errors: `INVALID_ARGUMENT`. */
+function readKeyId(keyId: string): string {
+  const uuid = decodeId('key', keyId);
+  if (uuid !== null) return uuid;
+  const secret = readApiKey(keyId);
+  if (secret !== null) {
+    const id = encodeId('key', secret.keyUuid);
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      say`this is a secret key, not its id: run "${{ command: 'key revoke', args: [id] }}"`,
+    );
+  }
+  const shown = keyId.startsWith('qt_') ? 'this' : clip(keyId);
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${shown} is not a key id: it is "key_" and 26 characters, as "${{ command: 'key list' }}" shows it`,
+  );
+}
+
+/** Revokes a key at once and for ever. Errors: `NOT_FOUND`. */
+export const revokeKey = operation({
+  action: 'revokeKey',
+  summary: 'Revoke a key at once and for ever',
+  method: 'POST',
+  path: '/keys/:keyId/revoke',
+  command: 'key revoke',
+  does: 'revoke a key at once and for ever',
+  output: Type.Object({ keyId: Type.String(), status: Type.Literal('revoked') }),
+  input: Type.Object({ keyId: argument('<keyId>', 'key_…') }),
+  read: ({ keyId }) => ({ uuid: readKeyId(keyId) }),
+  run: async ({ db, now }: { db: Database; now(): UnixMs }, actor, { uuid }) => {
+    const keyId = encodeId('key', uuid);
+    await db.transaction(async (tx) => {
+      const key = await revokeApiKey(tx, uuid, now());
+      if (key === null || !maySee(actor, key.projectId)) {
+        throw new AppError(
+          'NOT_FOUND',
+          say`there is no key ${keyId}: "${{ command: 'key list' }}" shows those there are`,
+        );
+      }
+      if (key.isNew) {
+        const { projectId, name } = key;
+        await recordActions(tx, actor, now(), [{ projectId, action: 'key.revoked', subject: keyId, detail: { name } }]);
+      }
+    });
+    return { keyId, status: 'revoked' as const };
+  },
+  print: ({ keyId }) => ({ text: `revoked ${keyId}` }),
+});
+
+export const operations = [createKey, listKeys, revokeKey];

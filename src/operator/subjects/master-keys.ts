@@ -1,0 +1,334 @@
+import { AppError } from '../../domain/errors.ts';
+import { encodeId, NIL_UUID } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { reencryptTargets } from '../../notify/channel-target.ts';
+import { DataDirError } from '../../runtime/instance-lock.ts';
+import { lockKeyFile, writeKeyFile } from '../../runtime/key-file.ts';
+import { createMasterKey, type KeyRing, type KeySource } from '../../runtime/key-ring.ts';
+import { type KeySettings, openKeyRing, requireKeyRing } from '../../runtime/open-key-ring.ts';
+import { Type } from '../../runtime/type.ts';
+import { reencryptReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
+import { countTotpByKey } from '../../store/access/people.ts';
+import { findCurrentReceiptKey } from '../../store/access/receipt-keys.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { countTargetsByKey } from '../../store/outbox/notify-channels.ts';
+import {
+  countSecretsByKey,
+  lockSecretsUnderOtherKeys,
+  type StoredSecret,
+  stopEncryption,
+} from '../../store/outbox/webhook-secrets.ts';
+import { reencryptEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
+import { describeMissingSecrets } from '../../webhooks/refuse-missing-keys.ts';
+import type { Actor } from '../actor.ts';
+import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
+import { findKeysOfRows, resealRows } from '../ledger/reseal-rows.ts';
+import { operation } from '../operation.ts';
+import { reencryptTotp } from '../people/totp-secret.ts';
+import { recordActions } from '../record-actions.ts';
+import { columnsText, fieldsText } from '../result-text.ts';
+
+/**
+ * `signing`, `ended`: how many secrets that are in use, or were before, are encrypted with it: those that webhooks are signed with, and those
+ * that codes of people are made of. `sealsRows`: whether a row names it, where it is a former key; `null` of others, for most rows name those.
+ */
+const shown = {
+  keyId: text,
+  use: choice(['seals', 'opens', 'missing']),
+  signing: whole,
+  ended: whole,
+  sealsReceiptKey: yes,
+  sealsRows: maybe(yes),
+  canBeDropped: yes,
+};
+export type MasterKeyView = Shown<typeof shown>;
+
+const yesNo = (is: boolean) => (is ? 'yes' : 'no');
+
+/** The master keys by their ids, and how many secrets each has encrypted. `missing`: what to do about those that are not here. */
+export const showMasterKeys = operation({
+  action: 'showMasterKeys',
+  summary: 'The master keys that the service has, by their ids, and how many secrets each has sealed',
+  method: 'GET',
+  path: '/master-keys',
+  command: 'master-key status',
+  does: 'which keys there are, where they come from, and how many secrets each seals',
+  input: Type.Object({}),
+  // `source`: the variable, the path of the file, or `none`.
+  output: schemaOf({ source: text, keys: list(part(shown)) }),
+  read: () => ({}),
+  run: async ({ db, now, config, note }: KeyDeps) => {
+    const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
+    return { ...(await findMasterKeys({ db, now, keyRing })), isEmbedded: config.databaseUrl === null };
+  },
+  print: ({ view, missing, isEmbedded }) => {
+    const next = missing ?? (view.source === 'none' ? NO_KEY[isEmbedded ? 'embedded' : 'external'] : null);
+    const keys = columnsText(view.keys, [
+      ['KEY', 'keyId'],
+      ['USE', 'use'],
+      ['SIGNING SECRETS', 'signing'],
+      ['ENDED', 'ended'],
+      ['RECEIPTS', ({ sealsReceiptKey }) => yesNo(sealsReceiptKey)],
+      ['ROWS', ({ sealsRows }) => (sealsRows === null ? '' : yesNo(sealsRows))],
+      ['CAN BE DROPPED', ({ canBeDropped }) => yesNo(canBeDropped)],
+    ]);
+    return {
+      text: [fieldsText(view, [['keys from', 'source']]), keys].filter((part) => part !== '').join('\n\n'),
+      ...(next === null ? {} : { next }),
+      hasFailed: view.keys.some(({ use }) => use === 'missing'),
+    };
+  },
+});
+
+const NO_KEY = {
+  external: 'QUITTANCE_MASTER_KEY is not set; make a key with "openssl rand -base64 32"',
+  embedded: 'no key yet: it is made when the first secret is sealed',
+};
+
+/** The same with a ring that is open. */
+export async function findMasterKeys(
+  deps: MissingDeps,
+): Promise<{ view: { source: string; keys: MasterKeyView[] }; missing: Text | null }> {
+  const { db, now, keyRing } = deps;
+  const ofWebhooks = await countSecretsByKey(db, now());
+  const ofPeople = await countTotpByKey(db);
+  const ofChannels = await countTargetsByKey(db);
+  const ofReceipts = (await findCurrentReceiptKey(db))?.masterKeyId;
+  const present = (keyRing?.keys() ?? []).map(({ id }) => id);
+  const ofRows = await findKeysOfRows(db, present.slice(1));
+  const toView = (keyId: string, use: MasterKeyView['use']): MasterKeyView => {
+    const { total, signing: ofHooks } = ofWebhooks.get(keyId) ?? { total: 0, signing: 0 };
+    const signing = ofHooks + (ofPeople.get(keyId) ?? 0) + (ofChannels.get(keyId) ?? 0);
+    const sealsReceiptKey = keyId === ofReceipts;
+    const sealsRows = use === 'opens' ? ofRows.has(keyId) : null;
+    const canBeDropped = use === 'opens' && signing === 0 && !sealsReceiptKey && sealsRows === false;
+    return { keyId, use, signing, ended: total - ofHooks, sealsReceiptKey, sealsRows, canBeDropped };
+  };
+  // Ended secrets sign nothing any more, so no key is kept for them.
+  const needed = new Set([...ofWebhooks].flatMap(([keyId, { signing }]) => (signing > 0 ? [keyId] : [])));
+  for (const keyId of [...ofPeople.keys(), ...ofChannels.keys()]) needed.add(keyId);
+  if (ofReceipts !== undefined) needed.add(ofReceipts);
+  const missing = [...needed].filter((keyId) => !present.includes(keyId));
+  const keys = [
+    ...present.map((keyId, index) => toView(keyId, index === 0 ? 'seals' : 'opens')),
+    ...missing.map((keyId) => toView(keyId, 'missing')),
+  ];
+  const source = keyRing === null ? 'none' : nameSource(keyRing.source);
+  return { view: { source, keys }, missing: await describeMissingKeys(deps) };
+}
+
+/** The variable, or the path of the file. */
+function nameSource(source: KeySource): string {
+  return source.kind === 'file' ? source.path : 'QUITTANCE_MASTER_KEY';
+}
+
+/** `keyRing`: `null` where there is no master key. */
+type MissingDeps = { db: Sql; now(): UnixMs; keyRing: KeyRing | null };
+
+/** Says what to do about secrets in use that these master keys, or none, cannot decrypt; `null` if there are no such secrets. */
+export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Promise<Text | null> {
+  const ofWebhooks = await describeMissingSecrets({ db, keyRing }, now());
+  if (ofWebhooks !== null) return ofWebhooks;
+  const key = await findCurrentReceiptKey(db);
+  if (key === null || keyRing?.find(key.masterKeyId) !== undefined) return describeMissingTotp(db, keyRing);
+  return say`the signing key of receipts is sealed under the master key ${key.masterKeyId}, which is not here. ${REMEDY} If that key is lost for ever, "${{ command: 'receipt rotate', input: { isKeyLost: true } }}" makes a new signing key`;
+}
+
+async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
+  const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
+  if (missing === undefined) return describeMissingTargets(db, keyRing);
+  return say`codes of people come of secrets that are sealed under the master key ${missing}, which is not here. ${REMEDY} If that key is lost for ever, "${{ command: 'user reset', args: ['<login>'] }}" lets each of them choose anew what they sign in with`;
+}
+
+async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
+  const missing = [...(await countTargetsByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
+  if (missing === undefined) return null;
+  return say`where notification channels lead is encrypted under the master key ${missing}, which is not here. ${REMEDY} If that key is lost for ever, remove each with "${{ command: 'notify remove', args: ['<channel>'] }}" and add it anew`;
+}
+
+const REMEDY =
+  'Run this with the master keys that the service has: QUITTANCE_MASTER_KEY, or with an embedded database the file master-key.';
+
+/** `note` hears of a key file that others could read. */
+export type KeyDeps = {
+  db: Sql;
+  now(): UnixMs;
+  config: Parameters<typeof openKeyRing>[0];
+  note(text: string): void;
+};
+
+/**
+ * The keys with which a new secret is sealed. Refuses keys, and does not make one, where those are missing that seal other
+ * secrets: the service, which has them, could not open the new secret. `isKeyLost`: the operator says that they are lost for ever.
+ */
+export async function openEncryptionKeys(
+  { db, now, config, note }: KeyDeps,
+  { isKeyLost = false }: { isKeyLost?: boolean } = {},
+): Promise<KeyRing> {
+  const atHand = await openKeyRing(config, { mayCreate: false });
+  const missing = await describeMissingKeys({ db, now, keyRing: atHand });
+  const isLackingVariable = atHand === null && config.databaseUrl !== null;
+  if (missing !== null && !isKeyLost && !isLackingVariable) {
+    throw new AppError('CONFIG_INVALID', say`${missing}; nothing was changed`);
+  }
+  return requireKeyRing(config, note);
+}
+
+/**
+ * `rows`: how many were sealed anew. Former keys that were `dropped` from the file, are `droppable` from the variable, or are `needed` for rows that
+ * they sealed. `lostPeople`: logins of those whose codes come of a secret
+ * that no key opens; left out where there are none.
+ */
+export type RotatedMasterKeyView = {
+  source: string;
+  keyId: string;
+  isNew: boolean;
+  resealed: number;
+  rows: number;
+  dropped: string[];
+  droppable: string[];
+  needed: { keyId: string; rows: number }[];
+  lostEndpoints: string[];
+  isReceiptKeyLost: boolean;
+  lostPeople?: string[];
+  lostChannels?: string[];
+};
+
+/** `warn` hears of a file of keys that others could read, and how far it is. */
+type RotateDeps = { db: Database; now(): UnixMs; config: KeySettings; warn(message: string): void };
+
+/**
+ * Encrypts every secret and seals every row with a new key of the file, and takes the old key out of it, unless rows are left that it sealed;
+ * or with the first key of QUITTANCE_MASTER_KEY, which only the operator changes. Cut off at any point it is finished by running it again. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export async function rotateMasterKey(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
+  const { config } = deps;
+  if (config.masterKeys === null && config.databaseUrl === null) {
+    const lock = await lockAlone(config.dataDir);
+    return rotateFile(deps, actor).finally(() => lock.release());
+  }
+  return reencrypt(deps, actor, await requireKeyRing(config), { isNew: false });
+}
+
+async function lockAlone(dataDir: string) {
+  try {
+    return await lockKeyFile(dataDir);
+  } catch (error) {
+    if (!(error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE')) throw error;
+    throw new AppError('CONFLICT', 'the master key is being rotated already: wait until that command is done', {
+      cause: error,
+    });
+  }
+}
+
+/** More than one key in the file: an earlier rotation was cut off or left rows, and this finishes it. */
+async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMasterKeyView> {
+  const { config, warn } = deps;
+  const ring = await openKeyRing(config, { mayCreate: false, warn });
+  if (ring === null || ring.source.kind !== 'file') {
+    throw new AppError(
+      'NOT_FOUND',
+      say`there is no master key in ${config.dataDir}: "${{ command: 'master-key status' }}" says more`,
+    );
+  }
+  const { path } = ring.source;
+  const isNew = ring.keys().length === 1;
+  if (isNew) await writeKeyFile(path, [createMasterKey(), ...ring.keys()]);
+  await ring.reload();
+  const view = await reencrypt(deps, actor, ring, { isNew });
+  if (view.dropped.length > 0) {
+    await writeKeyFile(
+      path,
+      ring.keys().filter(({ id }) => !view.dropped.includes(id)),
+    );
+  }
+  return view;
+}
+
+async function reencrypt(
+  { db, now, warn }: RotateDeps,
+  actor: Actor,
+  ring: KeyRing,
+  { isNew }: Pick<RotatedMasterKeyView, 'isNew'>,
+): Promise<RotatedMasterKeyView> {
+  const { resealed, lostEndpoints } = await reencryptSecrets(db, ring, now());
+  const receiptKey = await reencryptReceiptKey(db, ring);
+  const totp = await reencryptTotp(db, ring);
+  const targets = await reencryptTargets(db, ring);
+  const rows = await resealRows({ db, ring, onProgress: warn });
+  const former = ring
+    .keys()
+    .slice(1)
+    .map(({ id }) => id);
+  const spare = former.filter((id) => !rows.left.has(id));
+  const keys = ring.source.kind === 'file' ? { dropped: spare, droppable: [] } : { dropped: [], droppable: spare };
+  const [keyId, sealed] = [
+    ring.current().id,
+    resealed + (receiptKey === 'resealed' ? 1 : 0) + totp.resealed + targets.resealed,
+  ];
+  const detail = { isNew, resealed: sealed, rows: rows.resealed, ...keys };
+  await db.transaction((tx) =>
+    recordActions(tx, actor, now(), [{ projectId: null, action: 'master-key.rotated', subject: keyId, detail }]),
+  );
+  return {
+    ...{ source: nameSource(ring.source), keyId, isNew },
+    resealed: sealed,
+    rows: rows.resealed,
+    ...keys,
+    needed: [...rows.left].map(([id, count]) => ({ keyId: id, rows: count })),
+    lostEndpoints: lostEndpoints.map((id) => encodeId('whe', id)),
+    isReceiptKeyLost: receiptKey === 'lost',
+    ...(totp.lost.length === 0 ? {} : { lostPeople: totp.lost }),
+    ...(targets.lost.length === 0 ? {} : { lostChannels: targets.lost.map((id) => encodeId('chn', id)) }),
+  };
+}
+
+/** `lostEndpoints`: ids of endpoints with a secret that should still sign, but that no key opens. */
+type ReencryptResult = { resealed: number; lostEndpoints: string[] };
+
+/**
+ * Seals every secret under the current key of the ring, in batches of 500. When this returns, the other keys of the ring seal
+ * nothing that they open, and no process that reads the same keys goes on sealing with them. Can be cut off and repeated at any
+ * time, beside running services.
+ */
+export async function reencryptSecrets(db: Database, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
+  let resealed = 0;
+  let after = NIL_UUID;
+  for (;;) {
+    const batch = await db.transaction((tx) => reencryptBatch(tx, ring, after));
+    resealed += batch.resealed;
+    if (batch.last === null) break;
+    after = batch.last;
+  }
+  // This waits for processes that began to seal before the current key was the current one.
+  const rest = await db.transaction(async (tx) => {
+    await stopEncryption(tx);
+    return reencryptRest(tx, ring, now);
+  });
+  return { resealed: resealed + rest.resealed, lostEndpoints: rest.lostEndpoints };
+}
+
+/** Few secrets came meanwhile; the other secrets found here cannot be opened. */
+async function reencryptRest(tx: Sql, ring: KeyRing, now: UnixMs): Promise<ReencryptResult> {
+  const lost = new Set<string>();
+  let resealed = 0;
+  let after = NIL_UUID;
+  for (;;) {
+    const batch = await reencryptBatch(tx, ring, after);
+    resealed += batch.resealed;
+    for (const row of batch.unopened) if (row.endsAt === null || row.endsAt > now) lost.add(row.endpointId);
+    if (batch.last === null) return { resealed, lostEndpoints: [...lost] };
+    after = batch.last;
+  }
+}
+
+/** `last`: the next batch starts after this id; `null` if nothing was found. */
+async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
+  const rows = await lockSecretsUnderOtherKeys(tx, ring.current().id, after);
+  const unopened: StoredSecret[] = [];
+  for (const row of rows) if ((await reencryptEndpointSecret(tx, ring, row)) !== 'ok') unopened.push(row);
+  return { resealed: rows.length - unopened.length, unopened, last: rows.at(-1)?.id ?? null };
+}
+
+export const operations = [showMasterKeys];

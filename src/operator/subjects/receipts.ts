@@ -1,0 +1,78 @@
+import type { Receipt } from '../../domain/receipt/receipt.ts';
+import { checkReceipt } from '../../domain/receipt/receipt-signature.ts';
+import { Type } from '../../runtime/type.ts';
+import { type ReceiptKeyDeps, storeNewReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
+import { findCurrentReceiptKey, retireReceiptKey } from '../../store/access/receipt-keys.ts';
+import { stopEncryption } from '../../store/outbox/webhook-secrets.ts';
+import type { Actor } from '../actor.ts';
+import { maybe, type Shown, schemaOf, text } from '../fields.ts';
+import { operation } from '../operation.ts';
+import { flag } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { fieldsText } from '../result-text.ts';
+import { openEncryptionKeys } from './master-keys.ts';
+
+const rotated = { keyId: text, formerKeyId: maybe(text) };
+export type RotatedReceiptKeyView = Shown<typeof rotated>;
+
+export const rotateReceiptKeyOperation = operation({
+  action: 'rotateReceiptKey',
+  summary: 'Make a new key that signs receipts',
+  method: 'POST',
+  path: '/receipt-keys/rotate',
+  command: 'receipt rotate',
+  does: 'sign receipts with a new key from now on; those that were handed out stay valid',
+  input: Type.Object({ isKeyLost: flag('the master key that sealed the former signing key is lost for ever') }),
+  output: schemaOf(rotated),
+  read: ({ isKeyLost = false }) => ({ isKeyLost }),
+  run: async (deps, actor, { isKeyLost }) => {
+    const keyRing = await openEncryptionKeys(deps, { isKeyLost });
+    return rotateReceiptKey({ ...deps, keyRing }, actor);
+  },
+  print: (view) => ({
+    text: fieldsText(view, [
+      ['signing key', 'keyId'],
+      ['former key', 'formerKeyId'],
+    ]),
+    next: 'services sign with it from their next receipt on; who keeps a copy of the published keys must fetch them again',
+  }),
+});
+
+/** Makes a new key that signs receipts. The former one signs no more; its public part stays published, its private part is erased. */
+export async function rotateReceiptKey(deps: ReceiptKeyDeps, actor: Actor): Promise<RotatedReceiptKeyView> {
+  return deps.db.transaction(async (tx) => {
+    await stopEncryption(tx);
+    await deps.keyRing.reload();
+    const former = await findCurrentReceiptKey(tx);
+    if (former !== null) await retireReceiptKey(tx, former.id, deps.now());
+    const keyId = await storeNewReceiptKey(tx, deps);
+    const detail = { formerKeyId: former?.id ?? null };
+    await recordActions(tx, actor, deps.now(), [
+      { projectId: null, action: 'receipt-key.rotated', subject: keyId, detail },
+    ]);
+    return { keyId, ...detail };
+  });
+}
+
+type VerifiedReceiptView =
+  | { valid: true; keyId: string; isIssuerKnown: boolean; receipt: Receipt }
+  | { valid: false; problem: 'changed' | 'unreadable' | 'other-key'; message: string };
+
+/** `source`: its name for people. `ids`: of the keys that the issuer has published. */
+type Input = { bytes: Uint8Array; source: string; known: { ids: readonly string[]; source: string } | null };
+
+/** Says whether a receipt is as it was signed, and by a known key, with no network and no database. */
+export function verifyReceipt({ bytes, source, known }: Input): VerifiedReceiptView {
+  const check = checkReceipt(bytes);
+  if (check.kind !== 'intact') return { valid: false, problem: check.kind, message: `${source}: ${check.reason}` };
+  const { receipt, keyId } = check;
+  if (known === null || known.ids.includes(keyId))
+    return { valid: true, keyId, isIssuerKnown: known !== null, receipt };
+  return {
+    valid: false,
+    problem: 'other-key',
+    message: `${source} is signed with the key ${keyId}, which is not among the ${known.ids.length} of ${known.source}: whoever signed it is not the one whose keys these are, or the file of keys is older than the key`,
+  };
+}
+
+export const operations = [rotateReceiptKeyOperation];
