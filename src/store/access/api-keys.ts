@@ -19,7 +19,7 @@ const listed = {
   lastUsedAt: 'timestamptz?',
 } as const;
 
-export type ListedApiKey = Row<typeof listed>;
+type ListedApiKey = Row<typeof listed>;
 
 /** Stores a key by its SHA-256; does nothing if a key with this id exists. */
 export const insertApiKey = commandOf(
