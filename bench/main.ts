@@ -30,7 +30,8 @@ import { runWebhooks } from './webhooks/run.ts';
  * `npm run bench` measures, prints tables, and writes bench/results/<name>-<time>.json. The names are `api` (the default), `ingest`,
  * `growth`, `misattribution`, `webhooks`, `checkout`, `paint`, `sizes`, `console`, `overload`, `floods`, `requests`, `seals`, `sealing`, `manifest` and `soak`. `--quick` is a short run that shows whether everything works and roughly how fast; its figures are no record.
  * `--compare OLD.json` shows beside the targets what an earlier result had.
- * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without.
+ * `growth` with `--invoices` measures a ledger of so many, with memory for its indexes and without; `console` looks at pages over so many,
+ * and creates none meanwhile.
  * `soak` takes as long as `--minutes` says, 20 if it says nothing. For `ingest`, `--full` replays a whole day in every row, `--day` only
  * one from one node, near and far, `--without-logs` has nodes that know no `eth_getLogs`, `--grpc` asks one node by gRPC, and `--profile` writes a CPU profile of the service while it catches up from two nodes, or by gRPC.
  */
@@ -49,7 +50,7 @@ const BENCHES = {
   checkout: async () => runCheckout(await prepare()),
   paint: async () => runPaint(await prepare()),
   sizes: async () => runSizes({ postgres: await startPostgres(), isQuick: flags.quick, onProgress: progress }),
-  console: async () => runConsole(await prepare()),
+  console: async () => runConsole(await prepare(), invoices),
   overload: async () => runOverload(await prepare()),
   floods: async () => runFloods(await prepare()),
   requests: async () => runRequests(await prepare()),

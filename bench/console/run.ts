@@ -13,7 +13,7 @@ import { createDatabase, createGrowthShop, type GrowthShop } from '../growth/sho
 import type { LoadJob, LoadResult } from '../load.ts';
 import { ADDRESS_COUNT, fillLedger } from '../sizes/fill.ts';
 import { newKey } from './new-key.ts';
-import { type Pages, timePages } from './pages.ts';
+import { NOWHERE, type Pages, timePages } from './pages.ts';
 import { judgeConsole, PHASES, type Phase, showConsole } from './report.ts';
 
 type Plan = { invoices: number; looks: number; rounds: number; seconds: number };
@@ -26,11 +26,11 @@ const CONNECTIONS = 16;
 
 /**
  * How long the console's pages take with a million invoices, beside a page that asks the database nothing but who is there, and how much
- * four people who click and one who exports all invoices slow creation down. One process has the roles `api` and `console`, as by default.
+ * four people who click and one who exports all invoices slow creation down. With `invoices` only the pages of so many are looked at. One process has the roles `api` and `console`, as by default.
  */
-export async function runConsole(context: BenchContext): Promise<BenchResult> {
+export async function runConsole(context: BenchContext, invoices: number | null): Promise<BenchResult> {
   const { command, postgres, flags, onProgress, onStart } = context;
-  const plan = flags.quick ? QUICK : FULL;
+  const plan = { ...(flags.quick ? QUICK : FULL), ...(invoices === null ? {} : { invoices, rounds: 0 }) };
   const { db, connection } = await createDatabase(postgres, 'console');
   const shop = await createGrowthShop(db, 'tail', ADDRESS_COUNT);
   const apiKey = await newKey(db, shop);
@@ -45,7 +45,7 @@ export async function runConsole(context: BenchContext): Promise<BenchResult> {
     env: { QUITTANCE_ROLES: 'api,console', QUITTANCE_CONSOLE_PORT: String(port) },
   });
   onStart(service);
-  const pages = { url: `http://localhost:${port}`, cookie };
+  const pages = { url: `http://localhost:${port}`, api: service.url, cookie };
   onProgress('looking at pages');
   const looked = await timePages(pages, samples, plan.looks);
   const [load] = await startScript('./load.ts', {});
@@ -92,18 +92,20 @@ async function signIn(db: Database): Promise<string> {
   });
 }
 
+type Sample = Record<
+  'invoice' | 'payable' | 'old' | 'recent' | 'endpoint' | 'event' | 'txid' | 'address' | 'waiting',
+  string
+>;
+
 /** Paths of one thing of each kind, by the name of their screen. */
 async function findSamples(
   connection: PostgresConnection,
   { projectId, addressIds }: GrowthShop,
 ): Promise<Record<string, string>> {
-  const { rows } = await onServer(connection, (client) =>
-    client.query<{ invoice: string; payable: string; old: string; endpoint: string; event: string }>(SAMPLE, [
-      projectId,
-      addressIds[0],
-    ]),
-  );
-  const [{ invoice = '', payable = '', old = '', endpoint = '', event = '' } = {}] = rows;
+  const { rows } = await onServer(connection, (client) => client.query<Sample>(SAMPLE, [projectId, addressIds[0]]));
+  const [row] = rows;
+  if (row === undefined) throw new Error('the ledger has no paid invoice');
+  const { invoice, payable, old, recent, endpoint, event, txid, address, waiting } = row;
   return {
     ...{
       Today: '/',
@@ -115,6 +117,12 @@ async function findSamples(
       Invoice: `/invoices/${encodeId('inv', invoice)}`,
       'Find an amount': `/find?q=${payable}`,
       'Find an old order': `/find?q=${old}`,
+      'Find the start of orders': `/find?q=${recent.slice(0, -2)}`,
+      [NOWHERE]: '/find?q=no-such-order',
+      'Find a price': `/find?q=%24${payable.slice(0, -4)}`,
+      'Find what waits': `/find?q=${waiting}`,
+      'Find a transaction': `/find?q=${txid.slice(0, 8)}%E2%80%A6`,
+      'Find a shortened address': `/find?q=${address.slice(0, 5)}%E2%80%A6${address.slice(-5)}`,
     },
     ...{ Unmatched: '/unmatched', Webhooks: '/webhooks', Endpoint: `/webhooks/${encodeId('whe', endpoint)}` },
     ...{ Event: `/events/${encodeId('evt', event)}`, Addresses: '/addresses', Chain: '/chain', Reports: '/reports' },
@@ -155,11 +163,14 @@ const COMPARE = `
     select coalesce(max(block_number), 0) as block, coalesce(sum(amount_micro), 0) as micro from transfers where address_id = a.id) t`;
 
 const SAMPLE = `
-  select i.id as invoice, (i.payable_micro / 1e6)::numeric(20, 6)::text as payable,
+  select i.id as invoice, i.external_id as recent, (i.payable_micro / 1e6)::numeric(20, 6)::text as payable,
     (select external_id from invoices where project_id = $1 and status = 'EXPIRED' order by id limit 1) as old,
     (select id from webhook_endpoints where project_id = $1 limit 1) as endpoint,
-    (select id from events where project_id = $1 order by position desc limit 1) as event
-  from invoices i where i.project_id = $1 and i.address_id = $2 and i.status = 'PAID' order by i.id desc limit 1`;
+    (select id from events where project_id = $1 order by position desc limit 1) as event,
+    encode(w.tx_id, 'hex') as txid, a.address, (w.amount_micro / 1e6)::numeric(20, 6)::text as waiting
+  from invoices i join addresses a on a.id = i.address_id
+    join lateral (select * from transfers where project_id = $1 and kind = 'unmatched' order by id desc limit 1) w on true
+  where i.project_id = $1 and i.address_id = $2 and i.status = 'PAID' order by i.id desc limit 1`;
 
 /** Four people, each of whom looks at another page each second. Returns how many pages were looked at. */
 async function click(pages: Pages, samples: Record<string, string>, until: number): Promise<number> {

@@ -1,15 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import { AppError } from '../domain/errors.ts';
 import { decodeId } from '../domain/ids.ts';
-import { searchLedger } from '../operator/explain/search.ts';
+import { lookUp } from '../operator/explain/explain-subject.ts';
 import { createJobs } from '../operator/jobs/jobs.ts';
-import { findRequestId } from '../operator/subjects/requests.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
 import { addAddressRoutes } from './addresses/addresses-routes.ts';
 import { addChainRoutes } from './chain/chain-routes.ts';
-import { explainTo } from './invoices/explain.ts';
 import { explanationPage, foundPage } from './invoices/invoice-page.ts';
 import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
 import type { ConsoleDeps } from './page/console-deps.ts';
@@ -68,23 +65,27 @@ function unknownPage(url: string): Page {
   };
 }
 
-/** The box at the top: what `explain` takes, and ids of requests. An invoice and a request have pages of their own, and so has what several things fit. */
+/** Kinds of things that have a page of their own. */
+const PAGES = [
+  ['evt', '/events'],
+  ['req', '/requests'],
+  ['trf', '/unmatched'],
+  ['whe', '/webhooks'],
+] as const;
+
+/**
+ * The box at the top: what `explain` takes, and ids of what has a page of its own, in all projects that the person may see. `in`: one
+ * project, for an address that several have.
+ */
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
-  const { q = '', project: asked } = readQuery(request, ['q', 'project']);
-  const text = q.trim();
-  const requestId = findRequestId(text);
-  if (requestId !== null) return { goTo: `/requests/${requestId}` };
+  const { q = '', project: asked, in: projectId } = readQuery(request, ['q', 'project', 'in']);
+  const [text, id] = [q.trim(), q.trim().toLowerCase()];
+  const page = PAGES.find(([kind]) => decodeId(kind, id) !== null);
+  if (page !== undefined) return { goTo: `${page[1]}/${id}` };
   const about = chooseProject(visit, asked);
-  try {
-    const explanation = await explainTo(deps, visit, { text, projectId: undefined });
-    const { form, invoiceId } = explanation.subject;
-    if (form === 'invoice') return { goTo: `/invoices/${String(invoiceId)}` };
-    return explanationPage(form === 'address' ? 'Address' : 'Transaction', explanation, about, request.id);
-  } catch (error) {
-    if (!(error instanceof AppError) || !['NOT_FOUND', 'INVALID_ARGUMENT'].includes(error.code)) throw error;
-    const projects = visit.projects.flatMap(({ projectId }) => decodeId('prj', projectId) ?? []);
-    const found = await deps.db.snapshot((tx) => searchLedger(tx, projects, text));
-    if (found.invoices.length + found.transfers.length === 0) throw error;
-    return foundPage(visit, text, found, about);
-  }
+  const answer = await lookUp(deps, visit.actor, { text, projectId });
+  if (!('verdict' in answer)) return foundPage(visit, text, answer, about);
+  const { form, invoiceId } = answer.subject;
+  if (form === 'invoice') return { goTo: `/invoices/${String(invoiceId)}` };
+  return explanationPage(form === 'address' ? 'Address' : 'Transaction', answer, about, request.id);
 }

@@ -435,7 +435,7 @@ describe('with --project', () => {
     const { text, exitCode } = await ask(ledger, txIdOf(0x80), { project: projectId });
     expect(exitCode).toBe(3);
     expect(text).toContain(`came to or left an address of the project ${projectId}.`);
-    expect(text).toContain('Without --project the whole ledger is searched.');
+    expect(text).toContain('Without --project every project that you may see is searched.');
   });
 });
 

@@ -1,11 +1,14 @@
+import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encodeId } from '../../src/domain/ids.ts';
+import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
+import { insertAddress } from '../../src/store/ledger/addresses.ts';
+import { parseAddress } from '../../src/tron/address.ts';
 import { shrinkStyle } from '../../src/web/shrink.ts';
 import { createInvoice, createTestProject, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import {
@@ -169,13 +172,53 @@ test('what a person types finds the order: in any case, by its start, with other
     'Web–Shop–4711',
     ' "Web-Shop-4711" ',
   ];
-  const others = ['anna@example.org', 'Anna', encodeId('evt', event), body.checkoutUrl.split('/').at(-1) ?? ''];
+  const others = ['anna@example.org', 'Anna', body.checkoutUrl.split('/').at(-1) ?? ''];
   const missed = [];
   for (const q of [...typed, ...others]) if ((await find(q)).headers.get('location') !== page) missed.push(q);
   expect(missed).toEqual([]);
+  const eventId = encodeId('evt', event);
+  expect((await find(` ${eventId.toUpperCase()}`)).headers.get('location')).toBe(`/events/${eventId}`);
+  expect((await console_.get(`/events/${eventId}`)).text).toContain(`href="${page}"`);
   for (const q of [txId.slice(0, 8), `${txId.slice(0, 8)}…`, txId.toUpperCase(), `TxID: ${txId}`]) {
     expect((await find(q)).text, q).toContain('<h1>Transaction</h1>');
   }
+});
+
+test('one search lists what every project that the person may see has of it: an order id, an address of two networks, a shortened address', async () => {
+  const { service, actors } = console_;
+  const [mine, foreign] = [await createTestProject(service.db), await createTestProject(service.db)];
+  const far = await createTestProject(service.db, { network: 'nile', addressCount: 0 });
+  actors['olga'] = actorNamed('Olga', { role: 'viewer', projects: [service.project.id, mine.id, far.id] });
+  const [address = ''] = mine.addresses;
+  const parsed = parseAddress(address);
+  if (parsed.kind !== 'ok') return expect.fail(parsed.reason);
+  await insertAddress(service.db, {
+    ...{ id: uuidV7(Date.now(), randomBytes(10)), projectId: far.id, account: parsed.account, address: parsed.address },
+  });
+  const ids = [];
+  for (const apiKey of [service.project.apiKey, mine.apiKey, foreign.apiKey]) {
+    const { body } = await createInvoice(service, { apiKey, body: { externalId: 'everywhere-1' } });
+    ids.push(body.invoiceId);
+  }
+  const find = (q: string, more = '') => console_.get(`/find?q=${encodeURIComponent(q)}${more}`, { 'x-actor': 'olga' });
+  const short = (whole: string) => `${whole.slice(0, 5)}…${whole.slice(-5)}`;
+  const found = (await find('everywhere-1')).text;
+  expect(ids.map((id) => found.includes(`href="/invoices/${id}"`))).toEqual([true, true, false]);
+  for (const q of [address, short(address)]) {
+    const { text } = await find(q);
+    for (const { projectId } of [mine, far]) expect(text, q).toContain(`&amp;in=${projectId}"`);
+  }
+  expect((await find(address, `&in=${far.projectId}`)).text).toContain(' on nile');
+  expect((await find(address, `&in=${foreign.projectId}`)).status).toBe(404);
+  expect((await find(short(foreign.addresses[0] ?? ''))).status).toBe(404);
+  const { rows } = await withOwner(service, (client) =>
+    client.query<{ from_address: string }>('select from_address from transfers where project_id = $1 limit 1', [
+      service.project.id,
+    ]),
+  );
+  const sender = rows[0]?.from_address ?? '';
+  for (const q of [sender, short(sender)]) expect((await find(q)).text, q).toContain('<h1>Address</h1>');
+  expect((await find(open)).headers.get('location')).toBe(`/unmatched/${open}`);
 });
 
 test('an amount finds invoices and waiting transfers, however it is written; what is nowhere keeps the box and the menu', async () => {

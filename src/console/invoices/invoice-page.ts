@@ -77,7 +77,7 @@ function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineE
 export function foundPage(
   visit: Visit,
   typed: string,
-  { invoices, transfers }: Found,
+  { invoices, transfers, addresses }: Found,
   about: ListedProjectView | null,
 ): Page {
   const project = ({ projectName }: { projectName: string }) => html`<bdi>${projectName}</bdi>`;
@@ -112,11 +112,24 @@ export function foundPage(
     ],
     transfers,
   );
+  const named = table(
+    'Addresses',
+    [
+      [
+        'Address',
+        ({ address, project: of }) =>
+          html`<a class="row" href="/find?q=${address}${of && `&in=${encodeId('prj', of.id)}`}">${ltr(address)}</a>`,
+      ],
+      ['Whose', ({ project: of }) => (of === null ? 'not yours' : html`<bdi>${of.name}</bdi>, ${of.network}`)],
+    ],
+    addresses,
+  );
   return {
     ...{ title: 'Found', about },
     main: html`<p>This may be ${outside(typed)}.</p>
 ${invoices.length === 0 ? null : html`<h2>Invoices</h2>${made}`}
 ${transfers.length === 0 ? null : html`<h2>Transfers</h2>${came}`}
+${addresses.length === 0 ? null : html`<h2>Addresses</h2>${named}`}
 <p class="hint">At most 20 of each, the newest first. The start of an order or of a text in its metadata is looked for in the newest 10,000 invoices.</p>`,
   };
 }

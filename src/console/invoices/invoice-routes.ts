@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { AppError } from '../../domain/errors.ts';
 import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
+import { explainSubject } from '../../operator/explain/explain-subject.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';
@@ -19,7 +20,6 @@ import { readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
 import { needProject } from '../page/visit.ts';
-import { explainTo } from './explain.ts';
 import { eventOf, invoicePage } from './invoice-page.ts';
 import { FILTERS, invoicesList, madePage, NEW_FIELDS, newInvoicePage } from './invoices-page.ts';
 
@@ -80,7 +80,7 @@ async function create(deps: ConsoleDeps, { visit, request, tokens }: Asked): Pro
 /** An invoice as the visitor may see it, explained. Errors: `NOT_FOUND`. */
 async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const { invoiceId = '' } = request.params as { invoiceId?: string };
-  const explanation = await explainTo(deps, visit, { text: invoiceId, projectId: undefined });
+  const explanation = await explainSubject(deps, visit.actor, { text: invoiceId, projectId: undefined });
   const { subject } = explanation;
   const [id, projectId] = [String(subject['invoiceId']), String(subject['projectId'])];
   // The text may be an order id, which has its invoice by the box at the top.

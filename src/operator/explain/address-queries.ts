@@ -16,6 +16,7 @@ import {
 } from '../../store/ledger/standing.ts';
 import { joinRefundOf, refundOfShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
+import type { Actor } from '../actor.ts';
 
 const selectShape = {
   id: 'uuid',
@@ -54,9 +55,9 @@ export const findExplainedAddresses = rowsOf(
    left join account_keys k on k.id = a.account_key_id
    left join balance_checks b on b.address_id = a.id
    where a.network in ${ANY_NETWORK} and a.account = decode($1, 'hex')
-     and ($2::uuid is null or a.project_id = $2)
+     and ($2::uuid[] is null or a.project_id = any($2))
    order by a.network`,
-  (account: AccountHex, projectId: string | null) => [account, projectId],
+  (account: AccountHex, projects: Actor['projects']) => [account, projects],
 );
 
 /** How many invoices an address has by status, counting at most `limit` of them. */
@@ -111,9 +112,9 @@ export const findOutgoingOfTransaction = rowsOf(
   outgoingShape,
   `${OUTGOING} from outgoing_transfers o join addresses a on a.id = o.address_id ${WITH_STANDING}
    where o.network in ${ANY_NETWORK} and o.tx_id = decode($1, 'hex')
-     and ($2::uuid is null or o.project_id = $2)
+     and ($2::uuid[] is null or o.project_id = any($2))
    order by o.network, o.log_index limit $3`,
-  (txId: string, projectId: string | null, limit: number) => [txId, projectId, limit],
+  (txId: string, projects: Actor['projects'], limit: number) => [txId, projects, limit],
 );
 
 /** The newest transfers that left an address. */
@@ -133,6 +134,6 @@ export const findOutgoingTo = rowsOf(
    cross join lateral (
      select * from outgoing_transfers where project_id = s.id and to_address = $1 order by block_number desc limit $3) o
    join addresses a on a.id = o.address_id ${WITH_STANDING}
-   where $2::uuid is null or s.id = $2 order by o.block_time desc, tx_id, o.log_index limit $3`,
-  (recipient: TronAddress, projectId: string | null, limit: number) => [recipient, projectId, limit],
+   where $2::uuid[] is null or s.id = any($2) order by o.block_time desc, tx_id, o.log_index limit $3`,
+  (recipient: TronAddress, projects: Actor['projects'], limit: number) => [recipient, projects, limit],
 );

@@ -9,6 +9,7 @@ import { findPause } from '../../store/chain/contract-states.ts';
 import { findCursor } from '../../store/chain/cursor.ts';
 import { findAddresses } from '../../store/ledger/addresses.ts';
 import { type AccountHex, accountToAddress } from '../../tron/address.ts';
+import type { Actor } from '../actor.ts';
 import type { Transaction } from './describe-transaction.ts';
 import type { Explanation, Step } from './explanation.ts';
 
@@ -33,16 +34,18 @@ type Shown = { network: Network; answer: UnclaimedAnswer; says: string; next?: S
  * depends on no invoice. Asks each network that is configured here; that there is none, or that no node answers, is said.
  */
 export async function askChain(
-  deps: AskDeps,
+  deps: AskDeps | undefined,
   { txId }: Transaction,
-  projectId: string | null,
+  projects: Actor['projects'],
   unknown: Explanation,
 ): Promise<Explanation> {
   const shown: Shown[] = [];
-  for (const network of deps.networks) {
-    const ask = (nodes: Nodes) => askNetwork(deps, nodes, txId, projectId);
-    const found = await deps.withNodes(network, ask).catch(ifNoSandbox);
-    if (found !== null) shown.push(found);
+  if (deps !== undefined) {
+    for (const network of deps.networks) {
+      const ask = (nodes: Nodes) => askNetwork(deps, nodes, txId, projects);
+      const found = await deps.withNodes(network, ask).catch(ifNoSandbox);
+      if (found !== null) shown.push(found);
+    }
   }
   const none =
     'No node is configured for this command, so the chain was not asked: give it the settings of the service.';
@@ -64,7 +67,7 @@ async function askNetwork(
   { log, describeForPayer }: AskDeps,
   nodes: Nodes,
   txId: string,
-  projectId: string | null,
+  projects: Actor['projects'],
 ): Promise<Shown> {
   const { db, network, pool } = nodes;
   const cursor = await findCursor(db, network);
@@ -72,7 +75,7 @@ async function askNetwork(
   const solidNumber = cursor?.solid.number ?? null;
   const facts = await read({ txId, askedFor: 'explain', client: 'operator', solidNumber, head: cursor?.head ?? null });
   const ours = await findAddresses(db, network, accountsIn(facts));
-  const known = ours.filter((each) => projectId === null || each.projectId === projectId);
+  const known = ours.filter((each) => projects === null || projects.includes(each.projectId));
   const addresses = new Set(known.map(({ address }) => address));
   const isPaused = (await findPause(db, network))?.pauseState != null;
   const answer = answerUnclaimed(facts, (account) => addresses.has(accountToAddress(account)), isPaused);

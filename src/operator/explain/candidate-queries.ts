@@ -4,6 +4,7 @@ import { ANY_NETWORK } from '../../store/db/any-network.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { count, micro, type Row } from '../../store/db/statement.ts';
 import { stands } from '../../store/ledger/standing.ts';
+import type { Actor } from '../actor.ts';
 import type { ExplainedInvoice } from './invoice-queries.ts';
 
 /** Counting more would take seconds. */
@@ -117,6 +118,6 @@ export const findSightingsOfTransaction = rowsOf(
   'explain-sightings-of-transaction',
   sightingShape,
   `${SIGHTINGS} where s.network in ${ANY_NETWORK} and s.tx_id = decode($1, 'hex')
-     and ($2::uuid is null or s.project_id = $2) ${SIGHTINGS_ORDER} limit $3`,
-  (txId: string, projectId: string | null, limit: number) => [txId, projectId, limit],
+     and ($2::uuid[] is null or s.project_id = any($2)) ${SIGHTINGS_ORDER} limit $3`,
+  (txId: string, projects: Actor['projects'], limit: number) => [txId, projects, limit],
 );

@@ -1,6 +1,7 @@
 import type { EventType } from '../../domain/event.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
 import { count, maybe, type Row, text } from '../../store/db/statement.ts';
+import type { Actor } from '../actor.ts';
 
 const shape = {
   id: 'uuid',
@@ -40,9 +41,9 @@ export const findConfirmingOf = rowsOf(
   `select ${LIST}, e.project_id, e.invoice_id
    from (select * from events order by id desc limit ${EVENTS_SEARCHED}) e
    where e.type = 'invoice.confirming' and e.invoice_id is not null and strpos(e.body, $1) > 0
-     and ($2::uuid is null or e.project_id = $2)
+     and ($2::uuid[] is null or e.project_id = any($2))
    order by e.id desc limit $3`,
-  (txId: string, projectId: string | null, limit: number) => [txId, projectId, limit],
+  (txId: string, projects: Actor['projects'], limit: number) => [txId, projects, limit],
 );
 
 type ToldTransaction = { txId: string; blockNumber: number; blockTime: string; from: string; amount: string };

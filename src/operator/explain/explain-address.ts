@@ -1,5 +1,4 @@
 import { formatSigned } from '../../chain/reconcile/reconcile-address.ts';
-import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
 import { say, type Text } from '../../domain/message.ts';
@@ -8,8 +7,8 @@ import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import { listOperatorActions } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
 import { lifeStatusOf } from '../addresses/views.ts';
-import { printable } from '../input/printable.ts';
 import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../transfers/transfer-records.ts';
 import {
   countInvoicesOfAddress,
@@ -21,7 +20,7 @@ import {
 } from './address-queries.ts';
 import { MAX_COUNTED } from './candidate-queries.ts';
 import { describeAction } from './describe-action.ts';
-import { type Explanation, shorten } from './explanation.ts';
+import { type Explanation, nameProjects, SEARCHED, shorten } from './explanation.ts';
 import type { Subject } from './read-subject.ts';
 import { describeAnnulment, describeOutgoing } from './transfer-entries.ts';
 
@@ -31,12 +30,15 @@ type Address = Extract<Subject, { form: 'address' }>;
 const MAX_TRANSFERS = 20;
 const MAX_ACTIONS = 50;
 
-/** An address of ours, or one that paid us or was paid by us; `null` if it is neither. */
-export async function explainAddress(db: Sql, subject: Address, projectId: string | null): Promise<Explanation | null> {
-  const [address, ...others] = await findExplainedAddresses(db, subject.account, projectId);
-  if (address === undefined) return explainStranger(db, subject, projectId);
-  if (others.length > 0) throw ambiguous(subject, [address, ...others]);
-  return explainOwn(db, address);
+/** An address of ours, or one that paid us or was paid by us; `null` if it is neither, or of several networks. */
+export async function explainAddress(
+  db: Sql,
+  subject: Address,
+  projects: Actor['projects'],
+): Promise<Explanation | null> {
+  const [address, ...others] = await findExplainedAddresses(db, subject.account, projects);
+  if (address === undefined) return explainStranger(db, subject, projects);
+  return others.length > 0 ? null : explainOwn(db, address);
 }
 
 async function explainOwn(db: Sql, address: ExplainedAddress): Promise<Explanation> {
@@ -205,20 +207,20 @@ function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] {
   ];
 }
 
-async function explainStranger(db: Sql, subject: Address, projectId: string | null): Promise<Explanation | null> {
+async function explainStranger(db: Sql, subject: Address, projects: Actor['projects']): Promise<Explanation | null> {
   const { address } = subject;
-  const incoming = await findTransfersFrom(db, address, projectId, MAX_TRANSFERS + 1);
-  const outgoing = await findOutgoingTo(db, address, projectId, MAX_TRANSFERS + 1);
+  const incoming = await findTransfersFrom(db, address, projects, MAX_TRANSFERS + 1);
+  const outgoing = await findOutgoingTo(db, address, projects, MAX_TRANSFERS + 1);
   if (incoming.length + outgoing.length === 0) return null;
   const [sent, received] = [incoming.length, outgoing.length].map((count) => {
     return count > MAX_TRANSFERS ? `more than ${MAX_TRANSFERS}` : String(count);
   });
   return {
     verdict: [
-      projectId === null
-        ? `${address} is no address of yours.`
-        : say`${address} is no address of the project ${encodeId('prj', projectId)}; without ${{ field: 'projectId' }} the whole ledger is searched.`,
-      `It sent ${sent} transfers to ${projectId === null ? 'yours' : "the project's"}, and got ${received} from them.`,
+      projects?.length === 1
+        ? say`${address} is no address of ${nameProjects(projects)}; without ${{ field: 'projectId' }} ${SEARCHED}.`
+        : `${address} is no address of ${nameProjects(projects)}.`,
+      `It sent ${sent} transfers to ${projects?.length === 1 ? "the project's" : 'yours'}, and got ${received} from them.`,
     ],
     subject: { form: 'address', address, projectId: null },
     fields: [['address', address]],
@@ -232,17 +234,4 @@ async function explainStranger(db: Sql, subject: Address, projectId: string | nu
     }),
     next: [{ says: 'all about one of them', hint: { command: 'explain', args: ['<transaction id>'] } }],
   };
-}
-
-function ambiguous({ address }: Address, found: readonly ExplainedAddress[]): AppError {
-  const problems = found.map(({ projectId, projectName, network }) => {
-    const project = encodeId('prj', projectId);
-    return {
-      subject: project,
-      message: say`${{ field: 'projectId' }} ${project}  (${printable(projectName)}, ${network})`,
-    };
-  });
-  return new AppError('INVALID_ARGUMENT', `projects of ${found.length} networks have ${address}: say which one`, {
-    problems,
-  });
 }

@@ -1,4 +1,5 @@
 import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
 import { describeTransaction, stepToInvoice, type Transaction } from './describe-transaction.ts';
 import { findConfirmingOf, findEventsOfInvoice, transactionOf } from './event-queries.ts';
 import { type Explanation, shorten } from './explanation.ts';
@@ -16,10 +17,10 @@ const MAX_EVENTS = 60;
 export async function explainOrphaned(
   db: Sql,
   subject: Transaction,
-  projectId: string | null,
+  projects: Actor['projects'],
 ): Promise<Explanation | null> {
   const { txId } = subject;
-  const found = await findConfirmingOf(db, txId, projectId, MAX_SIGHTINGS);
+  const found = await findConfirmingOf(db, txId, projects, MAX_SIGHTINGS);
   const seen = found.filter((event) => transactionOf(event)?.txId === txId);
   const byInvoice = new Map(seen.map((one) => [one.invoiceId, one]));
   if (byInvoice.size === 0) return null;

@@ -15,78 +15,81 @@ import { explainOrphaned } from './explain-orphaned.ts';
 import { explainTransaction } from './explain-transaction.ts';
 import { explainUnknownTransaction } from './explain-unknown.ts';
 import { arrange, type Explanation } from './explanation.ts';
-import {
-  type LocatedInvoice,
-  locateCheckout,
-  locateEvent,
-  locateExternalId,
-  locateInvoice,
-} from './invoice-queries.ts';
+import { locateCheckout, locateEvent, locateExternalId, locateInvoice } from './invoice-queries.ts';
 import { readSubject, type Subject } from './read-subject.ts';
 import { type Found, searchLedger } from './search.ts';
 
-/** The most projects that an error message lists. */
+/** The most things that an error message lists. */
 const MAX_LISTED = 10;
 
-type Deps = AskDeps & { db: Database; now(): UnixMs };
+/** `ask`: how the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
+type Deps = { db: Database; now(): UnixMs; ask?: AskDeps };
 type Asked = { text: string; projectId: string | undefined };
 
 /**
  * Tells all that the ledger knows of an invoice, a transaction or an address, at one moment: what is paid while it is read is
- * either told as paid throughout or not at all. A text that names nothing in the form that it has may be an external id, and else is
- * searched for.
- * `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with what the chain shows of it.
+ * either told as paid throughout or not at all. Errors: `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with
+ * what the chain shows of it. `INVALID_ARGUMENT` with all that the text may stand for.
  */
 export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
-  const subject = readSubject(asked.text);
-  const { explanation, projectId } = await deps.db.snapshot((tx) => explainIn(tx, actor, subject, asked, deps.now()));
-  // After the snapshot, for no node is asked within a transaction.
-  const isAsked = explanation.isUnknown === true && subject.form === 'transaction';
-  return arrange(isAsked ? await askChain(deps, subject, projectId, explanation) : explanation);
+  const answer = await lookUp(deps, actor, asked);
+  if ('verdict' in answer) return answer;
+  throw severalFit(asked.text, answer);
 }
 
-async function explainIn(db: Sql, actor: Actor, subject: Subject, asked: Asked, now: UnixMs) {
-  const isAny = asked.projectId === undefined && actor.projects === null;
-  const projectId = isAny ? null : (await selectProject(db, actor, asked.projectId)).id;
-  const found =
-    (await explainForm(db, subject, projectId, now)) ?? (await explainExternalId(db, asked.text, projectId, now));
-  if (found !== null) return { explanation: found, projectId };
-  if (subject.form !== 'transaction') {
-    const explanation = await explainSearched(db, projectId === null ? null : [projectId], subject, now);
-    if (explanation === null) throw notFound(subject, asked);
-    return { explanation, projectId };
+/**
+ * The same, or all that the text may stand for, in one project or in all that the actor may see. A text that names nothing in the form
+ * that it has may be an external id, and else is searched for. Errors: `NOT_FOUND`.
+ */
+export async function lookUp(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation | Found> {
+  const subject = readSubject(asked.text);
+  const { answer, projects } = await deps.db.snapshot((tx) => lookUpIn(tx, actor, subject, asked, deps.now()));
+  if (!('verdict' in answer)) return answer;
+  // After the snapshot, because no node is asked within a transaction.
+  const isAsked = answer.isUnknown === true && subject.form === 'transaction';
+  return arrange(isAsked ? await askChain(deps.ask, subject, projects, answer) : answer);
+}
+
+async function lookUpIn(db: Sql, actor: Actor, subject: Subject, asked: Asked, now: UnixMs) {
+  const { text, projectId } = asked;
+  const projects = projectId === undefined ? actor.projects : [(await selectProject(db, actor, projectId)).id];
+  const found = (await explainForm(db, subject, projects, now)) ?? (await explainExternalId(db, text, projects, now));
+  if (found !== null) return { answer: found, projects };
+  if (subject.form === 'transaction') {
+    const orphaned = await explainOrphaned(db, subject, projects);
+    return { answer: orphaned ?? (await explainUnknownTransaction(db, subject, projects, now)), projects };
   }
-  const orphaned = await explainOrphaned(db, subject, projectId);
-  const explanation = orphaned ?? (await explainUnknownTransaction(db, subject, projectId, now));
-  return { explanation, projectId };
+  const answer = await explainSearched(db, projects, subject, now);
+  if (answer === null) throw notFound(subject, asked);
+  return { answer, projects };
 }
 
 /** `null` if nothing is known of it in that form. */
 async function explainForm(
   db: Sql,
   subject: Subject,
-  projectId: string | null,
+  projects: Actor['projects'],
   now: UnixMs,
 ): Promise<Explanation | null> {
   switch (subject.form) {
     case 'invoice': {
-      const [found] = await locateInvoice(db, subject.id, projectId);
+      const [found] = await locateInvoice(db, subject.id, projects);
       return found === undefined ? null : explainInvoice(db, found, now);
     }
     case 'checkout': {
-      const [found] = await locateCheckout(db, subject.token, projectId);
+      const [found] = await locateCheckout(db, subject.token, projects);
       return found === undefined ? null : explainInvoice(db, found, now);
     }
     case 'event': {
-      const [event] = await locateEvent(db, subject.id, projectId);
+      const [event] = await locateEvent(db, subject.id, projects);
       if (event === undefined) return null;
       if (event.invoice !== null) return explainInvoice(db, event.invoice, now);
-      return event.txId === null ? null : explainTransaction(db, transactionOf(subject.text, event.txId), projectId);
+      return event.txId === null ? null : explainForm(db, readSubject(event.txId), projects, now);
     }
     case 'transaction':
-      return explainTransaction(db, subject, projectId);
+      return explainTransaction(db, subject, projects);
     case 'address':
-      return explainAddress(db, subject, projectId);
+      return explainAddress(db, subject, projects);
     case 'external-id':
       return null;
   }
@@ -95,34 +98,30 @@ async function explainForm(
 async function explainExternalId(
   db: Sql,
   text: string,
-  projectId: string | null,
+  projects: Actor['projects'],
   now: UnixMs,
-): Promise<Explanation | null> {
+): Promise<Explanation | Found | null> {
   // PostgreSQL has no text with this character, so no external id has it.
   if (text.includes('\u0000')) return null;
-  const [found, ...others] = await locateExternalId(db, text, projectId);
+  const [found, ...others] = await locateExternalId(db, text, projects);
   if (found === undefined) return null;
-  if (others.length > 0) throw ambiguous(text, [found, ...others]);
+  if (others.length > 0) return searchLedger(db, projects, text);
   return explainInvoice(db, found, now);
 }
 
-const transactionOf = (text: string, txId: string) =>
-  ({ text, form: 'transaction', txId, hasEthereumPrefix: false }) as const;
-
-/** What a text leads to that is the exact name of nothing. Errors: `INVALID_ARGUMENT` with all that it may stand for. */
-async function explainSearched(db: Sql, projects: string[] | null, { text }: Subject, now: UnixMs) {
-  const { invoices, transfers } = await searchLedger(db, projects, text);
-  const txIds = [...new Set(transfers.map(({ txId }) => txId))];
-  const [invoice, txId] = [invoices[0], txIds[0]];
-  if (invoices.length + txIds.length > 1) throw severalFit(text, { invoices, transfers });
-  if (invoice !== undefined) {
-    const [located] = await locateInvoice(db, invoice.id, invoice.projectId);
-    return located === undefined ? null : explainInvoice(db, located, now);
-  }
-  return txId === undefined ? null : explainTransaction(db, transactionOf(text, txId), transfers[0]?.projectId ?? null);
+/** The one thing that a text leads to that is the exact name of nothing, or all that it may stand for. */
+async function explainSearched(db: Sql, projects: Actor['projects'], subject: Subject, now: UnixMs) {
+  const found = await searchLedger(db, projects, subject.form === 'address' ? subject.address : subject.text);
+  const [name, ...others] = [
+    ...found.invoices.map(({ id }) => encodeId('inv', id)),
+    ...new Set(found.transfers.map(({ txId }) => txId)),
+    ...found.addresses.map(({ address }) => address),
+  ];
+  if (name === undefined) return null;
+  return others.length > 0 ? found : explainForm(db, readSubject(name), projects, now);
 }
 
-function severalFit(text: string, { invoices, transfers }: Found): AppError {
+function severalFit(text: string, { invoices, transfers, addresses }: Found): AppError {
   const problems = [
     ...invoices.map((each) => ({
       subject: encodeId('inv', each.id),
@@ -132,20 +131,17 @@ function severalFit(text: string, { invoices, transfers }: Found): AppError {
       subject: encodeId('trf', each.id),
       message: `${each.txId}: ${formatAmount(each.amountMicro)} USDT to ${printable(each.projectName)}, ${each.kind}, ${toIso(each.blockTime)}`,
     })),
+    ...addresses.map(({ address, project }) => ({
+      subject: address,
+      message:
+        project === null
+          ? `${address}: it paid you, or was paid by you`
+          : say`${address}: ${printable(project.name)}, ${project.network}, ${{ field: 'projectId' }} ${encodeId('prj', project.id)}`,
+    })),
   ].slice(0, MAX_LISTED);
   return new AppError('INVALID_ARGUMENT', `${clip(text)} may stand for several things: ask for one of them`, {
     problems,
   });
-}
-
-function ambiguous(text: string, found: readonly LocatedInvoice[]): AppError {
-  const problems = found.slice(0, MAX_LISTED).map(({ id, projectId, projectName, network }) => {
-    const project = encodeId('prj', projectId);
-    const message = say`${{ field: 'projectId' }} ${project}  (${printable(projectName)}, ${network}: ${encodeId('inv', id)})`;
-    return { subject: project, message };
-  });
-  const message = `${found.length} projects have an invoice with the external id ${clip(text)}: say which one`;
-  return new AppError('INVALID_ARGUMENT', message, { problems });
 }
 
 function notFound(subject: Subject, { projectId }: Asked): AppError {

@@ -3,6 +3,7 @@ import { formatAmount } from '../../domain/money.ts';
 import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Annulment } from '../../store/ledger/standing.ts';
+import type { Actor } from '../actor.ts';
 import { findResolutions } from '../transfers/transfer-desk.ts';
 import { findTransfersOfTransaction, type TransferRecord } from '../transfers/transfer-records.ts';
 import { type ExplainedOutgoing, findOutgoingOfTransaction } from './address-queries.ts';
@@ -31,12 +32,12 @@ const MAX_EVENTS = 100;
 export async function explainTransaction(
   db: Sql,
   subject: Transaction,
-  projectId: string | null,
+  projects: Actor['projects'],
 ): Promise<Explanation | null> {
   const { txId } = subject;
-  const found = await findTransfersOfTransaction(db, txId, projectId, MAX_TRANSFERS + 1);
-  const left = await findOutgoingOfTransaction(db, txId, projectId, MAX_TRANSFERS + 1);
-  const seen = await findSightingsOfTransaction(db, txId, projectId, MAX_TRANSFERS + 1);
+  const found = await findTransfersOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
+  const left = await findOutgoingOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
+  const seen = await findSightingsOfTransaction(db, txId, projects, MAX_TRANSFERS + 1);
   if (found.length + left.length + seen.length === 0) return null;
   const transfers = found.slice(0, MAX_TRANSFERS);
   const [outgoing, sightings] = [left.slice(0, MAX_TRANSFERS), seen.slice(0, MAX_TRANSFERS)];

@@ -1,18 +1,18 @@
-import { encodeId } from '../../domain/ids.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { NETWORKS } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
 import { describeTransaction, type Transaction } from './describe-transaction.ts';
 import { EVENTS_SEARCHED } from './event-queries.ts';
-import type { Explanation } from './explanation.ts';
+import { type Explanation, nameProjects, SEARCHED } from './explanation.ts';
 import { describeStand, ledgerOf, readStand } from './stand.ts';
 
 /** Says what to do about a transaction that the ledger does not know, and up to which block the ledger knows each chain. */
 export async function explainUnknownTransaction(
   db: Sql,
   subject: Transaction,
-  projectId: string | null,
+  projects: Actor['projects'],
   now: UnixMs,
 ): Promise<Explanation> {
   const stands = [];
@@ -22,10 +22,8 @@ export async function explainUnknownTransaction(
   const { subject: described, fields } = describeTransaction(subject);
   return {
     verdict: [
-      `The ledger has nothing of this transaction: up to the blocks recorded, no USDT transfer of it came to or left ${
-        projectId === null ? 'an address of yours' : `an address of the project ${encodeId('prj', projectId)}`
-      }.`,
-      ...(projectId === null ? [] : [say`Without ${{ field: 'projectId' }} the whole ledger is searched.`]),
+      `The ledger has nothing of this transaction: up to the blocks recorded, no USDT transfer of it came to or left an address of ${nameProjects(projects)}.`,
+      ...(projects?.length === 1 ? [say`Without ${{ field: 'projectId' }} ${SEARCHED}.`] : []),
       ...troubles,
     ],
     subject: { ...described, ledger: followed.map(ledgerOf) },

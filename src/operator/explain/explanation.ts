@@ -1,6 +1,8 @@
+import { encodeId } from '../../domain/ids.ts';
 import { type Hint, joinTexts, say, type Text } from '../../domain/message.ts';
 import { toIso } from '../../domain/time.ts';
 import { orderTimeline, type TimelineEntry } from '../../domain/timeline.ts';
+import type { Actor } from '../actor.ts';
 import { printable } from '../input/printable.ts';
 import type { ExplanationView } from './views.ts';
 
@@ -44,6 +46,17 @@ export function toView({ subject, verdict, timeline, omissions, next }: Explanat
 export function describeStep({ says, hint }: Step): Text {
   const shown = printableText(says);
   return hint === undefined ? shown : say`${shown}: ${hint}`;
+}
+
+export const SEARCHED = 'every project that you may see is searched';
+
+/** Whose addresses are meant. */
+export function nameProjects(projects: Actor['projects']): string {
+  const [only, ...others] = projects ?? [];
+  if (only === undefined) return 'yours';
+  return others.length === 0
+    ? `the project ${encodeId('prj', only)}`
+    : `the ${others.length + 1} projects that you may see`;
 }
 
 /** What names fields and steps is ours, and holds nothing that was stored. */

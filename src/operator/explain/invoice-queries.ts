@@ -6,6 +6,7 @@ import { addressColumn } from '../../store/db/address-column.ts';
 import { rowOf, rowsOf } from '../../store/db/rows-of.ts';
 import { maybe, micro, type Row, text } from '../../store/db/statement.ts';
 import { payableAfter } from '../../store/ledger/standing.ts';
+import type { Actor } from '../actor.ts';
 
 const located = { id: 'uuid', projectId: 'uuid', projectName: 'text', network: text<Network>() } as const;
 /** An invoice and its project. Ids are UUIDs. */
@@ -15,14 +16,14 @@ export type LocatedInvoice = Row<typeof located>;
 const locateText = (isNamed: string) => `select i.id, p.id as project_id, p.name as project_name, p.network
    from projects p
    cross join lateral (select id from invoices where project_id = p.id and ${isNamed} limit 1) i
-   where $2::uuid is null or p.id = $2 order by p.created_at, p.id limit 100`;
+   where $2::uuid[] is null or p.id = any($2) order by p.created_at, p.id limit 100`;
 
-/** The invoice with this UUID, of one project or of all. */
+/** The invoice with this UUID, of these projects or of all. */
 export const locateInvoice = rowsOf(
   'explain-invoice-by-id',
   located,
   locateText('id = $1'),
-  (id: string, projectId: string | null) => [id, projectId],
+  (id: string, projects: Actor['projects']) => [id, projects],
 );
 
 /** The invoices with this external id: one a project at most, of the oldest 100 projects that have it. */
@@ -30,17 +31,17 @@ export const locateExternalId = rowsOf(
   'explain-invoice-by-external-id',
   located,
   locateText('external_id = $1'),
-  (externalId: string, projectId: string | null) => [externalId, projectId],
+  (externalId: string, projects: Actor['projects']) => [externalId, projects],
 );
 
-/** The invoice that a payer pays by this link, of one project or of all. */
+/** The invoice that a payer pays by this link, of these projects or of all. */
 export const locateCheckout = rowsOf(
   'explain-invoice-by-checkout',
   located,
   `select i.id, p.id as project_id, p.name as project_name, p.network
    from invoices i join projects p on p.id = i.project_id
-   where i.checkout_token = $1 and ($2::uuid is null or p.id = $2)`,
-  (token: string, projectId: string | null) => [token, projectId],
+   where i.checkout_token = $1 and ($2::uuid[] is null or p.id = any($2))`,
+  (token: string, projects: Actor['projects']) => [token, projects],
 );
 
 /** The invoice that an event is about; of one about a transfer, its transaction. */
@@ -52,8 +53,8 @@ export const locateEvent = rowsOf(
    from events e join projects p on p.id = e.project_id
    left join invoices i on i.project_id = e.project_id and i.id = e.invoice_id
    left join transfers t on t.id = e.transfer_id
-   where e.id = $1 and ($2::uuid is null or e.project_id = $2)`,
-  (id: string, projectId: string | null) => [id, projectId],
+   where e.id = $1 and ($2::uuid[] is null or e.project_id = any($2))`,
+  (id: string, projects: Actor['projects']) => [id, projects],
 );
 
 const selectShape = {

@@ -14,6 +14,7 @@ export const explainSubjectOperation = operation({
     projectId: ProjectId,
   }),
   read: ({ text, projectId }) => ({ text, projectId }),
-  run: async (deps, actor, asked) => explainSubject({ ...deps, ...(await deps.nodes()) }, actor, asked),
+  run: async (deps, actor, asked) =>
+    explainSubject({ ...deps, ask: { ...deps, ...(await deps.nodes()) } }, actor, asked),
   view: toView,
 });

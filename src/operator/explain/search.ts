@@ -2,10 +2,11 @@ import type { InvoiceStatus } from '../../domain/invoice.ts';
 import { trimPasted } from '../../domain/lookup/compare-pasted.ts';
 import type { Match } from '../../domain/match.ts';
 import { type MicroUsdt, microUsdt, parseAmount } from '../../domain/money.ts';
+import { addressColumn } from '../../store/db/address-column.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
-import { micro, type Row, text } from '../../store/db/statement.ts';
+import { maybe, micro, type Row, text } from '../../store/db/statement.ts';
 import { limitTime } from '../limit-time.ts';
 
 /** What a text may stand for that names nothing exactly. Amounts in micro-USDT, both ends included; `txId`: the first and last id. */
@@ -14,11 +15,15 @@ type Search = {
   spellings: string[];
   amount: { low: MicroUsdt; high: MicroUsdt } | null;
   txId: { first: string; last: string } | null;
+  address: { head: string; tail: string } | null;
 };
 
 const AMOUNT = /^(?:us\$|\$|₮|usdt|usd)?\s*(\d[\d.,' ]*?)\s*(?:us\$|\$|₮|usdt|usd)?$/i;
 /** The start of a transaction's id, alone or before `…` and perhaps its end, as the console shows it. */
 const TX_START = /^(?:0x)?([0-9a-f]{6,63})(?:\.{3}[0-9a-f]*)?$/;
+
+/** An address, whole or shortened as lists show it: `TUEZS…YWdHq`. */
+const ADDRESS = /^(T[1-9A-HJ-NP-Za-km-z]{3,33})(?:\.{3}([1-9A-HJ-NP-Za-km-z]{4,30}))?$/;
 
 /** Reads a text as a person types it: in any case, with other dashes, quotes, `#`, a currency sign or a comma. */
 export function readSearch(typed: string): Search {
@@ -29,11 +34,13 @@ export function readSearch(typed: string): Search {
   const word = bare.toLowerCase();
   const first = bare.slice(0, 1).toUpperCase() + word.slice(1);
   const start = TX_START.exec(word)?.[1];
+  const [, head, tail = head] = ADDRESS.exec(bare) ?? [];
   return {
     word,
     spellings: [...new Set([plain, bare, word, bare.toUpperCase(), first, `#${bare}`])],
     amount: readAmountRange(bare),
     txId: start === undefined ? null : { first: start.padEnd(64, '0'), last: start.padEnd(64, 'f') },
+    address: head === undefined || tail === undefined ? null : { head, tail },
   };
 }
 
@@ -58,7 +65,7 @@ const TIMEOUT_MS = 3000;
 const LOOKED = 10_000;
 
 const OWN = `own as (
-     select id, name from projects where $1::uuid[] is null or id = any($1) order by archived_at is not null, created_at desc limit 100),
+     select id, name, network from projects where $1::uuid[] is null or id = any($1) order by archived_at is not null, created_at desc limit 100),
    share as (select greatest(100, ${LOOKED} / greatest(1, count(*))) as size from own)`;
 
 const invoiceShape = {
@@ -95,7 +102,7 @@ const searchInvoices = rowsOf(
        or i.requested_micro between $4::int8 and $5::int8)
    select i.id, i.project_id, own.name as project_name, i.external_id, i.status, i.payable_micro, i.created_at
    from found f join invoices i on i.project_id = f.project_id and i.id = f.id join own on own.id = i.project_id
-   order by i.id desc limit ${LIMIT}`,
+   order by i.external_id = any($2) desc, i.id desc limit ${LIMIT}`,
   (projects: readonly string[] | null, { word, spellings, amount }: Search) => [
     ...[projects, spellings, word, amount?.low ?? null, amount?.high ?? null, `:${JSON.stringify(word).slice(0, -1)}`],
   ],
@@ -132,13 +139,54 @@ const searchTransfers = rowsOf(
   ],
 );
 
-export type Found = { invoices: Row<typeof invoiceShape>[]; transfers: Row<typeof transferShape>[] };
+/** `address`: one of ours, with its project; `strange`: one that paid us or was paid by us. */
+const addressShape = {
+  address: 'address?',
+  strange: 'text?',
+  project: maybe({ id: 'uuid', name: 'text', network: 'text' }),
+} as const;
+
+/** Addresses with this start and end. */
+const searchAddresses = rowsOf(
+  'search-addresses',
+  addressShape,
+  `with ${OWN},
+   strange as (
+     select t.from_address as address from own cross join lateral (
+       select from_address from transfers
+       where project_id = own.id and left(from_address, 4) = left($2, 4) and right(from_address, 4) = right($3, 4)
+         and starts_with(from_address, $2) and right(from_address, length($3)) = $3 limit 1000) t
+     union
+     select o.to_address from own cross join lateral (
+       select to_address from outgoing_transfers
+       where project_id = own.id and left(to_address, 4) = left($2, 4) and right(to_address, 4) = right($3, 4)
+         and starts_with(to_address, $2) and right(to_address, length($3)) = $3 limit 1000) o)
+   (select ${addressColumn('a')} as address, null as strange, own.id as project_id, own.name as project_name,
+      own.network as project_network
+    from own join addresses a on a.project_id = own.id and left(a.address, 4) = left($2, 4) and right(a.address, 4) = right($3, 4)
+      and starts_with(a.address, $2) and right(a.address, length($3)) = $3
+    order by a.created_at desc limit ${LIMIT})
+   union all
+   (select null, address, null, null, null from strange s
+    where not exists (select from own join addresses a on a.project_id = own.id and left(a.address, 4) = left(s.address, 4)
+      and right(a.address, 4) = right(s.address, 4) and a.address = s.address) limit ${LIMIT})`,
+  (projects: readonly string[] | null, { head, tail }: { head: string; tail: string }) => [projects, head, tail],
+);
+
+export type Found = {
+  invoices: Row<typeof invoiceShape>[];
+  transfers: Row<typeof transferShape>[];
+  addresses: { address: string; project: Row<typeof addressShape>['project'] }[];
+};
 
 /** What a text may stand for in these projects (UUIDs), or in all; the newest 20 of each kind. `tx` is a transaction of its own. */
 export async function searchLedger(tx: Sql, projects: readonly string[] | null, typed: string): Promise<Found> {
   const search = readSearch(typed);
-  if (search.word === '') return { invoices: [], transfers: [] };
+  if (search.word === '') return { invoices: [], transfers: [], addresses: [] };
   await limitTime(tx, TIMEOUT_MS);
+  const invoices = await searchInvoices(tx, projects, search);
   const transfers = search.amount === null && search.txId === null ? [] : await searchTransfers(tx, projects, search);
-  return { invoices: await searchInvoices(tx, projects, search), transfers };
+  const named = search.address === null ? [] : await searchAddresses(tx, projects, search.address);
+  const addresses = named.map(({ address, strange, project }) => ({ address: address ?? strange ?? '', project }));
+  return { invoices, transfers, addresses };
 }

@@ -66,7 +66,6 @@ export function showTransfers(
 }
 
 async function findReferenced(db: Sql, actor: Actor, reference: string): Promise<TransferRecord[]> {
-  const isSeen = ({ projectId }: TransferRecord) => maySee(actor, projectId);
   const transaction = readTransactionReference(reference.trim().replace(/^0x(?=[0-9a-f]{64}$)/i, ''));
   if (transaction.kind !== 'id') {
     if (!reference.startsWith('trf_')) {
@@ -75,12 +74,14 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
         `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
       );
     }
-    const found = (await findTransfers(db, [readTransferId(reference)])).filter(isSeen);
+    const found = (await findTransfers(db, [readTransferId(reference)])).filter(({ projectId }) =>
+      maySee(actor, projectId),
+    );
     if (found.length === 0) throw new AppError('NOT_FOUND', `there is no transfer ${reference}`);
     return found;
   }
   const { txId } = transaction;
-  const found = (await findTransfersOfTransaction(db, txId, null, MAX_TRANSFERS)).filter(isSeen);
+  const found = await findTransfersOfTransaction(db, txId, actor.projects, MAX_TRANSFERS);
   if (found.length > 0) return found;
   throw new AppError(
     'NOT_FOUND',

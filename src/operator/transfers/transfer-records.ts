@@ -12,6 +12,7 @@ import { count, maybe, maybeText, micro, type Row, sealedBefore, text } from '..
 import { ANNULMENT_COLUMNS, annulmentShape } from '../../store/ledger/standing.ts';
 import { joinRefund, refundShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
+import type { Actor } from '../actor.ts';
 
 const shape = {
   id: 'uuid',
@@ -74,15 +75,15 @@ export const findTransfers = rowsOf(
   (ids: readonly string[]) => [ids],
 );
 
-/** Incoming transfers of a transaction, on any network. `txId` is 64 hex characters. */
+/** Incoming transfers of a transaction to these projects or to all, on any network. `txId` is 64 hex characters. */
 export const findTransfersOfTransaction = rowsOf(
   'transfer-records-by-transaction',
   shape,
   `${SELECT} from transfers t ${JOINS}
    where t.network in ${ANY_NETWORK} and t.tx_id = decode($1, 'hex')
-     and ($2::uuid is null or t.project_id = $2)
+     and ($2::uuid[] is null or t.project_id = any($2))
    order by t.network, t.log_index limit $3`,
-  (txId: string, projectId: string | null, limit: number) => [txId, projectId, limit],
+  (txId: string, projects: Actor['projects'], limit: number) => [txId, projects, limit],
 );
 
 /** The newest transfers to an address, in chain order. */
@@ -102,6 +103,6 @@ export const findTransfersFrom = rowsOf(
   `${SELECT} from projects s
    cross join lateral (
      select * from transfers where project_id = s.id and from_address = $1 order by block_number desc, id desc limit $3) t
-   ${JOINS} where $2::uuid is null or s.id = $2 order by t.block_time desc, t.id desc limit $3`,
-  (sender: TronAddress, projectId: string | null, limit: number) => [sender, projectId, limit],
+   ${JOINS} where $2::uuid[] is null or s.id = any($2) order by t.block_time desc, t.id desc limit $3`,
+  (sender: TronAddress, projects: Actor['projects'], limit: number) => [sender, projects, limit],
 );
