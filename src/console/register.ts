@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
-import { decodeId } from '../domain/ids.ts';
-import { lookUp } from '../operator/explain/explain-subject.ts';
+import { decodeId, encodeId } from '../domain/ids.ts';
+import { findSubject } from '../operator/explain/explain-subject.ts';
+import type { Explanation } from '../operator/explain/explanation.ts';
 import { createJobs } from '../operator/jobs/jobs.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
@@ -36,7 +37,7 @@ export function registerConsole(app: FastifyInstance, deps: ConsoleDeps): void {
     const { projectId } = project;
     return todayPage(visit, project, await showToday(deps, visit.actor, { projectId }));
   });
-  routes.get('/find', 'explainSubject', (asked) => find(deps, asked));
+  routes.get('/find', 'findSubject', (asked) => find(deps, asked));
   addInvoiceRoutes(routes, deps);
   addUnmatchedRoutes(routes, deps);
   addWebhookRoutes(routes, deps);
@@ -65,6 +66,12 @@ function unknownPage(url: string): Page {
   };
 }
 
+/** Its own page explains it. */
+const nameInvoice = async (_db: unknown, { id }: { id: string }): Promise<Explanation> => ({
+  ...{ verdict: [], subject: { form: 'invoice', invoiceId: encodeId('inv', id) }, fields: [] },
+  ...{ timeline: [], omissions: [], next: [] },
+});
+
 /** Kinds of things that have a page of their own. */
 const PAGES = [
   ['evt', '/events'],
@@ -83,7 +90,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const page = PAGES.find(([kind]) => decodeId(kind, id) !== null);
   if (page !== undefined) return { goTo: `${page[1]}/${id}` };
   const about = chooseProject(visit, asked);
-  const answer = await lookUp(deps, visit.actor, { text, projectId });
+  const answer = await findSubject(deps, visit.actor, { text, projectId }, nameInvoice);
   if (!('verdict' in answer)) return foundPage(visit, text, answer, about);
   const { form, invoiceId } = answer.subject;
   if (form === 'invoice') return { goTo: `/invoices/${String(invoiceId)}` };

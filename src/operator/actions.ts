@@ -84,9 +84,8 @@ export const ACTIONS = {
   resolveTransfers: { role: 'operator', records: ['transfer.resolved'] },
   refundTransfer: { role: 'operator', records: ['transfer.refunded'] },
 
-  sumCauses: { role: 'viewer' },
-
   explainSubject: { role: 'viewer' },
+  findSubject: { role: 'viewer' },
 
   listInvoices: { role: 'viewer' },
   showInvoice: { role: 'viewer' },

@@ -93,7 +93,8 @@ test('an export is whole, and a cell that begins a formula is none', async () =>
 });
 
 test.each([
-  [['show', 'inv_x'], 3, 'has no invoice "inv_x"'],
+  [['show', 'inv_x'], 3, 'has no invoice "inv_x"; "quittance explain ORDER" finds one by a part of its order id'],
+  [['withdraw', 'no such order'], 3, 'has no invoice "no such order"; "quittance explain ORDER" finds one'],
   [['list', '--status', 'paid'], 2, '--status is "paid": choose PENDING, CONFIRMING, EXPIRED'],
   [['list', '--before', 'trf_1'], 2, '--before is "trf_1"'],
   [['list', '--limit', '501'], 2, '--limit'],
@@ -103,6 +104,14 @@ test.each([
   const refused = await cli(...args, '--project', service.project.projectId);
   expect(refused.code).toBe(code);
   expect(refused.stderr).toContain(says);
+});
+
+test('an order id names its invoice as the invoice id does', async () => {
+  const { projectId, apiKey } = await createTestProject(service.db);
+  const { body } = await createInvoice(service, { apiKey, body: { externalId: 'Order 17/b' } });
+  const named = ['Order 17/b', '--project', projectId, '--json'];
+  expect((await cli('show', ...named)).json).toMatchObject({ invoiceId: body.invoiceId });
+  expect((await cli('withdraw', ...named)).json).toMatchObject({ invoiceId: body.invoiceId });
 });
 
 test('an invoice of another project is not found, and of several projects one must be named', async () => {

@@ -28,6 +28,31 @@ test('every file of the source that the documents name is there', () => {
   expect(named.filter(({ path }) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
+test('every section that a text of the source names is a heading of its document, and every alarm is explained there', () => {
+  const source = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(?:ts|js)$/.test(name) && !name.endsWith('.test.ts'))
+    .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'))
+    .join('\n');
+  const named = [
+    ...[...source.matchAll(/["“]([^"”\n$]{3,60})["”] in (docs\/[\w-]+\.md)/g)].map(([, section = '', page = '']) => ({
+      section,
+      page,
+    })),
+    ...[...source.matchAll(/(docs\/[\w-]+\.md), ["“]([^"”\n$]{3,60})["”]/g)].map(([, page = '', section = '']) => ({
+      section,
+      page,
+    })),
+  ];
+  expect(named.length).toBeGreaterThan(25);
+  const hasSection = ({ section, page }: { section: string; page: string }) => {
+    const text = readFileSync(join(ROOT, page), 'utf8');
+    return /^[a-z]+(?:-[a-z]+)+$/.test(section)
+      ? text.includes(`\`${section}\``)
+      : anchorsOf(text).has(section.toLowerCase().replaceAll(' ', '-'));
+  };
+  expect(named.filter((each) => !hasSection(each))).toEqual([]);
+});
+
 test('a heading is known by the anchor that GitHub gives it', () => {
   const text = "# One, [two](x.md) & `three_4`\n```sh\n# none\n```\n## It's\n## Its\n";
   expect([...anchorsOf(text)]).toEqual(['one-two--three_4', 'its', 'its-1']);

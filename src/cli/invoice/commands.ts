@@ -25,7 +25,7 @@ export function addInvoiceCommands(program: Command, terminal: Terminal, print: 
   group
     .command('show')
     .description('show an invoice, with the link for its payer')
-    .argument('<inv_…>', 'its id')
+    .argument('<invoice>', 'its id (inv_…) or your order id')
     .option(...PROJECT_OPTION)
     .action(async (invoiceId, { project: projectId }) =>
       print((await import('./invoice.ts')).printInvoice(terminal, { projectId, invoiceId })),
@@ -45,7 +45,7 @@ export function addInvoiceCommands(program: Command, terminal: Terminal, print: 
   group
     .command('withdraw')
     .description('let its page say that the shop withdrew it; a payment that comes all the same still pays')
-    .argument('<inv_…>', 'its id')
+    .argument('<invoice>', 'its id (inv_…) or your order id')
     .option('--by <name>', 'who did it; else the user of the operating system')
     .option(...PROJECT_OPTION)
     .action(async (invoiceId, { project: projectId, by }) =>

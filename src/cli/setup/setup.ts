@@ -47,7 +47,7 @@ function compose(host: string): string {
   return `# Of compose.yaml, by "quittance setup". Who can read this file has the database and the keys of this installation.
 QUITTANCE_SITE=${host}
 
-# Nodes of the main network, or of the test network Nile, of at least two operators: docs/configuration.md, "Networks".
+# Nodes of the main network, or of the test network Nile, of at least two operators: docs/configuration.md, "TRON networks".
 QUITTANCE_MAINNET_NODES=
 QUITTANCE_NILE_NODES=
 # A key of TronGrid, if nodes of trongrid.io are among them.

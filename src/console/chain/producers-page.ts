@@ -30,7 +30,7 @@ export function producersPage(visit: Visit, project: ListedProjectView, { networ
     about: project,
     main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
 ${newest === undefined ? html`<section class="card empty"><h2>None is known yet</h2><p>The watcher learns them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
-${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>When the network changed more than a vote can</summary><p>Then an alarm tells it, and the watcher waits. Compare the producers with an explorer that is none of your nodes. Then whoever has the machine that runs Quittance accepts those that the nodes name: see “network-changed” in docs/chain-truth.md.</p></details>` : null}`,
+${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>When the network changed more than a vote can</summary><p>Then an alarm tells it, and the watcher waits. Compare the producers with an explorer that is none of your nodes. Then whoever has the machine that runs Quittance accepts those that the nodes name: see “producers-refused” in docs/chain-truth.md.</p></details>` : null}`,
   };
 }
 

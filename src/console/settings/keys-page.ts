@@ -51,6 +51,6 @@ function renderMaster({ view, missing }: Master): Html {
 <p>Master keys seal what webhooks and receipts are signed with, and the codes of people. They come from <code>${view.source}</code>, and stand in no database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
 </section>
 <section class="card flush" aria-label="Master keys">${table('Master keys', COLUMNS, view.keys)}</section>
-<p class="hint">Whoever has the machine that runs Quittance replaces the master key, because every process must read the new one: see “Rotate the master key” in docs/operations.md.</p>
+<p class="hint">Whoever has the machine that runs Quittance replaces the master key, because every process must read the new one: see “The master key” in docs/configuration.md.</p>
 <p><a href="/settings/receipt-key">New signing key of receipts</a></p>`;
 }

@@ -1,10 +1,11 @@
 import { say } from '../../domain/message.ts';
+import type { CauseCode } from '../../domain/mismatch.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { isLocalNetwork } from '../../domain/network.ts';
 import { RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/projects/views.ts';
 import type {
-  CauseSumsView,
   CauseView,
   ListedTransferView,
   RefundView,
@@ -39,14 +40,10 @@ import { renderText } from '../page/words.ts';
 export const STATES = ['open', 'resolved', 'all'] as const;
 type State = (typeof STATES)[number];
 
-type Queue = { state: State; list: TransferListView; sums: CauseSumsView; said: Html | null; isFirst: boolean };
+type Queue = { state: State; list: TransferListView; said: Html | null; isFirst: boolean };
 
 /** What came that fits nothing, why, and what do I do? */
-export function unmatchedPage(
-  visit: Visit,
-  project: ListedProjectView,
-  { state, list, sums, said, isFirst }: Queue,
-): Page {
+export function unmatchedPage(visit: Visit, project: ListedProjectView, { state, list, said, isFirst }: Queue): Page {
   const links = STATES.map((each) => {
     const here = each === state ? html` aria-current="true"` : null;
     return html`<li><a href="${urlTo(visit, '/unmatched', project, { state: each === 'open' ? undefined : each })}"${here}>${NAMES[each]}</a></li>`;
@@ -61,7 +58,7 @@ export function unmatchedPage(
     title: 'Unmatched money',
     about: project,
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${sums.data.length === 0 ? null : renderSums(sums)}
+${renderSums(list)}
 <nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
 ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Transfers that paid nothing: those that payers ask about, then the newest', COLUMNS, list.data))}
 <div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, '/unmatched', project, query)}">Newest</a>`}</div>`,
@@ -70,7 +67,19 @@ ${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRow
 
 const NAMES: Record<State, string> = { open: 'Waiting', resolved: 'Resolved', all: 'All' };
 
-function renderSums({ data, isAll }: CauseSumsView): Html {
+/** What of the list waits for a decision, by its likeliest cause, the largest sum first. */
+function renderSums({ data: listed, nextBefore }: TransferListView): Html | null {
+  const sums = new Map<CauseCode, { code: CauseCode; count: number; micro: bigint }>();
+  for (const { amount, reason, resolution } of listed) {
+    if (resolution !== null) continue;
+    const code = reason?.code ?? 'UNKNOWN';
+    const { count, micro } = sums.get(code) ?? { count: 0, micro: 0n };
+    sums.set(code, { code, count: count + 1, micro: micro + BigInt(amount.replace('.', '')) });
+  }
+  const data = [...sums.values()]
+    .toSorted((a, b) => Number(b.micro - a.micro))
+    .map(({ micro, ...sum }) => ({ ...sum, amount: formatAmount(microUsdt(micro)) }));
+  if (data.length === 0) return null;
   const tiles = data.slice(0, MAX_TILES).map(({ code, count, amount }) => {
     return html`<div class="tile"><dt>${CAUSES[code]}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'transfer' : 'transfers'}</dd></div>`;
   });
@@ -78,12 +87,12 @@ function renderSums({ data, isAll }: CauseSumsView): Html {
     data.length <= MAX_TILES
       ? null
       : html`<details><summary>All ${data.length} causes</summary>${table('What waits, by its likeliest cause', SUM_COLUMNS, data)}</details>`;
-  return html`<section aria-labelledby="sums"><h2 id="sums">Waiting, by likeliest cause${isAll ? null : html` <small>of the newest 100</small>`}</h2><dl class="tiles">${tiles}</dl>${all}</section>`;
+  return html`<section aria-labelledby="sums"><h2 id="sums">Waiting, by likeliest cause${nextBefore === null ? null : html` <small>on this page</small>`}</h2><dl class="tiles">${tiles}</dl>${all}</section>`;
 }
 
 const MAX_TILES = 6;
 
-type CauseSum = CauseSumsView['data'][number];
+type CauseSum = { code: CauseCode; count: number; amount: string };
 const SUM_COLUMNS = [
   ['Cause', ({ code }: CauseSum) => CAUSES[code]],
   ['Transfers', ({ count }: CauseSum) => number(count), 'number'],

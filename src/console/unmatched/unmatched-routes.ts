@@ -13,7 +13,6 @@ import {
   resolveTransfers,
 } from '../../operator/transfers/resolve-transfers.ts';
 import { showTransfers } from '../../operator/transfers/show-transfers.ts';
-import { sumCauses } from '../../operator/transfers/sum-causes.ts';
 import { readRefundNote, readRefundTx } from '../../operator/transfers/transfer-input.ts';
 import { html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
@@ -43,10 +42,9 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const state = readChoice('state', query.state, STATES) ?? 'open';
   const filter = readTransferFilter({ state, before: query.before, limit: PAGE_SIZE });
   const found = await listTransfers(deps, visit.actor, { ...filter, projectId });
-  const sums = await sumCauses(deps, visit.actor, { projectId });
   const said = query.resolved === undefined ? null : html`The decision is recorded. No invoice was changed.`;
   const isFirst = query.before === undefined;
-  return unmatchedPage(visit, { projectId, ...project }, { state, list: found, sums, said, isFirst });
+  return unmatchedPage(visit, { projectId, ...project }, { state, list: found, said, isFirst });
 }
 
 /** A transfer as the visitor may see it. One of another project is as unknown. Errors: `NOT_FOUND`. */

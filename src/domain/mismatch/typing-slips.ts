@@ -13,7 +13,20 @@ type Origin = { code: TypingCode; ways: number; places: number; detail: string; 
  * All amounts of which the one that arrived may be a mistyped form, each with what happened; about 300 for 25.000137. Amounts are
  * typed with the six decimals that a payable amount has, and a wallet cuts off a seventh.
  */
-export function typingOrigins(amountMicro: bigint): Map<bigint, Origin> {
+export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> {
+  const before = recent.get(amountMicro);
+  if (before !== undefined) return before;
+  const origins = computeOrigins(amountMicro);
+  if (recent.size >= MAX_RECENT) recent.clear();
+  recent.set(amountMicro, origins);
+  return origins;
+}
+
+/** A transfer's amount is looked at when its invoices are searched for, and when each of them is weighed. */
+const MAX_RECENT = 20;
+const recent = new Map<bigint, ReadonlyMap<bigint, Origin>>();
+
+function computeOrigins(amountMicro: bigint): Map<bigint, Origin> {
   const origins = new Map<bigint, Origin>();
   const text = exactly(amountMicro);
   const add = (original: string, origin: Omit<Origin, 'ways'>) => {

@@ -1,15 +1,14 @@
 import { AppError } from '../../domain/errors.ts';
 import { EVENT_TYPES } from '../../domain/event.ts';
-import { decodeId, encodeId } from '../../domain/ids.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
 import { toIso, unixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
 import { readChoice, readLimit } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
+import { findInvoiceId } from '../invoices/list-invoices.ts';
 import { selectProject } from '../projects/select-project.ts';
-import { findNamedInvoice } from '../transfers/transfer-desk.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
 import { findPositionAt } from '../webhooks/waiting-deliveries.ts';
 import {
@@ -96,16 +95,6 @@ async function findProjectId(
   if (wanted.projectId === undefined && wanted.event !== undefined)
     return (await selectEvent(db, actor, wanted.event)).projectId;
   return (await selectProject(db, actor, wanted.projectId)).id;
-}
-
-async function findInvoiceId(db: Sql, projectId: string, text: string): Promise<string> {
-  // The bound of an external id, which is longer than an invoice id. PostgreSQL takes no NUL.
-  const isName = text !== '' && text.length <= 400 && !text.includes('\0');
-  const invoice = isName
-    ? await findNamedInvoice(db, projectId, { id: decodeId('inv', text), externalId: text })
-    : null;
-  if (invoice !== null) return invoice.id;
-  throw new AppError('NOT_FOUND', `the project has no invoice ${clip(text)}: give inv_… or the externalId`);
 }
 
 async function positionOf(db: Sql, projectId: string, eventId: string): Promise<bigint> {

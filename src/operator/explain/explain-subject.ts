@@ -32,59 +32,67 @@ type Asked = { text: string; projectId: string | undefined };
  * what the chain shows of it. `INVALID_ARGUMENT` with all that the text may stand for.
  */
 export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
-  const answer = await lookUp(deps, actor, asked);
+  const answer = await findSubject(deps, actor, asked);
   if ('verdict' in answer) return answer;
   throw severalFit(asked.text, answer);
 }
+
+/** Where is looked, and what is told of the invoice that a text leads to. */
+type Scope = { db: Sql; projects: Actor['projects']; now: UnixMs; tell: typeof explainInvoice };
 
 /**
  * The same, or all that the text may stand for, in one project or in all that the actor may see. A text that names nothing in the form
  * that it has may be an external id, and else is searched for. Errors: `NOT_FOUND`.
  */
-export async function lookUp(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation | Found> {
+export async function findSubject(
+  deps: Deps,
+  actor: Actor,
+  asked: Asked,
+  tell: Scope['tell'] = explainInvoice,
+): Promise<Explanation | Found> {
   const subject = readSubject(asked.text);
-  const { answer, projects } = await deps.db.snapshot((tx) => lookUpIn(tx, actor, subject, asked, deps.now()));
+  const { answer, projects } = await deps.db.snapshot(async (db) => {
+    const isAny = asked.projectId === undefined;
+    const projects = isAny ? actor.projects : [(await selectProject(db, actor, asked.projectId)).id];
+    return { answer: await findSubjectIn({ db, projects, now: deps.now(), tell }, subject, asked), projects };
+  });
   if (!('verdict' in answer)) return answer;
   // After the snapshot, because no node is asked within a transaction.
   const isAsked = answer.isUnknown === true && subject.form === 'transaction';
   return arrange(isAsked ? await askChain(deps.ask, subject, projects, answer) : answer);
 }
 
-async function lookUpIn(db: Sql, actor: Actor, subject: Subject, asked: Asked, now: UnixMs) {
-  const { text, projectId } = asked;
-  const projects = projectId === undefined ? actor.projects : [(await selectProject(db, actor, projectId)).id];
-  const found = (await explainForm(db, subject, projects, now)) ?? (await explainExternalId(db, text, projects, now));
-  if (found !== null) return { answer: found, projects };
+async function findSubjectIn(scope: Scope, subject: Subject, asked: Asked): Promise<Explanation | Found> {
+  const { db, projects, now } = scope;
+  const found = (await explainForm(scope, subject)) ?? (await explainExternalId(scope, asked.text));
+  if (found !== null) return found;
   if (subject.form === 'transaction') {
-    const orphaned = await explainOrphaned(db, subject, projects);
-    return { answer: orphaned ?? (await explainUnknownTransaction(db, subject, projects, now)), projects };
+    return (
+      (await explainOrphaned(db, subject, projects)) ?? (await explainUnknownTransaction(db, subject, projects, now))
+    );
   }
-  const answer = await explainSearched(db, projects, subject, now);
+  const answer = await explainSearched(scope, subject);
   if (answer === null) throw notFound(subject, asked);
-  return { answer, projects };
+  return answer;
 }
 
 /** `null` if nothing is known of it in that form. */
-async function explainForm(
-  db: Sql,
-  subject: Subject,
-  projects: Actor['projects'],
-  now: UnixMs,
-): Promise<Explanation | null> {
+async function explainForm(scope: Scope, subject: Subject): Promise<Explanation | null> {
+  const { db, projects, now, tell } = scope;
   switch (subject.form) {
     case 'invoice': {
       const [found] = await locateInvoice(db, subject.id, projects);
-      return found === undefined ? null : explainInvoice(db, found, now);
+      return found === undefined ? null : tell(db, found, now);
     }
     case 'checkout': {
       const [found] = await locateCheckout(db, subject.token, projects);
-      return found === undefined ? null : explainInvoice(db, found, now);
+      return found === undefined ? null : tell(db, found, now);
     }
     case 'event': {
       const [event] = await locateEvent(db, subject.id, projects);
       if (event === undefined) return null;
-      if (event.invoice !== null) return explainInvoice(db, event.invoice, now);
-      return event.txId === null ? null : explainForm(db, readSubject(event.txId), projects, now);
+      if (event.invoice !== null) return tell(db, event.invoice, now);
+      return event.txId === null ? null : explainForm(scope, readSubject(event.txId));
     }
     case 'transaction':
       return explainTransaction(db, subject, projects);
@@ -96,29 +104,27 @@ async function explainForm(
 }
 
 async function explainExternalId(
-  db: Sql,
+  { db, projects, now, tell }: Scope,
   text: string,
-  projects: Actor['projects'],
-  now: UnixMs,
 ): Promise<Explanation | Found | null> {
   // PostgreSQL has no text with this character, so no external id has it.
   if (text.includes('\u0000')) return null;
   const [found, ...others] = await locateExternalId(db, text, projects);
   if (found === undefined) return null;
-  if (others.length > 0) return searchLedger(db, projects, text);
-  return explainInvoice(db, found, now);
+  return others.length > 0 ? searchLedger(db, projects, text) : tell(db, found, now);
 }
 
 /** The one thing that a text leads to that is the exact name of nothing, or all that it may stand for. */
-async function explainSearched(db: Sql, projects: Actor['projects'], subject: Subject, now: UnixMs) {
-  const found = await searchLedger(db, projects, subject.form === 'address' ? subject.address : subject.text);
+async function explainSearched(scope: Scope, subject: Subject): Promise<Explanation | Found | null> {
+  const text = subject.form === 'address' ? subject.address : subject.text;
+  const found = await searchLedger(scope.db, scope.projects, text);
   const [name, ...others] = [
     ...found.invoices.map(({ id }) => encodeId('inv', id)),
     ...new Set(found.transfers.map(({ txId }) => txId)),
     ...found.addresses.map(({ address }) => address),
   ];
   if (name === undefined) return null;
-  return others.length > 0 ? found : explainForm(db, readSubject(name), projects, now);
+  return others.length > 0 ? found : explainForm(scope, readSubject(name));
 }
 
 function severalFit(text: string, { invoices, transfers, addresses }: Found): AppError {

@@ -1,10 +1,11 @@
 import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId, firstIdOf } from '../../domain/ids.ts';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
+import { say } from '../../domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { toIso } from '../../domain/time.ts';
-import type { Database } from '../../store/db/database.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
@@ -12,6 +13,7 @@ import { readChoice } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { limitTime } from '../limit-time.ts';
 import { selectProject } from '../projects/select-project.ts';
+import { findNamedInvoice } from '../transfers/transfer-desk.ts';
 import { type DeskInvoice, findDeskInvoice, findDeskInvoices, type InvoiceFilter } from './invoice-desk.ts';
 import type { InvoiceListView, InvoiceView } from './views.ts';
 
@@ -87,17 +89,27 @@ export function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted:
   return status === null && policy === null && amountMicro === null ? wanted : WINDOW;
 }
 
-/** One invoice (`inv_…`) of a project, with the link for its payer. Errors: `NOT_FOUND`. */
+/** The UUID of the invoice of a project that has this id (`inv_…`) or this order id. Errors: `NOT_FOUND`. */
+export async function findInvoiceId(db: Sql, projectId: string, named: string): Promise<string> {
+  // PostgreSQL has no text with this character, so no order id has it.
+  const name = named.includes('\u0000') ? null : { id: decodeId('inv', named), externalId: named };
+  const found = name && (await findNamedInvoice(db, projectId, name));
+  if (found !== null) return found.id;
+  throw new AppError(
+    'NOT_FOUND',
+    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}; "${{ command: 'explain', args: ['ORDER'] }}" finds one by a part of its order id, its amount, its transaction or its link`,
+  );
+}
+
+/** One invoice of a project, by its id (`inv_…`) or its order id, with the link for its payer. Errors: `NOT_FOUND`. */
 export async function showInvoice(
   { db, publicUrl }: InvoiceDeps,
   actor: Actor,
   { projectId, invoiceId }: { projectId: string | undefined; invoiceId: string },
 ): Promise<InvoiceView> {
   const project = await selectProject(db, actor, projectId);
-  const id = decodeId('inv', invoiceId);
-  const found = id === null ? null : await findDeskInvoice(db, project.id, id);
-  if (found === null)
-    throw new AppError('NOT_FOUND', `the project ${encodeId('prj', project.id)} has no invoice ${clip(invoiceId)}`);
+  const found = await findDeskInvoice(db, project.id, await findInvoiceId(db, project.id, invoiceId));
+  if (found === null) throw new Error(`invoice ${invoiceId} is gone, though invoices are never deleted`);
   return viewInvoice(found, publicUrl());
 }
 

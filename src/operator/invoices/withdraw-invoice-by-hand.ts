@@ -1,13 +1,13 @@
 import { AppError } from '../../domain/errors.ts';
-import { decodeId, encodeId } from '../../domain/ids.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findInvoicePayment } from '../../store/ledger/payments.ts';
 import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
+import { findInvoiceId } from './list-invoices.ts';
 
 type Withdrawn = { invoiceId: string; projectId: string; withdrawnAt: string };
 
@@ -21,13 +21,10 @@ export async function withdrawInvoiceByHand(
   { projectId, invoiceId }: { projectId: string | undefined; invoiceId: string },
 ): Promise<Withdrawn> {
   const project = await selectProject(db, actor, projectId);
-  const id = decodeId('inv', invoiceId);
   const at = now();
   return db.transaction(async (tx) => {
-    const before = id === null ? null : await findInvoicePayment(tx, project.id, id);
-    if (id === null || before === null) {
-      throw new AppError('NOT_FOUND', `the project ${encodeId('prj', project.id)} has no invoice ${clip(invoiceId)}`);
-    }
+    const id = await findInvoiceId(tx, project.id, invoiceId);
+    const before = await findInvoicePayment(tx, project.id, id);
     await withdrawInvoice(tx, { id, projectId: project.id, network: project.network, at });
     const withdrawnAt = (await findInvoicePayment(tx, project.id, id))?.withdrawnAt ?? null;
     if (withdrawnAt === null) {
@@ -35,7 +32,7 @@ export async function withdrawInvoiceByHand(
       throw new AppError('CONFLICT', message);
     }
     // Two that come at once wait for each other at the row, and the second one finds the time of the first.
-    if (before.withdrawnAt === null && withdrawnAt === at) {
+    if (before?.withdrawnAt === null && withdrawnAt === at) {
       await recordActions(tx, actor, at, [
         { projectId: project.id, action: 'invoice.withdrawn', subject: encodeId('inv', id), detail: {} },
       ]);

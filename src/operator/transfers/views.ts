@@ -45,13 +45,6 @@ export const TransferListView = Type.Object({
 });
 export type TransferListView = Static<typeof TransferListView>;
 
-/** `isAll`: no more wait than were looked at. */
-export const CauseSumsView = Type.Object({
-  data: Type.Array(Type.Object({ code: Type.Enum(CAUSE_CODES), count: Type.Integer(), amount: Type.String() })),
-  isAll: Type.Boolean(),
-});
-export type CauseSumsView = Static<typeof CauseSumsView>;
-
 export const CauseView = Type.Object({
   code: Type.Enum(CAUSE_CODES),
   confidence: Confidence,

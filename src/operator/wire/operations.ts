@@ -86,7 +86,7 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
     createInvoiceByHand: PAGE,
     withdrawInvoiceByHand: PAGE,
     requestBackup: PAGE,
-    sumCauses: PAGE,
+    findSubject: PAGE,
   },
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
   ...{ findDerivationKey: WALLET, showDerivation: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },

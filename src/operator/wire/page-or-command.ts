@@ -32,8 +32,8 @@ export const NOT_BY_COMMAND: Told = {
   ...{ listOwnSessions: PERSON, endOwnSession: PERSON, endOtherSessions: PERSON, stepUp: PERSON },
   ...{ listOwnPasskeys: PERSON, addPasskey: PERSON, removePasskey: PERSON },
   ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB, compareBalances: JOB },
-  ...{ showToday: PAGE, showSettings: PAGE },
-  ...{ sumCauses: PAGE, listBalances: PAGE, showAddress: PAGE, showAddressChange: PAGE, showDerivation: PAGE },
+  ...{ showToday: PAGE, showSettings: PAGE, findSubject: PAGE },
+  ...{ listBalances: PAGE, showAddress: PAGE, showAddressChange: PAGE, showDerivation: PAGE },
   requestBackup: '"backup" makes one at once, and needs no other process for it',
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
 };

@@ -14,8 +14,8 @@ import {
 import { findResembled, findSiblings } from './sender.ts';
 
 const MAX_AT_ONCE = 500;
-/** The most transfers compared with invoices at once: each may have some thousand invoices. */
-const GROUP = 50;
+/** The most transfers compared with invoices at once: each may have some thousand invoices, and others wait meanwhile. */
+const GROUP = 10;
 /** Transfers of the same ten minutes are compared with the same newest invoices. */
 const WINDOW_MS = 600_000;
 
