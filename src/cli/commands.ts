@@ -15,7 +15,6 @@ import { addInvoiceCommands } from './invoice/commands.ts';
 import { addLedgerCommands } from './ledger/commands.ts';
 import { addManifestCommands } from './manifest/commands.ts';
 import { addMasterKeyRotation } from './master-key/commands.ts';
-import { addNotifyCommands } from './notify/commands.ts';
 import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCheck } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
@@ -75,7 +74,7 @@ export async function addCommands(
   addWebhookCommands(program, terminal, print);
   addAdapterCommands(program, terminal, print);
   addDeliveriesCommands(program, terminal, print);
-  addNotifyCommands(program, terminal, print);
+  await add('notify', 'channels by which operators are told of alarms', () => import('../operator/subjects/notify.ts'));
   await add(
     'request',
     'what shops asked of the API in the last 30 days',

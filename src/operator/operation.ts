@@ -1,4 +1,5 @@
 import type { GeneralAnswer } from '../domain/lookup/lookup.ts';
+import type { Text } from '../domain/message.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AddressGuard } from '../payments/manifest/address-guard.ts';
@@ -47,6 +48,9 @@ export type NodeAccess = {
   describeForPayer(answer: GeneralAnswer): string;
 };
 
+/** How the input of a command was typed. `isSecretTyped`: one stands on the command line. */
+export type Typed = { isSecretTyped: boolean };
+
 /** As it is given on the wire and by options: a member that may be left out may also be `undefined`. */
 export type Given<Input> = {
   [Name in keyof Input]: object extends Pick<Input, Name> ? Input[Name] | undefined : Input[Name];
@@ -69,8 +73,8 @@ export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome
   view(outcome: Outcome): object;
   /** The command that runs it, what its help says, and what it prints for people. Its options are declared with the members of the input. */
   command?: string;
-  does?: string;
-  print?(outcome: Outcome): Printed;
+  does?: Text;
+  print?(outcome: Outcome, typed: Typed): Printed;
 };
 
 /** Declares an operation. Its view is what its use case returns, or the `view` therein, unless it says otherwise. */

@@ -2,7 +2,8 @@ import { type TSchema, Type } from '../runtime/type.ts';
 
 /**
  * How a command takes a member of an input: as what stands behind it, or as an option with the name that `optionOf` gives the member.
- * `value` is what help shows of it, as `<key_…>`; a flag has none. `conflicts`: a member that may not be given beside it.
+ * `value` is what help shows of it, as `<key_…>`; a flag has none. `conflicts`: a member that may not be given beside it. `isSecret`: `-` reads it
+ * from standard input.
  */
 export type Option = {
   isArgument?: boolean;
@@ -12,6 +13,7 @@ export type Option = {
   conflicts?: string;
   isNeeded?: boolean;
   isList?: boolean;
+  isSecret?: boolean;
   choices?: readonly string[];
 };
 const OPTION = Symbol('option');
@@ -40,7 +42,13 @@ export const lines = (value: string, help: string, wire?: string) =>
 export const needed = (value: string, help: string) => option(Type.String(), { value, help, isNeeded: true });
 export const oneOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
   option(Type.Enum([...choices]), { value, help, isNeeded: true, choices });
-export const argument = (value: string, help: string) => option(Type.String(), { value, help, isArgument: true });
+/** `wire`: what the OpenAPI document says. */
+export const argument = (value: string, help: string, wire?: string) =>
+  option(Type.String(wire === undefined ? {} : { description: wire }), { value, help, isArgument: true });
+export const argumentOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
+  option(Type.Enum([...choices]), { value, help, isArgument: true, choices });
+export const secret = (value: string, help: string) =>
+  option(Type.Optional(Type.String()), { value, help, isSecret: true });
 
 export const projectId = () =>
   option(

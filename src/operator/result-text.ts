@@ -39,3 +39,8 @@ export function fieldsText<Row extends object>(row: Row, fields: readonly Column
   const width = Math.max(...shown.map(([name]) => name.length));
   return shown.map(([name, value]) => `${name.padEnd(width)}  ${printable(value ?? '')}`.trimEnd()).join('\n');
 }
+
+/** `2026-09-01 12:00`, of ISO 8601 in UTC. */
+export function isoMinute(time: string): string {
+  return time.slice(0, 16).replace('T', ' ');
+}

@@ -5,7 +5,7 @@ import { boundsAround, isLargeChange } from '../../src/domain/rate.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { enableAdapterOperation } from '../../src/operator/adapters/operations.ts';
-import { addChannelOperation } from '../../src/operator/notify/operations.ts';
+import { addChannel } from '../../src/operator/subjects/notify.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestProject, startTestService, type TestService } from '../support/service.ts';
@@ -16,8 +16,8 @@ beforeAll(async () => {
   service = await startTestService({ config: { roles: ['api', 'watcher'], rowMacs: 'require' } });
   for (const topic of ['alerts-one', 'alerts-two']) {
     const given = { kind: 'ntfy', name: topic, url: `https://ntfy.example.com/${topic}` };
-    const wanted = addChannelOperation.read(given as never, now());
-    await addChannelOperation.run(deps(), commandActor('anna'), wanted);
+    const wanted = addChannel.read(given as never, now());
+    await addChannel.run(deps(), commandActor('anna'), wanted);
   }
 });
 afterAll(() => service.stop());

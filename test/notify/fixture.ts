@@ -9,7 +9,7 @@ import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { type NotifierOptions, startNotifier } from '../../src/notify/notifier.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { addChannelOperation } from '../../src/operator/notify/operations.ts';
+import { addChannel } from '../../src/operator/subjects/notify.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
@@ -49,7 +49,7 @@ export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
   const now = () => unixMs(Date.now() + aheadMs);
   const sql = async (text: string, values: unknown[] = []): Promise<Record<string, unknown>[]> =>
     (await client.query(text, values)).rows;
-  type Given = Parameters<typeof addChannelOperation.read>[0];
+  type Given = Parameters<typeof addChannel.read>[0];
   return {
     db,
     sql,
@@ -69,11 +69,8 @@ export async function createWorld({ rowMacs }: { rowMacs?: 'require' } = {}) {
         dataDir: '/nowhere',
       };
       const deps = { db, now, random: randomBytes, config, note: () => undefined } as never;
-      const wanted = addChannelOperation.read(
-        { name: randomUUID(), isOwnNetwork: true, kind, ...given } as Given,
-        now(),
-      );
-      return addChannelOperation.run(deps, commandActor('anna'), wanted);
+      const wanted = addChannel.read({ name: randomUUID(), isOwnNetwork: true, kind, ...given } as Given, now());
+      return addChannel.run(deps, commandActor('anna'), wanted);
     },
     /** A process that tells operators; `lines` is its log. */
     start: (options: Partial<NotifierOptions> = {}) => {

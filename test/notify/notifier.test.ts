@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { commandActor, type Role } from '../../src/operator/actor.ts';
-import { removeChannel } from '../../src/operator/notify/remove-channel.ts';
 import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
+import { removeChannel } from '../../src/operator/subjects/notify.ts';
 import { bodiesOf, createWorld, eventually, must, startMailServer, startReceiver } from './fixture.ts';
 
 test('each channel is told once that an alarm is raised, and once that it is over, whichever process does it', async () => {
@@ -242,7 +242,7 @@ test('a removed channel is told nothing more, and what led there is gone', async
   const [row] = await world.sql('select id from notify_channels');
   const uuid = String(row?.['id']);
   expect(channelId).toBe(encodeId('chn', uuid));
-  await removeChannel(world, commandActor('anna'), { channelId, uuid });
+  await removeChannel.run(world, commandActor('anna'), { channelId, uuid });
   await world.addChannel('slack', { url: `${url}/second`, name: 'gone' });
   await world.raise('halted', '');
   await eventually(() => expect(received.filter(({ path }) => path === '/second')).toHaveLength(2));

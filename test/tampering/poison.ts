@@ -7,7 +7,7 @@ import pg from 'pg';
 import { decodeId, encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { addChannelOperation } from '../../src/operator/notify/operations.ts';
+import { addChannel } from '../../src/operator/subjects/notify.ts';
 import { fillLedger } from '../support/full-ledger.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import {
@@ -108,8 +108,8 @@ export class PoisonWorld {
     const now = () => unixMs(clock.now());
     const deps = { db, now, random: randomBytes, config, note: () => undefined } as never;
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const wanted = addChannelOperation.read({ name: 'ops', isOwnNetwork: true, kind: 'webhook', url } as never, now());
-    await addChannelOperation.run(deps, commandActor('anna'), wanted);
+    const wanted = addChannel.read({ name: 'ops', isOwnNetwork: true, kind: 'webhook', url } as never, now());
+    await addChannel.run(deps, commandActor('anna'), wanted);
   }
 
   /** Rows of every table, on a network that nobody follows here, so that each column has one to write to. */

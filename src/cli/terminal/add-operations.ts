@@ -1,10 +1,11 @@
-import { type Command, Option } from '@commander-js/extra-typings';
+import { Argument, type Command, Option } from '@commander-js/extra-typings';
 import { optionOf, writeText } from '../../operator/command-words.ts';
 import type { Operation } from '../../operator/operation.ts';
 import { type Option as Declared, declaredOption } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';
 import { EXIT } from './describe-error.ts';
 import { collect, type Print } from './option-parts.ts';
+import { readSecret } from './read-secret.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
@@ -19,7 +20,7 @@ export function addOperations(
   for (const operation of operations) {
     if (operation.command === undefined) continue;
     const name = operation.command.slice(group.name().length + 1);
-    const command = group.command(name).description(operation.does ?? '') as unknown as AnyCommand;
+    const command = group.command(name).description(writeText(operation.does ?? '')) as unknown as AnyCommand;
     const readGiven = addInput(command, operation.input);
     command.action((...given: unknown[]) => print(runAndPrint(terminal, operation, readGiven(given))));
   }
@@ -29,12 +30,12 @@ export function addOperations(
 function addInput(command: AnyCommand, input: TSchema): (given: readonly unknown[]) => object {
   const names: string[] = [];
   const byOption = new Map<string, string>();
-  const { properties = {} } = input as { properties?: Record<string, TSchema> };
-  for (const [member, schema] of Object.entries(properties)) {
+  for (const [member, schema] of Object.entries(membersOf(input))) {
     const declared = declaredOption(schema);
     if (declared === undefined) continue;
     if (declared.isArgument) {
-      command.argument(declared.value, declared.help);
+      const argument = new Argument(declared.value, declared.help);
+      command.addArgument(declared.choices === undefined ? argument : argument.choices(declared.choices));
       names.push(member);
     } else {
       const option = commanderOption(member, declared);
@@ -62,10 +63,26 @@ function commanderOption(member: string, declared: Declared): Option {
 /** Runs an operation, here or on a server, and words its outcome. */
 export async function runAndPrint(terminal: Terminal, operation: Operation, input: object): Promise<Result> {
   const { runOperation } = await import('./run-operation.ts');
-  const outcome = await runOperation(terminal, operation, input as never);
-  const { text, next, hasFailed = false } = operation.print?.(outcome) ?? { text: '' };
+  const { given, isSecretTyped } = await readSecrets(terminal, operation.input, input);
+  const outcome = await runOperation(terminal, operation, given as never);
+  const { text, next, hasFailed = false } = operation.print?.(outcome, { isSecretTyped }) ?? { text: '' };
   return {
     ...{ data: operation.view(outcome), text, exitCode: hasFailed ? EXIT.failed : EXIT.ok },
     ...(next === undefined ? {} : { next: writeText(next) }),
   };
 }
+
+/** Where `-` stands for a secret, it comes by standard input. */
+async function readSecrets(terminal: Terminal, input: TSchema, typed: object) {
+  let isSecretTyped = false;
+  const given: Record<string, unknown> = { ...typed };
+  for (const [member, schema] of Object.entries(membersOf(input))) {
+    const value = given[member];
+    if (declaredOption(schema)?.isSecret !== true || typeof value !== 'string') continue;
+    if (value !== '-') isSecretTyped = true;
+    given[member] = await readSecret(value, terminal);
+  }
+  return { given, isSecretTyped };
+}
+
+const membersOf = (input: TSchema) => (input as { properties?: Record<string, TSchema> }).properties ?? {};

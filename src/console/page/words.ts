@@ -147,6 +147,7 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'webhook enable': ['/webhooks', 'Webhooks'],
   'webhook rotate': ['/webhooks', 'Webhooks'],
   'notify list': ['/settings/notifications', 'Notifications'],
+  'notify add': ['/settings/notifications', 'Notifications'],
   'notify test': ['/settings/notifications', 'Notifications'],
   'notify remove': ['/settings/notifications', 'Notifications'],
   'project list': ['/settings/project', 'Project'],

@@ -1,4 +1,4 @@
-import { CHANNEL_FIELDS } from '../../operator/notify/read-channel.ts';
+import { CHANNEL_FIELDS } from '../../operator/subjects/notify.ts';
 import { html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 import type { ChannelKind } from './channels-page.ts';

@@ -1,9 +1,13 @@
 import { AppError } from '../../domain/errors.ts';
 import { clip } from '../../operator/input/clip.ts';
-import { listChannels } from '../../operator/notify/list-channels.ts';
-import { addChannelOperation, removeChannelOperation, testChannelOperation } from '../../operator/notify/operations.ts';
-import type { ChannelView } from '../../operator/notify/views.ts';
 import { perform } from '../../operator/operation.ts';
+import {
+  addChannel,
+  type ChannelView,
+  listChannels,
+  removeChannel,
+  testChannel,
+} from '../../operator/subjects/notify.ts';
 import { html } from '../../web/html.ts';
 import { addClick } from '../forms/add-click.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
@@ -20,17 +24,17 @@ export function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
     const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);
     const said =
       added === undefined ? (removed === undefined ? null : 'It is removed.') : 'It is added. Send a test by it.';
-    const { data: channels } = await listChannels(deps, visit.actor);
+    const { data: channels } = await listChannels.run(deps, visit.actor, {});
     return channelsPage(visit, { channels, tested, said, now: deps.now() });
   });
   addClick(routes, `${CHANNELS_PAGE}/:channelId/test`, 'testChannel', async ({ visit, request }) => {
     const { channelId = '' } = request.params as { channelId?: string };
-    const wanted = testChannelOperation.read({ channelId }, deps.now());
-    await perform(testChannelOperation, deps, visit.actor, wanted);
+    const wanted = testChannel.read({ channelId }, deps.now());
+    await perform(testChannel, deps, visit.actor, wanted);
     return `${CHANNELS_PAGE}?tested=${channelId}`;
   });
   addForm(routes, deps, {
-    ...byOperation(deps, addChannelOperation, (filled, kind: ChannelKind) => {
+    ...byOperation(deps, addChannel, (filled, kind: ChannelKind) => {
       // A form has a token of its own.
       const { to, isOwnNetwork, accessToken, ...lines } = filled;
       const people = to?.split('\n').filter((line) => line.trim() !== '');
@@ -57,7 +61,7 @@ export function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
     },
   });
   addForm(routes, deps, {
-    ...byOperation(deps, removeChannelOperation, (_filled, { channelId }: ChannelView) => ({ channelId })),
+    ...byOperation(deps, removeChannel, (_filled, { channelId }: ChannelView) => ({ channelId })),
     path: `${CHANNELS_PAGE}/:channelId/remove`,
     find: (asked) => findChannel(deps, asked),
     show: (_visit, { name, kind, shown }) => ({
@@ -78,7 +82,7 @@ const isKind = (text: string): text is ChannelKind => Object.hasOwn(KIND_NAMES, 
 
 async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promise<ChannelView> {
   const { channelId = '' } = request.params as { channelId?: string };
-  const channel = (await listChannels(deps, visit.actor)).data.find((each) => each.channelId === channelId);
+  const channel = (await listChannels.run(deps, visit.actor, {})).data.find((each) => each.channelId === channelId);
   if (channel === undefined) throw new AppError('NOT_FOUND', `there is no channel ${clip(channelId)}`);
   return channel;
 }

@@ -1,6 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { ChannelView } from '../../operator/notify/views.ts';
+import type { ChannelView } from '../../operator/subjects/notify.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';

@@ -1,6 +1,5 @@
 import type { ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { listChannels } from '../../operator/notify/list-channels.ts';
 import { perform } from '../../operator/operation.ts';
 import { listPeople } from '../../operator/people/list-people.ts';
 import { listSessions } from '../../operator/people/list-sessions.ts';
@@ -8,6 +7,7 @@ import type { ListedProjectView } from '../../operator/projects/views.ts';
 import { listAdminKeysOperation } from '../../operator/subjects/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
 import { listKeys } from '../../operator/subjects/keys.ts';
+import { listChannels } from '../../operator/subjects/notify.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
@@ -85,7 +85,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     {
       ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },
       about: 'Who is told of alarms, by e-mail or a chat.',
-      state: async () => describeChannels((await listChannels(deps, actor)).data),
+      state: async () => describeChannels((await listChannels.run(deps, actor, {})).data),
     },
     {
       ...{ title: 'People', url: '/settings/people', action: 'listPeople' },

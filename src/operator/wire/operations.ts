@@ -5,7 +5,6 @@ import * as addresses from '../addresses/operations.ts';
 import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
-import * as notify from '../notify/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
 import * as reports from '../reports/operations.ts';
@@ -13,6 +12,7 @@ import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
 import * as keys from '../subjects/keys.ts';
 import * as masterKeys from '../subjects/master-keys.ts';
+import * as notify from '../subjects/notify.ts';
 import * as receipts from '../subjects/receipts.ts';
 import * as requests from '../subjects/requests.ts';
 import * as transfers from '../transfers/operations.ts';
@@ -28,7 +28,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(addressChanges),
   ...Object.values(webhooks),
   ...Object.values(adapters),
-  ...Object.values(notify),
+  ...notify.operations,
   ...Object.values(deliveries),
   ...requests.operations,
   ...Object.values(transfers),

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { unixMs } from '../../../src/domain/time.ts';
 import { commandActor } from '../../../src/operator/actor.ts';
-import { addChannelOperation } from '../../../src/operator/notify/operations.ts';
+import { addChannel } from '../../../src/operator/subjects/notify.ts';
 import { listNotifyChannels, recordChannelFailed } from '../../../src/store/outbox/notify-channels.ts';
 import type { TestConsole } from '../console.ts';
 import { operationDeps } from '../operation-deps.ts';
@@ -20,8 +20,8 @@ export async function addFailingChannel({ service, actors }: TestConsole): Promi
     timeZone: 'America/Argentina/ComodRivadavia',
     ...target,
   } as const;
-  const wanted = addChannelOperation.read(given, deps.now());
-  const { channelId } = await addChannelOperation.run(deps, actors['ana'] ?? commandActor('ana'), wanted);
+  const wanted = addChannel.read(given, deps.now());
+  const { channelId } = await addChannel.run(deps, actors['ana'] ?? commandActor('ana'), wanted);
   const at = deps.now();
   const [row] = await listNotifyChannels(db);
   await recordChannelFailed(db, row?.id ?? '', at, { dueAt: at, error: `http_503: ${'x'.repeat(290)}` });

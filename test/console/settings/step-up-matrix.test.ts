@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { encodeId } from '../../../src/domain/ids.ts';
 import { ACTIONS, type ActionName, type Rule } from '../../../src/operator/actions.ts';
 import { addAddressesOperation, retireAddressesOperation } from '../../../src/operator/addresses/operations.ts';
-import { addChannelOperation } from '../../../src/operator/notify/operations.ts';
 import type { Operation } from '../../../src/operator/operation.ts';
 import { personActor } from '../../../src/operator/people/session.ts';
 import { archiveProjectOperation } from '../../../src/operator/projects/operations.ts';
+import { addChannel } from '../../../src/operator/subjects/notify.ts';
 import { addEndpointOperation } from '../../../src/operator/webhooks/operations.ts';
 import { NOT_IN_CONSOLE } from '../../../src/operator/wire/page-or-command.ts';
 import type { Static, TSchema } from '../../../src/runtime/type.ts';
@@ -181,7 +181,7 @@ async function seat() {
   const channels = [];
   for (const name of ['a', 'b']) {
     const url = `https://ops.example.com/${name}`;
-    channels.push((await run(addChannelOperation, { kind: 'webhook', name, url, isOwnNetwork: false })).channelId);
+    channels.push((await run(addChannel, { kind: 'webhook', name, url, isOwnNetwork: false })).channelId);
   }
   const passkeys = [];
   for (const name of ['one', 'two']) {
