@@ -48,9 +48,6 @@ export type NodeAccess = {
   describeForPayer(answer: GeneralAnswer): string;
 };
 
-/** How the input of a command was typed. `isSecretTyped`: one stands on the command line. */
-export type Typed = { isSecretTyped: boolean };
-
 /** As it is given on the wire and by options: a member that may be left out may also be `undefined`. */
 export type Given<Input> = {
   [Name in keyof Input]: object extends Pick<Input, Name> ? Input[Name] | undefined : Input[Name];
@@ -71,10 +68,11 @@ export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome
   read(given: Given<Static<Input>>, now: UnixMs): Wanted;
   run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
   view(outcome: Outcome): object;
-  /** The command that runs it, what its help says, and what it prints for people. Its options are declared with the members of the input. */
+  /** The command that runs it, what its help says, and what it prints for people. Its options are declared with the
+   * members of the input. `isSecretTyped`: a secret stands on the command line. */
   command?: string;
   does?: Text;
-  print?(outcome: Outcome, typed: Typed): Printed;
+  print?(outcome: Outcome, typed: { isSecretTyped: boolean }): Printed;
 };
 
 /** Declares an operation. Its view is what its use case returns, or the `view` therein, unless it says otherwise. */

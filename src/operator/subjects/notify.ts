@@ -33,11 +33,11 @@ import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
 import { readChoice } from '../input/read-choice.ts';
+import { readGivenSecret } from '../input/read-given-secret.ts';
 import { operation } from '../operation.ts';
 import { argument, argumentOf, flag, line, lines, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { columnsText, fieldsText, isoMinute } from '../result-text.ts';
-import { readGivenSecret } from '../webhooks/read-endpoint.ts';
 import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 
 type Times = Pick<ChannelSettings, 'quietFrom' | 'quietTo' | 'summaryAt'>;

@@ -6,11 +6,12 @@ import { insertWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { addEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import type { Actor } from '../actor.ts';
+import { readGivenSecret } from '../input/read-given-secret.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
 import { type KeyDeps, openEncryptionKeys } from '../subjects/master-keys.ts';
 import { describeEndpoint } from './describe-endpoint.ts';
-import { readEventTypes, readGivenSecret, readLine } from './read-endpoint.ts';
+import { readEventTypes, readLine } from './read-endpoint.ts';
 import { readWebhookUrl, refuseSameUrl, refuseTooMany, type UrlRules } from './read-webhook-url.ts';
 import type { AddedEndpointView } from './views.ts';
 

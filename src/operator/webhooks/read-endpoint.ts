@@ -1,5 +1,4 @@
 import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
-import { parseSecret } from '../../webhooks/sign.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError, refuseSecret } from '../input/field-error.ts';
 import { spotSecretInNote } from '../input/spot-secret.ts';
@@ -26,17 +25,4 @@ export function readLine(field: string, text: string): string {
   if (length <= MAX_LINE && !/[\p{Cc}\p{Cs}]/u.test(line)) return line;
   const problem = length > MAX_LINE ? `has ${length} characters` : 'holds a line break or a control character';
   throw new FieldError(field, `${problem}: give at most ${MAX_LINE} characters on one line`);
-}
-
-/** A signing secret that was given. Errors: `INVALID_ARGUMENT`, without the secret. */
-export function readGivenSecret(text: string): string {
-  try {
-    parseSecret(text);
-    return text;
-  } catch {
-    throw new FieldError(
-      'secret',
-      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out for a new one, or make one with: echo "whsec_$(openssl rand -base64 32)"`,
-    );
-  }
 }

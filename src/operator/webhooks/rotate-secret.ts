@@ -11,9 +11,9 @@ import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { parseDuration } from '../input/duration.ts';
 import { FieldError } from '../input/field-error.ts';
+import { readGivenSecret } from '../input/read-given-secret.ts';
 import { recordActions } from '../record-actions.ts';
 import { type KeyDeps, openEncryptionKeys } from '../subjects/master-keys.ts';
-import { readGivenSecret } from './read-endpoint.ts';
 import { lockWebhookEndpoint, readEndpointId, refuseAdapter, selectEndpoint } from './select-endpoint.ts';
 import type { RotatedSecretView } from './views.ts';
 

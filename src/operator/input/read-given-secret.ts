@@ -1,0 +1,15 @@
+import { parseSecret } from '../../webhooks/sign.ts';
+import { FieldError } from './field-error.ts';
+
+/** A signing secret that was given. Errors: `INVALID_ARGUMENT`, without the secret. */
+export function readGivenSecret(text: string): string {
+  try {
+    parseSecret(text);
+    return text;
+  } catch {
+    throw new FieldError(
+      'secret',
+      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out for a new one, or make one with: echo "whsec_$(openssl rand -base64 32)"`,
+    );
+  }
+}
