@@ -11,8 +11,8 @@ import type { AccountHex } from '../tron/address.ts';
 import type { ActionName } from './actions.ts';
 import type { Actor } from './actor.ts';
 import { authorize } from './authorize.ts';
+import type { Printed } from './command-text.ts';
 import type { NodeDeps } from './node-connection.ts';
-import type { Printed } from './result-text.ts';
 
 /** Everything that a use case may need that can be run over the wire. Each takes what it names. */
 export type OperationDeps = {

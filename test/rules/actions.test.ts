@@ -28,25 +28,48 @@ const INNER = [
   ],
 ];
 
-type UseCase = { name: string; text: string; takesActor: boolean };
+type UseCase = { name: string; takesActor: boolean };
 
-/** The exported functions that take an actor, with the text of their file; `takesActor`: they do something with it. */
+/** The operations, and the exported functions that take an actor, with the text of their file; `takesActor`: they do something with it. */
 function findUseCases(text: string): UseCase[] {
   const source = ts.createSourceFile('use-case.ts', text, ts.ScriptTarget.Latest, true);
   return source.statements.flatMap((node): UseCase[] => {
+    if (ts.isVariableStatement(node)) return node.declarationList.declarations.flatMap(readOperation);
     if (!ts.isFunctionDeclaration(node) || node.name === undefined) return [];
     const isExported = node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
     const actor = node.parameters.find(({ type }) => type?.getText() === 'Actor');
     if (!isExported || actor === undefined) return [];
-    return [{ name: node.name.text, text, takesActor: !actor.name.getText().startsWith('_') }];
+    return [{ name: node.name.text, takesActor: isUsed(actor) }];
   });
 }
 
+/** `operation({ action: 'listKeys', run: async (deps, actor, wanted) => … })` */
+function readOperation({ initializer }: ts.VariableDeclaration): UseCase[] {
+  if (initializer === undefined || !ts.isCallExpression(initializer)) return [];
+  const [declared] = initializer.arguments;
+  if (initializer.expression.getText() !== 'operation' || declared === undefined) return [];
+  if (!ts.isObjectLiteralExpression(declared)) return [];
+  const memberOf = (name: string) => {
+    const member = declared.properties.find((each) => each.name?.getText() === name);
+    return member !== undefined && ts.isPropertyAssignment(member) ? member.initializer : undefined;
+  };
+  const [action, run] = [memberOf('action'), memberOf('run')];
+  if (action === undefined || !ts.isStringLiteral(action) || run === undefined || !ts.isArrowFunction(run)) return [];
+  const [, actor] = run.parameters;
+  return [{ name: action.text, takesActor: actor !== undefined && isUsed(actor) }];
+}
+
+const isUsed = (actor: ts.ParameterDeclaration) => !actor.name.getText().startsWith('_');
+
 function allUseCases(): UseCase[] {
-  return readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
+  const found = readdirSync(ROOT, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))
     .flatMap((path) => findUseCases(readFileSync(join(ROOT, path), 'utf8')))
     .filter(({ name }) => !INNER.includes(name));
+  // An operation may run a function that is found as well.
+  const named = new Map<string, boolean>();
+  for (const { name, takesActor } of found) named.set(name, takesActor || named.get(name) === true);
+  return [...named].map(([name, takesActor]) => ({ name, takesActor }));
 }
 
 test('every use case stands in the table of who may do what, and nothing else does', () => {
@@ -67,6 +90,11 @@ test('a use case that forgets its actor is found', () => {
   expect(findUseCases('export async function eatCake({ db }: Deps, _actor: Actor, cake: Cake) {}')).toMatchObject([
     { name: 'eatCake', takesActor: false },
   ]);
+  for (const run of ['async ({ db }) => ({})', 'async ({ db }, _actor, cake) => ({})']) {
+    expect(findUseCases(`export const eat = operation({ action: 'eatCake', run: ${run} });`)).toEqual([
+      { name: 'eatCake', takesActor: false },
+    ]);
+  }
 });
 
 /**

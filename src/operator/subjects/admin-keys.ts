@@ -15,6 +15,7 @@ import {
 import type { Sql } from '../../store/db/database.ts';
 import { type Actor, ROLES } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
+import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
 import { clip } from '../input/clip.ts';
 import { gatherProblems } from '../input/gather-problems.ts';
@@ -23,7 +24,6 @@ import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
-import { columnsText, fieldsText } from '../result-text.ts';
 import { readNewKey, statusOf } from './keys.ts';
 
 /** `projects`: those that it may see, `null` for all. */

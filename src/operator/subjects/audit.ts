@@ -6,6 +6,7 @@ import { Type } from '../../runtime/type.ts';
 import { type AuditFilter, type AuditHead, findAuditHead, listAuditEntries } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { columnsText, fieldsText } from '../command-text.ts';
 import { formatHint } from '../command-words.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
 import {
@@ -27,7 +28,6 @@ import {
 import { FieldError } from '../input/field-error.ts';
 import { operation } from '../operation.ts';
 import { limit, line } from '../option.ts';
-import { columnsText, fieldsText } from '../result-text.ts';
 
 /** `sound`: whether it is as it was sealed, where `QUITTANCE_ROW_MACS` requires that. */
 const entry = {

@@ -12,6 +12,7 @@ import { insertApiKey, listApiKeys, revokeApiKey } from '../../store/access/api-
 import type { Database, Sql } from '../../store/db/database.ts';
 import { maySee } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
+import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
 import { parseCidr } from '../input/cidr.ts';
 import { clip } from '../input/clip.ts';
@@ -22,7 +23,6 @@ import { operation } from '../operation.ts';
 import { argument, line, lines, projectId } from '../option.ts';
 import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
-import { columnsText, fieldsText } from '../result-text.ts';
 import { Said } from '../view.ts';
 
 const name = { keyId: of('id', id('key')), name: text };

@@ -22,12 +22,12 @@ import {
 import { reencryptEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
 import { describeMissingSecrets } from '../../webhooks/refuse-missing-keys.ts';
 import type { Actor } from '../actor.ts';
+import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
 import { findKeysOfRows, resealRows } from '../ledger/reseal-rows.ts';
 import { operation } from '../operation.ts';
 import { reencryptTotp } from '../people/totp-secret.ts';
 import { recordActions } from '../record-actions.ts';
-import { columnsText, fieldsText } from '../result-text.ts';
 
 /**
  * `signing`, `ended`: how many secrets that are in use, or were before, are encrypted with it: those that webhooks are signed with, and those

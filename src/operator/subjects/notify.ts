@@ -28,6 +28,7 @@ import {
 import { createWebhookSender } from '../../webhooks/send.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { checkAddresses, checkTarget } from '../../webhooks/target.ts';
+import { columnsText, fieldsText, isoMinute } from '../command-text.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
@@ -37,7 +38,6 @@ import { readGivenSecret } from '../input/read-given-secret.ts';
 import { operation } from '../operation.ts';
 import { argument, argumentOf, flag, line, lines, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { columnsText, fieldsText, isoMinute } from '../result-text.ts';
 import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 
 type Times = Pick<ChannelSettings, 'quietFrom' | 'quietTo' | 'summaryAt'>;

@@ -8,6 +8,7 @@ import type { Database } from '../../store/db/database.ts';
 import { answerOf, rowOf } from '../../store/db/rows-of.ts';
 import { count, listColumns, maybe as mayLack } from '../../store/db/statement.ts';
 import { type Actor, maySee } from '../actor.ts';
+import { type Column, columnsText, fieldsText } from '../command-text.ts';
 import { shorten } from '../explain/explanation.ts';
 import { id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from '../fields.ts';
 import { clip } from '../input/clip.ts';
@@ -18,7 +19,6 @@ import { limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { argument, flag, limit, line, period, projectId } from '../option.ts';
 import { selectProject } from '../projects/select-project.ts';
-import { type Column, columnsText, fieldsText } from '../result-text.ts';
 import { findNamedInvoice } from '../transfers/transfer-desk.ts';
 
 /** A request as it is kept. `projectId` is the nil UUID where nobody's key came with it. */
