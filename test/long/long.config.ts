@@ -10,9 +10,11 @@ export default defineConfig({
       'test/ha/**/*.test.ts',
       'test/simulation/seeds-*.test.ts',
       'test/browser/accessibility.test.ts',
+      'test/store/upgrade.test.ts',
+      'test/tampering/lifecycle.test.ts',
     ],
     exclude: configDefaults.exclude,
-    provide: { simulatedMinutes: 60, simulatedWorlds: 25, everyLanguage: true },
+    provide: { simulatedMinutes: 60, simulatedWorlds: 25, everyCase: true },
     // They wait more than they compute.
     maxConcurrency: 3,
     testTimeout: 180_000,

@@ -9,6 +9,8 @@ import { makeRunDirectory } from './run-directory.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
+    /** Whether all cases of large tables are run, or some of each kind. */
+    everyCase: boolean;
     /** The superuser of the run's server. */
     postgres: PostgresConnection;
     /** As whom the service works: a member of the group role that deploy/roles.sql grants to. It owns nothing. */
