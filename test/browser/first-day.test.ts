@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPayer } from '../../src/devnet/payer/payer.ts';
+import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { type AccountHex, accountToAddress } from '../../src/tron/address.ts';
 import { launchChromium } from '../support/chromium.ts';
 import { SOURCE_COMMAND } from '../support/command.ts';
@@ -122,7 +123,10 @@ test('a merchant’s first day: from the invitation to the books', async () => {
     await call(`${sandbox.file.baseUrl}/v1/invoices`, {
       method: 'POST',
       headers: { 'x-api-key': apiKey, 'content-type': 'application/json', 'idempotency-key': 'first' },
-      body: JSON.stringify({ amount: '25.00', asset: 'USDT', network: 'TRON', externalId: 'first order' }),
+      body: JSON.stringify({
+        ...{ amount: '25.00', asset: 'USDT', network: 'TRON', externalId: '1001-A' },
+        metadata: { customer: 'anna@example.com' },
+      }),
     })
   ).body;
   await page.goto(`${url}/invoices/${invoice.invoiceId}`);
@@ -151,6 +155,44 @@ test('a merchant’s first day: from the invitation to the books', async () => {
   await page.getByText('The decision is recorded.').waitFor();
   await open('/unmatched');
   await page.getByRole('heading', { name: 'Nothing waits' }).waitFor();
+
+  const short = formatAmount(microUsdt(micro(payableAmount) - 1_000_000n));
+  await payer.transfer({ contract, to: address, amountMicro: micro(short) });
+  const { data: waiting } = await eventually(
+    () => quittance('transfers', 'list', '--project', projectId),
+    ({ data }: Json) => data.some(({ amount }: Json) => amount === short),
+  );
+  const { transferId, txId: shortTxId } = waiting.find(({ amount }: Json) => amount === short);
+  /** Types into the box at the top. Whether this leads to the page, or to a list that has a link to it. */
+  const leadsTo = async (typed: string, path: string): Promise<boolean> => {
+    await page.goto(url);
+    await page.getByRole('searchbox').fill(typed);
+    await page.getByRole('searchbox').press('Enter');
+    await page.waitForURL((now) => now.pathname !== '/');
+    return new URL(page.url()).pathname === path || (await page.locator(`main a[href="${path}"]`).count()) > 0;
+  };
+  const { timeline } = await quittance('explain', invoice.invoiceId);
+  const { eventId } = timeline.find(({ kind }: Json) => kind === 'event');
+  await page.goto(`${url}/invoices/${invoice.invoiceId}`);
+  const printed = await page.locator('dl.tiles a[href^="/find?q="]').innerText();
+  expect(printed).toMatch(/^[0-9a-f]{8}…$/);
+  const ofInvoice = ['1001-A', '1001-a', '1001', '#1001', '1001–A', '25,00', '$25', 'Anna@example.com'];
+  const missed = [];
+  for (const typed of [...ofInvoice, String(invoice.checkoutUrl).split('/').at(-1) ?? '']) {
+    if (!(await leadsTo(typed, `/invoices/${invoice.invoiceId}`))) missed.push(typed);
+  }
+  if (!(await leadsTo(eventId, `/events/${eventId}`))) missed.push(eventId);
+  expect(missed).toEqual([]);
+  for (const [typed, says] of [
+    [printed, 'and paid 1001-A'],
+    [short, `(${transferId}) and pays nothing`],
+    [`${shortTxId.slice(0, 8)}…`, `(${transferId}) and pays nothing`],
+    [`${address.slice(0, 5)}…${address.slice(-5)}`, `${address} is an address of Ann’s tea`],
+  ] as const) {
+    await page.getByRole('searchbox').fill(typed);
+    await page.getByRole('searchbox').press('Enter');
+    await page.getByText(says).first().waitFor();
+  }
 
   await open('/reports');
   const [csv] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'CSV' }).click()]);
