@@ -57,3 +57,12 @@ test('the largest flat folder is that of most files directly within it', () => {
 test('no two folders of the source import each other', () => {
   expect(twoWayPairs(readSourceTree(resolve(import.meta.dirname, '../..')))).toEqual([]);
 });
+
+test('of the exported functions those are counted that one other file takes', () => {
+  const files = {
+    'src/a.ts': 'export function one() {}\nexport function two() {}\nexport function none() {}\nfunction own() {}\n',
+    'src/b.ts': "import { one, two } from './a.ts';\n",
+    'src/c.ts': "import { two as second } from './a.ts';\n",
+  };
+  expect(measure(files).takenOnce).toEqual({ functions: 3, once: 1 });
+});

@@ -16,6 +16,7 @@ export function measureSource(files: readonly SourceFile[]) {
     importCycles: importCycles(files),
     twoWayPairs: { fullDepth: twoWayPairs(files), topLevel: twoWayPairs(files, 2) },
     largestFlatFolder: largestFlatFolder(files),
+    takenOnce: takenOnce(files),
     // main.ts reads what a process of the service runs with, and starts service.ts; the sandbox starts service.ts alone.
     importedByService: {
       fromMain: sizeOf(reachedFrom('src/main.ts', files)),
@@ -34,6 +35,16 @@ function sumOfLines(files: readonly SourceFile[]): number {
   return files.reduce((sum, { lines }) => sum + lines, 0);
 }
 
+/** How many exported functions there are, and how many of them one other file alone takes. */
+function takenOnce(files: readonly SourceFile[]): { functions: number; once: number } {
+  const takers = (path: string, name: string) =>
+    files.filter(({ imports }) =>
+      imports.some(({ to, names }) => to === path && (names === null || names.includes(name))),
+    ).length;
+  const counts = files.flatMap(({ path, functions }) => functions.map((name) => takers(path, name)));
+  return { functions: counts.length, once: counts.filter((count) => count === 1).length };
+}
+
 /** Files that stand directly in one folder, not in a folder within it. */
 function largestFlatFolder(files: readonly SourceFile[]): { folder: string; files: number } {
   const counts = new Map<string, number>();
@@ -44,7 +55,7 @@ function largestFlatFolder(files: readonly SourceFile[]): { folder: string; file
 
 /** One row a measure; what is counted by name is named below it. */
 function toTable(measures: Measures): string {
-  const { fileLines, twoWayPairs, largestFlatFolder, importedByService } = measures;
+  const { fileLines, twoWayPairs, largestFlatFolder, importedByService, takenOnce } = measures;
   const size = ({ files, lines }: { files: number; lines: number }) => `${lines} in ${files} files`;
   const rows: [string, string | number, string[]?][] = [
     ['source files', measures.files],
@@ -54,6 +65,10 @@ function toTable(measures: Measures): string {
     ['two-way folder pairs', twoWayPairs.fullDepth.length, twoWayPairs.fullDepth],
     ['two-way pairs at the top level', twoWayPairs.topLevel.length, twoWayPairs.topLevel],
     ['largest flat folder', `${largestFlatFolder.files} (${largestFlatFolder.folder})`],
+    [
+      'exported functions taken by one file',
+      `${Math.round((100 * takenOnce.once) / takenOnce.functions)} % of ${takenOnce.functions}`,
+    ],
     ['lines a running service imports', size(importedByService.fromMain)],
     ['  of them by service.ts', size(importedByService.fromService)],
     ...Object.entries(measures.flows ?? {}).map(

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import ts from 'typescript';
 
-/** `to` is a path like the file's own. `isLate` tells `await import()`, which a process may never come to. */
-type Import = { to: string; isLate: boolean };
+/** `to` is a path like the file's own. `isLate` tells `await import()`, which a process may never come to. `names`: what is taken; null is all. */
+type Import = { to: string; isLate: boolean; names: readonly string[] | null };
 
-/** `path` as in `src/domain/money.ts`; `lines` are all lines, as `wc -l` counts them. */
-export type SourceFile = { path: string; lines: number; imports: Import[] };
+/** `path` as in `src/domain/money.ts`; `lines` are all lines, as `wc -l` counts them; `functions` are those that are exported. */
+export type SourceFile = { path: string; lines: number; imports: Import[]; functions: string[] };
 
 /** The TypeScript below `folder` of a checkout without its unit tests, by path. */
 export function readSourceTree(root: string, folder = 'src'): SourceFile[] {
@@ -19,16 +19,29 @@ export function readSourceTree(root: string, folder = 'src'): SourceFile[] {
 
 export function readSource(path: string, text: string): SourceFile {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
-  const file: SourceFile = { path, lines: text.split('\n').length - 1, imports: [] };
+  const file: SourceFile = { path, lines: text.split('\n').length - 1, imports: [], functions: [] };
   const visit = (node: ts.Node): void => {
     const found = importOf(node);
     if (found?.specifier.startsWith('.')) {
-      file.imports.push({ to: posix.join(posix.dirname(path), found.specifier), isLate: found.isLate });
+      const to = posix.join(posix.dirname(path), found.specifier);
+      file.imports.push({ to, isLate: found.isLate, names: namesOf(node) });
     }
+    if (ts.isFunctionDeclaration(node) && node.name !== undefined && isExported(node))
+      file.functions.push(node.name.text);
     ts.forEachChild(node, visit);
   };
   visit(source);
   return file;
+}
+
+const isExported = (node: ts.FunctionDeclaration) =>
+  node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword) === true;
+
+/** The names that an `import { … }` takes. */
+function namesOf(node: ts.Node): string[] | null {
+  const bindings = ts.isImportDeclaration(node) ? node.importClause?.namedBindings : undefined;
+  if (bindings === undefined || !ts.isNamedImports(bindings)) return null;
+  return bindings.elements.map(({ propertyName, name }) => (propertyName ?? name).text);
 }
 
 /** `import`, `export … from`, `import()` and the type `import('./x.ts').X`. */
