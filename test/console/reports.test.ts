@@ -4,7 +4,7 @@ import { DAY_MS } from '../../src/domain/capacity.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { dayOf } from '../../src/operator/reports/report-period.ts';
+import { dayOf } from '../../src/operator/subjects/reports.ts';
 import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
 import {

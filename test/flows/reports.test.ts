@@ -8,10 +8,14 @@ import { reconcileNow } from '../../src/operator/chain/reconcile-now.ts';
 import { planRepair, repair } from '../../src/operator/chain/repair.ts';
 import { exportInvoices } from '../../src/operator/invoices/export-invoices.ts';
 import { readInvoiceFilter } from '../../src/operator/invoices/list-invoices.ts';
-import { dayOf, readReportPeriod } from '../../src/operator/reports/report-period.ts';
-import { showReport } from '../../src/operator/reports/show-report.ts';
-import type { ReportSums, ReportView } from '../../src/operator/reports/views.ts';
-import { writeReport } from '../../src/operator/reports/write-report.ts';
+import {
+  dayOf,
+  type ReportSums,
+  type ReportView,
+  readReportPeriod,
+  showReport,
+  writeReport,
+} from '../../src/operator/subjects/reports.ts';
 import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
 import { readResolution, resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
@@ -44,7 +48,7 @@ const around = (daysBefore: number): Period => ({
 /** A report as a process makes it that has `db`; `at` is its time. */
 async function report(projectId: string, given: Period, { db = books.db, at = books.now() } = {}): Promise<ReportView> {
   const period = readReportPeriod(given, at);
-  return showReport({ db, now: () => at }, ACTOR, { projectId, period, patienceMs: 60_000 });
+  return showReport.run({ db, now: () => at }, ACTOR, { projectId, period, patienceMs: 60_000 });
 }
 
 /** The same by a process that remembers nothing. */
@@ -286,7 +290,7 @@ test('sums that take longer than they may are given up, and the refusal says to 
   await client.query('lock table transfers in access exclusive mode');
   try {
     const period = readReportPeriod({ from: '2026-10-01', to: '2026-10-31' }, books.now());
-    const given = showReport(books, ACTOR, { projectId, period, patienceMs: 300 });
+    const given = showReport.run(books, ACTOR, { projectId, period, patienceMs: 300 });
     await expect(given).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message:

@@ -1,8 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { asSum } from '../../domain/money.ts';
-import { showReportOperation } from '../../operator/reports/operations.ts';
-import type { ReportSums, ReportView } from '../../operator/reports/views.ts';
-import { writeReport } from '../../operator/reports/write-report.ts';
+import { type ReportSums, type ReportView, showReport, writeReport } from '../../operator/subjects/reports.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
@@ -19,7 +17,7 @@ export async function printReport(terminal: Terminal, { csv = false, ...input }:
   if (csv && terminal.json) {
     throw new AppError('INVALID_ARGUMENT', '--json promises JSON on standard output, and --csv is none: leave one out');
   }
-  const data = await runOperation(terminal, showReportOperation, input);
+  const data = await runOperation(terminal, showReport, input);
   if (csv) {
     terminal.stdout.write(writeReport(data));
     return null;

@@ -1,6 +1,5 @@
 import type { ListedProjectView } from '../../operator/projects/views.ts';
-import type { ReportPeriod } from '../../operator/reports/report-period.ts';
-import type { ReportSums, ReportView } from '../../operator/reports/views.ts';
+import type { ReportPeriod, ReportSums, ReportView } from '../../operator/subjects/reports.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';

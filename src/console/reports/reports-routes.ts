@@ -1,8 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
-import { dayOf, type ReportPeriod, readReportPeriod } from '../../operator/reports/report-period.ts';
-import { showReport } from '../../operator/reports/show-report.ts';
-import type { ReportView } from '../../operator/reports/views.ts';
-import { writeReport } from '../../operator/reports/write-report.ts';
+import {
+  dayOf,
+  type ReportPeriod,
+  type ReportView,
+  readReportPeriod,
+  showReport,
+  writeReport,
+} from '../../operator/subjects/reports.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
@@ -31,7 +35,7 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   try {
     period = readReportPeriod(given, deps.now());
     const input = { projectId: project.projectId, period, patienceMs: PAGE_PATIENCE_MS };
-    const report = await showReport(deps, visit.actor, input);
+    const report = await showReport.run(deps, visit.actor, input);
     const isNow = period.to >= dayOf(deps.now());
     return reportsPage(visit, project, { given, period, shown: { report, isNow }, problem: null });
   } catch (error) {
@@ -49,7 +53,7 @@ async function sendFile(
   const { project: asked, ...given } = readQuery(request, ['project', ...PERIOD]);
   const { projectId } = needProject(visit, asked);
   const period = readReportPeriod(given, deps.now());
-  const report = await showReport(deps, visit.actor, { projectId, period, patienceMs: FILE_PATIENCE_MS });
+  const report = await showReport.run(deps, visit.actor, { projectId, period, patienceMs: FILE_PATIENCE_MS });
   const { from, to } = period;
   reply.type(kind === 'csv' ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8').headers({
     'Content-Disposition': `attachment; filename="report-${projectId}-${from}-${to}.${kind}"`,

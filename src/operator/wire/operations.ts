@@ -7,13 +7,13 @@ import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as projects from '../projects/operations.ts';
-import * as reports from '../reports/operations.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
 import * as keys from '../subjects/keys.ts';
 import * as masterKeys from '../subjects/master-keys.ts';
 import * as notify from '../subjects/notify.ts';
 import * as receipts from '../subjects/receipts.ts';
+import * as reports from '../subjects/reports.ts';
 import * as requests from '../subjects/requests.ts';
 import * as transfers from '../transfers/operations.ts';
 import * as webhooks from '../webhooks/operations.ts';
@@ -32,7 +32,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...Object.values(deliveries),
   ...requests.operations,
   ...Object.values(transfers),
-  ...Object.values(reports),
+  ...reports.operations,
   ...Object.values(explain),
   ...Object.values(chain),
   ...audit.operations,

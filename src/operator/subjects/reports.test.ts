@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../domain/errors.ts';
 import { unixMs } from '../../domain/time.ts';
-import { readReportPeriod } from './report-period.ts';
+import { readReportPeriod } from './reports.ts';
 
 const NOW = unixMs(Date.parse('2028-03-05T23:59:59.999Z'));
 const read = (from?: string, to?: string) => readReportPeriod({ from, to }, NOW);

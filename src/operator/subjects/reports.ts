@@ -1,0 +1,412 @@
+import { formatSigned } from '../../chain/reconcile/reconcile-address.ts';
+import { DAY_MS } from '../../domain/capacity.ts';
+import { encodeId, firstIdOf } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
+import { type Static, Type } from '../../runtime/type.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
+import { count, micro, type Row, text } from '../../store/db/statement.ts';
+import type { Project } from '../../store/ledger/projects.ts';
+import { outgoingStands, stands } from '../../store/ledger/standing.ts';
+import { csvLine } from '../export/csv.ts';
+import { clip } from '../input/clip.ts';
+import { parseMoment } from '../input/duration.ts';
+import { FieldError } from '../input/field-error.ts';
+import { ProjectId } from '../input/given.ts';
+import { isGivenUp, limitTime } from '../limit-time.ts';
+import { operation } from '../operation.ts';
+import { selectProject } from '../projects/select-project.ts';
+import type { TransferKind } from '../transfers/transfer-desk.ts';
+
+const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
+
+/**
+ * What moved in some time. `paid`: so many invoices, which asked for `requested` and for which `received` came; `late` are those of them
+ * that came after the deadline. `duplicate` and `unmatched` came too, and paid nothing. `out` left the addresses.
+ */
+const sums = {
+  paid: Type.Integer(),
+  ...{ requested: Type.String(), received: Type.String(), tails: Type.String() },
+  ...{ late: counted, duplicate: counted, unmatched: counted, out: counted },
+};
+const ReportSums = Type.Object(sums);
+export type ReportSums = Static<typeof ReportSums>;
+
+/** Days are those of UTC, `2026-11-01`; `to` belongs to the report. Days and months in which nothing moved are left out. */
+export const ReportView = Type.Object({
+  ...{ projectId: Type.String(), network: Type.String(), from: Type.String(), to: Type.String() },
+  days: Type.Array(Type.Object({ day: Type.String(), ...sums })),
+  months: Type.Array(Type.Object({ month: Type.String(), ...sums })),
+  total: ReportSums,
+  /**
+   * What the ledger says that the addresses held: `start` + `came` − `left` = `end`. `uncompared`: so many addresses were never compared
+   * with the chain, and what they held before the ledger knew them is not in it.
+   */
+  balance: Type.Object({
+    ...{ start: Type.String(), came: Type.String(), left: Type.String(), end: Type.String() },
+    uncompared: Type.Integer(),
+  }),
+});
+export type ReportView = Static<typeof ReportView>;
+type ReportDay = ReportView['days'][number];
+
+/** The first day of a report and its last one, in UTC: `2026-11-01`. */
+export type ReportPeriod = { from: string; to: string };
+
+/** A leap year, so that every year is one request. */
+const MAX_DAYS = 366;
+/** Up to the year 2999. */
+const DAY = /^[12]\d{3}-\d\d-\d\d$/;
+
+/** The days of a report: this month up to today, unless they are said. Errors: `INVALID_ARGUMENT`. */
+export function readReportPeriod(
+  given: { from?: string | undefined; to?: string | undefined },
+  now: UnixMs,
+): ReportPeriod {
+  const to = readDay('to', given.to) ?? dayOf(now);
+  const from = readDay('from', given.from) ?? `${to.slice(0, 8)}01`;
+  const days = (startOf(to) - startOf(from)) / DAY_MS + 1;
+  if (days < 1)
+    throw new FieldError('from', say`is ${from}, after ${{ field: 'to' }} ${to}: nothing lies between them`);
+  if (days > MAX_DAYS) {
+    throw new FieldError(
+      'from',
+      say`is ${from}, ${days} days up to ${{ field: 'to' }} ${to}: a report has ${MAX_DAYS} days at most`,
+    );
+  }
+  return { from, to };
+}
+
+function readDay(field: string, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (DAY.test(text) && (parseMoment(text, 0) ?? -1) >= 0) return text;
+  throw new FieldError(field, `is ${clip(text)}: write a day of UTC, such as 2026-09-01`);
+}
+
+export function dayOf(time: UnixMs): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+/** When a day begins. */
+function startOf(day: string): UnixMs {
+  return unixMs(Date.parse(day));
+}
+
+/** Below the bound of every statement. */
+const PATIENCE_MS = 15_000;
+
+const Day = (description: string) => Type.Optional(Type.String({ description }));
+
+/** What to book of the days of a project. No statement takes longer than `patienceMs`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+export const showReport = operation({
+  action: 'showReport',
+  summary: 'What to book of the days of a project: requested, received, what paid nothing, what left, and the balance',
+  method: 'GET',
+  path: '/reports',
+  output: ReportView,
+  input: Type.Object({
+    projectId: ProjectId,
+    from: Day('The first day (2026-11-01, UTC); else the first of the month of `to`'),
+    to: Day('The last day, which belongs to it; else today. At most 366 days'),
+  }),
+  read: ({ projectId, ...given }, now) => ({
+    ...{ projectId, period: readReportPeriod(given, now), patienceMs: PATIENCE_MS },
+  }),
+  run: async ({ db, now }: { db: Database; now(): UnixMs }, actor, { projectId, period, patienceMs }) => {
+    const project = await selectProject(db, actor, projectId);
+    const read = await db
+      .snapshot(async (tx) => {
+        await limitTime(tx, patienceMs);
+        return readSums(db, tx, project.id, period, now());
+      })
+      .catch((error: unknown) => {
+        if (!isGivenUp(error)) throw error;
+        throw new FieldError(
+          'from',
+          say`${period.from}, up to ${{ field: 'to' }} ${period.to}: the sums took longer than ${patienceMs / 1000} s and were given up: choose a shorter period`,
+        );
+      });
+    return makeReport(project, period, read);
+  },
+});
+
+type Counted = { count: number; micro: bigint };
+type Sums = Record<'late' | 'duplicate' | 'unmatched' | 'out', Counted> & {
+  paid: number;
+  requested: bigint;
+  received: bigint;
+};
+
+/** The report of a period out of sums by day. */
+function makeReport(
+  { id, network }: Project,
+  { from, to }: ReportPeriod,
+  read: Awaited<ReturnType<typeof readSums>>,
+): ReportView {
+  const { openings, incoming, paid, outgoing } = read;
+  const isWithin = ({ day }: { day: string }) => day >= from && day <= to;
+  const parts = [
+    ...incoming.filter(isWithin).map((each) => [each.day, sumsOfIncoming(each)] as const),
+    ...paid.filter(isWithin).map((each) => [each.day, sumsOfPaid(each)] as const),
+    ...outgoing.filter(isWithin).map((each) => [each.day, { ...NONE, out: countedOf(each) }] as const),
+  ];
+  const days = [...groupBy(parts, (day) => day)];
+  const months = [...groupBy(days, (day) => day.slice(0, 7))];
+  const total = days.reduce((sum, [, each]) => addSums(sum, each), NONE);
+
+  const [came, left] = [amountOf(incoming.filter(isWithin)), amountOf(outgoing.filter(isWithin))];
+  const isLater = ({ day }: { day: string }) => day > to;
+  const moved = aboveOf(incoming) - aboveOf(outgoing);
+  const since = amountOf(incoming.filter(isLater)) - amountOf(outgoing.filter(isLater));
+  const end = openings.openingMicro + moved - since;
+  return {
+    ...{ projectId: encodeId('prj', id), network, from, to },
+    days: days.map(([day, sums]) => ({ day, ...viewSums(sums) })),
+    months: months.map(([month, sums]) => ({ month, ...viewSums(sums) })),
+    total: viewSums(total),
+    balance: {
+      ...{ start: formatSigned(end - came + left), came: formatSigned(came), left: formatSigned(left) },
+      ...{ end: formatSigned(end), uncompared: openings.uncompared },
+    },
+  };
+}
+
+const NOTHING: Counted = { count: 0, micro: 0n };
+const NONE: Sums = {
+  ...{ paid: 0, requested: 0n, received: 0n },
+  ...{ late: NOTHING, duplicate: NOTHING, unmatched: NOTHING, out: NOTHING },
+};
+
+const countedOf = ({ count, amountMicro }: MovedDay): Counted => ({ count, micro: amountMicro });
+
+function sumsOfIncoming(moved: IncomingDay): Sums {
+  const { kind, count, amountMicro } = moved;
+  if (kind === 'matched') return { ...NONE, paid: count, received: amountMicro };
+  return { ...NONE, [kind]: countedOf(moved) };
+}
+
+function sumsOfPaid({ requestedMicro, lateCount, lateMicro }: PaidDay): Sums {
+  return { ...NONE, requested: requestedMicro, late: { count: lateCount, micro: lateMicro } };
+}
+
+/** Sums by the group of their day, in order. */
+function groupBy(
+  parts: readonly (readonly [day: string, sums: Sums])[],
+  groupOf: (day: string) => string,
+): Map<string, Sums> {
+  const groups = new Map<string, Sums>();
+  for (const [day, sums] of parts.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))) {
+    groups.set(groupOf(day), addSums(groups.get(groupOf(day)) ?? NONE, sums));
+  }
+  return groups;
+}
+
+function addSums(a: Sums, b: Sums): Sums {
+  const counted = (one: Counted, other: Counted) => ({
+    count: one.count + other.count,
+    micro: one.micro + other.micro,
+  });
+  return {
+    ...{ paid: a.paid + b.paid, requested: a.requested + b.requested, received: a.received + b.received },
+    ...{ late: counted(a.late, b.late), duplicate: counted(a.duplicate, b.duplicate) },
+    ...{ unmatched: counted(a.unmatched, b.unmatched), out: counted(a.out, b.out) },
+  };
+}
+
+const amountOf = (moved: readonly MovedDay[]) => moved.reduce((sum, { amountMicro }) => sum + amountMicro, 0n);
+const aboveOf = (moved: readonly MovedDay[]) => moved.reduce((sum, { aboveMicro }) => sum + aboveMicro, 0n);
+
+function viewSums({ paid, requested, received, late, duplicate, unmatched, out }: Sums): ReportSums {
+  const counted = ({ count, micro }: Counted) => ({ count, amount: formatSigned(micro) });
+  return {
+    ...{ paid, requested: formatSigned(requested), received: formatSigned(received) },
+    tails: formatSigned(received - requested),
+    ...{ late: counted(late), duplicate: counted(duplicate), unmatched: counted(unmatched), out: counted(out) },
+  };
+}
+
+/**
+ * Sums by day of what was recorded before `until`, where days may come twice: of all that came, and of what paid in months that were asked
+ * for. They hold as long as `compared` and `annulled` are the same.
+ */
+type Kept = Pick<Openings, 'compared' | 'annulled'> & {
+  until: number;
+  incoming: readonly IncomingDay[];
+  paid: ReadonlyMap<string, readonly PaidDay[]>;
+};
+
+// A month of a busy project takes some tenths of a second to sum up. What was recorded an hour before today and earlier changes only by
+// what is taken back, and by what counts for the balance when an address is first compared with the chain.
+const memories = new WeakMap<Database, Map<string, Kept>>();
+/** Projects. Ten years of one are some 15,000 sums. */
+const MAX_KEPT = 50;
+const HOUR_MS = 3_600_000;
+
+/** All that a report is made of, by day: what came and left in all time, and what paid in the period at least. */
+async function readSums(db: Database, tx: Sql, projectId: string, period: ReportPeriod, now: UnixMs) {
+  const memory = memories.get(db) ?? new Map<string, Kept>();
+  memories.set(db, memory);
+  const openings = await findOpenings(tx, projectId);
+  const until = Math.floor(now / DAY_MS) * DAY_MS - HOUR_MS;
+  const known = await extend(tx, projectId, knownOf(memory.get(projectId), openings), until);
+  const kept = await addMonths(tx, projectId, known, period);
+  keepNewest(memory, projectId, kept, MAX_KEPT);
+  const rest = { from: kept.until, until: FOREVER };
+  return {
+    openings,
+    incoming: [...kept.incoming, ...(await sumIncoming(tx, projectId, rest))],
+    paid: [...[...kept.paid.values()].flat(), ...(await sumPaid(tx, projectId, rest, ALL_TIME))],
+    outgoing: await sumOutgoing(tx, projectId),
+  };
+}
+
+function knownOf(before: Kept | undefined, { compared, annulled }: Openings): Kept {
+  if (before?.compared === compared && before.annulled === annulled) return before;
+  return { compared, annulled, until: 0, incoming: [], paid: new Map() };
+}
+
+/** Adds what was recorded since. */
+async function extend(tx: Sql, projectId: string, known: Kept, until: number): Promise<Kept> {
+  if (known.until >= until) return known;
+  const recorded: Recorded = { from: known.until, until };
+  const incoming = [...known.incoming, ...(await sumIncoming(tx, projectId, recorded))];
+  if (known.paid.size === 0) return { ...known, until, incoming };
+  const since = await sumPaid(tx, projectId, recorded, ALL_TIME);
+  const paid = new Map([...known.paid].map(([month, sums]) => [month, [...sums, ...ofMonth(since, month)]]));
+  return { ...known, until, incoming, paid };
+}
+
+/** Adds the months of a period that are not known. */
+async function addMonths(tx: Sql, projectId: string, known: Kept, period: ReportPeriod): Promise<Kept> {
+  const missing = monthsOf(period).filter((month) => !known.paid.has(month));
+  const [first, last = first] = [missing[0], missing.at(-1)];
+  if (first === undefined || last === undefined) return known;
+  const span = { from: startOf(`${first}-01`), until: startOf(`${nextMonth(last)}-01`) };
+  // A row is written after its block, by clocks that differ by minutes at most.
+  const recorded = { from: Math.max(0, span.from - DAY_MS), until: known.until };
+  const found = await sumPaid(tx, projectId, recorded, span);
+  const added = missing.map((month) => [month, ofMonth(found, month)] as const);
+  return { ...known, paid: new Map([...known.paid, ...added]) };
+}
+
+const ofMonth = (sums: readonly PaidDay[], month: string) => sums.filter(({ day }) => day.startsWith(month));
+
+function monthsOf({ from, to }: ReportPeriod): string[] {
+  const months: string[] = [];
+  for (let month = from.slice(0, 7); month <= to.slice(0, 7); month = nextMonth(month)) months.push(month);
+  return months;
+}
+
+/** `2026-12` → `2027-01` */
+function nextMonth(month: string): string {
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  return new Date(unixMs(Date.UTC(year, number, 1))).toISOString().slice(0, 7);
+}
+
+/** When rows were recorded, by the times of their ids: at or after `from`, before `until`. */
+type Recorded = { from: number; until: number };
+/** The highest time of an id. */
+const FOREVER = 2 ** 48 - 1;
+/** Of blocks. */
+const ALL_TIME = { from: unixMs(0), until: unixMs(Date.UTC(3000, 0)) };
+
+/** Transfers of a day (UTC). `aboveMicro`: those in blocks above the opening of their address, which holds what came before. */
+const movedDay = { day: 'text', count, amountMicro: micro(), aboveMicro: micro() } as const;
+type MovedDay = Row<typeof movedDay>;
+
+const SUMS = `count(*) as count, sum(amount_micro) as amount_micro,
+     coalesce(sum(amount_micro) filter (where is_above), 0) as above_micro`;
+const MOVED = `(t.block_time at time zone 'UTC')::date as day, t.amount_micro, t.block_number > coalesce(b.opening_block, -1) as is_above`;
+
+const incomingDay = { ...movedDay, kind: text<TransferKind>() } as const;
+type IncomingDay = Row<typeof incomingDay>;
+
+/** What came to the addresses of a project, by day and kind, of what was recorded in a time. */
+const sumIncoming = rowsOf(
+  'report-incoming',
+  incomingDay,
+  `select day::text, ${SUMS}, kind
+   from (select ${MOVED}, t.kind from transfers t left join balance_checks b on b.address_id = t.address_id
+     where t.project_id = $1 and t.id >= $2 and t.id < $3 and ${stands('t')}) came
+   group by day, kind`,
+  (projectId: string, recorded: Recorded) => [projectId, ...idsOf(recorded)],
+);
+
+/** What left the addresses of a project, by day. */
+const sumOutgoing = rowsOf(
+  'report-outgoing',
+  movedDay,
+  `select day::text, ${SUMS}
+   from (select ${MOVED} from outgoing_transfers t left join balance_checks b on b.address_id = t.address_id
+     where t.project_id = $1 and ${outgoingStands('t')}) gone
+   group by day`,
+  (projectId: string) => [projectId],
+);
+
+const paidDay = { day: 'text', requestedMicro: micro(), lateCount: count, lateMicro: micro() } as const;
+type PaidDay = Row<typeof paidDay>;
+
+/** What the invoices asked for that were paid in blocks of a period, and what came late, by day; of what was recorded in a time. */
+const sumPaid = rowsOf(
+  'report-paid',
+  paidDay,
+  `select day::text, sum(requested_micro) as requested_micro, count(*) filter (where is_late) as late_count,
+     coalesce(sum(amount_micro) filter (where is_late), 0) as late_micro
+   from (select (t.block_time at time zone 'UTC')::date as day, i.requested_micro, t.amount_micro, t.block_time > i.expires_at as is_late
+     from transfers t join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+     where t.project_id = $1 and t.id >= $2 and t.id < $3 and t.kind = 'matched' and t.block_time >= $4 and t.block_time < $5
+       and ${stands('t')}) paid
+   group by day`,
+  (projectId: string, recorded: Recorded, period: { from: UnixMs; until: UnixMs }) => [
+    projectId,
+    ...idsOf(recorded),
+    new Date(period.from),
+    new Date(period.until),
+  ],
+);
+
+const idsOf = ({ from, until }: Recorded) => [firstIdOf(from), firstIdOf(until)];
+
+const opening = { openingMicro: micro(), compared: count, uncompared: count, annulled: count } as const;
+type Openings = Row<typeof opening>;
+
+/** What the addresses of a project held when they were first compared with the chain, and by what sums of before have to be made anew. */
+const findOpenings = answerOf(
+  'report-openings',
+  opening,
+  `select coalesce(sum(b.opening_micro), 0) as opening_micro, count(b.address_id) as compared, count(*) - count(b.address_id) as uncompared,
+     (select count(*) from transfer_annulments n where n.project_id = $1) as annulled
+   from addresses a left join balance_checks b on b.address_id = a.id where a.project_id = $1`,
+  (projectId: string) => [projectId],
+  ([row]) => row ?? { openingMicro: 0n, compared: 0, uncompared: 0, annulled: 0 },
+);
+
+/** The columns of a report, in their order. Scripts and spreadsheets rely on it: new ones come last. */
+const CSV_COLUMNS: readonly (readonly [name: string, cell: (day: ReportDay, report: ReportView) => string | number])[] =
+  [
+    ['day', ({ day }) => day],
+    ['projectId', (_, { projectId }) => projectId],
+    ['network', (_, { network }) => network],
+    ['paid', ({ paid }) => paid],
+    ['requested', ({ requested }) => requested],
+    ['received', ({ received }) => received],
+    ['tails', ({ tails }) => tails],
+    ['lateCount', ({ late }) => late.count],
+    ['late', ({ late }) => late.amount],
+    ['duplicateCount', ({ duplicate }) => duplicate.count],
+    ['duplicate', ({ duplicate }) => duplicate.amount],
+    ['unmatchedCount', ({ unmatched }) => unmatched.count],
+    ['unmatched', ({ unmatched }) => unmatched.amount],
+    ['outCount', ({ out }) => out.count],
+    ['out', ({ out }) => out.amount],
+  ];
+
+/** A report as CSV, a line for each day. Sums of it are left to who reads it: in the file they would be added once more. */
+export function writeReport(report: ReportView): string {
+  const lines = report.days.map((day) => csvLine(CSV_COLUMNS.map(([, cell]) => cell(day, report))));
+  return csvLine(CSV_COLUMNS.map(([name]) => name)) + lines.join('');
+}
+
+export const operations = [showReport];
