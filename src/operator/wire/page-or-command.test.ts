@@ -22,14 +22,21 @@ async function usedBy(folder: string): Promise<Set<string>> {
   // Whether somebody may do it is no way to do it.
   const text = textOf(folder).replace(/isAllowed\([^)]*\)/g, '');
   const used = new Set(Object.keys(ACTIONS).filter((name) => new RegExp(`\\b${name}\\b`).test(text)));
-  for (const [, names = '', subject] of text.matchAll(
-    /import \{([^}]+)\} from '[./]+operator\/([a-z-]+)\/operations\.ts'/g,
+  const load = async (path: string) =>
+    (await import(join(OPERATOR, `${path}.ts`))) as Record<string, Partial<Operation>>;
+  for (const [, names = '', path = ''] of text.matchAll(
+    /import \{([^}]+)\} from '[./]+operator\/([a-z-]+\/operations|subjects\/[a-z-]+)\.ts'/g,
   )) {
-    const operations = (await import(join(OPERATOR, subject ?? '', 'operations.ts'))) as Record<string, Operation>;
+    const operations = await load(path);
     for (const name of names.split(',')) {
-      const operation = operations[name.trim().split(' as ')[0] ?? ''];
-      if (operation !== undefined) used.add(operation.action);
+      const { action } = operations[name.trim().split(' as ')[0] ?? ''] ?? {};
+      if (action !== undefined) used.add(action);
     }
+  }
+  // The commands of a subject are made of its operations.
+  for (const [, path = ''] of text.matchAll(/import\('[./]+operator\/(subjects\/[a-z-]+)\.ts'\)/g)) {
+    const { operations } = (await load(path)) as unknown as { operations: readonly Operation[] };
+    for (const { action, command } of operations) if (command !== undefined) used.add(action);
   }
   for (const action of folder === 'console' ? Object.values(JOB_ACTIONS) : []) used.add(action);
   return used;
