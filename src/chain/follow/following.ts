@@ -62,7 +62,7 @@ export type Following = {
   avoided: { operator: string; untilMs: number } | null;
   /** Ranges in a row that a node, by origin, did not show: it may not answer them at all. */
   rangeFailures: Map<string, number>;
-  /** The height up to which blocks were read with what is known of the contract now; infinity: all of them. */
+  /** The height up to which blocks were read with the successor that is known now; infinity: all of them. */
   judgedUpTo: number;
   /** Recorded blocks that no header proves, since this process follows the chain: in a row up to the newest, and the times of the last ones. */
   unproven: { inARow: number; times: UnixMs[] };

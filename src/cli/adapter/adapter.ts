@@ -4,11 +4,12 @@ import {
   listAdaptersOperation,
 } from '../../operator/adapters/operations.ts';
 import type { AdapterView } from '../../operator/adapters/views.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
 import { readSecret, secretHints } from '../terminal/read-secret.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 
 export async function printEnabledAdapter(
   terminal: Terminal,

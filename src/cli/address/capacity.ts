@@ -7,9 +7,10 @@ import type {
   CapacityView,
   ComparedPolicyView,
 } from '../../operator/addresses/views.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 
 const AMOUNTS: readonly Column<AmountCapacityView>[] = [
   ['AMOUNT', ({ amount }) => amount],

@@ -1,7 +1,7 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** What has no end is no operation: it is written while it is read. */
+/** An export can have any size and is written while it is read, so it isn't an operation. */
 export function addAuditExport(group: Command, terminal: Terminal): void {
   group
     .command('export')

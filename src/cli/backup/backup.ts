@@ -3,10 +3,11 @@ import { toIso } from '../../domain/time.ts';
 import { createBackup } from '../../operator/backup/create-backup.ts';
 import { makeKey } from '../../operator/backup/make-key.ts';
 import type { BackupView } from '../../operator/backup/views.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import { readVersion } from '../../runtime/version.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 type BackupOptions = { to?: string; final?: boolean; recipient?: string[] };

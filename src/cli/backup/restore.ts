@@ -2,10 +2,11 @@ import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { acceptRestore } from '../../operator/backup/accept-restore.ts';
 import { restoreBackup } from '../../operator/backup/restore-backup.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { readReason } from '../terminal/read-reason.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 

@@ -3,6 +3,7 @@ import type { Authenticity } from '../../operator/backup/backup-mac.ts';
 import { withScratch } from '../../operator/backup/scratch.ts';
 import { verifyBackup } from '../../operator/backup/verify-backup.ts';
 import type { RefusedBackupView, Rescanned, TotalDifference, VerifiedBackupView } from '../../operator/backup/views.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
@@ -10,7 +11,7 @@ import { followScratch } from '../terminal/follow-scratch.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 

@@ -8,10 +8,11 @@ import {
 } from '../../operator/chain/operations.ts';
 import { sayWatcher } from '../../operator/chain/status-words.ts';
 import type { ChainStatusView } from '../../operator/chain/views.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
 
 type NetworkOption = { network?: string };

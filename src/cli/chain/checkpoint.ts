@@ -3,12 +3,13 @@ import { AppError } from '../../domain/errors.ts';
 import { checkCheckpoint, readCheckpoint } from '../../operator/chain/check-checkpoint.ts';
 import { makeCheckpointOperation } from '../../operator/chain/operations.ts';
 import type { CheckedCheckpointView } from '../../operator/chain/views.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
 
 type NetworkOption = { network?: string };

@@ -1,10 +1,11 @@
 import { AppError } from '../../domain/errors.ts';
 import { passBlock, readWantedBlock } from '../../operator/chain/pass-block.ts';
 import type { ShownBlockView } from '../../operator/chain/views.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { readReason } from '../terminal/read-reason.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
 
 type PassOptions = { block: string; reason: string; id?: string; network?: string; by?: string; yes?: boolean };

@@ -1,10 +1,11 @@
 import { readAddress, reconcileNow } from '../../operator/chain/reconcile-now.ts';
 import { adviseOnBooks, noteReconciled } from '../../operator/chain/reconcile-words.ts';
 import type { ReconciledAddress } from '../../operator/chain/views.ts';
+import { formatTable } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { formatTable, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withNodes } from '../terminal/with-nodes.ts';
 
 /** Exit code 1 unless all of them balance. */

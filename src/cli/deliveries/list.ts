@@ -1,6 +1,6 @@
+import { isoSecond } from '../../operator/command-text.ts';
 import { listDeliveriesOperation } from '../../operator/deliveries/operations.ts';
 import type { DeliveryView } from '../../operator/deliveries/views.ts';
-import { isoSecond } from '../terminal/iso-text.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';

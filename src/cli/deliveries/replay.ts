@@ -1,11 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { MAX_REPLAYED_ATTEMPTS } from '../../operator/deliveries/delivery-replay.ts';
 import { replayEventsOperation, replayPeriodOperation } from '../../operator/deliveries/operations.ts';
 import { readReplayedEvents } from '../../operator/deliveries/replay-events.ts';
 import type { ReplayedEventView } from '../../operator/deliveries/views.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 
 type Input = Partial<Parameters<typeof replayPeriodOperation.read>[0]> & { by?: string | undefined };
 

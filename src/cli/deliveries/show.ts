@@ -1,10 +1,11 @@
+import { formatFields } from '../../operator/command-text.ts';
 import { showDeliveryOperation } from '../../operator/deliveries/operations.ts';
 import type { ShownDelivery } from '../../operator/deliveries/show-delivery.ts';
 import type { AttemptView, ShownEventView } from '../../operator/deliveries/views.ts';
 import { answerText, diagnosisText, statusText } from '../terminal/endpoint-text.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { now } from '../terminal/with-database.ts';
 
 /** The most characters of an answer in a table. */

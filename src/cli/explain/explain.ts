@@ -1,12 +1,13 @@
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { describeStep, type Explanation, printableText, toView } from '../../operator/explain/explanation.ts';
 import { explainSubjectOperation } from '../../operator/explain/operations.ts';
 import { printable } from '../../operator/input/printable.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { runOperation } from '../terminal/run-operation.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 
 /** Exit code 3 for a transaction that the ledger has nothing of: that is an answer all the same. */
 export async function explain(

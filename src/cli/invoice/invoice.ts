@@ -1,6 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { readLimit } from '../../operator/input/read-choice.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';
 import {
@@ -23,7 +24,7 @@ import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts'
 import { cliActor } from '../terminal/operator.ts';
 import { publicUrlOf } from '../terminal/select-network.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { type CommandDatabase, withDatabase } from '../terminal/with-database.ts';
 
 type OfProject = { projectId: string | undefined };

@@ -1,4 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { acceptRow, type ChangedRow, selectChangedRow } from '../../operator/ledger/accept-row.ts';
 import { checkSeals, sealLedger } from '../../operator/ledger/seal-ledger.ts';
 import type { SealsView } from '../../operator/ledger/views.ts';
@@ -6,7 +7,7 @@ import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
 
 type Options = { check?: boolean; accept?: string; yes?: boolean; by?: string };

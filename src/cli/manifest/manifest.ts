@@ -3,6 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 import { isNetwork, type Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { draftManifest, readGiven, readGivenSettings } from '../../operator/manifest/draft-manifest.ts';
 import { installManifest, readInForce, readLedgerFacts } from '../../operator/manifest/install-manifest.ts';
@@ -10,7 +11,7 @@ import { checkExpansion, type ManifestFile, readManifestFile } from '../../opera
 import { viewManifest } from '../../operator/manifest/view-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
 import { describe, readKeys } from './show.ts';
 

@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { checkExpansion, readManifestFile } from '../../operator/manifest/manifest-file.ts';
 import { type ManifestView, viewManifest } from '../../operator/manifest/view-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result } from '../terminal/terminal.ts';
+import type { Result } from '../terminal/terminal.ts';
 
 /** What a file says, on a machine that knows nothing but the keys it is given. */
 export async function printShown(path: string, { keys }: { keys?: string }): Promise<Result> {

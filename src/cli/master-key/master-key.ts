@@ -1,7 +1,8 @@
+import { formatFields } from '../../operator/command-text.ts';
 import { type RotatedMasterKeyView, rotateMasterKey } from '../../operator/subjects/master-keys.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
 
 export async function printRotatedKey(terminal: Terminal): Promise<Result> {

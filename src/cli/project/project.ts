@@ -1,6 +1,7 @@
 import { accentPalette } from '../../domain/brand/colour.ts';
 import { AppError } from '../../domain/errors.ts';
 import { POLICIES } from '../../domain/policy.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
 import { type ExpectedOrdersInput, readNewProject } from '../../operator/projects/create-project.ts';
@@ -23,7 +24,7 @@ import type {
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { readLogoFile } from './read-logo-file.ts';
 
 type Removable = 'support' | 'returnUrl' | 'embedOrigins' | 'accent' | 'logo';

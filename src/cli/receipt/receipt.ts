@@ -4,11 +4,12 @@ import { isLocalNetwork, keyMode } from '../../domain/network.ts';
 import type { Receipt } from '../../domain/receipt/receipt.ts';
 import { MAX_KEY_SET_BYTES, readKeyIds } from '../../domain/receipt/receipt-key.ts';
 import { MAX_RECEIPT_BYTES } from '../../domain/receipt/receipt-signature.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { printable } from '../../operator/input/printable.ts';
 import { verifyReceipt } from '../../operator/subjects/receipts.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 
 /** Exits 1 for a receipt that was changed or cannot be read, and for one that none of the given keys has signed. */
 export async function printVerified(terminal: Terminal, file: string, keysFile: string | undefined): Promise<Result> {

@@ -1,9 +1,10 @@
 import { AppError } from '../../domain/errors.ts';
 import { asSum } from '../../domain/money.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { type ReportSums, type ReportView, showReport, writeReport } from '../../operator/subjects/reports.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 
 type Input = {
   projectId: string | undefined;

@@ -72,7 +72,7 @@ export async function runAndPrint(terminal: Terminal, operation: Operation, inpu
   };
 }
 
-/** Where `-` stands for a secret, it comes by standard input. */
+/** Reads a secret from standard input if it was given as `-`. */
 async function readSecrets(terminal: Terminal, input: TSchema, typed: object) {
   let isSecretTyped = false;
   const given: Record<string, unknown> = { ...typed };

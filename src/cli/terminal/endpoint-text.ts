@@ -1,8 +1,7 @@
+import { formatFields, isoMinute, isoSecond } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { quoteWhole } from '../../operator/input/clip.ts';
 import type { EndpointView, TestedEndpointView } from '../../operator/webhooks/views.ts';
-import { isoMinute, isoSecond } from './iso-text.ts';
-import { formatFields } from './terminal.ts';
 
 /** The status of an endpoint in words. */
 export function statusText({ status, failingSince, pausedUntil, disabledReason }: EndpointView): string {

@@ -1,4 +1,4 @@
-import { formatTable } from './terminal.ts';
+import { formatTable } from '../../operator/command-text.ts';
 
 /** A column of a list: its heading, and the text that it shows for a row. */
 export type Column<Row> = readonly [heading: string, cell: (row: Row) => string];

@@ -1,5 +1,5 @@
 import { asWritten } from '../../operator/command-words.ts';
-import { printable, printableJson } from '../../operator/input/printable.ts';
+import { printableJson } from '../../operator/input/printable.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
 /**
@@ -64,26 +64,4 @@ export function printError(terminal: Terminal, error: DescribedError): void {
     return;
   }
   terminal.note([`error: ${message}`, ...problems.map((problem) => `  ${problem.message}`)].join('\n'));
-}
-
-/** Aligned lines of name and value; a value that is `null` is left out. */
-export function formatFields(fields: readonly (readonly [name: string, value: string | null])[]): string {
-  const shown = fields.filter(([, value]) => value !== null);
-  const width = Math.max(...shown.map(([name]) => name.length));
-  return shown.map(([name, value]) => `${name.padEnd(width)}  ${printable(value ?? '')}`.trimEnd()).join('\n');
-}
-
-/** Columns under their names, or nothing at all for an empty list. */
-export function formatTable(names: readonly string[], rows: readonly (readonly string[])[]): string {
-  if (rows.length === 0) return '';
-  const lines = [names, ...rows.map((row) => row.map(printable))];
-  const widths = names.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n');
 }

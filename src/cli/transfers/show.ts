@@ -1,9 +1,10 @@
+import { formatFields } from '../../operator/command-text.ts';
 import { formatHint } from '../../operator/command-words.ts';
 import { showTransfersOperation } from '../../operator/transfers/operations.ts';
 import type { CauseView, ResolutionView, TransferEventView, TransferView } from '../../operator/transfers/views.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 
 export async function printShown(terminal: Terminal, reference: string): Promise<Result> {
   const { view, projectNames, hint } = await runOperation(terminal, showTransfersOperation, { reference });

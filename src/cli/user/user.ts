@@ -1,3 +1,4 @@
+import { formatFields } from '../../operator/command-text.ts';
 import { changeRole, removePerson, resetPerson } from '../../operator/people/change-person.ts';
 import { invitePerson } from '../../operator/people/invite-person.ts';
 import { listPeople } from '../../operator/people/list-people.ts';
@@ -5,7 +6,7 @@ import { readNewPerson, readRights } from '../../operator/people/read-person.ts'
 import type { InvitedView, PersonView } from '../../operator/people/views.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { type CommandDatabase, withDatabase } from '../terminal/with-database.ts';
 
 type By = { by?: string | undefined };

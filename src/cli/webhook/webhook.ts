@@ -1,3 +1,4 @@
+import { formatFields, isoMinute } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import {
   addEndpointOperation,
@@ -12,11 +13,10 @@ import {
 import type { EndpointView, ListedEndpointView } from '../../operator/webhooks/views.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { answerText, diagnosisText, statusText } from '../terminal/endpoint-text.ts';
-import { isoMinute } from '../terminal/iso-text.ts';
 import { readSecret, secretHints } from '../terminal/read-secret.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import { type Column, tableOf } from '../terminal/table.ts';
-import { formatFields, type Result, type Terminal } from '../terminal/terminal.ts';
+import type { Result, Terminal } from '../terminal/terminal.ts';
 import { now } from '../terminal/with-database.ts';
 
 type Endpoint = { endpointId: string };
