@@ -15,6 +15,13 @@ import {
 } from '../support/chain-view.ts';
 import { eventually, readInvoice, startTestService, type TestService, untilStatus } from '../support/service.ts';
 
+/** Waits until the watcher looked again, many times. */
+async function untilStatusIsWritten(): Promise<void> {
+  const version = () => runSql(service, 'select xmin::text as version from chain_status');
+  const before = JSON.stringify(await version());
+  await eventually(version, (now) => JSON.stringify(now) !== before);
+}
+
 type PaidOrder = Awaited<ReturnType<typeof newOrder>>;
 
 let service: TestService;
@@ -199,44 +206,53 @@ test.each([
   },
 );
 
-test('after a restart, until two operators name what replaced the contract, blocks are held, nothing expires, and an alarm says why', async () => {
-  service = await startTestService({ nodeCount: 2 });
-  const { devnet, nodes } = service;
-  devnet.usdt.deprecate(devnet.fakeUsdtContract);
-  const [block] = devnet.mine();
-  devnet.mineUntilSolid();
-  await untilAlarm(service, 'contract-event');
-  const [paid, unpaid] = [await newOrder(service), await newOrder(service)];
-  await untilRecorded(service);
-  await service.stopService();
-  nodes[1]?.setFault(OLD_STATE);
-  await service.restart();
-  const { number: recorded } = devnet.solid();
-  await payByContract(service, paid);
-  devnet.mine();
-  const expiresAt = Date.parse((await readInvoice(service, unpaid.id)).body.expiresAt);
-  devnet.mine(1, { timestampMs: Math.ceil(expiresAt / 3000) * 3000 + 3000 });
-  devnet.mineUntilSolid();
-  const detail = await untilAlarm(service, 'unverifiable-block');
-  for (const said of [
-    `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${block?.number})`,
-    `${nodes[0]?.url} names ${devnet.fakeUsdtContract}; ${nodes[1]?.url} names none`,
-    'add a node of another operator',
-  ]) {
-    expect(detail).toContain(said);
-  }
-  await untilExamined(service);
-  for (const order of [paid, unpaid]) expect(await statusOf(service, order)).toBe('PENDING');
-  nodes[1]?.setFault();
-  // Quittance asks once a minute, and at once after a start.
-  await service.stopService();
-  await service.restart();
-  await untilPaid(service, paid);
-  expect((await readInvoice(service, paid.id)).body.payment.transaction).toMatchObject({ late: false });
-  await untilStatus(service, unpaid.id, 'EXPIRED');
-  await untilRecorded(service);
-  expect(await alarmKinds(service)).toEqual(['contract-event']);
-});
+test.each([
+  ['answers from before the event', OLD_STATE, 'names none'],
+  ['refuses constant calls', REFUSED, 'does not answer'],
+] as const)(
+  'after a restart, while one of two operators %s, blocks are held, nothing expires, no node is blamed, and an alarm says why',
+  async (_what, fault, said) => {
+    service = await startTestService({ nodeCount: 2 });
+    const { devnet, nodes } = service;
+    devnet.usdt.deprecate(devnet.fakeUsdtContract);
+    const [block] = devnet.mine();
+    devnet.mineUntilSolid();
+    await untilAlarm(service, 'contract-event');
+    const [paid, direct, unpaid] = [await newOrder(service), await newOrder(service), await newOrder(service)];
+    await untilRecorded(service);
+    await service.stopService();
+    nodes[1]?.setFault(fault);
+    await service.restart();
+    const { number: recorded } = devnet.solid();
+    await payByContract(service, paid);
+    await payDirectly(service, direct);
+    devnet.mine();
+    const expiresAt = Date.parse((await readInvoice(service, unpaid.id)).body.expiresAt);
+    devnet.mine(1, { timestampMs: Math.ceil(expiresAt / 3000) * 3000 + 3000 });
+    devnet.mineUntilSolid();
+    const detail = await untilAlarm(service, 'unverifiable-block');
+    for (const part of [
+      `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${block?.number})`,
+      `${nodes[0]?.url} names ${devnet.fakeUsdtContract}; ${nodes[1]?.url} ${said}`,
+      'add a node of another operator',
+    ]) {
+      expect(detail).toContain(part);
+    }
+    await untilStatusIsWritten();
+    expect(await untilAlarm(service, 'unverifiable-block')).toBe(detail);
+    expect(await metricOf(service, 'quittance_block_verify_failures_total')).toBe(0);
+    for (const order of [paid, direct, unpaid]) expect(await statusOf(service, order)).toBe('PENDING');
+    nodes[1]?.setFault();
+    // Quittance asks once a minute, and at once after a start.
+    await service.stopService();
+    await service.restart();
+    await untilPaid(service, paid, direct);
+    expect((await readInvoice(service, paid.id)).body.payment.transaction).toMatchObject({ late: false });
+    await untilStatus(service, unpaid.id, 'EXPIRED');
+    await untilRecorded(service);
+    expect(await alarmKinds(service)).toEqual(['contract-event']);
+  },
+);
 
 test('with nodes of one operator, a payment of a contract that Tether replaced is held', async () => {
   service = await startTestService({ nodeCount: 1 });

@@ -65,7 +65,7 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
     });
   }
   const solid = Math.min(ownSolidOf(following), following.nodeSolid.number);
-  following.judgedUpTo = await judgedUpTo(deps, following, solid);
+  following.judgedUpTo = await judgedUpTo(deps, following);
   const limit = Math.min(solid, following.judgedUpTo);
   const firstOpen = following.window.findIndex(({ number, agreed }) => number > limit || agreed === null);
   const ready = await countAllowed(deps, following, firstOpen < 0 ? following.window.length : firstOpen);
@@ -95,29 +95,35 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
 }
 
 /**
- * Once the contract is replaced, payments through other contracts are logged by its successor alone. Blocks that were read before that was known
- * lack them: they are read again. The event that operators agree on names the successor. After a restart nodes are asked for it, because the ledger
- * does not keep it. Returns the height up to which blocks are judged with the successor that is known. While it is not known, all later blocks are
- * held, and an alarm says so once one of them is `solid`.
+ * The height up to which blocks can be judged. Once the contract is replaced, payments through other contracts are logged by its successor alone.
+ * The event that operators agree on names it. After a restart nodes are asked for it, because the ledger does not keep it. Until it is known, all
+ * later blocks are held, and an alarm says so once one of them is irreversible.
  */
-async function judgedUpTo(deps: FollowDeps, following: Following, solid: number): Promise<number> {
+export async function judgeableUpTo(deps: FollowDeps, following: Following): Promise<number> {
+  const { fees, agreement, alarms } = deps;
+  const unanswered = await fees.unansweredFrom(deps);
+  // One operator is not believed, whatever successor it names, so nothing is gained by waiting.
+  const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
+  const { number: recorded } = following.base;
+  if (held <= recorded && recorded < following.nodeSolid.number) {
+    const detail =
+      `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
+      `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
+      'or expires. Make each node answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance asks again every minute.';
+    await alarms.raise('unverifiable-block', '', detail);
+  }
+  return held;
+}
+
+/** The same, of blocks that were read with the successor that is known. Those that were read before it was known are read again. */
+async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
   const { fees, agreement } = deps;
   for (const { number, agreed } of following.window) {
     if (agreed === null) break;
     for (const { name, account } of agreed.logs.events)
       if (name === 'Deprecate') fees.noteReplaced(number, agreement > 1 ? account : null);
   }
-  const unanswered = await fees.unansweredFrom(deps);
-  // One operator is not believed, whatever successor it names, so nothing is gained by waiting.
-  const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
-  const { number: recorded } = following.base;
-  if (held <= recorded && recorded < solid) {
-    const detail =
-      `block ${recorded + 1} and all later ones are held: Tether replaced the USDT contract (Deprecate, block ${unanswered}), and Quittance cannot see ` +
-      `payments until ${agreement} operators name the contract that replaced it. Answers: ${fees.answers()}. Until then no invoice becomes PAID ` +
-      'or expires. Make each node answer constant calls (triggerconstantcontract), or add a node of another operator. Quittance asks again every minute.';
-    await deps.alarms.raise('unverifiable-block', '', detail);
-  }
+  const held = await judgeableUpTo(deps, following);
   for (const [index, { number, agreed }] of following.window.entries()) {
     if (agreed?.logs.successor === fees.successorAt(number)) continue;
     if (agreed !== null) replaceFrom(following, index);

@@ -13,7 +13,7 @@ import { loadProducers } from '../verify/producers.ts';
 import { createWalk } from '../verify/walk-producers.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
 import { detect, showContractEvents } from './detect.ts';
-import { askSolid, finalize } from './finalize.ts';
+import { askSolid, finalize, judgeableUpTo } from './finalize.ts';
 import { askSolidInTime, followHead, spareAsks } from './follow-head.ts';
 import { detectedTime, type FollowDeps, type Following, tipOf } from './following.ts';
 import { keepProducers } from './identify-signer.ts';
@@ -68,6 +68,11 @@ export function createFollower(
         following = await rootAt(deps, cursor, node, nodes);
       }
       const current = following;
+      // Blocks after the recorded event: reading them would only blame nodes for payments that the unknown successor logs.
+      if ((await judgeableUpTo(deps, current)) < current.base.number) {
+        if (current.nodeSolid.number <= current.base.number) await askSolid(deps, current, node);
+        return { pauseMs: deps.blockMs, examinedAgeMs: readAt - cursor.head.time };
+      }
       const turn: Turn = { deps, watching, following: current, node, nodes };
       const isBehind = current.nodeSolid.number - tipOf(current).number > CATCH_UP_BLOCKS;
       const { pauseMs, hasChanged } = isBehind
