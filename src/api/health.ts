@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { AlarmKind } from '../domain/alarm-kinds.ts';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { shortageBehind } from '../domain/shortage.ts';
@@ -6,7 +7,7 @@ import { toIso, type UnixMs } from '../domain/time.ts';
 import type { Troubles } from '../payments/troubles/troubles.ts';
 import { createWatchedNetworks, neverSeen, nodesVariable, type WatchedNetworks } from '../payments/watched-networks.ts';
 import { coalesce } from '../runtime/coalesce.ts';
-import { type AlarmKind, countOpenAlarms } from '../store/chain/alarms.ts';
+import { countOpenAlarms } from '../store/chain/alarms.ts';
 import { type ChainCursor, findCursor, findHalt } from '../store/chain/cursor.ts';
 import { isLeaseHeld, watcherLease } from '../store/chain/leases.ts';
 import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../store/chain/status.ts';

@@ -1,3 +1,4 @@
+import { alarmRow } from '../domain/alarm-kinds.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import { findAuditHead } from '../store/access/audit-log.ts';
@@ -16,7 +17,6 @@ import type { NotifyChannel } from '../store/outbox/notify-channels.ts';
 import {
   alarmOverWords,
   alarmWords,
-  isUrgentAlarm,
   moneyWords,
   ownerWords,
   settledWords,
@@ -51,7 +51,8 @@ async function collectAlarms(deps: NewsDeps, since: UnixMs): Promise<void> {
     // A channel that fails is told of by the others.
     if (kind === 'notify-failing' && subject === encodeId('chn', channelId)) continue;
     const about = { channelId, about: `alarm:${id}` };
-    if (!wasRaised) await plan(deps, { ...about, phase: 'raised', isUrgent: isUrgentAlarm(kind) }, alarmWords(news));
+    if (!wasRaised)
+      await plan(deps, { ...about, phase: 'raised', isUrgent: alarmRow(kind).isUrgent }, alarmWords(news));
     if (resolvedAt !== null) await plan(deps, { ...about, phase: 'over', isUrgent: false }, alarmOverWords(news));
   }
 }

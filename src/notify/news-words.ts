@@ -1,7 +1,6 @@
 import { encodeId } from '../domain/ids.ts';
 import { asSum, formatAmount, microUsdt } from '../domain/money.ts';
 import { toIso } from '../domain/time.ts';
-import type { AlarmKind } from '../store/chain/alarms.ts';
 import type { countAlarms, AlarmNews as FoundAlarm, MoneyNews, OwnerNews, sumDay } from '../store/outbox/news.ts';
 import { oneLine } from './message.ts';
 
@@ -9,35 +8,6 @@ export type Words = { title: string; body: string };
 
 /** `resolvedAt`: `null` also where somebody closed it past Quittance. */
 type AlarmNews = Omit<FoundAlarm, 'end' | 'words'>;
-
-/** These do not wait for the end of quiet hours: each hour of them may cost money, or somebody is at work in the database. */
-const URGENT: ReadonlySet<string> = new Set<AlarmKind>([
-  ...([
-    'blind',
-    'halted',
-    'payment-denied',
-    'set-aside',
-    'balance-differs',
-    'contract-paused',
-    'address-frozen',
-    'funds-destroyed',
-  ] as const),
-  ...(['address-damaged', 'address-not-vouched', 'address-change-pending', 'schema-changed'] as const),
-  ...([
-    'row-changed',
-    'key-unknown',
-    'rows-missing',
-    'audit-broken',
-    'alarms-silenced',
-    'watch-stalled',
-    'secret-damaged',
-  ] as const),
-  'rate-old',
-]);
-
-export function isUrgentAlarm(kind: string): boolean {
-  return URGENT.has(kind);
-}
 
 const MADE_UP =
   'Quittance did not raise this alarm, or not with these words: somebody wrote it to the database. See "row-changed" in docs/operations.md';

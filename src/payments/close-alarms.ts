@@ -1,4 +1,5 @@
-import { type AlarmKind, findAlarmSubjects, resolveAlarms } from '../store/chain/alarms.ts';
+import type { AlarmKind } from '../domain/alarm-kinds.ts';
+import { findAlarmSubjects, resolveAlarms } from '../store/chain/alarms.ts';
 import type { Leading } from './watching.ts';
 
 /** Closes the alarms of a kind but those about `subjects`, of which the cause goes on. */

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { AlarmKind } from '../domain/alarm-kinds.ts';
 import { type ContractEvent, type ContractState, contractEventRow, STATE_EFFECTS } from '../domain/contract-event.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Logger } from '../runtime/log.ts';
-import { type AlarmKind, findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import {
   findFrozen,
   findPause,

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { findHalt, setHalt } from '../../src/store/chain/cursor.ts';
 import { acquireLease, releaseLease, watcherLease } from '../../src/store/chain/leases.ts';
 import { saveChainStatus } from '../../src/store/chain/status.ts';

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { type AlarmKind, findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
+import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { clearHalt, findHalt, setHalt } from '../../src/store/chain/cursor.ts';
 import { saveChainStatus } from '../../src/store/chain/status.ts';
 import { withClient } from '../support/postgres-template.ts';

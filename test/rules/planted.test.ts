@@ -16,6 +16,14 @@ const PLANTS = [
     named: 'planted.event',
   },
   {
+    recipe: 'Add an alarm',
+    file: 'src/domain/alarm-kinds.ts',
+    find: '} as const satisfies Record<string, AlarmRow>;',
+    plant:
+      "  'planted-alarm': { scope: 'network', rank: 1, isUrgent: true, endsBy: 'cause' },\n} as const satisfies Record<string, AlarmRow>;",
+    named: "Property 'advice' is missing",
+  },
+  {
     recipe: 'Add a network',
     file: 'src/domain/network.ts',
     find: "'devnet'] as const;",

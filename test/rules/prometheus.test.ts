@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { ALARM_KINDS } from '../../src/domain/alarm-kinds.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { ALARM_KINDS } from '../../src/store/chain/alarms.ts';
 import { labelsOf, matches, selectorsOf } from './promql.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -89,6 +89,13 @@ describe('deploy/prometheus/rules.yml', () => {
     expect(told.filter(([, count]) => count !== 1)).toEqual([]);
     const named = selectors.flatMap(({ matchers }) => matchers.flatMap(({ value }) => value.split('|')));
     expect(named.filter((kind) => !(ALARM_KINDS as readonly string[]).includes(kind))).toEqual([]);
+  });
+
+  test('every kind of alarm has one row of the table in docs/chain-truth.md, and no row names another', async () => {
+    const text = await read('docs/chain-truth.md');
+    const section = /^## Alarms\n(.*?)^## /ms.exec(text)?.[1] ?? '';
+    const kinds = [...section.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, kind]) => kind);
+    expect(kinds.toSorted()).toEqual([...ALARM_KINDS].toSorted());
   });
 
   test('each rule is tried: when it alerts, and when not', () => {

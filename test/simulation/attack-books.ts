@@ -1,8 +1,8 @@
 import pg from 'pg';
+import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import type { UnixMs } from '../../src/domain/time.ts';
 import { createInvoice } from '../../src/payments/create-invoice.ts';
-import type { AlarmKind } from '../../src/store/chain/alarms.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestProject } from '../support/service.ts';

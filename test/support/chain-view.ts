@@ -1,6 +1,7 @@
 import { MULTISEND } from '../../src/devnet/evm/keys.ts';
+import type { AlarmKind } from '../../src/domain/alarm-kinds.ts';
 import { decodeId } from '../../src/domain/ids.ts';
-import { type AlarmKind, findOpenAlarms } from '../../src/store/chain/alarms.ts';
+import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { accountToAddress } from '../../src/tron/address.ts';

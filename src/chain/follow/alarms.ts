@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { ALARM_KINDS, type AlarmKind } from '../../domain/alarm-kinds.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { ALARM_KINDS, type AlarmKind, countOpenAlarms, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Sql } from '../../store/db/database.ts';
 
 /** The alarms that one network's watcher raises for the operator. */

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { type Balanced, type BalanceReading, BEHIND_BLOCKS, type Books, balanceBooks } from '../../domain/books.ts';
 import { AppError } from '../../domain/errors.ts';
 import { uuidV7 } from '../../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import { type BookedAddress, findMovements, saveBalanceCheck, sumMovements } from '../../store/chain/balance-checks.ts';
 import { findCursor } from '../../store/chain/cursor.ts';
 import type { Node } from '../nodes/node.ts';

@@ -1,6 +1,5 @@
+import { alarmRow } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
-import { isClosedByOperators } from '../../operator/chain/acknowledge-alarms.ts';
-import { adviseOnAlarm } from '../../operator/chain/advise-on-alarm.ts';
 import { acknowledgeAlarmsOperation } from '../../operator/chain/operations.ts';
 import { showStatus } from '../../operator/chain/show-status.ts';
 import type { AcknowledgedView, ChainStatusView } from '../../operator/chain/views.ts';
@@ -33,14 +32,16 @@ export function alarmForm(deps: ConsoleDeps): Form<Subject, Wanted, Acknowledged
       const project = needProject(visit, asked);
       const { alarm: text = '' } = request.params as { alarm?: string };
       const { view } = await showStatus(deps, visit.actor, { network: project.network });
-      const alarm = view.alarms.find(({ kind, subject }) => isClosedByOperators(kind) && `${kind}.${subject}` === text);
+      const alarm = view.alarms.find(
+        ({ kind, subject }) => alarmRow(kind).endsBy === 'operator' && `${kind}.${subject}` === text,
+      );
       if (alarm !== undefined) return { project, alarm };
       throw new AppError('NOT_FOUND', `${project.network} has no open alarm ${clip(text)} that a person closes`);
     },
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       title: 'Close an alarm',
       about: project,
-      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(adviseOnAlarm(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. It leaves the lists and the metrics; that you closed it stands in the audit log. If it happens again, it is raised again.</p>`,
+      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(alarmRow(kind).advice)}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. It leaves the lists and the metrics; that you closed it stands in the audit log. If it happens again, it is raised again.</p>`,
       fields: [],
       button: 'I have read it: close it',
       back: urlTo(visit, '/chain', project),

@@ -1,6 +1,5 @@
+import { alarmRow } from '../../domain/alarm-kinds.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { isClosedByOperators } from '../../operator/chain/acknowledge-alarms.ts';
-import { adviseOnAlarm } from '../../operator/chain/advise-on-alarm.ts';
 import type { showStatus } from '../../operator/chain/show-status.ts';
 import { sayWatcher } from '../../operator/chain/status-words.ts';
 import type { ChainStatusView, ProducersView } from '../../operator/chain/views.ts';
@@ -83,12 +82,13 @@ function renderAlarms(visit: Visit, project: ListedProjectView, { alarms, halt }
 
 function renderAlarm(visit: Visit, project: ListedProjectView, alarm: ChainStatusView['alarms'][number]): Html {
   const { kind, detail, raisedAt, seenCount } = alarm;
-  const close = !isClosedByOperators(kind)
-    ? null
-    : isAllowed(visit.actor, 'acknowledgeAlarms')
-      ? html`<a class="button quiet" href="${urlTo(visit, alarmPath(alarm), project)}">Close it</a>`
-      : html`<p class="hint">An operator closes it.</p>`;
-  return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${renderKept(detail, MAX_TEXT)}</p><p>${renderText(adviseOnAlarm(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
+  const close =
+    alarmRow(kind).endsBy === 'cause'
+      ? null
+      : isAllowed(visit.actor, 'acknowledgeAlarms')
+        ? html`<a class="button quiet" href="${urlTo(visit, alarmPath(alarm), project)}">Close it</a>`
+        : html`<p class="hint">An operator closes it.</p>`;
+  return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${renderKept(detail, MAX_TEXT)}</p><p>${renderText(alarmRow(kind).advice)}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
 }
 
 type NodeView = NonNullable<ChainStatusView['watcher']>['nodes'][number];

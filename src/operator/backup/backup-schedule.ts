@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { type Leading, loopWhileLeading, whileLeading } from '../../payments/watching.ts';
 import type { Loop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { type AlarmKind, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import { createBackupAges, limitOfAge } from './backup-ages.ts';
 import { type BackupDirectory, openBackupDirectory } from './backup-directory.ts';
 import { findRequestedBackup } from './find-backup.ts';

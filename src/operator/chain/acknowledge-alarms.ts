@@ -1,29 +1,22 @@
+import { ALARM_KINDS, ALARMS, type AlarmKind } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import {
-  ALARM_KINDS,
-  type AlarmKind,
-  CLOSED_BY_OPERATORS,
-  findAlarmSubjects,
-  resolveAlarms,
-} from '../../store/chain/alarms.ts';
+import { findAlarmSubjects, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { recordActions } from '../record-actions.ts';
 import type { AcknowledgedView } from './views.ts';
 
-export function isClosedByOperators(kind: string): boolean {
-  return (CLOSED_BY_OPERATORS as readonly string[]).includes(kind);
-}
+const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
 
 /** A kind of alarm that an operator closes. Errors: `INVALID_ARGUMENT`. */
 export function readAlarmKind(text: string): AlarmKind {
   const kind = ALARM_KINDS.find((known) => known === text);
-  if (kind !== undefined && CLOSED_BY_OPERATORS.includes(kind)) return kind;
-  const choices = CLOSED_BY_OPERATORS.join(', ');
+  if (kind !== undefined && closedByOperators.includes(kind)) return kind;
+  const choices = closedByOperators.join(', ');
   throw new AppError(
     'INVALID_ARGUMENT',
     kind === undefined

@@ -1,7 +1,8 @@
+import { alarmRow } from '../../domain/alarm-kinds.ts';
 import { nodeOrigin } from '../../domain/node.ts';
 import { toIso } from '../../domain/time.ts';
 import { parseUrl } from '../../domain/url.ts';
-import type { Alarm, AlarmKind } from '../../store/chain/alarms.ts';
+import type { Alarm } from '../../store/chain/alarms.ts';
 import type { Halt } from '../../store/chain/cursor.ts';
 import { type ChainStatus, STATUS_SILENT_MS } from '../../store/chain/status.ts';
 import type { Cause } from './views.ts';
@@ -15,15 +16,6 @@ export type Standing = {
   halt: Halt | null;
   alarms: readonly Pick<Alarm, 'kind' | 'detail'>[];
 };
-
-/** Each of these alarms keeps blocks from being recorded. */
-const HOLDING: ReadonlySet<AlarmKind> = new Set([
-  'blind',
-  'unverifiable-block',
-  'nodes-disagree',
-  'producers-refused',
-  'not-solid',
-]);
 
 /** The irreversible blocks that are not recorded, as far as the watcher knew. */
 export function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number {
@@ -39,7 +31,7 @@ export function whyBehind(standing: Standing): Cause[] {
   // The status of a watcher that is gone, or hangs, says nothing about the present.
   if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
   if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
-  const holding = alarms.filter(({ kind }) => HOLDING.has(kind));
+  const holding = alarms.filter(({ kind }) => alarmRow(kind).holdsBlocks);
   const behind = blocksBehind(status);
   if (behind === 0 && holding.length === 0 && status.blind === null) return held;
   const alarmed = holding.map(({ kind, detail }) => ({ code: 'alarm', text: `alarm ${kind}: ${detail}` }) as const);

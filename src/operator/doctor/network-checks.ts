@@ -1,9 +1,8 @@
+import { alarmRow } from '../../domain/alarm-kinds.ts';
 import { say } from '../../domain/message.ts';
 import { NETWORKS } from '../../domain/network.ts';
 import { findWatchedNetworks } from '../../store/chain/watched-networks.ts';
-import { adviseOnAlarm } from '../chain/advise-on-alarm.ts';
 import { showStatus } from '../chain/show-status.ts';
-import { CALMER } from '../today/list-concerns.ts';
 import { type Check, type Finding, failed, good, type Look, skipped, spell, warning, worstOf } from './check.ts';
 
 export const networksWatched: Check = {
@@ -57,7 +56,7 @@ export const alarms: Check = {
       const { view } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
       for (const { kind, subject, raisedAt } of view.alarms) {
         const says = `${kind} on ${network}${subject === '' ? '' : ` (${subject})`}, since ${raisedAt}`;
-        findings.push((CALMER.has(kind) ? warning : failed)(says, adviseOnAlarm(kind)));
+        findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, alarmRow(kind).advice));
       }
     }
     return worstOf(findings, good('no alarm is open'));

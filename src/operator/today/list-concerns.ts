@@ -1,12 +1,9 @@
+import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import { DAY_MS } from '../../domain/capacity.ts';
 import { say } from '../../domain/message.ts';
 import { asSum, formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
-import { TROUBLE_KINDS } from '../../payments/troubles/troubles.ts';
-import type { AlarmKind } from '../../store/chain/alarms.ts';
 import type { Actor } from '../actor.ts';
-import { isClosedByOperators } from '../chain/acknowledge-alarms.ts';
-import { adviseOnAlarm } from '../chain/advise-on-alarm.ts';
 import type { ChainStatusView } from '../chain/views.ts';
 import { shorten } from '../explain/explanation.ts';
 import type { ListedEndpointView } from '../webhooks/views.ts';
@@ -26,37 +23,10 @@ type Facts = {
   now: UnixMs;
 };
 
-/** Alarms that wait for a person but endanger no money by the hour. */
-export const CALMER: ReadonlySet<string> = new Set<AlarmKind>([
-  'capacity-low',
-  'order-flood',
-  'webhook-failing',
-  'webhook-disabled',
-  'notify-failing',
-  'secret-damaged',
-  'address-change-failed',
-]);
-
-/** Alarms of a network as a whole: everybody who sees one of its projects may know. The others name something of one project. */
-const OF_NETWORKS: ReadonlySet<string> = new Set<AlarmKind>([
-  ...(['blind', 'halted', 'unverifiable-block', 'unproven-block', 'nodes-disagree', 'producers-refused'] as const),
-  ...([
-    'not-solid',
-    'contract-event',
-    'contract-paused',
-    'schema-changed',
-    'alarms-silenced',
-    'watch-stalled',
-    'database-restored',
-    'database-promoted',
-  ] as const),
-  ...TROUBLE_KINDS,
-]);
-
 const NOT_VOUCHED: AlarmKind = 'address-not-vouched';
 
 function isShown({ projects }: Actor, own: ReadonlySet<string>, { kind, subject }: { kind: string; subject: string }) {
-  return projects === null || OF_NETWORKS.has(kind) || own.has(subject);
+  return projects === null || alarmRow(kind).scope === 'network' || own.has(subject);
 }
 
 /** More than a week without one, and an accident costs more than a week. */
@@ -82,10 +52,11 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
     ({ kind, subject }) => isShown(actor, own, { kind, subject }) && !(kind === 'webhook-failing' && own.has(subject)),
   );
   return seen.map(({ kind, subject, detail, raisedAt }) => ({
-    ...{ rank: CALMER.has(kind) ? 2 : 1, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
-    next: isClosedByOperators(kind)
-      ? say`${adviseOnAlarm(kind)} When you have read it: "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
-      : adviseOnAlarm(kind),
+    ...{ rank: alarmRow(kind).rank, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
+    next:
+      alarmRow(kind).endsBy === 'operator'
+        ? say`${alarmRow(kind).advice} When you have read it: "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
+        : alarmRow(kind).advice,
   }));
 }
 

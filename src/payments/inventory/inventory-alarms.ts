@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { encodeId, type IdPrefix, timeOfId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
 import { findActionsSince } from '../../store/access/audit-log.ts';
-import { type AlarmKind, findAlarmSubjects, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Keeping } from './keeping.ts';
 

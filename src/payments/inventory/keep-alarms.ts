@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import { findActionsSince, findAuditHead } from '../../store/access/audit-log.ts';
 import {
   type Alarm,
-  type AlarmKind,
-  CLOSED_BY_OPERATORS,
   findSilenced,
   findSoundAlarms,
   isEndWithoutKey,
@@ -21,7 +20,7 @@ import type { Keeping } from './keeping.ts';
 const END_ANYHOW: readonly AlarmKind[] = ['rows-missing', 'audit-broken'];
 /** But not what is said of the inventory itself: it is said once. */
 const isKept = ({ kind, subject }: Alarm) =>
-  CLOSED_BY_OPERATORS.includes(kind) && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
+  alarmRow(kind).endsBy === 'operator' && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
 
 /**
  * Raises again what somebody closed past Quittance: an alarm that only operators close, and that ended though none of them is on record with it.

@@ -1,6 +1,6 @@
+import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
-import type { AlarmKind } from '../../store/chain/alarms.ts';
 
 /** What a process finds out about the world that it works in. Each is an alarm, too. */
 export const TROUBLE_KINDS = [

@@ -1,3 +1,4 @@
+import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import type { Network } from '../../domain/network.ts';
 import { ANY_NETWORK } from '../db/any-network.ts';
 import type { Sql } from '../db/database.ts';
@@ -5,66 +6,6 @@ import { answerOf, rowsOf } from '../db/rows-of.ts';
 import { hexSeal, type OpenedSeal, type Sealer, sealColumn, sealOf } from '../db/seal.ts';
 import { isOpenAlarm, SEALED_ALARM, SEALED_CLOSED } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
-
-/** An operator must be told of these. Each is explained in docs/chain-truth.md. */
-export const ALARM_KINDS = [
-  'blind',
-  'halted',
-  'unverifiable-block',
-  'unproven-block',
-  'nodes-disagree',
-  'producers-refused',
-  'not-solid',
-  'contract-event',
-  'payment-denied',
-  'set-aside',
-  'balance-differs',
-  'contract-paused',
-  'address-frozen',
-  'funds-destroyed',
-  'address-damaged',
-  'address-not-vouched',
-  'address-change-pending',
-  'address-change-failed',
-  'schema-changed',
-  'row-changed',
-  'row-unsealed',
-  'key-unknown',
-  'rows-missing',
-  'audit-broken',
-  'alarms-silenced',
-  'watch-stalled',
-  'capacity-low',
-  'order-flood',
-  'webhook-failing',
-  'webhook-disabled',
-  'rate-old',
-  'notify-failing',
-  'secret-damaged',
-  'database-restored',
-  'database-promoted',
-  'backup-failed',
-  'backup-old',
-  'database-full',
-  'network-unwatched',
-  'clock-wrong',
-] as const;
-
-export type AlarmKind = (typeof ALARM_KINDS)[number];
-
-/** These tell of a single event, so they end when an operator has read them. Every other alarm ends with its cause. */
-export const CLOSED_BY_OPERATORS: readonly AlarmKind[] = [
-  ...([
-    'contract-event',
-    'funds-destroyed',
-    'unproven-block',
-    'payment-denied',
-    'database-restored',
-    'database-promoted',
-    'address-change-failed',
-  ] as const),
-  ...(['row-changed', 'row-unsealed', 'key-unknown', 'rows-missing', 'audit-broken'] as const),
-];
 
 const ALARM = {
   id: 'uuid',
@@ -81,19 +22,6 @@ export type Alarm = Row<typeof ALARM>;
 
 const MAX_DETAIL = 2000;
 const [PAGE, MAX_PAGES] = [1000, 100];
-const OF_PROJECTS: readonly AlarmKind[] = [
-  ...([
-    'capacity-low',
-    'order-flood',
-    'webhook-failing',
-    'webhook-disabled',
-    'rate-old',
-    'notify-failing',
-    'secret-damaged',
-  ] as const),
-  'address-change-failed',
-];
-
 /**
  * Opens an alarm, or counts that it was seen again; one whose end nobody sealed is still the same. Returns whether it is new. `id` is a UUID.
  */
@@ -300,7 +228,7 @@ export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alar
   for (const { isSound, unknownKey: _, falseMac: __, ...alarm } of await findSilenced(db, network)) {
     if (!known.has(`${alarm.kind} ${alarm.subject}`)) (isSound ? alarms : madeUp).push(alarm);
   }
-  const rank = ({ kind }: Alarm) => Number(OF_PROJECTS.includes(kind));
+  const rank = ({ kind }: Alarm) => Number(alarmRow(kind).scope === 'project');
   alarms.sort((a, b) => rank(a) - rank(b) || a.raisedAt - b.raisedAt || (a.id < b.id ? -1 : 1));
   return { alarms, madeUp };
 }

@@ -1,7 +1,8 @@
+import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { firstIdOf } from '../../domain/ids.ts';
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { type AlarmKind, sealsOfAlarm } from '../chain/alarms.ts';
+import { sealsOfAlarm } from '../chain/alarms.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { isOpenAlarm, SEALED_ACTION, SEALED_ALARM, SEALED_TRANSFER } from '../db/sealed-tables.ts';
