@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { encodeId } from '../domain/ids.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
-import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { findAlarmSubjects } from '../store/chain/alarms.ts';
+import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database } from '../store/db/database.ts';
 import type { NotifyChannel } from '../store/outbox/notify-channels.ts';
 import { oneLine } from './message.ts';
@@ -27,15 +27,13 @@ export async function watchChannels(
     for (const subject of await findAlarmSubjects(db, each, KIND)) {
       told.add(subject);
       if (failingIds.has(subject)) continue;
-      if ((await resolveAlarms(db, each, KIND, subject)) > 0) log.info({ alarm: KIND, subject }, 'the alarm is over');
+      await endAlarm({ db, log }, KIND, each, subject);
     }
   }
   for (const channel of failing) {
     const subject = encodeId('chn', channel.id);
     if (told.has(subject) || network === null) continue;
-    const detail = describe(channel, subject);
-    if (await raiseAlarm(db, network, { id: randomUUID(), kind: KIND, subject, detail }))
-      log.error({ alarm: KIND, subject }, detail);
+    await tellAlarm({ db, log }, KIND, { network, subject, detail: describe(channel, subject) });
   }
 }
 

@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import type { AlarmKind } from '../domain/alarm-kinds.ts';
 import { type ContractEvent, type ContractState, contractEventRow, STATE_EFFECTS } from '../domain/contract-event.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Logger } from '../runtime/log.ts';
-import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import {
   findFrozen,
   findPause,
@@ -14,6 +11,7 @@ import {
   setSeenPause,
 } from '../store/chain/contract-states.ts';
 import { findOurAccounts } from '../store/chain/incoming.ts';
+import { type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { type AccountHex, accountToAddress } from '../tron/address.ts';
 import { type Watching, withCursor } from './watching.ts';
@@ -81,9 +79,16 @@ type AlarmDeps = Pick<Deps, 'network'> & Partial<Pick<Deps, 'log'>>;
 export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
   const frozen = (await findFrozen(db, deps.network)).filter(({ freezeState }) => freezeState !== 'lifted');
   const pause = (await findPause(db, deps.network))?.pauseState ?? null;
-  await followState(
-    deps,
-    db,
+  const settle = (state: ContractState, found: readonly Omit<Finding, 'network'>[]) =>
+    settleAlarms(
+      { db, log: deps.log },
+      STATE_EFFECTS[state].alarm,
+      found.map((each) => ({ network: deps.network, ...each })),
+      {
+        networks: [deps.network],
+      },
+    );
+  await settle(
     'frozen',
     frozen.map(({ address, freezeState }) => ({
       subject: address,
@@ -91,39 +96,21 @@ export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
     })),
   );
   const detail = `Tether paused all transfers of USDT on TRON${doubt(pause)}: payments fail and cost payers a fee. Payers' pages say so and show no address. Wait for Tether; the alarm ends by itself`;
-  await followState(deps, db, 'paused', pause === null ? [] : [{ subject: '', detail }]);
+  await settle('paused', pause === null ? [] : [{ subject: '', detail }]);
 }
 
 function doubt(state: string | null): string {
   return state === 'seen' ? ', in a block that can still be orphaned' : '';
 }
 
-type Reason = { subject: string; detail: string };
-
-async function followState(deps: AlarmDeps, db: Sql, state: ContractState, reasons: readonly Reason[]): Promise<void> {
-  const { network, log } = deps;
-  const kind = STATE_EFFECTS[state].alarm;
-  const open = new Set(await findAlarmSubjects(db, network, kind));
-  for (const reason of reasons) await raise(deps, db, { kind, ...reason });
-  for (const { subject } of reasons) open.delete(subject);
-  for (const subject of open) {
-    await resolveAlarms(db, network, kind, subject);
-    log?.info({ alarm: kind, subject }, 'the alarm is over');
-  }
-}
-
-async function raise({ network, log }: AlarmDeps, db: Sql, alarm: Reason & { kind: AlarmKind }): Promise<void> {
-  const isNew = await raiseAlarm(db, network, { id: randomUUID(), ...alarm });
-  if (isNew) log?.error({ alarm: alarm.kind, subject: alarm.subject }, alarm.detail);
-}
-
 /** An operator must know of some events even though they leave no state behind. */
 async function reportEvent(deps: Deps, tx: Sql, block: number, event: ContractEvent): Promise<void> {
+  const { network, log } = deps;
   const { name, txId, logIndex, account, amountMicro, detail } = event;
   const { alarm } = contractEventRow(name);
   if (alarm === 'contract-event') {
-    await raise(deps, tx, {
-      kind: alarm,
+    await tellAlarm({ db: tx, log }, alarm, {
+      network,
       subject: txId,
       detail:
         name === 'Deprecate'
@@ -133,8 +120,8 @@ async function reportEvent(deps: Deps, tx: Sql, block: number, event: ContractEv
   }
   if (alarm !== 'funds-destroyed' || account === null || amountMicro === null || amountMicro === 0n) return;
   if (!(await findOurAccounts(tx, deps.network, [account])).has(account)) return;
-  await raise(deps, tx, {
-    kind: alarm,
+  await tellAlarm({ db: tx, log }, alarm, {
+    network,
     subject: `${txId}:${logIndex}`,
     detail: `Tether destroyed ${formatAmount(amountMicro as MicroUsdt)} USDT, all that the frozen address ${accountToAddress(account)} held, in block ${block} (transaction ${txId}). The ledger records it as sent to nobody. Ask Tether`,
   });

@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createSeldom } from '../runtime/seldom.ts';
-import { raiseAlarm } from '../store/chain/alarms.ts';
+import { createTeller } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
 import { SEALED_LIMITS, SEALED_OUTGOING } from '../store/db/sealed-tables.ts';
@@ -18,19 +16,15 @@ const SEALED_LATELY: readonly string[] = [SEALED_OUTGOING.name, SEALED_LIMITS.na
 /** A row of a key that is not at hand, and rows that are older than their seals, are no sign of anybody's work. */
 type About = { kind: 'row-changed' | 'row-unsealed' | 'key-unknown'; subject: string };
 type Naming = { at: UnixMs; count: number; ids: Map<string, boolean> };
+/** `networks`: those of this process, for a row that belongs to none. */
+type Deps = { db(): Sql; log: Logger; now(): UnixMs; networks: readonly Network[] };
 
 /**
  * Raises an alarm for what a statement met: `row-changed` for each row that was changed; `key-unknown` for all rows of a master key that is not
  * at hand; `row-unsealed` for all rows of a table without a seal, where an older release may have left many. Never throws.
  */
-export function createSealNotifier(deps: {
-  db(): Sql;
-  log: Logger;
-  now(): UnixMs;
-  /** Those of this process, for a row that belongs to none. */
-  networks: readonly Network[];
-}): SealJudge['onProblem'] {
-  const seldom = createSeldom(deps.now);
+export function createSealNotifier(deps: Deps): SealJudge['onProblem'] {
+  const tell = createTeller(deps);
   const aboutOf = (problem: SealProblem, { mode, isOlder }: Pick<SealJudge, 'mode' | 'isOlder'>): About => {
     const { table, id, kind, keyId } = problem;
     if (kind === 'unknown-key') return { kind: 'key-unknown', subject: keyId ?? '' };
@@ -53,27 +47,8 @@ export function createSealNotifier(deps: {
     return naming.count <= MAX_NAMED;
   };
   return (problem, judging) => {
-    const about = aboutOf(problem, judging);
-    if (!seldom.isDue(about.subject)) return;
-    notify(deps, problem, about).catch((error: unknown) => {
-      deps.log.warn(
-        { err: error },
-        'the alarm about a changed row could not be raised; the next look at it tries again',
-      );
-      seldom.forget(about.subject);
-    });
+    const { kind, subject } = aboutOf(problem, judging);
+    const known = deps.networks.filter((network) => network === problem.network);
+    tell(kind, known.length === 0 ? deps.networks : known, subject, describeSealProblem(problem, kind));
   };
-}
-
-async function notify(
-  { db, log, networks }: Parameters<typeof createSealNotifier>[0],
-  problem: SealProblem,
-  { kind, subject }: About,
-): Promise<void> {
-  const detail = describeSealProblem(problem, kind);
-  log.error({ alarm: kind, subject }, detail);
-  const known = networks.find((network) => network === problem.network);
-  for (const network of known === undefined ? networks : [known]) {
-    await raiseAlarm(db(), network, { id: randomUUID(), kind, subject, detail });
-  }
 }

@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Loop } from '../runtime/loop.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
-import { raiseAlarm } from '../store/chain/alarms.ts';
 import { lockCursor } from '../store/chain/cursor.ts';
 import { findDetected } from '../store/chain/head-blocks.ts';
 import {
@@ -14,10 +12,10 @@ import {
   type SetAside,
   type WaitingRow,
 } from '../store/chain/set-aside.ts';
+import { settleAlarms } from '../store/chain/tell-alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findChangeable } from '../store/ledger/invoice-changes.ts';
 import { accountToAddress } from '../tron/address.ts';
-import { closeOthers } from './close-alarms.ts';
 import type { HeldBack } from './held-back.ts';
 import { recordChanges } from './record-changes.ts';
 import { recordTransfers } from './record-transfers.ts';
@@ -120,9 +118,6 @@ async function keepAlarms({ db, network, log }: Settling, told: ReadonlyMap<stri
       '',
       `${told.size} payments and orders wait until their rows are repaired; the first ${MAX_NAMED} have alarms of their own. ${REST}`,
     ]);
-  for (const [subject, detail] of named) {
-    if (await raiseAlarm(db, network, { id: randomUUID(), kind: KIND, subject, detail }))
-      log.error({ alarm: KIND, subject }, detail);
-  }
-  await closeOthers({ db, network, log }, KIND, new Set(named.map(([subject]) => subject)));
+  const found = named.map(([subject, detail]) => ({ network, subject, detail }));
+  await settleAlarms({ db, log }, KIND, found, { networks: [network] });
 }

@@ -1,11 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { LOW_PERCENT } from '../domain/capacity.ts';
 import { encodeId } from '../domain/ids.ts';
 import { formatAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { Loop } from '../runtime/loop.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import { type CapacityProject, findCapacityProject, listCapacityProjects } from '../store/ledger/capacity.ts';
 import { adviseAddresses } from './advise-addresses.ts';
 import { type AmountCapacity, type Capacity, measureCapacity } from './measure-capacity.ts';
@@ -129,14 +129,9 @@ async function notify(
   capacity: Capacity,
 ): Promise<void> {
   const subject = encodeId('prj', project.id);
-  if (!capacity.isLow) {
-    const count = await resolveAlarms(db, network, 'capacity-low', subject);
-    if (count > 0) log.info({ alarm: 'capacity-low', subject }, 'the alarm is over');
-    return;
-  }
+  if (!capacity.isLow) return endAlarm({ db, log }, 'capacity-low', network, subject);
   const detail = describe(subject, project, capacity, await adviseAddresses(db, project.id));
-  const isNew = await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject, detail });
-  if (isNew) log.error({ alarm: 'capacity-low', subject }, detail);
+  await tellAlarm({ db, log }, 'capacity-low', { network, subject, detail });
 }
 
 function describe(

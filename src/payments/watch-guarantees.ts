@@ -1,16 +1,14 @@
-import { randomUUID } from 'node:crypto';
 import type { UnixMs } from '../domain/time.ts';
 import type { Loop } from '../runtime/loop.ts';
-import { raiseAlarm } from '../store/chain/alarms.ts';
+import { settleAlarms } from '../store/chain/tell-alarms.ts';
+import { describeDamaged } from '../store/db/address-column.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { pendingMigrations } from '../store/db/migrate.ts';
 import { findSchemaChanges, nameChange, type SchemaChange, waitBriefly } from '../store/db/schema-changes.ts';
 import { findDamagedAddresses } from '../store/ledger/addresses.ts';
 import { examineDecisions } from '../store/ledger/decisions.ts';
 import { accountToAddress } from '../tron/address.ts';
-import { closeOthers } from './close-alarms.ts';
 import { notePromotion } from './note-timeline.ts';
-import { notifyDamagedAddress } from './notify-damaged-address.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
 /** Half of the minute within which what is wrong is found. One look takes about 0.1 s. */
@@ -46,17 +44,12 @@ export function startGuaranteeWatch(options: Leading): Loop {
   return guardWhileLeading(options, { name: 'guarantees', onFollower }, look);
 }
 
-async function checkSchema({ db, network, log }: Leading): Promise<void> {
-  const changes = await compareSchema(db);
-  if (changes === null) return;
-  const reported = changes.slice(0, MAX_ALARMS);
-  for (const change of reported) {
-    const detail = describe(change);
-    const alarm = { id: randomUUID(), kind: 'schema-changed', subject: change.name.slice(0, 200), detail } as const;
-    if (await raiseAlarm(db, network, alarm)) log.error({ alarm: alarm.kind, subject: alarm.subject }, detail);
-  }
-  const subjects = new Set(reported.map(({ name }) => name.slice(0, 200)));
-  await closeOthers({ db, network, log }, 'schema-changed', subjects);
+async function checkSchema({ network, ...telling }: Leading): Promise<void> {
+  const changes = await compareSchema(telling.db);
+  const found = changes
+    ?.slice(0, MAX_ALARMS)
+    .map((change) => ({ network, subject: change.name.slice(0, 200), detail: describe(change) }));
+  if (found !== undefined) await settleAlarms(telling, 'schema-changed', found, { networks: [network] });
 }
 
 /** `null` where it cannot be told: a newer release has changed the schema, and this process goes on until it is replaced. */
@@ -93,9 +86,10 @@ function describe(change: SchemaChange): string {
   return parts.filter((part) => part !== '').join(' ');
 }
 
-async function checkAddresses({ db, network, log }: Leading): Promise<void> {
-  const damaged = await findDamagedAddresses(db, network, MAX_ALARMS);
-  for (const one of damaged) await notifyDamagedAddress(db, log, one);
-  const subjects = new Set<string>(damaged.map(({ account }) => accountToAddress(account)));
-  await closeOthers({ db, network, log }, 'address-damaged', subjects);
+async function checkAddresses({ network, ...telling }: Leading): Promise<void> {
+  const damaged = await findDamagedAddresses(telling.db, network, MAX_ALARMS);
+  const found = damaged.map((one) => {
+    return { network, subject: accountToAddress(one.account), detail: describeDamaged(one) };
+  });
+  await settleAlarms(telling, 'address-damaged', found, { networks: [network] });
 }

@@ -1,7 +1,8 @@
 import { decodeId } from '../domain/ids.ts';
 import { isUnderLimits } from '../domain/unpaid.ts';
 import type { Loop } from '../runtime/loop.ts';
-import { findAlarmSubjects, resolveAlarms } from '../store/chain/alarms.ts';
+import { findAlarmSubjects } from '../store/chain/alarms.ts';
+import { endAlarm } from '../store/chain/tell-alarms.ts';
 import { countUnpaid } from '../store/ledger/unpaid.ts';
 import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
@@ -17,8 +18,7 @@ export function startOrderFloodWatch(options: Leading): Loop {
       const projectId = decodeId('prj', subject);
       const unpaid = projectId === null ? null : await countUnpaid(db, projectId, now());
       if (unpaid !== null && !isUnderLimits(unpaid, unpaid)) continue;
-      const count = await resolveAlarms(db, network, 'order-flood', subject);
-      if (count > 0) log.info({ alarm: 'order-flood', subject }, 'the alarm is over');
+      await endAlarm({ db, log }, 'order-flood', network, subject);
     }
   });
 }

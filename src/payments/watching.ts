@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
-import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import { type ChainCursor, checkLease, lockCursor } from '../store/chain/cursor.ts';
 import type { Lease } from '../store/chain/leases.ts';
+import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 
 /** The means to record what a network's chain holds. `random(n)` returns n random bytes; `publicUrl` goes into events. */
@@ -118,7 +117,7 @@ export function guardWhileLeading(
   how: Turns & { stallTickMs?: number },
   work: (shouldEnd: () => boolean, progress: () => void) => Promise<void>,
 ): Loop {
-  const { db, network, log, isLeader } = options;
+  const { network, log, isLeader } = options;
   const { name, stallTickMs = STALL_TICK_MS } = how;
   const about = ['watch-stalled', name] as const;
   let ticks = 0;
@@ -134,8 +133,7 @@ export function guardWhileLeading(
     progress();
     if (!mayBeOpen) return;
     mayBeOpen = false;
-    if ((await resolveAlarms(db, network, ...about)) > 0)
-      log.info({ alarm: about[0], subject: name }, 'the alarm is over');
+    await endAlarm(options, about[0], network, name);
   });
   const clock = startLoop({
     name: `time of ${name} of ${network}`,
@@ -146,8 +144,7 @@ export function guardWhileLeading(
       if (ticks > STALL_TICKS) {
         mayBeOpen = true;
         const detail = `the watch "${name}" has finished no look for a minute, so what it would find is not found: see in the log why. Somebody may have written to the database what it fails at. See "watch-stalled" in docs/chain-truth.md`;
-        const alarm = { id: randomUUID(), kind: about[0], subject: name, detail };
-        if (await raiseAlarm(db, network, alarm)) log.error({ alarm: alarm.kind, subject: name }, detail);
+        await tellAlarm(options, about[0], { network, subject: name, detail });
       }
       return stallTickMs;
     },

@@ -1,14 +1,15 @@
 import type { Network } from '../domain/network.ts';
 import { unixMs } from '../domain/time.ts';
 import { type AddressGuard, createAddressGuard } from '../payments/manifest/address-guard.ts';
-import { createUnvouchedNotifier } from '../payments/manifest/notify-unvouched.ts';
-import { createDamageNotifier } from '../payments/notify-damaged-address.ts';
 import { createSealNotifier } from '../payments/row-alarm.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { logLostConnections } from '../runtime/log-lost-connections.ts';
+import { createTeller } from '../store/chain/tell-alarms.ts';
+import { type DamagedAddress, describeDamaged } from '../store/db/address-column.ts';
 import { createAdmission } from '../store/db/admit-server.ts';
 import { CONNECT_TIMEOUT_MS, type Database, openDatabase, type Seals } from '../store/db/database.ts';
 import { createSeals } from '../store/db/seals.ts';
+import { accountToAddress } from '../tron/address.ts';
 import type { ServiceOptions } from './service-options.ts';
 
 /**
@@ -30,9 +31,14 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
   const admission = createAdmission(CONNECT_TIMEOUT_MS);
   let db: Database;
   const toldBy = { db: () => db, log, now: () => unixMs(clock.now()) };
-  const addressGuard = createAddressGuard(config.addressManifest ?? null, createUnvouchedNotifier(toldBy));
+  const tell = createTeller(toldBy);
+  const addressGuard = createAddressGuard(config.addressManifest ?? null, ({ network, subject }, why) =>
+    tell('address-not-vouched', [network as Network], subject, why),
+  );
   const { refuse, refuseRule, passesOver } = addressGuard;
-  const addressChecks = { onDamaged: createDamageNotifier(toldBy), refuse, refuseRule, passesOver };
+  const onDamaged = (damaged: DamagedAddress) =>
+    tell('address-damaged', [damaged.network as Network], accountToAddress(damaged.account), describeDamaged(damaged));
+  const addressChecks = { onDamaged, refuse, refuseRule, passesOver };
   const { rowMacs = 'off', networks } = config;
   const onProblem = createSealNotifier({ ...toldBy, networks: Object.keys(networks) as Network[] });
   const seals = rowMacs === 'off' ? undefined : createSeals({ mode: rowMacs, onProblem }, async () => keyRing);

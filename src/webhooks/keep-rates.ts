@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { encodeId } from '../domain/ids.ts';
 import { NETWORKS } from '../domain/network.ts';
 import { isCurrentRate, originOf, type RateSource, readRateSource } from '../domain/rate.ts';
@@ -7,8 +6,9 @@ import type { Logger } from '../runtime/log.ts';
 import { startLoop } from '../runtime/loop.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
-import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { findAlarmSubjects } from '../store/chain/alarms.ts';
 import { holdLease } from '../store/chain/hold-lease.ts';
+import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database } from '../store/db/database.ts';
 import { listSourcedAdapters, type SourcedAdapter, storeReadRate } from '../store/outbox/adapter-orders.ts';
 import { type AskDeps, askRate } from './ask-rate.ts';
@@ -175,8 +175,7 @@ async function watchAges(
   for (const network of NETWORKS) {
     for (const subject of await findAlarmSubjects(db, network, KIND)) {
       if (old.has(subject)) continue;
-      await resolveAlarms(db, network, KIND, subject);
-      log.info({ alarm: KIND, subject }, 'the alarm is over');
+      await endAlarm({ db, log }, KIND, network, subject);
     }
   }
   for (const [subject, { adapter, source }] of old) {
@@ -184,8 +183,7 @@ async function watchAges(
     const detail = describe(subject, adapter, source, state?.problem ?? 'it says no newer one');
     // Who asks anew hears the first answer before it says that there is none.
     if (state === undefined || !answered.has(adapter.id) || state.told === detail) continue;
-    if (await raiseAlarm(db, adapter.network, { id: randomUUID(), kind: KIND, subject, detail }))
-      log.error({ alarm: KIND, subject }, detail);
+    await tellAlarm({ db, log }, KIND, { network: adapter.network, subject, detail });
     state.told = detail;
   }
 }

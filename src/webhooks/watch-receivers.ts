@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { encodeId } from '../domain/ids.ts';
-import { NETWORKS } from '../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import { parseUrl } from '../domain/url.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
-import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { settleAlarms } from '../store/chain/tell-alarms.ts';
 import type { Database } from '../store/db/database.ts';
 import { findLongFailingCallbacks, findLongFailingEndpoints } from '../store/outbox/endpoint-health.ts';
 
@@ -15,7 +13,6 @@ type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number; loops?
 /** Receivers restart, and are repaired, within less. */
 const FAILING_MS = 15 * 60_000;
 const CHECK_MS = 15_000;
-const KIND = 'webhook-failing';
 
 /**
  * Raises an alarm for each endpoint at which every attempt of 15 minutes failed, and ends it with the first that is delivered; and for each
@@ -29,21 +26,7 @@ export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: 
     maxPauseMs: CHECK_MS,
     run: async () => {
       const failing = await findFailing(db, unixMs(Math.max(0, now() - FAILING_MS)));
-      const failingIds = new Set(failing.map(({ subject }) => subject));
-      const told = new Set<string>();
-      for (const network of NETWORKS) {
-        for (const subject of await findAlarmSubjects(db, network, KIND)) {
-          told.add(subject);
-          if (failingIds.has(subject)) continue;
-          if ((await resolveAlarms(db, network, KIND, subject)) > 0)
-            log.info({ alarm: KIND, subject }, 'the alarm is over');
-        }
-      }
-      for (const { subject, network, detail } of failing) {
-        if (told.has(subject)) continue;
-        if (await raiseAlarm(db, network, { id: randomUUID(), kind: KIND, subject, detail }))
-          log.error({ alarm: KIND, subject }, detail);
-      }
+      await settleAlarms({ db, log }, 'webhook-failing', failing, { isOnce: true });
       return checkMs;
     },
   });

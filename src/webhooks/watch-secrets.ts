@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto';
 import { encodeId, NIL_UUID } from '../domain/ids.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import type { Decrypted, KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
-import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
+import { findAlarmSubjects } from '../store/chain/alarms.ts';
+import { endAlarm, type Finding, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findCurrentSecrets } from '../store/outbox/webhook-secrets.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
@@ -28,8 +28,6 @@ const CHECK_MS = 30_000;
 const MAX_ALARMS = 100;
 const KIND = 'secret-damaged';
 
-type Damage = { network: Network; subject: string; detail: string };
-
 /**
  * Opens everything sealed in the database, at once and then each half minute: a secret that was moved, changed or deleted there raises an
  * alarm, and does not only make events wait. The process that raised an alarm closes it, or a process that starts: another process may
@@ -37,7 +35,7 @@ type Damage = { network: Network; subject: string; detail: string };
  */
 export function startSecretWatch(deps: SecretWatchDeps): Loop {
   const { db, log, checkMs = CHECK_MS } = deps;
-  let raised: Damage[] | null = null;
+  let raised: Finding[] | null = null;
   return startLoop({
     name: 'watch of sealed secrets',
     log,
@@ -46,13 +44,9 @@ export function startSecretWatch(deps: SecretWatchDeps): Loop {
     run: async () => {
       const found = [...(await findDamagedSecrets(deps)), ...(await findDamagedReceiptKey(deps))].slice(0, MAX_ALARMS);
       raised ??= await findRaised(db);
-      for (const { network, subject, detail } of found) {
-        const isNew = await raiseAlarm(db, network, { id: randomUUID(), kind: KIND, subject, detail });
-        if (isNew) log.error({ alarm: KIND, subject }, detail);
-      }
+      for (const each of found) await tellAlarm(deps, KIND, each);
       for (const { network, subject } of raised.filter((former) => !found.some((now) => isSame(now, former)))) {
-        if ((await resolveAlarms(db, network, KIND, subject)) > 0)
-          log.info({ alarm: KIND, subject }, 'the alarm is over');
+        await endAlarm(deps, KIND, network, subject);
       }
       raised = found;
       return checkMs;
@@ -60,12 +54,12 @@ export function startSecretWatch(deps: SecretWatchDeps): Loop {
   });
 }
 
-function isSame(one: Damage, two: Damage): boolean {
+function isSame(one: Finding, two: Finding): boolean {
   return one.network === two.network && one.subject === two.subject;
 }
 
-async function findRaised(db: Database): Promise<Damage[]> {
-  const found: Damage[] = [];
+async function findRaised(db: Database): Promise<Finding[]> {
+  const found: Finding[] = [];
   for (const network of NETWORKS) {
     const subjects = await findAlarmSubjects(db, network, KIND);
     found.push(...subjects.map((subject) => ({ network, subject, detail: '' })));
@@ -74,8 +68,8 @@ async function findRaised(db: Database): Promise<Damage[]> {
 }
 
 /** Endpoints that would be told something and whose current secret does not open, or is not there. */
-export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: KeyRing }): Promise<Damage[]> {
-  const found: Damage[] = [];
+export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: KeyRing }): Promise<Finding[]> {
+  const found: Finding[] = [];
   for (let after: string | null = NIL_UUID; after !== null && found.length < MAX_ALARMS; ) {
     const page = await findCurrentSecrets(db, after);
     const stored = page.flatMap(({ secret }) => secret ?? []);
@@ -94,7 +88,7 @@ export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: Ke
   return found;
 }
 
-async function findDamagedReceiptKey({ networks, tryReceiptKey }: SecretWatchDeps): Promise<Damage[]> {
+async function findDamagedReceiptKey({ networks, tryReceiptKey }: SecretWatchDeps): Promise<Finding[]> {
   const tried = await tryReceiptKey();
   if (tried === null || tried.kind === 'ok') return [];
   const detail = `The key that signs receipts ${describe(tried.kind, tried.masterKeyId)}. Receipts are shown without a signature. ${REMEDIES[tried.kind]}, or make a new key: quittance receipt rotate --key-is-lost; receipts that were handed out stay valid`;

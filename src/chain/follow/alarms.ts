@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import { ALARM_KINDS, type AlarmKind } from '../../domain/alarm-kinds.ts';
 import type { Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { countOpenAlarms, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { countOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
+import { tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Sql } from '../../store/db/database.ts';
 
 /** The alarms that one network's watcher raises for the operator. */
@@ -30,8 +30,7 @@ export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
     refresh,
     raise: async (kind, subject, detail, tx = db) => {
       open?.add(kind);
-      const isNew = await raiseAlarm(tx, network, { id: randomUUID(), kind, subject, detail });
-      if (isNew) log.error({ alarm: kind, subject }, detail);
+      await tellAlarm({ db: tx, log }, kind, { network, subject, detail });
     },
     resolve: async (kind) => {
       if (open === null) await refresh();

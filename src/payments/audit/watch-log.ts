@@ -1,12 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { DAY_MS } from '../../domain/capacity.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Loop } from '../../runtime/loop.ts';
 import { type AuditHead, findAuditHead } from '../../store/access/audit-log.ts';
-import { raiseAlarm } from '../../store/chain/alarms.ts';
+import { settleAlarms, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Seals } from '../../store/db/database.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
-import { closeOthers } from '../close-alarms.ts';
 import { findLedgerLine, type LedgerLine, type OutsideMark } from '../outside-mark.ts';
 import { guardWhileLeading, type Leading, whileLeading } from '../watching.ts';
 import { partAccepted } from './accepted-problems.ts';
@@ -46,14 +44,13 @@ function createLogWatch(options: Options) {
     const walked = nothingYet(from);
     for await (const page of walkLog(known, from)) addPage(walked, page);
     const { others } = await partAccepted(known, walked.problems);
-    await raise(options, others);
+    for (const found of findingsOf(options, others)) await tellAlarm(options, 'audit-broken', found);
     if (others.length > 0) isBroken = true;
     else await remembered.set(walked.place);
   };
   const settle = async (known: LogWalk, { place, problems, unsealed }: Walked) => {
     const { others } = await partAccepted(known, problems);
-    await raise(options, others);
-    await closeOthers(options, 'audit-broken', new Set(others.slice(0, MAX_ALARMS).map(({ name }) => name)));
+    await settleAlarms(options, 'audit-broken', findingsOf(options, others), { networks: [options.network] });
     [isSealed, isBroken] = [place.isSealed, others.length > 0];
     if (!isBroken) await remembered.set(place);
     const older = { table: SEALED_ACTION.name, id: `1 to ${unsealed}`, network: options.network } as const;
@@ -171,10 +168,8 @@ function headOf(kept: Record<string, unknown> | null): AuditHead | null {
   throw new Error('audit-head.json in the data directory is damaged: remove it if you know why');
 }
 
-async function raise({ db, network, log }: Options, problems: readonly LogProblem[]): Promise<void> {
-  for (const { name, message } of problems.slice(0, MAX_ALARMS)) {
-    const detail = `the audit log is not as it was written: ${message}. See "audit-broken" in docs/operations.md`;
-    const alarm = { id: randomUUID(), kind: 'audit-broken', subject: name, detail } as const;
-    if (await raiseAlarm(db, network, alarm)) log.error({ alarm: alarm.kind, subject: name }, detail);
-  }
-}
+const findingsOf = ({ network }: Options, problems: readonly LogProblem[]) =>
+  problems.slice(0, MAX_ALARMS).map(({ name, message }) => ({
+    ...{ network, subject: name },
+    detail: `the audit log is not as it was written: ${message}. See "audit-broken" in docs/operations.md`,
+  }));

@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { encodeId, type IdPrefix, timeOfId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
 import { findActionsSince } from '../../store/access/audit-log.ts';
-import { findAlarmSubjects, raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
+import { findAlarmSubjects } from '../../store/chain/alarms.ts';
+import { endAlarm, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Keeping } from './keeping.ts';
 
@@ -19,7 +19,7 @@ export async function tellMissing(
   listed: readonly string[],
   missing: ReadonlySet<string>,
 ): Promise<void> {
-  const { db, network, log } = keeping;
+  const { db, network } = keeping;
   const nameOf = (id: string) => `${table}:${id}`;
   const about = missing.size === 0 ? [] : await findActionsSince(db, 0, [...missing].map(nameOf), []);
   const accepted = new Set(about.filter(({ action }) => action === 'row.accepted').map(({ subject }) => subject));
@@ -28,8 +28,7 @@ export async function tellMissing(
   for (const id of listed) {
     const subject = nameOf(id);
     if (!open.has(subject) || (missing.has(id) && !accepted.has(subject))) continue;
-    await resolveAlarms(db, network, 'rows-missing', subject);
-    log.info({ alarm: 'rows-missing', subject }, 'the alarm is over');
+    await endAlarm(keeping, 'rows-missing', network, subject);
   }
   const more = gone.length > MAX_ALARMS ? `, and ${gone.length - MAX_ALARMS} more with ids near it` : '';
   for (const id of gone.slice(0, MAX_ALARMS)) {
@@ -80,8 +79,5 @@ export function tellDelivery(
   return tell(keeping, 'row-changed', `deliveries ${eventId} ${endpointId}`, detail);
 }
 
-async function tell({ db, network, log }: Keeping, kind: AlarmKind, subject: string, detail: string): Promise<void> {
-  if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail })) {
-    log.error({ alarm: kind, subject }, detail);
-  }
-}
+const tell = (keeping: Keeping, kind: AlarmKind, subject: string, detail: string) =>
+  tellAlarm(keeping, kind, { network: keeping.network, subject, detail });

@@ -6,14 +6,13 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
 import { type Loop, startLoop } from '../../runtime/loop.ts';
 import type { LoopHealth } from '../../runtime/loop-health.ts';
-import { findOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
+import { settleAlarms } from '../../store/chain/tell-alarms.ts';
 import type { OwnAddress } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { listStored } from '../../store/ledger/addresses.ts';
 import { listRules } from '../../store/ledger/projects.ts';
 import { type AddressGuard, describeUnvouched } from './address-guard.ts';
-import { notifyUnvouched } from './notify-unvouched.ts';
 import { idsOf, lackOfNetworks, type ManifestSettings, type ReadInstalled, readInstalled } from './read-installed.ts';
 import { writeMark } from './serial-mark.ts';
 
@@ -135,18 +134,15 @@ async function compare(deps: Deps, problem: string | null): Promise<void> {
   const unvouched = (await findUnvouched(deps)).slice(0, MAX_ALARMS);
   const strange = (await findStrangeRules(deps)).slice(0, MAX_ALARMS);
   for (const network of networks) {
-    const here = unvouched.filter((own) => own.network === network);
-    for (const own of here) await notifyUnvouched(db, log, network, own.address, describeUnvouched(own, own.lack));
-    const projects = strange.filter((own) => own.network === network);
-    for (const { subject, lack } of projects) await notifyUnvouched(db, log, network, subject, lack);
-    if (problem !== null) await notifyUnvouched(db, log, network, MANIFEST, problem);
-    const named = [...here.map(({ address }) => address), ...projects.map(({ subject }) => subject)];
-    const subjects = new Set<string>([...named, ...(problem === null ? [] : [MANIFEST])]);
-    for (const { kind, subject } of await findOpenAlarms(db, network)) {
-      if (kind !== 'address-not-vouched' || subjects.has(subject)) continue;
-      await resolveAlarms(db, network, kind, subject);
-      log.info({ alarm: kind, subject }, 'the alarm is over');
-    }
+    const addresses = unvouched
+      .filter((own) => own.network === network)
+      .map((own) => ({ network, subject: own.address as string, detail: describeUnvouched(own, own.lack) }));
+    const projects = strange
+      .filter((own) => own.network === network)
+      .map(({ subject, lack }) => ({ network, subject, detail: lack }));
+    const manifest = problem === null ? [] : [{ network, subject: MANIFEST, detail: problem }];
+    const found = [...addresses, ...projects, ...manifest];
+    await settleAlarms({ db, log }, 'address-not-vouched', found, { networks: [network] });
   }
 }
 

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import type { AlarmKind } from '../../domain/alarm-kinds.ts';
+import { NETWORKS, type Network } from '../../domain/network.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { createSeldom } from '../../runtime/seldom.ts';
+import type { Sql } from '../db/database.ts';
+import { findAlarmSubjects, raiseAlarm, resolveAlarms } from './alarms.ts';
+
+/** What is wrong now. `detail` says what happened and what to do. */
+export type Finding = { network: Network; subject: string; detail: string };
+/** Without a log nothing is logged: a command that prints what it did. */
+type Telling = { db: Sql; log?: Logger | undefined };
+
+/** Raises an alarm, and logs it when it is new. */
+export async function tellAlarm(
+  { db, log }: Telling,
+  kind: AlarmKind,
+  { network, subject, detail }: Finding,
+): Promise<void> {
+  if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail }))
+    log?.error({ alarm: kind, subject }, detail);
+}
+
+export async function endAlarm(
+  { db, log }: Telling,
+  kind: AlarmKind,
+  network: Network,
+  subject: string,
+): Promise<void> {
+  if ((await resolveAlarms(db, network, kind, subject)) > 0) log?.info({ alarm: kind, subject }, 'the alarm is over');
+}
+
+/** Makes what was found all alarms of a kind that are open on these networks. `isOnce`: what is open is not told again. */
+export async function settleAlarms(
+  telling: Telling,
+  kind: AlarmKind,
+  found: readonly Finding[],
+  { networks = NETWORKS, isOnce = false }: { networks?: readonly Network[]; isOnce?: boolean } = {},
+): Promise<void> {
+  const open = new Set<string>();
+  for (const network of networks) {
+    for (const subject of await findAlarmSubjects(telling.db, network, kind)) {
+      if (found.some((each) => each.network === network && each.subject === subject)) open.add(`${network} ${subject}`);
+      else await endAlarm(telling, kind, network, subject);
+    }
+  }
+  for (const each of found) {
+    if (!isOnce || !open.has(`${each.network} ${each.subject}`)) await tellAlarm(telling, kind, each);
+  }
+}
+
+/** For what any statement may meet, again and again: each subject once a minute. Never throws; one that could not be told is due again. */
+export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): number }) {
+  const seldom = createSeldom(now);
+  return (kind: AlarmKind, networks: readonly Network[], subject: string, detail: string): void => {
+    if (!seldom.isDue(`${kind} ${subject}`)) return;
+    const tell = async () => {
+      for (const network of networks) await tellAlarm({ db: db(), log }, kind, { network, subject, detail });
+    };
+    tell().catch((error: unknown) => {
+      log.error(
+        { err: error, alarm: kind, subject, detail },
+        'the alarm could not be raised; the next look at it tries again',
+      );
+      seldom.forget(`${kind} ${subject}`);
+    });
+  };
+}
