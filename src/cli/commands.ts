@@ -1,5 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
-import type { Operation } from '../operator/operation.ts';
+import type { LocalOperation } from '../operator/operation.ts';
 import { addAdapterCommands } from './adapter/commands.ts';
 import { addAddressCommands } from './address/commands.ts';
 import { addAuditExport } from './audit/commands.ts';
@@ -15,7 +15,6 @@ import { addInvoiceCommands } from './invoice/commands.ts';
 import { addLedgerCommands } from './ledger/commands.ts';
 import { addManifestCommands } from './manifest/commands.ts';
 import { addMasterKeyRotation } from './master-key/commands.ts';
-import { addProjectCommands } from './project/commands.ts';
 import { addReceiptCheck } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
@@ -41,7 +40,7 @@ export async function addCommands(
   const add = async (
     name: string,
     about: string,
-    load: () => Promise<{ operations: readonly Operation[] }>,
+    load: () => Promise<{ operations: readonly LocalOperation[] }>,
     addFirst: (group: Command) => void = () => undefined,
   ) => {
     const group = program.command(name).description(about);
@@ -63,7 +62,11 @@ export async function addCommands(
   addDoctorCommand(program, terminal, print);
   addBackupCommands(program, terminal, print);
   addDatabaseCommands(program, terminal, print);
-  addProjectCommands(program, terminal, print);
+  await add(
+    'project',
+    'projects: each belongs to one network for life',
+    () => import('../operator/subjects/projects.ts'),
+  );
   await add('key', 'secret keys of the API', () => import('../operator/subjects/keys.ts'));
   await add(
     'admin-key',

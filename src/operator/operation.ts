@@ -54,17 +54,17 @@ export type Given<Input> = {
 };
 
 /**
- * A use case that can be run here or on a server, by its name in `ACTIONS`. From it follow its route, its entry in the OpenAPI document,
- * and how a command runs it on a server. `path` stands below `/admin/v1`; what it names, as `:keyId`, are members of the input. `read`
- * finds what is wrong without the database. `view` makes what programs see out of an outcome, which may hold more for people.
+ * A use case that runs here only, by its name in `ACTIONS`; `LOCAL_ACTIONS` says why. `read` finds what is wrong without the database. `view`
+ * makes what programs see out of an outcome, which may hold more for people.
  */
-export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome = unknown, Deps = OperationDeps> = {
+export type LocalOperation<
+  Input extends TSchema = TSchema,
+  Wanted = unknown,
+  Outcome = unknown,
+  Deps = OperationDeps,
+> = {
   action: ActionName;
-  summary: string;
-  method: 'GET' | 'POST' | 'PATCH';
-  path: string;
   input: Input;
-  output: TSchema;
   read(given: Given<Static<Input>>, now: UnixMs): Wanted;
   run(deps: Deps, actor: Actor, wanted: Wanted): Promise<Outcome>;
   view(outcome: Outcome): object;
@@ -73,13 +73,45 @@ export type Operation<Input extends TSchema = TSchema, Wanted = unknown, Outcome
   command?: string;
   does?: Text;
   print?(outcome: Outcome, typed: { isSecretTyped: boolean }): Printed;
+  /** `--by`, which names the person for the record, and the member before whose option it stands, if not last. */
+  by?: { help: string; before?: string };
+  /** What a person at the terminal is asked where a member is left out; `after`: only if it answered that of another member. */
+  asks?: readonly { member: string; question: string; after?: string }[];
+  /** What the command says where it was given no option, and does nothing without one. */
+  nothing?: Text;
+  /** The command makes the database where there is none yet. */
+  mayCreate?: boolean;
 };
+
+/**
+ * A use case that can be run here or on a server. From it follow its route, its entry in the OpenAPI document, and how a command runs it on
+ * a server. `path` stands below `/admin/v1`; what it names, as `:keyId`, are members of the input.
+ */
+export type Operation<
+  Input extends TSchema = TSchema,
+  Wanted = unknown,
+  Outcome = unknown,
+  Deps = OperationDeps,
+> = LocalOperation<Input, Wanted, Outcome, Deps> & {
+  summary: string;
+  method: 'GET' | 'POST' | 'PATCH';
+  path: string;
+  output: TSchema;
+};
+
+type Declared<Of extends { view: unknown }> = Omit<Of, 'view'> & Partial<Pick<Of, 'view'>>;
 
 /** Declares an operation. Its view is what its use case returns, or the `view` therein, unless it says otherwise. */
 export function operation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
-  declared: Omit<Operation<Input, Wanted, Outcome, Deps>, 'view'> &
-    Partial<Pick<Operation<Input, Wanted, Outcome, Deps>, 'view'>>,
+  declared: Declared<Operation<Input, Wanted, Outcome, Deps>>,
 ): Operation<Input, Wanted, Outcome, Deps> {
+  return { view: viewOf, ...declared };
+}
+
+/** The same of one that has no route. */
+export function localOperation<Input extends TSchema, Wanted, Outcome extends object, Deps = OperationDeps>(
+  declared: Declared<LocalOperation<Input, Wanted, Outcome, Deps>>,
+): LocalOperation<Input, Wanted, Outcome, Deps> {
   return { view: viewOf, ...declared };
 }
 
@@ -89,7 +121,7 @@ function viewOf(outcome: object): object {
 
 /** Runs an operation for an actor who may. Errors: `FORBIDDEN`, and its own. */
 export async function perform<Wanted, Outcome>(
-  { action, run }: Pick<Operation<TSchema, Wanted, Outcome>, 'action' | 'run'>,
+  { action, run }: Pick<LocalOperation<TSchema, Wanted, Outcome>, 'action' | 'run'>,
   deps: OperationDeps,
   actor: Actor,
   wanted: Wanted,

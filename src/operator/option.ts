@@ -3,7 +3,8 @@ import { type TSchema, Type } from '../runtime/type.ts';
 /**
  * How a command takes a member of an input: as what stands behind it, or as an option with the name that `optionOf` gives the member.
  * `value` is what help shows of it, as `<key_…>`; a flag has none. `conflicts`: a member that may not be given beside it. `isSecret`: `-` reads it
- * from standard input.
+ * from standard input. `isRemovable`: a second option, `--no-…`, gives `null`. `file`: it is the path of one, of which the member gets the
+ * name and the content.
  */
 export type Option = {
   isArgument?: boolean;
@@ -15,6 +16,8 @@ export type Option = {
   isList?: boolean;
   isSecret?: boolean;
   choices?: readonly string[];
+  isRemovable?: boolean;
+  file?: { of: string; mostBytes: number };
 };
 const OPTION = Symbol('option');
 type Optioned = TSchema & { [OPTION]?: Option };
@@ -39,9 +42,31 @@ export const lines = (value: string, help: string, wire?: string) =>
   option(Type.Optional(Type.Array(Type.String(), wire === undefined ? {} : { description: wire })), {
     ...{ value, help, isList: true },
   });
-export const needed = (value: string, help: string) => option(Type.String(), { value, help, isNeeded: true });
+export const needed = (value: string, help: string, more: More = {}) =>
+  option(Type.String(), { value, help, isNeeded: true, ...more });
 export const oneOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
   option(Type.Enum([...choices]), { value, help, isNeeded: true, choices });
+export const maybeOneOf = <const Choice extends string>(
+  choices: readonly Choice[],
+  value: string,
+  help: string,
+  more: More = {},
+) => option(Type.Optional(Type.Enum([...choices])), { value, help, choices, ...more });
+/** A setting that `null` takes away. */
+export const removable = (value: string, help: string, isRemovable: boolean) =>
+  option(Type.Optional(Type.Union([Type.String(), Type.Null()])), { value, help, isRemovable });
+/** The content of a file in base64, which `null` takes away. `of`: what kind of file. A command that cannot read it says why in `unread`. */
+export const file = (
+  value: string,
+  help: string,
+  { wire, isRemovable, ...file }: { wire: string; isRemovable: boolean; of: string; mostBytes: number },
+) => {
+  const name = Type.String({ description: 'What messages call it' });
+  const given = Type.Unsafe<{ file: string; content: string; unread?: string }>(
+    Type.Object({ file: name, content: Type.String({ description: wire }) }),
+  );
+  return option(Type.Optional(Type.Union([given, Type.Null()])), { value, help, isRemovable, file });
+};
 /** `wire`: what the OpenAPI document says. */
 export const argument = (value: string, help: string, wire?: string) =>
   option(Type.String(wire === undefined ? {} : { description: wire }), { value, help, isArgument: true });
@@ -50,15 +75,17 @@ export const argumentOf = <const Choice extends string>(choices: readonly Choice
 export const secret = (value: string, help: string) =>
   option(Type.Optional(Type.String()), { value, help, isSecret: true });
 
+const ofProject = () =>
+  Type.Optional(Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }));
 export const projectId = () =>
-  option(
-    Type.Optional(
-      Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }),
-    ),
-    {
-      ...{ value: '<prj_…>', help: 'the project; may be left out when there is only one' },
-    },
-  );
+  option(ofProject(), { value: '<prj_…>', help: 'the project; may be left out when there is only one' });
+/** The same as an argument. */
+export const projectArgument = () =>
+  option(ofProject(), {
+    value: '[projectId]',
+    help: 'prj_…; may be left out when there is only one',
+    isArgument: true,
+  });
 export const period = () => ({
   from: option(
     Type.Optional(Type.String({ description: 'From this day or moment on (2026-09-01, UTC; a time needs its zone)' })),
@@ -72,3 +99,5 @@ export const period = () => ({
 });
 export const limit = (most: number, usual: string) =>
   line('<count>', `how many at most, 1 to ${most}`, { default: usual });
+/** Of `--by`. */
+export const BY = { help: 'who does this, for the record; else your user name' };

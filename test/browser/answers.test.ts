@@ -7,7 +7,7 @@ import { LANGUAGES } from '../../src/checkout/words/languages.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { updateProject } from '../../src/operator/subjects/projects.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { FULL_BRAND } from '../support/checkout-page.ts';
 import { LOGOS } from '../support/logos.ts';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   const deps = { db, now: () => unixMs(clock.now()) };
   const logo = { type: 'image/png', content: LOGOS.png } as const;
   const projectId = encodeId('prj', project.id);
-  await updateProject(deps, commandActor('test'), { ...FULL_BRAND, logo, projectId });
+  await updateProject.run(deps, commandActor('test'), { ...FULL_BRAND, logo, projectId });
   // So that no page goes blind, and no minute passes between two answers that are compared.
   clock.freeze();
   invoice = await newInvoice(service);

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { updateProject } from '../../src/operator/subjects/projects.ts';
 import {
   type CheckoutTest,
   finalise,
@@ -50,7 +50,7 @@ const origin = () => new URL(checkout.service.url).origin;
 async function allow(embedOrigins: string | null): Promise<void> {
   const { service } = checkout;
   const deps = { db: service.db, now: () => unixMs(service.clock.now()) };
-  await updateProject(deps, commandActor('test'), { projectId: service.project.projectId, embedOrigins });
+  await updateProject.run(deps, commandActor('test'), { projectId: service.project.projectId, embedOrigins });
 }
 
 /** The shop's page under one of the two names of this machine, with a link to pay. */

@@ -32,7 +32,8 @@ function terminalWith(env: NodeJS.ProcessEnv) {
   return { ...recordTerminal({ json: true, env }), note: (text: string) => void notes.push(text) };
 }
 
-const statusOf = (env: NodeJS.ProcessEnv) => runAndPrint(terminalWith(env), showMasterKeys as Operation, {});
+const statusOf = (env: NodeJS.ProcessEnv) =>
+  runAndPrint(terminalWith(env), showMasterKeys as Operation, { input: {}, by: undefined });
 const rotate = (env: NodeJS.ProcessEnv) => printRotatedKey(terminalWith(env));
 const failure = (work: Promise<Result>) => work.then(() => null, describeError);
 

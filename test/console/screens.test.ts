@@ -4,10 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { archiveProject } from '../../src/operator/projects/archive-project.ts';
-import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
 import { createKey, readNewKey } from '../../src/operator/subjects/keys.ts';
+import { archiveProject, updateProject } from '../../src/operator/subjects/projects.ts';
 import { raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { setHalt } from '../../src/store/chain/cursor.ts';
 import { newAddress } from '../addresses/shop.ts';
@@ -78,7 +77,7 @@ beforeAll(async () => {
   const waits = await console_.post('/addresses/add', { ...form, token });
   const archived = await createTestProject(service.db);
   closed = archived.projectId;
-  await archiveProject({ ...service, now: () => unixMs(service.clock.now()) }, commandActor('ana'), archived);
+  await archiveProject.run({ ...service, now: () => unixMs(service.clock.now()) }, commandActor('ana'), archived);
   change = /chg_[0-9a-z]{26}/.exec(waits.text)?.[0] ?? '';
 }, START_TIMEOUT_MS);
 afterAll(async () => {
@@ -130,7 +129,7 @@ async function fillSettings(): Promise<void> {
   const key = readNewKey({ name, expires: '90d', allowedIps }, deps.now());
   await createKey.run(deps, ana, { ...key, projectId });
   await createAdminKeyOperation.run(deps as never, ana, { ...key, role: 'viewer', projects: [projectId] });
-  await updateProject(deps, ana, {
+  await updateProject.run(deps, ana, {
     ...{ projectId, name, supportContact: 'x'.repeat(200), returnUrl: `https://shop.example/${'x'.repeat(200)}` },
     ...{ accent: '#ffcc00', logo: { type: 'image/png', content: LOGOS.png } },
   });

@@ -3,9 +3,8 @@ import { NO_ADDRESS } from '../../src/checkout/page/example.ts';
 import { MAX_LOGO_BYTES } from '../../src/domain/brand/logo.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { showProject } from '../../src/operator/projects/show-project.ts';
-import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
+import { showProject, updateProject } from '../../src/operator/subjects/projects.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestProject, payableOf, readInvoice } from '../support/service.ts';
 import {
@@ -45,9 +44,9 @@ async function send(path: string, form: Record<string, string>, headers = {}): P
   return console_.post(path, { token: tokenIn(await console_.get(path, headers), path), ...form }, headers);
 }
 const deps = () => ({ ...console_.service, now: () => unixMs(console_.service.clock.now()) });
-const settings = async () => (await showProject(deps(), commandActor('test'), console_.service.project)).view;
+const settings = async () => (await showProject.run(deps(), commandActor('test'), console_.service.project)).view;
 const setLogo = () =>
-  updateProject(deps(), commandActor('test'), {
+  updateProject.run(deps(), commandActor('test'), {
     projectId: console_.service.project.projectId,
     logo: { type: 'image/png', content: LOGOS.png },
   });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { formatApiKey } from '../../src/domain/api-key.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { archiveProject, unarchiveProject } from '../../src/operator/projects/archive-project.ts';
+import { archiveProject, unarchiveProject } from '../../src/operator/subjects/projects.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import {
   createTestProject,
@@ -86,8 +86,8 @@ describe.each(['/v1/invoices', '/v1/transfers'])('the list %s', (path) => {
   test('is read as before where the project is archived', async () => {
     const before = (await list(other.apiKey)).body;
     const deps = { db: service.db, now: () => unixMs(service.clock.now()) };
-    await archiveProject(deps, commandActor('test'), other);
+    await archiveProject.run(deps, commandActor('test'), other);
     expect((await list(other.apiKey)).body).toEqual(before);
-    await unarchiveProject(deps, commandActor('test'), other);
+    await unarchiveProject.run(deps, commandActor('test'), other);
   });
 });

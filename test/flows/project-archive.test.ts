@@ -3,11 +3,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { createInvoiceByHand } from '../../src/operator/invoices/create-invoice-by-hand.ts';
-import { archiveProject, unarchiveProject } from '../../src/operator/projects/archive-project.ts';
-import { listProjects } from '../../src/operator/projects/list-projects.ts';
-import { selectProject } from '../../src/operator/projects/select-project.ts';
-import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { selectProject } from '../../src/operator/select-project.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
+import { archiveProject, listProjects, unarchiveProject, updateProject } from '../../src/operator/subjects/projects.ts';
 import { raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { listCapacityProjects } from '../../src/store/ledger/capacity.ts';
 import { runSql } from '../contract/sql.ts';
@@ -30,10 +28,10 @@ afterEach(() => service.stop());
 
 const actor = commandActor('ada');
 const deps = () => ({ ...service, now: () => unixMs(service.clock.now()) });
-const archive = () => archiveProject(deps(), actor, service.project);
-const unarchive = () => unarchiveProject(deps(), actor, service.project);
+const archive = () => archiveProject.run(deps(), actor, service.project);
+const unarchive = () => unarchiveProject.run(deps(), actor, service.project);
 const listed = async (isArchived: boolean) =>
-  (await listProjects(deps(), actor, { isArchived })).data.map(({ projectId }) => projectId);
+  (await listProjects.run(deps(), actor, { isArchived })).data.map(({ projectId }) => projectId);
 
 async function pay(invoiceId: string): Promise<void> {
   await payExactly(service, invoiceId);
@@ -96,7 +94,7 @@ test('it is left out of lists, capacity and the choice where one may be left out
   expect(measured.map(({ id }) => id)).toEqual([other.id]);
   const [alarm] = await runSql(service, `select resolved_at from alarms where kind = 'capacity-low'`);
   expect(alarm?.['resolved_at']).not.toBeNull();
-  await archiveProject(deps(), actor, other);
+  await archiveProject.run(deps(), actor, other);
   await expect(selectProject(service.db, actor, undefined)).rejects.toThrow('no project is in use');
 });
 
@@ -113,7 +111,7 @@ test('nobody makes an invoice for it by hand', async () => {
 
 test('settings are changed while it is archived, and who puts it back past Quittance makes its keys worth nothing', async () => {
   await archive();
-  await updateProject(deps(), actor, { projectId: service.project.projectId, name: 'Closed shop' });
+  await updateProject.run(deps(), actor, { projectId: service.project.projectId, name: 'Closed shop' });
   expect((await createInvoice(service)).body).toMatchObject({ code: 'PROJECT_ARCHIVED' });
   await runSql(service, 'update projects set archived_at = null');
   // A key that was read before is believed for ten seconds, but the statement that creates reads nothing sealed of it.

@@ -3,7 +3,7 @@ import { utimes } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { updateProject } from '../../src/operator/projects/update-project.ts';
+import { updateProject } from '../../src/operator/subjects/projects.ts';
 import { createAddressGuard } from '../../src/payments/manifest/address-guard.ts';
 import { guardAdditions } from '../../src/payments/manifest/guard-adding.ts';
 import { readInstalled } from '../../src/payments/manifest/read-installed.ts';
@@ -68,7 +68,7 @@ test('an operator is told to sign first, and nothing is changed until then', asy
     const db = await open();
     const deps = { db, now: () => unixMs(Date.now()), random: randomBytes };
     const { projectId } = service.project;
-    const change = updateProject(deps, commandActor('anna', null), { projectId, maxSurchargeMicro: 20_000n });
+    const change = updateProject.run(deps, commandActor('anna', null), { projectId, maxSurchargeMicro: 20_000n });
     return change.finally(() => db.close());
   };
   const surcharge = () => runSql(service, 'select max_surcharge_micro::int from projects');

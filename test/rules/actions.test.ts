@@ -47,7 +47,7 @@ function findUseCases(text: string): UseCase[] {
 function readOperation({ initializer }: ts.VariableDeclaration): UseCase[] {
   if (initializer === undefined || !ts.isCallExpression(initializer)) return [];
   const [declared] = initializer.arguments;
-  if (initializer.expression.getText() !== 'operation' || declared === undefined) return [];
+  if (!['operation', 'localOperation'].includes(initializer.expression.getText()) || declared === undefined) return [];
   if (!ts.isObjectLiteralExpression(declared)) return [];
   const memberOf = (name: string) => {
     const member = declared.properties.find((each) => each.name?.getText() === name);

@@ -7,8 +7,8 @@ import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
 import type { Candidate } from '../../src/operator/addresses/read-candidates.ts';
 import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
 import { NO_MANIFEST } from '../../src/operator/operation.ts';
-import { updateProject } from '../../src/operator/projects/update-project.ts';
 import { recordedActor } from '../../src/operator/record-actions.ts';
+import { updateProject } from '../../src/operator/subjects/projects.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
 import { listOperatorActions, type RecordedActor } from '../../src/store/access/audit-log.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
@@ -132,7 +132,7 @@ test('an address takes the policy of its project, or the one that is given, and 
   if (a === undefined || b === undefined || c === undefined) throw new Error('no candidate');
   await add(projectId, [a]);
   await add(projectId, [b], 'exact');
-  await updateProject(operating, ANN, { projectId: prj(projectId), policy: 'exact' });
+  await updateProject.run(operating, ANN, { projectId: prj(projectId), policy: 'exact' });
   await insertAddress(db, { ...c, id: uuid(), projectId });
   expect((await listAddresses(db, projectId)).map(({ policy }) => policy)).toEqual(['tail', 'exact', 'exact']);
   const change = withClient(database.owner, (client) =>
@@ -188,12 +188,12 @@ test('a changed project is on record with what was before; a change to the same 
     name: 'Shop',
     projectId: prj(projectId),
   } as const;
-  const { changed } = await updateProject(operating, ANN, wanted);
+  const { changed } = await updateProject.run(operating, ANN, wanted);
   expect(changed).toEqual({
     policy: { from: 'tail', to: 'exact' },
     maxSurcharge: { from: '0.010000', to: '0.020000' },
   });
-  expect((await updateProject(operating, ANN, wanted)).changed).toEqual({});
+  expect((await updateProject.run(operating, ANN, wanted)).changed).toEqual({});
   expect(await findProject(db, projectId)).toMatchObject({ policy: 'exact', maxSurchargeMicro: 20_000n });
 });
 

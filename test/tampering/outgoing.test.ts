@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { updateProjectOperation } from '../../src/operator/projects/operations.ts';
+import { updateProject } from '../../src/operator/subjects/projects.ts';
 import { refundTransfer } from '../../src/operator/transfers/refund-transfer.ts';
 import { lockCursor } from '../../src/store/chain/cursor.ts';
 import { insertOutgoing } from '../../src/store/ledger/outgoing-transfers.ts';
@@ -129,11 +129,7 @@ test('limits that somebody writes stop no order and let no flood in, are named, 
   await world.untilNamed(`row-changed projects.limits ${shop.id}`);
   const { db, now, random } = deps();
   const given = { projectId: encodeId('prj', shop.id), name: 'Renamed' };
-  await updateProjectOperation.run(
-    operationDeps({ db, now, random }),
-    ACTOR,
-    updateProjectOperation.read(given, now()),
-  );
+  await updateProject.run(operationDeps({ db, now, random }), ACTOR, updateProject.read(given, now()));
   expect(await findProject(db, shop.id)).toMatchObject({ name: 'Renamed', maxUnpaid: 600, maxUnpaidPerMinute: 120 });
   expect(await runSql(service, 'select max_unpaid from projects where id = $1', [shop.id])).toEqual([
     { max_unpaid: 600 },

@@ -1,38 +1,44 @@
 import { Argument, type Command, Option } from '@commander-js/extra-typings';
+import { AppError } from '../../domain/errors.ts';
 import { optionOf, writeText } from '../../operator/command-words.ts';
-import type { Operation } from '../../operator/operation.ts';
+import type { LocalOperation } from '../../operator/operation.ts';
 import { type Option as Declared, declaredOption } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';
+import { askPerson, hasPerson } from './ask-person.ts';
 import { EXIT } from './describe-error.ts';
 import { collect, type Print } from './option-parts.ts';
+import { readFileOption } from './read-file-option.ts';
 import { readSecret } from './read-secret.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
+/** `by`: the name that `--by` gives. */
+type Typed = { input: Record<string, unknown>; by: string | undefined };
 
 /** Adds the commands of a subject to its group, in their order. Each operation says its own name, arguments, options and output. */
 export function addOperations(
   group: Command,
   terminal: Terminal,
   print: Print,
-  operations: readonly Operation[],
+  operations: readonly LocalOperation[],
 ): void {
   for (const operation of operations) {
     if (operation.command === undefined) continue;
     const name = operation.command.slice(group.name().length + 1);
     const command = group.command(name).description(writeText(operation.does ?? '')) as unknown as AnyCommand;
-    const readGiven = addInput(command, operation.input);
-    command.action((...given: unknown[]) => print(runAndPrint(terminal, operation, readGiven(given))));
+    const readTyped = addInput(command, operation);
+    command.action((...given: unknown[]) => print(runAndPrint(terminal, operation, readTyped(given))));
   }
 }
 
 /** Adds the arguments and options that the members of an input declare. Returns how the input is made of what an action is given. */
-function addInput(command: AnyCommand, input: TSchema): (given: readonly unknown[]) => object {
+function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): (given: readonly unknown[]) => Typed {
   const names: string[] = [];
   const byOption = new Map<string, string>();
   for (const [member, schema] of Object.entries(membersOf(input))) {
     const declared = declaredOption(schema);
     if (declared === undefined) continue;
+    if (by?.before === member) command.option('--by <name>', by.help);
     if (declared.isArgument) {
       const argument = new Argument(declared.value, declared.help);
       command.addArgument(declared.choices === undefined ? argument : argument.choices(declared.choices));
@@ -41,14 +47,21 @@ function addInput(command: AnyCommand, input: TSchema): (given: readonly unknown
       const option = commanderOption(member, declared);
       byOption.set(option.attributeName(), member);
       command.addOption(option);
+      if (declared.isRemovable) command.option(optionOf(member).replace('--', '--no-'), 'take it away');
     }
   }
-  return (given) => ({
-    ...Object.fromEntries(names.map((member, place) => [member, given[place]])),
-    ...Object.fromEntries(
-      Object.entries(given[names.length] as object).map(([name, value]) => [byOption.get(name) ?? name, value]),
-    ),
-  });
+  if (by !== undefined && by.before === undefined) command.option('--by <name>', by.help);
+  return (given) => {
+    const options = Object.entries(given[names.length] as Record<string, unknown>);
+    const entries = options.flatMap(([option, value]) => {
+      const member = byOption.get(option);
+      return member === undefined ? [] : [[member, value] as const];
+    });
+    if (nothing !== undefined && entries.length === 0) throw new AppError('INVALID_ARGUMENT', nothing);
+    const typed = names.map((member, place) => [member, given[place]] as const);
+    const { by: name } = Object.fromEntries(options) as { by?: string };
+    return { input: Object.fromEntries([...typed, ...entries]), by: by && name };
+  };
 }
 
 function commanderOption(member: string, declared: Declared): Option {
@@ -61,10 +74,16 @@ function commanderOption(member: string, declared: Declared): Option {
 }
 
 /** Runs an operation, here or on a server, and words its outcome. */
-export async function runAndPrint(terminal: Terminal, operation: Operation, input: object): Promise<Result> {
-  const { runOperation } = await import('./run-operation.ts');
-  const { given, isSecretTyped } = await readSecrets(terminal, operation.input, input);
-  const outcome = await runOperation(terminal, operation, given as never);
+export async function runAndPrint(
+  terminal: Terminal,
+  operation: LocalOperation,
+  { input, by }: Typed,
+): Promise<Result> {
+  const [{ runOperation }, { now }] = await Promise.all([import('./run-operation.ts'), import('./with-database.ts')]);
+  const { given, isSecretTyped } = await readParts(terminal, operation.input, input);
+  const answers = await askFor(terminal, operation, given, () => operation.read(given as never, now()));
+  const { mayCreate = false } = operation;
+  const outcome = await runOperation(terminal, operation, { ...given, ...answers } as never, { by, mayCreate });
   const { text, next, hasFailed = false } = operation.print?.(outcome, { isSecretTyped }) ?? { text: '' };
   return {
     ...{ data: operation.view(outcome), text, exitCode: hasFailed ? EXIT.failed : EXIT.ok },
@@ -72,17 +91,38 @@ export async function runAndPrint(terminal: Terminal, operation: Operation, inpu
   };
 }
 
-/** Reads a secret from standard input if it was given as `-`. */
-async function readSecrets(terminal: Terminal, input: TSchema, typed: object) {
+/** Reads a secret from standard input if it was given as `-`, and the files that options name. */
+async function readParts(terminal: Terminal, input: TSchema, typed: Record<string, unknown>) {
   let isSecretTyped = false;
-  const given: Record<string, unknown> = { ...typed };
+  const given = { ...typed };
   for (const [member, schema] of Object.entries(membersOf(input))) {
+    const { isSecret = false, isRemovable = false, file } = declaredOption(schema) ?? {};
     const value = given[member];
-    if (declaredOption(schema)?.isSecret !== true || typeof value !== 'string') continue;
-    if (value !== '-') isSecretTyped = true;
-    given[member] = await readSecret(value, terminal);
+    if (isRemovable && value === false) given[member] = null;
+    if (typeof value !== 'string') continue;
+    if (isSecret && value !== '-') isSecretTyped = true;
+    if (isSecret) given[member] = await readSecret(value, terminal);
+    if (file !== undefined) given[member] = await readFileOption(value, file);
   }
   return { given, isSecretTyped };
+}
+
+/** Asks a person at the terminal for members that are left out, once `check` has found nothing wrong with the others. An empty line says nothing. */
+async function askFor(
+  terminal: Terminal,
+  { asks = [] }: LocalOperation,
+  given: Readonly<Record<string, unknown>>,
+  check: () => void,
+): Promise<Record<string, string>> {
+  const answers: Record<string, string> = {};
+  if (asks.length === 0 || terminal.json || !hasPerson(terminal)) return answers;
+  check();
+  for (const { member, question, after } of asks) {
+    if (given[member] !== undefined || (after !== undefined && answers[after] === undefined)) continue;
+    const answer = await askPerson(terminal, question);
+    if (answer) answers[member] = answer;
+  }
+  return answers;
 }
 
 const membersOf = (input: TSchema) => (input as { properties?: Record<string, TSchema> }).properties ?? {};

@@ -1,5 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
-import { type Given, NO_MANIFEST, type Operation, type OperationDeps, perform } from '../../operator/operation.ts';
+import {
+  type Given,
+  type LocalOperation,
+  NO_MANIFEST,
+  type Operation,
+  type OperationDeps,
+  perform,
+} from '../../operator/operation.ts';
 import { createLogger } from '../../runtime/log.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
 import { cliActor } from './operator.ts';
@@ -14,14 +21,14 @@ type Options = { by?: string | undefined; mayCreate?: boolean };
  */
 export async function runOperation<Input extends TSchema, Wanted, Outcome>(
   terminal: Terminal,
-  operation: Operation<Input, Wanted, Outcome>,
+  operation: LocalOperation<Input, Wanted, Outcome> | Operation<Input, Wanted, Outcome>,
   given: Given<Static<Input>>,
   { by, mayCreate = false }: Options = {},
 ): Promise<Outcome> {
   const wanted = operation.read(given, now());
   const actor = cliActor(terminal, by);
   const server = terminal.server();
-  if (server === null) {
+  if (server === null || !('path' in operation)) {
     const work = (database: CommandDatabase) => perform(operation, depsOf(terminal, database), actor, wanted);
     return withDatabase(terminal, work, { mayCreate, mayMigrate: false });
   }

@@ -9,8 +9,7 @@ import type { ActivationView } from '../../operator/addresses/views.ts';
 import { FieldError } from '../../operator/input/field-error.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
 import { perform } from '../../operator/operation.ts';
-import { showProject } from '../../operator/projects/show-project.ts';
-import { countActive, type ListedProjectView } from '../../operator/projects/views.ts';
+import { countActive, type ListedProjectView, showProject } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
 import type { FormField } from '../forms/form.ts';
@@ -31,7 +30,7 @@ export async function findAdding(
 ): Promise<AddingSubject> {
   const project = needProject(visit, asked);
   const { projectId } = project;
-  const { view } = await showProject(deps, visit.actor, { projectId });
+  const { view } = await showProject.run(deps, visit.actor, { projectId });
   const count = countActive(view.activeAddresses) + view.retiredAddresses;
   const waits = count > 0 && mayWait(visit.actor, deps.config);
   return { project, waits: waits && deps.addressGuard.isGuarded(project.network) ? 'unsigned' : waits };

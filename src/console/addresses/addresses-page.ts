@@ -1,7 +1,7 @@
 import type { AddressChangeView } from '../../operator/address-changes/views.ts';
 import type { BalanceListView, BalanceView } from '../../operator/addresses/views.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';

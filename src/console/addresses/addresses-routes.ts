@@ -8,7 +8,7 @@ import { listBalances } from '../../operator/addresses/list-balances.ts';
 import { showCapacityOfAmountOperation } from '../../operator/addresses/operations.ts';
 import { showCapacity, showCapacityOfAmount } from '../../operator/addresses/show-capacity.ts';
 import type { CapacityView } from '../../operator/addresses/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';

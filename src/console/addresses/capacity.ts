@@ -4,7 +4,7 @@ import type {
   CapacityOfAmountView,
   CapacityView,
 } from '../../operator/addresses/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { field, live, ltr, number, table } from '../page/pieces.ts';
 import type { Visit } from '../page/visit.ts';

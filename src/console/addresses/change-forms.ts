@@ -4,7 +4,7 @@ import { showAddressChange } from '../../operator/address-changes/list-changes.t
 import { withdrawAddressChangeOperation } from '../../operator/address-changes/operations.ts';
 import type { AddressChangeView } from '../../operator/address-changes/views.ts';
 import { clip } from '../../operator/input/clip.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';

@@ -1,6 +1,6 @@
 import type { AddressChangeView } from '../../operator/address-changes/views.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { facts, number, outside, time } from '../page/pieces.ts';

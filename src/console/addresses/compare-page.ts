@@ -1,5 +1,5 @@
 import type { ComparedBalancesView } from '../../operator/addresses/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { ltr, money, number, outside, table } from '../page/pieces.ts';

@@ -3,7 +3,7 @@ import { activateAddressesOperation, retireAddressesOperation } from '../../oper
 import { showAddress } from '../../operator/addresses/show-address.ts';
 import type { AddressView, SwitchedAddressesView } from '../../operator/addresses/views.ts';
 import { clip } from '../../operator/input/clip.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { FormField } from '../forms/form.ts';

@@ -4,7 +4,7 @@ import { acknowledgeAlarmsOperation } from '../../operator/chain/operations.ts';
 import { showStatus } from '../../operator/chain/show-status.ts';
 import type { AcknowledgedView, ChainStatusView } from '../../operator/chain/views.ts';
 import { clip } from '../../operator/input/clip.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import { byOperation } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';

@@ -5,7 +5,7 @@ import type { Jobs } from '../../operator/jobs/jobs.ts';
 import { showJob } from '../../operator/jobs/show-jobs.ts';
 import { startJob } from '../../operator/jobs/start-job.ts';
 import type { JobView } from '../../operator/jobs/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import type { Form, FormField } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';

@@ -3,7 +3,7 @@ import { explainDifference } from '../../operator/chain/range-words.ts';
 import type { DifferenceView } from '../../operator/chain/views.ts';
 import { JOB_ACTIONS } from '../../operator/jobs/job-order.ts';
 import type { JobView } from '../../operator/jobs/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';

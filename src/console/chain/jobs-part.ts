@@ -2,7 +2,7 @@ import { isAllowed } from '../../operator/authorize.ts';
 import { formatHint } from '../../operator/command-words.ts';
 import { JOB_ACTIONS, JOB_KINDS, type JobKind } from '../../operator/jobs/job-order.ts';
 import type { JobListView, JobView } from '../../operator/jobs/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';

@@ -1,6 +1,6 @@
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ProducersView } from '../../operator/chain/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { outside, table, time } from '../page/pieces.ts';

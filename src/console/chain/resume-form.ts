@@ -2,7 +2,7 @@ import { resumeChainOperation } from '../../operator/chain/operations.ts';
 import { resumeChain } from '../../operator/chain/resume-chain.ts';
 import { showStatus } from '../../operator/chain/show-status.ts';
 import type { ResumedView } from '../../operator/chain/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import { byOperation } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';

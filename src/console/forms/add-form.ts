@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { ACTIONS, type Rule } from '../../operator/actions.ts';
-import type { Given, Operation, OperationDeps } from '../../operator/operation.ts';
+import type { Given, LocalOperation, OperationDeps } from '../../operator/operation.ts';
 import { perform } from '../../operator/operation.ts';
 import type { StepUpProof } from '../../operator/people/step-up.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
@@ -95,7 +95,7 @@ function readProof(code: string | undefined, passkey: string | undefined): StepU
 /** The part of a form that is an operation of the admin API. `given`: its input. */
 export function byOperation<Input extends TSchema, Wanted, Outcome, Subject>(
   deps: OperationDeps,
-  operation: Operation<Input, Wanted, Outcome>,
+  operation: LocalOperation<Input, Wanted, Outcome>,
   given: (filled: Fields, subject: Subject) => Given<Static<Input>>,
 ): Pick<Form<Subject, Wanted, Outcome>, 'action' | 'read' | 'run'> {
   return {

@@ -6,7 +6,7 @@ import { isAllowed } from '../../operator/authorize.ts';
 import type { Explanation } from '../../operator/explain/explanation.ts';
 import type { Found } from '../../operator/explain/search.ts';
 import type { InvoiceView } from '../../operator/invoices/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, badge, copyButton, live, ltr, money, outside, table, time } from '../page/pieces.ts';

@@ -3,7 +3,7 @@ import { POLICIES } from '../../domain/policy.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listInvoices, readInvoiceFilter } from '../../operator/invoices/list-invoices.ts';
 import type { InvoiceView, NewInvoiceView } from '../../operator/invoices/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import { by, type List } from '../page/add-list.ts';

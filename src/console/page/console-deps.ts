@@ -9,7 +9,7 @@ import type { OperationDeps } from '../../operator/operation.ts';
 import type { Session } from '../../operator/people/session.ts';
 import type { SignInDeps } from '../../operator/people/start-session.ts';
 import type { SignedAction, StepUpProof, StepUpRequest } from '../../operator/people/step-up.ts';
-import type { ProjectView } from '../../operator/projects/views.ts';
+import type { ProjectView } from '../../operator/subjects/projects.ts';
 import type { RunningProcess } from '../../operator/system/show-system.ts';
 import type { SettingView } from '../../operator/system/views.ts';
 import type { Html } from '../../web/html.ts';

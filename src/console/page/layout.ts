@@ -1,7 +1,7 @@
 import { keyMode } from '../../domain/network.ts';
 import type { ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { readAsset } from '../../web/assets.ts';
 import { type Html, html } from '../../web/html.ts';
 import { urlTo, type Visit } from './visit.ts';

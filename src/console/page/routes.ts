@@ -4,7 +4,7 @@ import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { requestSignIn } from '../../operator/people/start-session.ts';
-import { listProjects } from '../../operator/projects/list-projects.ts';
+import { listProjects } from '../../operator/subjects/projects.ts';
 import { createAnswerError } from './answer-error.ts';
 import { checkOrigin } from './check-origin.ts';
 import type { ConsoleDeps } from './console-deps.ts';
@@ -50,7 +50,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
     const session = deps.sessionOf(request);
     const visit: Visit = {
       actor,
-      projects: (await listProjects(deps, actor, { isArchived: null })).data,
+      projects: (await listProjects.run(deps, actor, { isArchived: null })).data,
       path: request.url.split('?', 1)[0] ?? '/',
       token: (form) => tokens.issue(session, form),
     };

@@ -1,4 +1,4 @@
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import type { ReportPeriod, ReportSums, ReportView } from '../../operator/subjects/reports.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';

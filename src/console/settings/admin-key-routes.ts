@@ -2,13 +2,13 @@ import { AppError } from '../../domain/errors.ts';
 import type { Role } from '../../operator/actor.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { perform } from '../../operator/operation.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
 import {
   type AdminKeyView,
   createAdminKeyOperation,
   listAdminKeysOperation,
   revokeAdminKeyOperation,
 } from '../../operator/subjects/admin-keys.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';

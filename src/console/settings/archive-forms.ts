@@ -1,6 +1,11 @@
-import { archiveProjectOperation, unarchiveProjectOperation } from '../../operator/projects/operations.ts';
-import { showSettings } from '../../operator/projects/show-settings.ts';
-import type { ArchivedProjectView, ListedProjectView } from '../../operator/projects/views.ts';
+import {
+  type ArchivedProjectView,
+  archiveProject,
+  type ListedProjectView,
+  type Settings,
+  showSettings,
+  unarchiveProject,
+} from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';
@@ -11,13 +16,11 @@ import type { Asked, Routes } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
 import { describeOpen } from './project-page.ts';
 
-type Settings = Awaited<ReturnType<typeof showSettings>>;
-
 /** Archiving a project, putting it back, and the list of archived ones. */
 export function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/projects', 'listProjects', async ({ visit }) => archivedPage(visit));
   addForm(routes, deps, {
-    ...change(deps, archiveProjectOperation),
+    ...change(deps, archiveProject),
     path: '/settings/project/archive',
     show: (visit, { view, open }) => ({
       ...{ title: 'Archive the project', about: view, fields: [], button: 'Archive it' },
@@ -26,7 +29,7 @@ export function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     }),
   });
   addForm(routes, deps, {
-    ...change(deps, unarchiveProjectOperation),
+    ...change(deps, unarchiveProject),
     path: '/settings/project/unarchive',
     show: (visit, { view }) => ({
       ...{ title: 'Put the project back', about: view, fields: [], button: 'Put it back' },
@@ -36,7 +39,7 @@ export function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
 }
 
-type Archiving = typeof archiveProjectOperation;
+type Archiving = typeof archiveProject;
 type Wanted = ReturnType<Archiving['read']>;
 
 function change(
@@ -45,7 +48,7 @@ function change(
 ): Omit<Form<Settings, Wanted, ArchivedProjectView>, 'path' | 'show'> {
   return {
     ...byOperation(deps, operation, (_filled, { view }: Settings) => ({ projectId: view.projectId })),
-    find: ({ visit }: Asked, project) => showSettings(deps, visit.actor, needProject(visit, project)),
+    find: ({ visit }: Asked, project) => showSettings.run(deps, visit.actor, needProject(visit, project)),
     done: (visit, { view }) => ({ goTo: urlTo(visit, '/settings/project', view) }),
   };
 }

@@ -1,5 +1,5 @@
 import type { Text } from '../../domain/message.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';

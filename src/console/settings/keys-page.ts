@@ -1,6 +1,6 @@
-import type { ListedProjectView } from '../../operator/projects/views.ts';
 import type { KeyView } from '../../operator/subjects/keys.ts';
 import type { MasterKeyView, showMasterKeys } from '../../operator/subjects/master-keys.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, ltr, number, table } from '../page/pieces.ts';

@@ -1,5 +1,5 @@
 import { MAX_LOGO_BYTES } from '../../domain/brand/logo.ts';
-import type { ProjectView } from '../../operator/projects/views.ts';
+import type { ProjectView } from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 import type { Fields } from '../page/read-fields.ts';

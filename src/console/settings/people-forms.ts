@@ -6,7 +6,7 @@ import { listPeople } from '../../operator/people/list-people.ts';
 import { listSessions } from '../../operator/people/list-sessions.ts';
 import { readNewPerson, readRights } from '../../operator/people/read-person.ts';
 import type { PersonView, SessionView } from '../../operator/people/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';

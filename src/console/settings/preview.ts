@@ -1,8 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
-import { linkProblems } from '../../operator/projects/read-settings.ts';
-import { showSettings } from '../../operator/projects/show-settings.ts';
-import { readProjectChange } from '../../operator/projects/update-project.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { linkProblems } from '../../operator/subjects/project-settings.ts';
+import {
+  type ListedProjectView,
+  type Settings,
+  showSettings,
+  updateProject,
+} from '../../operator/subjects/projects.ts';
 import type { Html } from '../../web/html.ts';
 import { html } from '../../web/html.ts';
 import { OWN_FIELDS } from '../forms/form.ts';
@@ -14,7 +18,7 @@ import { describeProblem } from '../page/show-error.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
 import { LOOK_LABELS, readLook } from './look-fields.ts';
 
-type Logo = NonNullable<Awaited<ReturnType<typeof showSettings>>['logo']>;
+type Logo = NonNullable<Settings['logo']>;
 
 const PATH = '/settings/project/preview';
 
@@ -36,13 +40,12 @@ async function show(
   project: string | undefined,
   filled: Fields | null,
 ): Promise<Answer> {
-  const { view, logo } = await showSettings(deps, visit.actor, needProject(visit, project));
+  const { view, logo } = await showSettings.run(deps, visit.actor, needProject(visit, project));
   const { network, policy, lifetimeMs } = view;
-  const read = filled === null ? { brand: view, logo } : readBrand(view, logo, filled);
+  const now = deps.now();
+  const read = filled === null ? { brand: view, logo } : readBrand(view, logo, filled, now);
   const shown =
-    'problem' in read
-      ? read
-      : { brand: read.brand, logoUrl: urlOf(read.logo), network, policy, lifetimeMs, now: deps.now() };
+    'problem' in read ? read : { brand: read.brand, logoUrl: urlOf(read.logo), network, policy, lifetimeMs, now };
   const { html: text, nonce } = deps.renderExample(request, shown);
   return { sent: reply.headers(headers(nonce)).type('text/html; charset=utf-8').send(text) };
 }
@@ -54,11 +57,10 @@ function readBrand(
   view: ListedProjectView,
   former: Logo | null,
   filled: Fields,
+  now: UnixMs,
 ): { brand: ListedProjectView; logo: Logo | null } | { problem: Html } {
   try {
-    const { logo: chosen, ...look } = readLook(filled);
-    const logo = chosen && { ...chosen, content: Buffer.from(chosen.content, 'base64') };
-    const wanted = readProjectChange({ ...look, logo: chosen === null ? null : logo });
+    const wanted = updateProject.read({ projectId: view.projectId, ...readLook(filled) }, now);
     const { name = '', supportContact = null, returnUrl = null, accent = null } = wanted;
     const problems = linkProblems(wanted, view.network);
     const shown = { ...view, name, supportContact, returnUrl, accent };

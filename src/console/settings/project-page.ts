@@ -1,14 +1,12 @@
 import { POLICIES, TAIL_DECIMALS } from '../../domain/policy.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { showSettings } from '../../operator/projects/show-settings.ts';
-import type { UpdatedProjectView } from '../../operator/projects/views.ts';
+import type { Settings, UpdatedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, duration, facts, ltr, number, outside, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { previewFrame } from './preview.ts';
 
-type Settings = Awaited<ReturnType<typeof showSettings>>;
 /** `said`: what came of a form. */
 type Shown = Settings & { said: Html | null };
 

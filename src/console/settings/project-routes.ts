@@ -3,9 +3,14 @@ import { NETWORKS, type Network } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { formatDuration } from '../../operator/input/duration.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
-import { createProjectOperation, updateProjectOperation } from '../../operator/projects/operations.ts';
-import { showSettings } from '../../operator/projects/show-settings.ts';
-import type { NewProjectView, UpdatedProjectView } from '../../operator/projects/views.ts';
+import {
+  createProject,
+  type NewProjectView,
+  type Settings,
+  showSettings,
+  type UpdatedProjectView,
+  updateProject,
+} from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form, FormField, FormView } from '../forms/form.ts';
@@ -25,7 +30,7 @@ import { describeAddresses, describeChanges, describeOpen, projectPage, trimmed 
 export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/project', 'showSettings', async ({ visit, request }) => {
     const project = needProject(visit, readQuery(request, ['project']).project);
-    return projectPage(visit, { ...(await showSettings(deps, visit.actor, project)), said: null });
+    return projectPage(visit, { ...(await showSettings.run(deps, visit.actor, project)), said: null });
   });
   addPreviewRoutes(routes, deps);
   addForm(routes, deps, change(deps, { path: '/settings/project/look', given: readLook, show: lookForm }));
@@ -34,8 +39,7 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
   addArchiveRoutes(routes, deps);
 }
 
-type Settings = Awaited<ReturnType<typeof showSettings>>;
-type Given = Parameters<typeof updateProjectOperation.read>[0];
+type Given = Parameters<typeof updateProject.read>[0];
 type Change = {
   path: string;
   given(filled: Fields): Omit<Given, 'projectId'>;
@@ -46,18 +50,18 @@ type Change = {
 function change(
   deps: ConsoleDeps,
   { path, given, show }: Change,
-): Form<Settings, ReturnType<typeof updateProjectOperation.read>, { updated: UpdatedProjectView; settings: Settings }> {
-  const { run, ...operation } = byOperation(deps, updateProjectOperation, (filled, { view }: Settings) => {
+): Form<Settings, ReturnType<typeof updateProject.read>, { updated: UpdatedProjectView; settings: Settings }> {
+  const { run, ...operation } = byOperation(deps, updateProject, (filled, { view }: Settings) => {
     return { ...given(filled), projectId: view.projectId };
   });
   return {
     ...operation,
     run: async (actor, wanted, once) => {
       const updated = await run(actor, wanted, once);
-      return { updated, settings: await showSettings(deps, actor, updated) };
+      return { updated, settings: await showSettings.run(deps, actor, updated) };
     },
     ...{ path, show },
-    find: ({ visit }: Asked, project) => showSettings(deps, visit.actor, needProject(visit, project)),
+    find: ({ visit }: Asked, project) => showSettings.run(deps, visit.actor, needProject(visit, project)),
     done: (visit, _before, { updated, settings }) =>
       projectPage(visit, { ...settings, said: describeChanges(visit, updated) }),
   };
@@ -117,11 +121,11 @@ function readRules({ policy, maxSurcharge = '', lifetime = '', maxUnpaid, maxUnp
   };
 }
 
-type Creation = ReturnType<typeof createProjectOperation.read>;
+type Creation = ReturnType<typeof createProject.read>;
 
 function creation(deps: ConsoleDeps): Form<readonly Network[], Creation, NewProjectView> {
   return {
-    ...byOperation(deps, createProjectOperation, ({ name = '', network = '', ...filled }: Fields) => {
+    ...byOperation(deps, createProject, ({ name = '', network = '', ...filled }: Fields) => {
       const { policy, maxSurcharge, lifetime } = readRules(filled);
       return { name, network, policy, maxSurcharge, lifetime };
     }),

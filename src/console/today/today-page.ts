@@ -1,6 +1,6 @@
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { MAX_SHARED } from '../../operator/today/today-queries.ts';
 import type { ConcernView, TodayView } from '../../operator/today/views.ts';
 import { type Html, html } from '../../web/html.ts';

@@ -4,7 +4,7 @@ import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { isLocalNetwork } from '../../domain/network.ts';
 import { RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import type {
   CauseView,
   ListedTransferView,

@@ -1,5 +1,5 @@
 import type { ReplayedPeriodView } from '../../operator/deliveries/views.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, field, number, select, time } from '../page/pieces.ts';

@@ -1,5 +1,5 @@
 import { EVENT_TYPES } from '../../domain/event.ts';
-import type { ListedProjectView } from '../../operator/projects/views.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import {
   addEndpointOperation,
   disableEndpointOperation,

@@ -2,7 +2,7 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { listAdapters as findAdapters } from '../../store/outbox/adapter-orders.ts';
 import type { Actor } from '../actor.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { viewAdapter } from './view-adapter.ts';
 import type { AdapterListView } from './views.ts';
 

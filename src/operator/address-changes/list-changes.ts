@@ -3,7 +3,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { listAddressChanges as list } from '../../store/ledger/address-changes.ts';
 import type { Actor } from '../actor.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { findRefusal } from './find-refusal.ts';
 import { selectChange, viewChange } from './select-change.ts';
 import type { AddressChangeListView, AddressChangeView } from './views.ts';

@@ -13,8 +13,8 @@ import type { AccountXpub } from '../../tron/account-xpub.ts';
 import type { Actor } from '../actor.ts';
 import { mayWait, mustWait, proposeChange } from '../address-changes/propose-change.ts';
 import type { Vouching } from '../operation.ts';
-import { selectProject } from '../projects/select-project.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
 import type { AutoLimitView, DerivedAddressesView, ProposedAddressesView } from './views.ts';
 
 /** `isStored`: the project has derived from it before. */

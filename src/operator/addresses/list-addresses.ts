@@ -6,8 +6,8 @@ import { countAddresses, listAddresses as list, MAX_LISTED } from '../../store/l
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
-import { selectProject } from '../projects/select-project.ts';
-import { countActive } from '../projects/views.ts';
+import { selectProject } from '../select-project.ts';
+import { countActive } from '../subjects/projects.ts';
 import { type AddressListView, lifeStatusOf } from './views.ts';
 
 /** The position behind which a list begins. Errors: `INVALID_ARGUMENT`. */

@@ -7,7 +7,7 @@ import type { Project } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { type BalanceRow, listWithChecks, sumSinceCheck } from './balance-queries.ts';
 import { type BalanceListView, type BalanceView, lifeStatusOf } from './views.ts';
 

@@ -6,8 +6,8 @@ import type { Database } from '../../store/db/database.ts';
 import { countAddresses, findAddresses, markInUse, markRetired } from '../../store/ledger/addresses.ts';
 import { lockProject } from '../../store/ledger/projects.ts';
 import type { Actor } from '../actor.ts';
-import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
 import { type Candidate, refusedAddresses } from './read-candidates.ts';
 import type { SwitchedAddressesView } from './views.ts';
 

@@ -8,7 +8,7 @@ import { parseAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { countOpenInvoices, MAX_OPEN_INVOICES } from './balance-queries.ts';
 import { type AddressView, lifeStatusOf } from './views.ts';
 

@@ -7,7 +7,7 @@ import { type AmountCapacity, measureCapacity } from '../../payments/measure-cap
 import type { Sql } from '../../store/db/database.ts';
 import { type CapacityProject, findCapacityProject, listReserved } from '../../store/ledger/capacity.ts';
 import type { Actor } from '../actor.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import type { AmountCapacityView, CapacityOfAmountView, CapacityView } from './views.ts';
 
 type Deps = { db: Sql; now(): UnixMs };

@@ -3,7 +3,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import { findNextAddresses } from '../../payments/derive-addresses.ts';
 import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { firstAddresses } from './confirm-key.ts';
 import { type DerivationKey, notDerived } from './derive-addresses.ts';
 import type { DerivationView } from './views.ts';

@@ -5,9 +5,10 @@ import type { Freeze } from '../../store/ledger/addresses.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import { AddressChangeView } from '../address-changes/views.ts';
 import { ReconciledAddress } from '../chain/views.ts';
-import { ActiveAddresses } from '../projects/views.ts';
+import { activeAddresses } from '../subjects/projects.ts';
 import { nullable, Time } from '../view.ts';
 
+const ActiveAddresses = Type.Unsafe<ReturnType<typeof activeAddresses.show>>(activeAddresses.schema);
 const Address = Type.Unsafe<TronAddress>(Type.String());
 const Addresses = Type.Array(Address);
 const policy = Type.Enum([...POLICIES]);

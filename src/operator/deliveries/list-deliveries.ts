@@ -8,7 +8,7 @@ import type { Actor } from '../actor.ts';
 import { readChoice, readLimit } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { findInvoiceId } from '../invoices/list-invoices.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { selectEndpoint } from '../webhooks/select-endpoint.ts';
 import { findPositionAt } from '../webhooks/waiting-deliveries.ts';
 import {

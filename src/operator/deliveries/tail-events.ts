@@ -8,7 +8,7 @@ import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { readLimit } from '../input/read-choice.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 
 /** Events read at once: two megabytes at most. */
 const BATCH = 100;

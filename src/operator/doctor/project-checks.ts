@@ -1,15 +1,14 @@
 import { say } from '../../domain/message.ts';
 import { showCapacity } from '../addresses/show-capacity.ts';
 import { shorten } from '../explain/explanation.ts';
-import { listProjects } from '../projects/list-projects.ts';
-import type { ListedProjectView } from '../projects/views.ts';
+import { type ListedProjectView, listProjects } from '../subjects/projects.ts';
 import { listEndpoints } from '../webhooks/list-endpoints.ts';
 import { type Check, type Finding, failed, good, type Look, skipped, spell, warning, worstOf } from './check.ts';
 
 const NO_PROJECT = skipped('there is no project yet');
 
 async function ofProjects(look: Look, judge: (project: ListedProjectView) => Promise<Finding[]>): Promise<Finding[]> {
-  const { data } = await look.read((tx) => listProjects({ db: tx }, look.actor, { isArchived: false }));
+  const { data } = await look.read((tx) => listProjects.run({ db: tx }, look.actor, { isArchived: false }));
   const findings: Finding[] = [];
   for (const project of data) findings.push(...(await judge(project)));
   return findings;

@@ -7,7 +7,7 @@ import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { printable } from '../input/printable.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { type AskDeps, askChain } from './ask-chain.ts';
 import { explainAddress } from './explain-address.ts';
 import { explainInvoice } from './explain-invoice.ts';

@@ -1,6 +1,6 @@
 import type { Actor } from '../actor.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { findDeskInvoices, type InvoiceFilter } from './invoice-desk.ts';
 import { type InvoiceDeps, viewInvoice, windowOf } from './list-invoices.ts';
 import type { InvoiceView } from './views.ts';

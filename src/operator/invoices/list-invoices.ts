@@ -12,7 +12,7 @@ import { FieldError } from '../input/field-error.ts';
 import { readChoice } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { limitTime } from '../limit-time.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { findNamedInvoice } from '../transfers/transfer-desk.ts';
 import { type DeskInvoice, findDeskInvoice, findDeskInvoices, type InvoiceFilter } from './invoice-desk.ts';
 import type { InvoiceListView, InvoiceView } from './views.ts';

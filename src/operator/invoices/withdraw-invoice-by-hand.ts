@@ -5,8 +5,8 @@ import type { Database } from '../../store/db/database.ts';
 import { findInvoicePayment } from '../../store/ledger/payments.ts';
 import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
 import type { Actor } from '../actor.ts';
-import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
 import { findInvoiceId } from './list-invoices.ts';
 
 type Withdrawn = { invoiceId: string; projectId: string; withdrawnAt: string };

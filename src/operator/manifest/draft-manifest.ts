@@ -12,7 +12,7 @@ import { listAddresses, MAX_LISTED } from '../../store/ledger/addresses.ts';
 import { listProjects, type Project } from '../../store/ledger/projects.ts';
 import { type AccountXpub, deriveAddresses } from '../../tron/account-xpub.ts';
 import { readCandidates } from '../addresses/read-candidates.ts';
-import { readSettings, type SettingsInput } from '../projects/read-settings.ts';
+import { readSettings, type SettingsInput } from '../subjects/project-settings.ts';
 import { type ManifestFile, writeManifestFile } from './manifest-file.ts';
 
 /**

@@ -6,7 +6,7 @@ import { type Actor, ROLES, type Role } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 
 export type Rights = { role: Role; projects: string[] | null };
 

@@ -22,8 +22,8 @@ import { gatherProblems } from '../input/gather-problems.ts';
 import { readChoice } from '../input/read-choice.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
-import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
 import { readNewKey, statusOf } from './keys.ts';
 
 /** `projects`: those that it may see, `null` for all. */

@@ -21,8 +21,8 @@ import { fieldProblem } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, projectId } from '../option.ts';
-import { selectProject } from '../projects/select-project.ts';
 import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
 import { Said } from '../view.ts';
 
 const name = { keyId: of('id', id('key')), name: text };

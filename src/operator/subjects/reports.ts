@@ -17,7 +17,7 @@ import { FieldError } from '../input/field-error.ts';
 import { ProjectId } from '../input/given.ts';
 import { isGivenUp, limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import type { TransferKind } from '../transfers/transfer-desk.ts';
 
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });

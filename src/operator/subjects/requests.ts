@@ -18,7 +18,7 @@ import { readPeriod } from '../input/read-period.ts';
 import { limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { argument, flag, limit, line, period, projectId } from '../option.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { findNamedInvoice } from '../transfers/transfer-desk.ts';
 
 /** A request as it is kept. `projectId` is the nil UUID where nobody's key came with it. */

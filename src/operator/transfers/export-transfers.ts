@@ -9,7 +9,7 @@ import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { readPeriod } from '../input/read-period.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import {
   type ChainPlace,
   type ExportedOutgoing,

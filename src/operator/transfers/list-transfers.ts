@@ -9,7 +9,7 @@ import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { readLimit } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { nameInvoice } from './describe-transfer.ts';
 import { type DeskFilter, type DeskTransfer, listDeskTransfers } from './transfer-desk.ts';
 import { readKinds, readTransferId } from './transfer-input.ts';

@@ -6,7 +6,7 @@ import { listWebhookEndpoints, type WebhookEndpoint } from '../../store/outbox/w
 import { findActiveSecrets } from '../../store/outbox/webhook-secrets.ts';
 import { quotePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
-import { selectProject } from '../projects/select-project.ts';
+import { selectProject } from '../select-project.ts';
 import { viewEndpoint } from './view-endpoint.ts';
 import type { EndpointListView, ListedEndpointView } from './views.ts';
 

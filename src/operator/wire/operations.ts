@@ -6,12 +6,12 @@ import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
 import type { Operation } from '../operation.ts';
-import * as projects from '../projects/operations.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
 import * as keys from '../subjects/keys.ts';
 import * as masterKeys from '../subjects/master-keys.ts';
 import * as notify from '../subjects/notify.ts';
+import * as projects from '../subjects/projects.ts';
 import * as receipts from '../subjects/receipts.ts';
 import * as reports from '../subjects/reports.ts';
 import * as requests from '../subjects/requests.ts';
@@ -20,7 +20,7 @@ import * as webhooks from '../webhooks/operations.ts';
 
 /** Every operation that can be run over the wire. */
 export const OPERATIONS: readonly Operation[] = [
-  ...Object.values(projects),
+  ...projects.operations,
   ...keys.operations,
   ...masterKeys.operations,
   ...receipts.operations,

@@ -5,8 +5,8 @@ import { ACTIONS, type ActionName, type Rule } from '../../../src/operator/actio
 import { addAddressesOperation, retireAddressesOperation } from '../../../src/operator/addresses/operations.ts';
 import type { Operation } from '../../../src/operator/operation.ts';
 import { personActor } from '../../../src/operator/people/session.ts';
-import { archiveProjectOperation } from '../../../src/operator/projects/operations.ts';
 import { addChannel } from '../../../src/operator/subjects/notify.ts';
+import { archiveProject } from '../../../src/operator/subjects/projects.ts';
 import { addEndpointOperation } from '../../../src/operator/webhooks/operations.ts';
 import { NOT_IN_CONSOLE } from '../../../src/operator/wire/page-or-command.ts';
 import type { Static, TSchema } from '../../../src/runtime/type.ts';
@@ -195,7 +195,7 @@ async function seat() {
   return {
     ...{ ...desk, ann, cookie: cookieOf(ann.token), projects, waiting, endpoints, channels, passkeys },
     archive: async () => {
-      for (const { projectId } of projects) await run(archiveProjectOperation, { projectId });
+      for (const { projectId } of projects) await run(archiveProject, { projectId });
     },
     people: people.map((each) => encodeId('usr', each.person.id)),
     fresh: [newAddress().address, newAddress().address],

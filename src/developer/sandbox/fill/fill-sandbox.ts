@@ -7,7 +7,7 @@ import { type MicroUsdt, microUsdt } from '../../../domain/money.ts';
 import { isLocalNetwork } from '../../../domain/network.ts';
 import { type UnixMs, unixMs } from '../../../domain/time.ts';
 import type { Actor } from '../../../operator/actor.ts';
-import { createProject } from '../../../operator/projects/create-project.ts';
+import { createProject } from '../../../operator/subjects/projects.ts';
 import { addEndpoint } from '../../../operator/webhooks/add-endpoint.ts';
 import { findCursor } from '../../../store/chain/cursor.ts';
 import type { Database } from '../../../store/db/database.ts';
@@ -46,7 +46,7 @@ export async function fillSandbox(
   await refuseRealLedger(db);
   const random = seededRandom(seed);
   const end = now();
-  const project = await createProject({ ...deps, networks: ['devnet'] }, actor, {
+  const project = await createProject.run({ ...deps, networks: ['devnet'] }, actor, {
     ...{ name: `Filled shop of ${invoices} invoices`, network: 'devnet', expected: null },
     ...{
       maxSurchargeMicro: MAX_SURCHARGE_MICRO,

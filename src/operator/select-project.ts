@@ -1,10 +1,10 @@
-import { AppError } from '../../domain/errors.ts';
-import { decodeId, encodeId } from '../../domain/ids.ts';
-import { say } from '../../domain/message.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { findProject, listProjects, type Project } from '../../store/ledger/projects.ts';
-import { type Actor, maySee } from '../actor.ts';
-import { clip } from '../input/clip.ts';
+import { AppError } from '../domain/errors.ts';
+import { decodeId, encodeId } from '../domain/ids.ts';
+import { say } from '../domain/message.ts';
+import type { Sql } from '../store/db/database.ts';
+import { findProject, listProjects, type Project } from '../store/ledger/projects.ts';
+import { type Actor, maySee } from './actor.ts';
+import { clip } from './input/clip.ts';
 
 /** The most projects that an error message lists. */
 const MAX_LISTED = 10;

@@ -1,12 +1,14 @@
+import type { ExpectedOrders } from '../../domain/address-need.ts';
 import { contactProblem, readReturnUrl } from '../../domain/brand/brand.ts';
 import { parseColour } from '../../domain/brand/colour.ts';
 import { readEmbedOrigins } from '../../domain/brand/embed-origins.ts';
-import { readLogo } from '../../domain/brand/logo.ts';
+import { MAX_LOGO_BYTES, readLogo } from '../../domain/brand/logo.ts';
 import type { FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts';
-import { keyMode, type Network } from '../../domain/network.ts';
-import { type Policy, surchargeOf } from '../../domain/policy.ts';
+import { keyMode, NETWORKS, type Network } from '../../domain/network.ts';
+import { POLICIES, type Policy, surchargeOf } from '../../domain/policy.ts';
+import type { Static, Type } from '../../runtime/type.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { insertLogo, type Logo } from '../../store/ledger/logos.ts';
 import type { ProjectSettings } from '../../store/ledger/projects.ts';
@@ -15,26 +17,89 @@ import { parseDuration } from '../input/duration.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { nameProblem } from '../input/name-problem.ts';
 import { spotSecret, spotSecretInNote } from '../input/spot-secret.ts';
+import type { Given } from '../operation.ts';
+import { file, line, maybeOneOf, needed, removable } from '../option.ts';
+
+const NAME = ['<name>', 'what you call it, and what payers see: 1 to 100 characters'] as const;
+const LIFETIME = ['<duration>', 'how long an invoice waits: 5m to 30d'] as const;
+const policy = (usual: { default?: string }) =>
+  maybeOneOf(
+    POLICIES,
+    '<policy>',
+    'how amounts are told apart: tail, tail-4 and tail-3 add digits to them, up to the 6th, 4th or 3rd decimal; exact takes an address for each invoice of an amount',
+    usual,
+  );
+const maxSurcharge = () =>
+  line(
+    '<usdt>',
+    'with a tail, less than this is added to an amount to make it unique; 0.01, and 0.1 with tail-4 and tail-3, unless it is said',
+  );
+const limits = (most: { default?: string }, mostPerMinute: { default?: string }) => ({
+  maxUnpaid: line(
+    '<n>',
+    'how many invoices of the last 30 minutes may be unpaid, so that nobody uses amounts up by ordering; or none',
+    most,
+  ),
+  maxUnpaidPerMinute: line('<n>', 'the same of the last minute', mostPerMinute),
+});
+/** The parts of a project that payers see. */
+const look = (isRemovable: boolean) => ({
+  support: removable(
+    '<contact>',
+    'where payers find help: an e-mail address, an https:// link, or words such as a Telegram name',
+    isRemovable,
+  ),
+  returnUrl: removable(
+    '<url>',
+    'where payers get back to the shop: an https:// link, in which {invoiceId} becomes the id of the invoice',
+    isRemovable,
+  ),
+  embedOrigins: removable(
+    '<sites>',
+    'sites that may show the page in a frame, such as https://shop.example: at most 5, with commas between',
+    isRemovable,
+  ),
+  accent: removable(
+    '<colour>',
+    'of buttons and links, as in 0a6549; made darker or lighter where it would be hard to read',
+    isRemovable,
+  ),
+  logo: file('<file>', 'a PNG, JPEG or WebP of at most 32 KiB, each side 16 to 1024 px', {
+    ...{ wire: 'A PNG, JPEG or WebP of at most 32 KiB, in base64', of: 'a PNG, JPEG or WebP' },
+    ...{ mostBytes: MAX_LOGO_BYTES, isRemovable },
+  }),
+});
+export const settings = {
+  ...{ name: line(...NAME), policy: policy({}), maxSurcharge: maxSurcharge(), lifetime: line(...LIFETIME) },
+  ...{ ...limits({}, {}), ...look(true) },
+};
+
+const expected = {
+  ordersPerDay: line('<n>', 'how many you expect, paid or not: says how many addresses that needs'),
+  prices: line('<n>', 'of how many different amounts they are, about evenly; else of one'),
+};
+export const newProject = {
+  name: needed(...NAME),
+  network: needed('<network>', NETWORKS.join(', ').replace(/, (?=\w+$)/, ' or ')),
+  ...{ policy: policy({ default: 'tail' }), maxSurcharge: maxSurcharge() },
+  lifetime: needed(...LIFETIME, { default: '30m' }),
+  ...{ ...limits({ default: '600' }, { default: '120' }), ...expected },
+  ...look(false),
+};
 
 /** Settings as they are typed. A setting that is left out stays as it is; `null` takes it away. */
-export type SettingsInput = {
-  [Name in 'name' | 'maxSurcharge' | 'lifetime' | 'maxUnpaid' | 'maxUnpaidPerMinute']?: string | undefined;
-} & { [Name in 'support' | 'returnUrl' | 'embedOrigins' | 'accent']?: string | null | undefined } & {
-  policy?: Policy | undefined;
-  /** `content`: or why the file cannot be read. */
-  logo?: { file: string; content: Buffer | string } | null | undefined;
-};
+export type SettingsInput = Partial<Given<Static<ReturnType<typeof Type.Object<typeof settings>>>>>;
 
 /** The settings to change. The logo is not stored yet. */
 export type WantedSettings = Partial<Omit<ProjectSettings, 'logoId'>> & { logo?: Logo | null };
 
 /** The bounds of the schema. */
 const LIFETIME_MS = { least: 300_000, most: 30 * 86_400_000 };
-export const MAX_COUNT = 1_000_000;
+const MAX_COUNT = 1_000_000;
 
 /** The settings that every project has. */
 type Needed = Pick<ProjectSettings, 'name' | 'invoiceLifetimeMs'>;
-export type NeededInput = { name: string; lifetime: string };
+type NeededInput = { name: string; lifetime: string };
 
 /** Reads the given settings. A wrong one gives no value to use, and is added to `problems`. */
 export function readSettings(input: SettingsInput & NeededInput, problems: FieldProblem[]): WantedSettings & Needed;
@@ -96,9 +161,9 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
       );
   }
   if (logo !== undefined) {
-    const content = logo?.content ?? null;
-    const read = Buffer.isBuffer(content) ? readLogo(content) : { kind: 'refused' as const, reason: content };
-    settings.logo = Buffer.isBuffer(content) && read.kind === 'ok' ? { type: read.type, content } : null;
+    const content = logo === null || logo.unread !== undefined ? null : Buffer.from(logo.content, 'base64');
+    const read = content === null ? { kind: 'refused' as const, reason: logo?.unread ?? '' } : readLogo(content);
+    settings.logo = content !== null && read.kind === 'ok' ? { type: read.type, content } : null;
     if (logo !== null && read.kind === 'refused') add('logo', `${clip(logo.file)} ${read.reason}`);
   }
   return settings;
@@ -115,7 +180,7 @@ export function describeSurcharge(given: string, policy: Policy = 'tail'): strin
 const trimmedAmount = (amountMicro: MicroUsdt) => formatAmount(amountMicro).replace(/\.?0+$/, '');
 
 /** A number of 1 to `MAX_COUNT`, or `null`. */
-export function readCount(text: string): number | null {
+function readCount(text: string): number | null {
   const count = /^\d{1,7}$/.test(text) ? Number(text) : 0;
   return count < 1 || count > MAX_COUNT ? null : count;
 }
@@ -141,4 +206,19 @@ export async function storeLogo<Wanted extends WantedSettings>(
 ): Promise<Omit<Wanted, 'logo'> & { logoId?: string | null }> {
   if (logo === undefined) return settings;
   return { ...settings, logoId: logo === null ? null : await insertLogo(db, logo) };
+}
+
+/** `prices`: different amounts, 1 if it is left out, which needs the most addresses. */
+type ExpectedInput = { [Name in keyof typeof expected]?: string | undefined };
+
+export function readExpected({ ordersPerDay, prices }: ExpectedInput, problems: FieldProblem[]): ExpectedOrders | null {
+  const read = (subject: keyof ExpectedInput, text: string) => {
+    const count = readCount(text);
+    if (count === null) problems.push(fieldProblem(subject, `is ${clip(text)}: it takes 1 to ${MAX_COUNT}`));
+    return count ?? 1;
+  };
+  const orders = { perDay: read('ordersPerDay', ordersPerDay ?? '1'), prices: read('prices', prices ?? '1') };
+  if (ordersPerDay !== undefined) return orders;
+  if (prices !== undefined) problems.push(fieldProblem('prices', 'needs the orders a day as well'));
+  return null;
 }

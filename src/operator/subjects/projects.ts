@@ -1,0 +1,539 @@
+import { addressNeed } from '../../domain/address-need.ts';
+import { accentPalette } from '../../domain/brand/colour.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { joinTexts, say, type Text } from '../../domain/message.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { isNetwork, NETWORKS } from '../../domain/network.ts';
+import { POLICIES, surchargeOf } from '../../domain/policy.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { warnUnwatched } from '../../payments/watched-networks.ts';
+import { type Static, Type } from '../../runtime/type.ts';
+import { listApiKeys } from '../../store/access/api-keys.ts';
+import { resolveAlarms } from '../../store/chain/alarms.ts';
+import type { OwnRule } from '../../store/db/address-column.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { answerOf } from '../../store/db/rows-of.ts';
+import { count } from '../../store/db/statement.ts';
+import { listAccountKeys } from '../../store/ledger/account-keys.ts';
+import { countAddresses, countAddressesByProject } from '../../store/ledger/addresses.ts';
+import { findLogo } from '../../store/ledger/logos.ts';
+import {
+  findProject,
+  insertProject,
+  lockProject,
+  type Project,
+  type ProjectSettings,
+  archiveProject as putAway,
+  listProjects as rowsOf,
+  updateProject as update,
+} from '../../store/ledger/projects.ts';
+import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
+import type { Actor } from '../actor.ts';
+import { type Column, columnsText, fieldsText } from '../command-text.ts';
+import {
+  choice,
+  type Field,
+  id,
+  listOf,
+  maybe,
+  of,
+  part,
+  type Shown,
+  schemaOf,
+  show,
+  text,
+  time,
+  usdt,
+  whole,
+  yes,
+} from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { formatDuration } from '../input/duration.ts';
+import { fieldProblem } from '../input/field-error.ts';
+import { localOperation, type OperationDeps, operation } from '../operation.ts';
+import { argument, BY, flag, projectArgument } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
+import { Said } from '../view.ts';
+import {
+  describeSurcharge,
+  linkProblems,
+  newProject,
+  readExpected,
+  readSettings,
+  settings,
+  storeLogo,
+  type WantedSettings,
+} from './project-settings.ts';
+
+/** `maxSurcharge`: USDT as a decimal string. `null`: no limit, or nothing to show. */
+const shown = {
+  projectId: of('id', id('prj')),
+  ...{ name: text, network: choice(NETWORKS), policy: choice(POLICIES) },
+  ...{ maxSurcharge: of('maxSurchargeMicro', usdt), lifetimeMs: of('invoiceLifetimeMs', whole) },
+  ...{ maxUnpaid: maybe(whole), maxUnpaidPerMinute: maybe(whole) },
+  ...{ supportContact: maybe(text), returnUrl: maybe(text), embedOrigins: maybe(text), accent: maybe(text) },
+  ...{ logoId: maybe(text), createdAt: time, archivedAt: maybe(time) },
+};
+export type ProjectView = Shown<typeof shown>;
+
+/** How many addresses are in use, by policy. */
+export const activeAddresses = part({ tail: whole, 'tail-4': whole, 'tail-3': whole, exact: whole });
+/** Of whatever policy. */
+export const countActive = (active: ReturnType<typeof activeAddresses.show>) =>
+  Object.values(active).reduce((sum, count) => sum + count, 0);
+
+const listed = { ...shown, activeAddresses };
+export type ListedProjectView = Shown<typeof listed>;
+
+const FIELDS: readonly Column<ProjectView>[] = [
+  ['project', 'projectId'],
+  ['name', 'name'],
+  ['network', 'network'],
+  ['policy', 'policy'],
+  [
+    'max surcharge',
+    ({ policy, maxSurcharge }) =>
+      policy === 'exact' ? `none (${maxSurcharge} USDT with a tail)` : `${maxSurcharge} USDT`,
+  ],
+  ['invoice lifetime', ({ lifetimeMs }) => formatDuration(lifetimeMs)],
+  ['max unpaid', ({ maxUnpaid }) => (maxUnpaid === null ? 'no limit' : `${maxUnpaid} of the last 30 minutes`)],
+  ['max unpaid a minute', 'maxUnpaidPerMinute', 'no limit'],
+  ['support', 'supportContact'],
+  ['return link', 'returnUrl'],
+  ['shown in frames of', 'embedOrigins'],
+  ['accent', ({ accent }) => accent && showAccent(accent)],
+  ['logo', 'logoId'],
+  ['created', 'createdAt'],
+  ['archived', 'archivedAt'],
+];
+
+/** The colour that was given, and what pages make of it in a scheme where it has too little contrast. */
+function showAccent(accent: string): string {
+  const { light, dark } = accentPalette(accent);
+  const moved = [
+    ...(light.accent === accent ? [] : [`${light.accent} on light`]),
+    ...(dark.accent === accent ? [] : [`${dark.accent} on dark`]),
+  ];
+  return moved.length === 0 ? accent : `${accent}; for enough contrast ${moved.join(' and ')}`;
+}
+
+type Deps = Pick<OperationDeps, 'db' | 'now'>;
+
+/** The projects that an actor may see, the oldest first, at most 1,000. `isArchived`: those in use, the archived ones, or (`null`) both. */
+export const listProjects = operation({
+  action: 'listProjects',
+  summary: 'The projects that the caller may see, the oldest first: those in use, or the archived ones',
+  method: 'GET',
+  path: '/projects',
+  command: 'project list',
+  does: 'list the projects',
+  input: Type.Object({ archived: flag('the archived ones instead') }),
+  output: listOf(listed),
+  read: ({ archived = false }): { isArchived: boolean | null } => ({ isArchived: archived }),
+  run: async ({ db }: { db: Sql }, actor, { isArchived }) => {
+    const projects = await rowsOf(db, actor.projects, isArchived);
+    const ids = projects.map((project) => project.id);
+    const counts = await countAddressesByProject(db, ids);
+    const none = { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 };
+    const activeOf = (project: Project) => counts.get(project.id)?.active ?? none;
+    return {
+      data: projects.map((project) => show(listed, { ...project, activeAddresses: activeOf(project) })),
+      isArchived,
+    };
+  },
+  view: ({ data }) => ({ data }),
+  print: ({ data, isArchived }) => ({
+    text: columnsText(data, [
+      ['PROJECT', 'projectId'],
+      ['NETWORK', 'network'],
+      ['POLICY', 'policy'],
+      ['ADDRESSES', ({ activeAddresses, policy }) => String(activeAddresses[policy])],
+      ['CREATED', 'createdAt'],
+      ['NAME', 'name'],
+    ]),
+    ...(data.length > 0
+      ? {}
+      : {
+          next:
+            isArchived === true
+              ? 'no project is archived'
+              : say`no project in use: make one with "${{ command: 'project create' }}"`,
+        }),
+  }),
+});
+
+/** `autoDerived` addresses of at most `autoDeriveLimit` were derived by themselves. */
+const detailed = {
+  ...{ ...listed, retiredAddresses: whole, autoDerived: whole, autoDeriveLimit: whole },
+  ...{ activeKeys: whole, webhookEndpoints: whole },
+};
+export type ShownProjectView = Shown<typeof detailed>;
+
+/** A project and how much it has. `hasAccountKeys`: whether it can derive addresses at all. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+export const showProject = operation({
+  action: 'showProject',
+  summary: 'A project, and how much it has',
+  method: 'GET',
+  path: '/projects/:projectId',
+  command: 'project show',
+  does: 'show a project and what it has',
+  input: Type.Object({ projectId: projectArgument() }),
+  output: schemaOf(detailed),
+  read: ({ projectId }) => ({ projectId }),
+  run: async ({ db, now }: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
+    const project = await selectProject(db, actor, projectId);
+    const [addresses, accountKeys, keys, endpoints] = await Promise.all([
+      countAddresses(db, project.id),
+      listAccountKeys(db, project.id),
+      listApiKeys(db, project.id),
+      listWebhookEndpoints(db, project.id),
+    ]);
+    const view = show(detailed, {
+      ...{ ...project, activeAddresses: addresses.active, retiredAddresses: addresses.retired },
+      autoDerived: accountKeys.reduce((sum, key) => sum + key.autoDerived, 0),
+      autoDeriveLimit: accountKeys.reduce((sum, key) => sum + key.autoDeriveLimit, 0),
+      activeKeys: keys.filter((key) => key.revokedAt === null && (key.expiresAt ?? Infinity) > now()).length,
+      webhookEndpoints: endpoints.filter(({ disabledAt }) => disabledAt === null).length,
+    });
+    return { view, hasAccountKeys: accountKeys.length > 0 };
+  },
+  print: ({ view, hasAccountKeys }) => ({
+    text: fieldsText(view, [
+      ...FIELDS,
+      ['active addresses', describeActive],
+      ['retired addresses', 'retiredAddresses'],
+      [
+        'derived by itself',
+        ({ autoDerived, autoDeriveLimit }) => (hasAccountKeys ? `${autoDerived} of at most ${autoDeriveLimit}` : null),
+      ],
+      ['active keys', 'activeKeys'],
+      ['webhook endpoints', 'webhookEndpoints'],
+    ]),
+  }),
+});
+
+/** Those of the project's policy, and of others that it has. */
+function describeActive({ policy, activeAddresses: active }: ListedProjectView): string {
+  const known = POLICIES.filter((each) => each === policy || active[each] > 0);
+  return known.map((each) => `${active[each]} ${each}`).join(', ');
+}
+
+/** So many are counted in a few milliseconds, whatever the size. */
+const MAX_LOOKED = 10_000;
+
+const countOpen = answerOf(
+  'settings-open-invoices',
+  { count, looked: count },
+  `select count(*) filter (where status in ('PENDING', 'CONFIRMING')) as count, count(*) as looked
+   from (select status from invoices where project_id = $1 order by id desc limit ${MAX_LOOKED}) newest`,
+  (projectId: string) => [projectId],
+  ([row]) => ({ count: row?.count ?? 0, isAll: (row?.looked ?? 0) < MAX_LOOKED }),
+);
+
+/**
+ * The settings of a project with its logo, and how many invoices a change would leave as they are. `open`: how many invoices wait or confirm;
+ * of the newest 10,000 where there are so many. Errors: `NOT_FOUND`.
+ */
+export const showSettings = localOperation({
+  action: 'showSettings',
+  input: Type.Object({ projectId: Type.String() }),
+  read: ({ projectId }) => ({ projectId }),
+  run: async (deps: { db: Sql; now(): UnixMs }, actor, { projectId }) => {
+    const { id, logoId } = await selectProject(deps.db, actor, projectId);
+    const { view } = await showProject.run(deps, actor, { projectId });
+    const [logo, open] = [logoId === null ? null : await findLogo(deps.db, logoId), await countOpen(deps.db, id)];
+    return { view, logo, open };
+  },
+});
+
+/** The outcome of `showSettings`. */
+export type Settings = Awaited<ReturnType<typeof showSettings.run>>;
+
+/** The addresses that the expected orders use up, if any were told. `warning`: nobody watches its network now. */
+const made = {
+  warning: Type.Optional(Said),
+  addressNeed: Type.Optional(
+    Type.Object({
+      ...{ ordersPerDay: Type.Integer(), prices: Type.Integer(), daysOfOne: Type.Number() },
+      ...{ for90Days: Type.Integer(), for365Days: Type.Integer() },
+    }),
+  ),
+};
+export type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<typeof made>>>;
+
+/** Makes a project. Its settings are read with all problems at once. Errors: `INVALID_ARGUMENT`. */
+export const createProject = operation({
+  action: 'createProject',
+  summary: 'Make a project, which belongs to one network for life',
+  method: 'POST',
+  path: '/projects',
+  command: 'project create',
+  does: 'make a project and print its id',
+  mayCreate: true,
+  asks: [
+    {
+      member: 'support',
+      question: 'Where do payers find help? An e-mail address, an https:// link, or words (Enter: nowhere) ',
+    },
+    { member: 'ordersPerDay', question: 'How many orders a day do you expect, paid or not? (Enter: unknown) ' },
+    {
+      ...{ member: 'prices', after: 'ordersPerDay' },
+      question: 'Of how many different amounts, about evenly? (Enter: one) ',
+    },
+  ],
+  output: schemaOf(shown, made),
+  input: Type.Object(newProject),
+  read: ({ network, ordersPerDay, prices, ...input }) => {
+    const problems: FieldProblem[] = [];
+    const settings = readSettings(input, problems);
+    const expected = readExpected({ ordersPerDay, prices }, problems);
+    if (isNetwork(network)) problems.push(...linkProblems(settings, network));
+    else problems.push(fieldProblem('network', `is ${clip(network)}: choose ${NETWORKS.join(', ')}`));
+    if (problems.length === 0 && isNetwork(network)) return { ...settings, network, expected };
+    throw new AppError('INVALID_ARGUMENT', 'the project was not made', { problems });
+  },
+  // `networks`: those whose nodes are known here.
+  run: async (
+    { db, networks, now, random }: Deps & Pick<OperationDeps, 'networks' | 'random'>,
+    actor,
+    { network, expected, ...settings },
+  ): Promise<NewProjectView> => {
+    const id = uuidV7(now(), random(10));
+    const stored = await storeLogo(db, settings);
+    const project = await db.transaction(async (tx) => {
+      await insertProject(tx, { id, network, ...stored });
+      const inserted = await findProject(tx, id);
+      if (inserted === null) throw new Error(`project ${id} was inserted and is not there`);
+      const subject = encodeId('prj', id);
+      await recordActions(tx, actor, now(), [
+        { projectId: id, action: 'project.created', subject, detail: { name: inserted.name, network } },
+      ]);
+      return inserted;
+    });
+    const warning = await warnUnwatched(db, network, networks);
+    const view = { ...show(shown, project), ...(warning !== null && { warning }) };
+    if (expected === null) return view;
+    const { perDay: ordersPerDay, prices } = expected;
+    return { ...view, addressNeed: { ordersPerDay, prices, ...addressNeed(expected, project) } };
+  },
+  print: (project) => ({
+    text: fieldsText(project, [...FIELDS, ['addresses needed', needOf]]),
+    next: joinTexts(
+      [
+        ...(project.warning === undefined ? [] : [say`warning: ${project.warning}`]),
+        ...(project.supportContact === null ? [noContact(project)] : []),
+        say`next: ${addAddresses(project)}, then ${{ command: 'key create', input: { projectId: project.projectId } }}`,
+      ],
+      '\n',
+    ),
+  }),
+});
+
+function noContact({ projectId }: ProjectView): Text {
+  return say`warning: there is no support contact, so payers who need help see only the shop's name: ${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}`;
+}
+
+function needOf({ addressNeed: need }: NewProjectView): string | null {
+  if (need === undefined) return null;
+  const days = Math.floor(need.daysOfOne);
+  const each = days < 1 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`;
+  return `${need.for90Days} for 90 days, ${need.for365Days} for a year; one lasts ${each}`;
+}
+
+function addAddresses({ projectId, addressNeed: need }: NewProjectView): Text {
+  const add = say`${{ command: 'address add', input: { projectId } }} T…`;
+  if (need === undefined) return add;
+  const derive = { command: 'address derive', input: { projectId, xpub: 'xpub6…', count: '3' } };
+  return say`add ${need.for90Days} addresses with ${add}, or a few with ${derive}, after which up to 100 more are derived by themselves`;
+}
+
+type Value = string | number | null;
+type Changed = Record<string, { from: Value; to: Value }>;
+const value = maybe({ schema: Type.Union([Type.String(), Type.Integer()]), show: (given: Value) => given }).schema;
+/** By the names of the members above. */
+const changed: Field<Changed, Changed> = {
+  schema: Type.Record(Type.String(), Type.Object({ from: value, to: value })),
+  show: (of) => of,
+};
+const updated = { ...listed, changed };
+export type UpdatedProjectView = Shown<typeof updated>;
+
+function refuse(problems: readonly FieldProblem[]): void {
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the project was not changed', { problems });
+}
+
+/**
+ * Changes settings of a project; what is left out, or is so already, stays as it is. Invoices that there are keep what they have;
+ * their pages show the new brand. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `ADDRESS_NOT_VOUCHED`.
+ */
+export const updateProject = operation({
+  action: 'updateProject',
+  summary: 'Change settings of a project; what is left out stays',
+  method: 'PATCH',
+  path: '/projects/:projectId',
+  command: 'project update',
+  does: 'change settings of a project',
+  by: { ...BY, before: 'support' },
+  nothing: say`nothing was said to change: give ${{ field: 'policy' }}, ${{ field: 'maxSurcharge' }}, ${{ field: 'lifetime' }}, ${{ field: 'maxUnpaid' }}, ${{ field: 'maxUnpaidPerMinute' }}, ${{ field: 'name' }}, ${{ field: 'support' }}, ${{ field: 'returnUrl' }}, ${{ field: 'embedOrigins' }}, ${{ field: 'accent' }} or ${{ field: 'logo' }}`,
+  output: schemaOf(updated),
+  input: Type.Object({ projectId: projectArgument(), ...settings }),
+  read: ({ projectId, ...given }): WantedSettings & { projectId: string | undefined } => {
+    const problems: FieldProblem[] = [];
+    const wanted = readSettings(given, problems);
+    refuse(problems);
+    return { projectId, ...wanted };
+  },
+  run: async ({ db, now }: Deps, actor, { projectId, ...wanted }) => {
+    const { id, network } = await selectProject(db, actor, projectId);
+    refuse(linkProblems(wanted, network));
+    const given = await storeLogo(db, wanted);
+    return db.transaction(async (tx) => {
+      const before = await lockProject(tx, id);
+      const after = { ...before, ...given, maxSurchargeMicro: surchargeAfter(before, given) };
+      const changed = compare(before, after);
+      const { active } = await countAddresses(tx, id);
+      const unvouched = 'policy' in changed || 'maxSurcharge' in changed ? db.refuseRule(ruleOf(before, after)) : null;
+      if (unvouched !== null) throw new AppError('ADDRESS_NOT_VOUCHED', `${unvouched}. Nothing was changed`);
+      if (Object.keys(changed).length > 0) {
+        await update(tx, before, after);
+        const subject = encodeId('prj', id);
+        await recordActions(tx, actor, now(), [{ projectId: id, action: 'project.changed', subject, detail: changed }]);
+      }
+      return show(updated, { ...after, activeAddresses: active, changed });
+    });
+  },
+  print: (project) => ({ text: fieldsText(project, FIELDS), next: joinTexts(notesOn(project), '\n') }),
+});
+
+/**
+ * A limit that was left as a policy has it, or that holds no words of the next one, follows a change of the policy. Errors:
+ * `INVALID_ARGUMENT` for a given one that the policy does not take.
+ */
+function surchargeAfter(
+  before: ProjectSettings,
+  { policy = before.policy, maxSurchargeMicro }: WantedSettings,
+): bigint {
+  const { leastMicro, usualMicro } = surchargeOf(policy);
+  if (maxSurchargeMicro !== undefined) {
+    const given = formatAmount(microUsdt(maxSurchargeMicro));
+    if (maxSurchargeMicro < leastMicro) refuse([fieldProblem('maxSurcharge', describeSurcharge(given, policy))]);
+    return maxSurchargeMicro;
+  }
+  if (policy === before.policy) return before.maxSurchargeMicro;
+  const isUsual = before.maxSurchargeMicro === surchargeOf(before.policy).usualMicro;
+  return isUsual || before.maxSurchargeMicro < leastMicro ? usualMicro : before.maxSurchargeMicro;
+}
+
+function ruleOf({ id, network }: Project, { policy, maxSurchargeMicro }: ProjectSettings): OwnRule {
+  return { projectId: id, network, policy, maxSurchargeMicro };
+}
+
+/** Changes of these settings show on every payer's page that is opened; changes of the others apply to new invoices. */
+const BRAND_CHANGES: readonly string[] = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
+const CHANGEABLE = [
+  ...(['name', 'policy', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'] as const),
+  ...(['maxUnpaid', 'maxUnpaidPerMinute', 'maxSurcharge', 'lifetimeMs'] as const),
+];
+
+function compare(before: Project, after: Project): Changed {
+  const [then, now] = [show(shown, before), show(shown, after)];
+  const changed = CHANGEABLE.filter((name) => then[name] !== now[name]);
+  return Object.fromEntries(changed.map((name) => [name, { from: then[name], to: now[name] }]));
+}
+
+function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProjectView): Text[] {
+  const names = Object.keys(changed);
+  if (names.length === 0) return ['nothing changed: it is so already'];
+  const active = activeAddresses[policy];
+  const notes: Text[] = [];
+  if (names.some((name) => BRAND_CHANGES.includes(name))) {
+    notes.push('payers see this on every page that is opened from now on, also of invoices that there are');
+  }
+  if (names.some((name) => !BRAND_CHANGES.includes(name))) {
+    notes.push('new invoices follow this within 10 seconds; those that there are keep what they have');
+  }
+  if (changed['policy'] !== undefined) {
+    notes.push(
+      active === 0
+        ? say`warning: the project has no active address of the policy ${policy}, and an address keeps its policy for life. Every new invoice is refused (AMOUNT_UNAVAILABLE) until you add some: ${{ command: 'address add', input: { projectId, policy } }} T…`
+        : `active addresses of the policy ${policy}: ${active}`,
+    );
+  }
+  if (changed['maxSurcharge'] !== undefined && policy === 'exact') {
+    notes.push('the max surcharge has no effect with the policy exact: payers pay the amount that was asked for');
+  }
+  return notes;
+}
+
+/** `isChanged`: it was not so before. */
+const archived = { ...shown, isChanged: yes };
+export type ArchivedProjectView = Shown<typeof archived>;
+
+const archiving = {
+  method: 'POST',
+  by: BY,
+  input: Type.Object({ projectId: argument('<projectId>', 'prj_…', 'prj_…') }),
+  output: schemaOf(archived),
+  read: ({ projectId }: { projectId: string }) => ({ projectId }),
+} as const;
+
+/**
+ * Archives a project: its keys make no new invoices and still read, its open invoices go on, and lists leave it out. An order that is under
+ * way may still get its invoice. Errors: `NOT_FOUND`.
+ */
+export const archiveProject = operation({
+  ...archiving,
+  action: 'archiveProject',
+  summary: 'Archive a project: its keys make no new invoices, those that there are go on',
+  path: '/projects/:projectId/archive',
+  command: 'project archive',
+  does: 'take no new invoices for a project and leave it out of lists; what it has goes on',
+  run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.archived'),
+  print: (project) =>
+    printArchived(
+      project,
+      say`new orders are refused (PROJECT_ARCHIVED); what the project has can be read and paid. To put it back: ${{ command: 'project unarchive', args: [project.projectId] }}`,
+    ),
+});
+
+/** Puts an archived project back. Errors: `NOT_FOUND`. */
+export const unarchiveProject = operation({
+  ...archiving,
+  action: 'unarchiveProject',
+  summary: 'Put an archived project back',
+  path: '/projects/:projectId/unarchive',
+  command: 'project unarchive',
+  does: 'put an archived project back',
+  run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.unarchived'),
+  print: (project) => printArchived(project, 'its keys make invoices again'),
+});
+
+const printArchived = (project: ArchivedProjectView, next: Text) => ({
+  text: fieldsText(project, FIELDS),
+  next: project.isChanged ? next : 'nothing changed: it is so already',
+});
+
+async function putInOrder(
+  { db, now }: Deps,
+  actor: Actor,
+  projectId: string,
+  action: 'project.archived' | 'project.unarchived',
+): Promise<ArchivedProjectView> {
+  const { id } = await selectProject(db, actor, projectId);
+  return db.transaction(async (tx) => {
+    const before = await lockProject(tx, id);
+    const isArchived = action === 'project.archived';
+    if (isArchived === (before.archivedAt !== null)) return show(archived, { ...before, isChanged: false });
+    const archivedAt = isArchived ? now() : null;
+    await putAway(tx, before, archivedAt);
+    const subject = encodeId('prj', id);
+    // Nobody measures it any more.
+    if (isArchived) await resolveAlarms(tx, before.network, 'capacity-low', subject);
+    await recordActions(tx, actor, now(), [{ projectId: id, action, subject, detail: { name: before.name } }]);
+    return show(archived, { ...before, archivedAt, isChanged: true });
+  });
+}
+
+export const operations = [createProject, updateProject, listProjects, showProject, archiveProject, unarchiveProject];
