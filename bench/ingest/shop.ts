@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { migrate } from '../../src/store/db/migrate.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';

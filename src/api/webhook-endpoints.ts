@@ -7,16 +7,8 @@ import type { Actor } from '../operator/actor.ts';
 import { formatHint } from '../operator/command-words.ts';
 import { FieldError } from '../operator/input/field-error.ts';
 import { type Operation, type OperationDeps, perform } from '../operator/operation.ts';
-import {
-  addEndpointOperation,
-  disableEndpointOperation,
-  enableEndpointOperation,
-  listEndpointsOperation,
-  rotateSecretOperation,
-  showEndpointOperation,
-  testEndpointOperation,
-  updateEndpointOperation,
-} from '../operator/webhooks/operations.ts';
+import { disableEndpoint, enableEndpoint, rotateSecret, testEndpoint } from '../operator/subjects/webhook-sending.ts';
+import { addEndpoint, listEndpoints, showEndpoint, updateEndpoint } from '../operator/subjects/webhooks.ts';
 import { KeyRingError } from '../runtime/key-ring.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
@@ -40,14 +32,14 @@ const RETRY_SECONDS = 60;
 
 /** What a key does with the endpoints of its project: the operations of operators, by their names here. */
 const OPERATIONS = {
-  listWebhookEndpoints: listEndpointsOperation,
-  createWebhookEndpoint: addEndpointOperation,
-  readWebhookEndpoint: showEndpointOperation,
-  updateWebhookEndpoint: updateEndpointOperation,
-  rotateWebhookSecret: rotateSecretOperation,
-  testWebhookEndpoint: testEndpointOperation,
-  enableWebhookEndpoint: enableEndpointOperation,
-  disableWebhookEndpoint: disableEndpointOperation,
+  listWebhookEndpoints: listEndpoints,
+  createWebhookEndpoint: addEndpoint,
+  readWebhookEndpoint: showEndpoint,
+  updateWebhookEndpoint: updateEndpoint,
+  rotateWebhookSecret: rotateSecret,
+  testWebhookEndpoint: testEndpoint,
+  enableWebhookEndpoint: enableEndpoint,
+  disableWebhookEndpoint: disableEndpoint,
 } as unknown as Readonly<Record<string, Operation>>;
 
 type Deps = ApiDeps & { operations: OperationDeps };

@@ -1,6 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { LocalOperation } from '../operator/operation.ts';
-import { addAdapterCommands } from './adapter/commands.ts';
 import { addAddressCommands } from './address/commands.ts';
 import { addAuditExport } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
@@ -24,7 +23,6 @@ import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts'
 import type { Result, Terminal } from './terminal/terminal.ts';
 import { addTransferCommands } from './transfers/commands.ts';
 import { addUserCommands } from './user/commands.ts';
-import { addWebhookCommands } from './webhook/commands.ts';
 
 /**
  * Declares every command. Only types are imported here, so that showing help stays quick: the commands of a subject are loaded with its
@@ -74,8 +72,15 @@ export async function addCommands(
     () => import('../operator/subjects/admin-keys.ts'),
   );
   addAddressCommands(program, terminal, print);
-  addWebhookCommands(program, terminal, print);
-  addAdapterCommands(program, terminal, print);
+  await add('webhook', 'endpoints that are told about events', async () => {
+    const { operations } = await import('../operator/subjects/webhooks.ts');
+    return { operations: [...operations, ...(await import('../operator/subjects/webhook-sending.ts')).operations] };
+  });
+  await add(
+    'adapter',
+    'for shops that speak the API of epusdt, BEpusdt or EPay',
+    () => import('../operator/subjects/adapters.ts'),
+  );
   addDeliveriesCommands(program, terminal, print);
   await add('notify', 'channels by which operators are told of alarms', () => import('../operator/subjects/notify.ts'));
   await add(

@@ -30,27 +30,28 @@ function option<Schema extends TSchema>(schema: Schema, declared: Option): Schem
   return Object.defineProperty(schema, OPTION, { value: declared });
 }
 
-type More = Pick<Option, 'default' | 'conflicts'>;
+/** What the OpenAPI document says: the description, or all of it. */
+type Wire = string | { readonly description?: string; readonly examples?: unknown; readonly pattern?: string };
+const wired = (wire: Wire = {}) => (typeof wire === 'string' ? { description: wire } : wire);
+type More = Pick<Option, 'default' | 'conflicts'> & { wire?: Wire };
 
 /** A line that may be left out. */
-export const line = (value: string, help: string, more: More = {}) =>
-  option(Type.Optional(Type.String()), { value, help, ...more });
-export const flag = (help: string, more: More = {}) =>
+export const line = (value: string, help: string, { wire, ...more }: More = {}) =>
+  option(Type.Optional(Type.String(wired(wire))), { value, help, ...more });
+export const flag = (help: string, more: Omit<More, 'wire'> = {}) =>
   option(Type.Optional(Type.Boolean()), { value: '', help, ...more });
-/** Several, separated by commas or given more than once. `wire`: what the OpenAPI document says. */
-export const lines = (value: string, help: string, wire?: string) =>
-  option(Type.Optional(Type.Array(Type.String(), wire === undefined ? {} : { description: wire })), {
-    ...{ value, help, isList: true },
-  });
-export const needed = (value: string, help: string, more: More = {}) =>
-  option(Type.String(), { value, help, isNeeded: true, ...more });
+/** Several, separated by commas or given more than once. */
+export const lines = (value: string, help: string, wire?: Wire) =>
+  option(Type.Optional(Type.Array(Type.String(), wired(wire))), { value, help, isList: true });
+export const needed = (value: string, help: string, { wire, ...more }: More = {}) =>
+  option(Type.String(wired(wire)), { value, help, isNeeded: true, ...more });
 export const oneOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
   option(Type.Enum([...choices]), { value, help, isNeeded: true, choices });
 export const maybeOneOf = <const Choice extends string>(
   choices: readonly Choice[],
   value: string,
   help: string,
-  more: More = {},
+  more: Omit<More, 'wire'> = {},
 ) => option(Type.Optional(Type.Enum([...choices])), { value, help, choices, ...more });
 /** A setting that `null` takes away. */
 export const removable = (value: string, help: string, isRemovable: boolean) =>
@@ -67,13 +68,12 @@ export const file = (
   );
   return option(Type.Optional(Type.Union([given, Type.Null()])), { value, help, isRemovable, file });
 };
-/** `wire`: what the OpenAPI document says. */
-export const argument = (value: string, help: string, wire?: string) =>
-  option(Type.String(wire === undefined ? {} : { description: wire }), { value, help, isArgument: true });
+export const argument = (value: string, help: string, wire?: Wire) =>
+  option(Type.String(wired(wire)), { value, help, isArgument: true });
 export const argumentOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
   option(Type.Enum([...choices]), { value, help, isArgument: true, choices });
-export const secret = (value: string, help: string) =>
-  option(Type.Optional(Type.String()), { value, help, isSecret: true });
+export const secret = (value: string, help: string, wire?: Wire) =>
+  option(Type.Optional(Type.String(wired(wire))), { value, help, isSecret: true });
 
 const ofProject = () =>
   Type.Optional(Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }));

@@ -9,8 +9,10 @@ import {
   reencryptWebhookSecret,
   type StoredSecret,
 } from '../store/outbox/webhook-secrets.ts';
-import type { SigningSecret } from './diagnosis.ts';
 import { formatSecret, parseSecret } from './sign.ts';
+
+/** `endsAt` `null`: the current one. */
+export type SigningSecret = { secret: string; endsAt: UnixMs | null };
 
 /**
  * Seals and stores the current secret of an endpoint; the one before must have been given its end. Throws a RangeError for a

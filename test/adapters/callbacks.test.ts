@@ -4,8 +4,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { disableEndpoint } from '../../src/operator/webhooks/disable-endpoint.ts';
-import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
+import { disableEndpoint, enableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { startReceiverWatch } from '../../src/webhooks/watch-receivers.ts';
@@ -202,8 +201,8 @@ test.each([
 
 describe('while its callbacks are off', () => {
   const off = () =>
-    disableEndpoint({ db: service.db, now }, ACTOR, { endpointId: encodeId('whe', adapter.id), reason: 'a test' });
-  const on = () => enableEndpoint({ db: service.db, now }, ACTOR, { endpointId: encodeId('whe', adapter.id) });
+    disableEndpoint.run({ db: service.db, now }, ACTOR, { endpointId: encodeId('whe', adapter.id), reason: 'a test' });
+  const on = () => enableEndpoint.run({ db: service.db, now }, ACTOR, { endpointId: encodeId('whe', adapter.id) });
 
   test('an adapter takes no order, answers those that it has, and tells what was paid meanwhile once they are on', async () => {
     const shop = await shopFor('ok');

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { request } from 'undici';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { storeAdapter } from '../../src/operator/adapters/enable-adapter.ts';
+import { storeAdapter } from '../../src/operator/subjects/adapters.ts';
 import type { AdapterKind } from '../../src/store/outbox/adapter-orders.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import type { Json, TestProject, TestService } from '../support/service.ts';

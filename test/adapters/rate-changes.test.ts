@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { boundsAround, isLargeChange } from '../../src/domain/rate.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { enableAdapterOperation } from '../../src/operator/adapters/operations.ts';
+import { enableAdapter } from '../../src/operator/subjects/adapters.ts';
 import { addChannel } from '../../src/operator/subjects/notify.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -29,14 +29,14 @@ function deps() {
   return { db: service.db, now, random: randomBytes, config, note: () => undefined } as never;
 }
 
-type Given = Parameters<typeof enableAdapterOperation.read>[0];
+type Given = Parameters<typeof enableAdapter.read>[0];
 
 /** An adapter of a project of its own, at 7.2 CNY. */
 async function adapterAt(rate = '7.2') {
   const { projectId } = await createTestProject(service.db, { addressCount: 1 });
   const change = async (given: Partial<Given>) => {
-    const wanted = enableAdapterOperation.read({ kind: 'epusdt', projectId, ...given } as Given, now());
-    return enableAdapterOperation.run(deps(), commandActor('anna'), wanted);
+    const wanted = enableAdapter.read({ kind: 'epusdt', projectId, ...given } as Given, now());
+    return enableAdapter.run(deps(), commandActor('anna'), wanted);
   };
   const adapter = await change({ rate });
   const told = () =>

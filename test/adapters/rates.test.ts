@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { decodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { enableAdapterOperation, listAdaptersOperation } from '../../src/operator/adapters/operations.ts';
 import type { OperationDeps } from '../../src/operator/operation.ts';
+import { enableAdapter, listAdapters } from '../../src/operator/subjects/adapters.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
@@ -57,7 +57,7 @@ const says =
     response.end(text);
 const price = (rate: string, extra = '') => says(`{"tether":{"cny":${rate}${extra}}}`);
 
-type Given = Parameters<typeof enableAdapterOperation.read>[0];
+type Given = Parameters<typeof enableAdapter.read>[0];
 
 function operationDeps(localTargets = true): OperationDeps {
   const masterKeys = TEST_KEY_RING.keys().map(({ bytes }) => bytes.toString('base64'));
@@ -67,8 +67,8 @@ function operationDeps(localTargets = true): OperationDeps {
 
 async function enable(projectId: string, url: string, given: Partial<Given> = {}) {
   const source = { rateUrl: url, ratePath: '/tether/cny', rateMin: '6.5', rateMax: '8', rateMaxAge: '10m' };
-  const wanted = enableAdapterOperation.read({ kind: 'epusdt', projectId, ...source, ...given } as Given, now());
-  return enableAdapterOperation.run(operationDeps(), commandActor('anna'), wanted);
+  const wanted = enableAdapter.read({ kind: 'epusdt', projectId, ...source, ...given } as Given, now());
+  return enableAdapter.run(operationDeps(), commandActor('anna'), wanted);
 }
 
 /** A project with an adapter whose rate is read there, and what keeps it. */
@@ -173,7 +173,7 @@ test('a source that stops is an alarm at half of the limit; after it no order is
   expect(await invoices()).toBe(before);
   // It is there already.
   expect((await create(first)).body.data).toEqual(data);
-  const listed = await listAdaptersOperation.run(operationDeps(), commandActor('anna'), { projectId });
+  const listed = await listAdapters.run(operationDeps(), commandActor('anna'), { projectId });
   expect(listed).toMatchObject({ data: [{ rate: '7.2', rateSource: { isTooOld: true } }] });
   // However often it failed.
   const told = lines.filter((line) => line['adapter'] === adapter.adapterId);
@@ -442,12 +442,12 @@ test.each([
 test('a source is a target of webhooks: this machine is none where that is not allowed, neither at once nor later', async () => {
   const source = await startSource(price('7.2'));
   const { adapter, alarm } = await adapterOf(source);
-  const wanted = enableAdapterOperation.read(
+  const wanted = enableAdapter.read(
     { kind: 'epay', rateUrl: source.url, ratePath: '/tether/cny', rateMin: '6', rateMax: '8' } as Given,
     now(),
   );
   const run = (url: string) =>
-    enableAdapterOperation.run(operationDeps(false), commandActor('anna'), {
+    enableAdapter.run(operationDeps(false), commandActor('anna'), {
       ...wanted,
       ...{ projectId: adapter.projectId, rate: { ...(wanted.rate as object), url } as never },
     });

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest';
 import { AppError } from '../../src/domain/errors.ts';
 import { toIso, unixMs } from '../../src/domain/time.ts';
 import { type Actor, ROLES, type Role } from '../../src/operator/actor.ts';
-import { enableAdapterOperation } from '../../src/operator/adapters/operations.ts';
 import { parseCidr } from '../../src/operator/input/cidr.ts';
 import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
+import { enableAdapter } from '../../src/operator/subjects/adapters.ts';
 import { authenticateAdminKey, createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
 import { createKey } from '../../src/operator/subjects/keys.ts';
 import { createAddressList } from '../../src/web/address-list.ts';
@@ -188,7 +188,7 @@ test('a key that ends or has a list of addresses enables no adapter, whose key h
   const [project] = desk.projects;
   const input = { projectId: project?.projectId, kind: 'epusdt', currency: 'CNY', rate: '7.1' };
   const enable = (actor: Actor) =>
-    enableAdapterOperation.run(desk.operating, actor, enableAdapterOperation.read(input as never, desk.deps.now()));
+    enableAdapter.run(desk.operating, actor, enableAdapter.read(input as never, desk.deps.now()));
   for (const own of [
     { ...UNBOUND, hours: 1 },
     { ...UNBOUND, cidrs: ['192.0.2.0/24'] },

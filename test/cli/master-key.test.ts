@@ -10,7 +10,7 @@ import type { Result } from '../../src/cli/terminal/terminal.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import type { Operation } from '../../src/operator/operation.ts';
 import { showMasterKeys } from '../../src/operator/subjects/master-keys.ts';
-import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
 import { lockDataDir } from '../../src/runtime/instance-lock.ts';
 import { keyFilePath, lockKeyFile } from '../../src/runtime/key-file.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';

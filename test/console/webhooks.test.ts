@@ -6,7 +6,7 @@ import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { listEndpoints } from '../../src/operator/webhooks/list-endpoints.ts';
+import { listEndpoints } from '../../src/operator/subjects/webhooks.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { changeAdapterRate } from '../../src/store/outbox/adapter-orders.ts';
 import { findWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
@@ -52,7 +52,7 @@ afterAll(async () => {
 
 const endpoints = async () =>
   (
-    await listEndpoints(
+    await listEndpoints.run(
       { db: console_.service.db, now: () => unixMs(Date.now()) },
       commandActor('test'),
       console_.service.project,

@@ -5,7 +5,7 @@ import { unlimitedNode } from '../../src/domain/node.ts';
 import { SCOPES } from '../../src/domain/scope.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { disableEndpoint } from '../../src/operator/webhooks/disable-endpoint.ts';
+import { disableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startService } from '../../src/service.ts';
 import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
@@ -129,7 +129,7 @@ test('why the operator disabled an endpoint a key reads, and not who it was', as
     ['by the way (by mistake)', 'by hand'],
   ] as const) {
     const { endpointId } = await newEndpoint(shop);
-    const { disabledReason } = await disableEndpoint(
+    const { disabledReason } = await disableEndpoint.run(
       { db: service.db, now: () => unixMs(service.clock.now()) },
       commandActor('Olga (by night)'),
       { endpointId, reason },

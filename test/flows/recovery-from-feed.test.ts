@@ -9,7 +9,7 @@ import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { replayFiltered } from '../../src/operator/deliveries/replay-deliveries.ts';
-import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
+import { enableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { created } from '../contract/ask.ts';
 import { runSql } from '../contract/sql.ts';
@@ -199,7 +199,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
     const handled = [...shop.handled];
     const [fulfilled, receivedBefore] = [[...shop.fulfilled], shop.received.length];
     const now = () => unixMs(service.clock.now());
-    await enableEndpoint({ db: service.db, now }, OPERATOR, { endpointId: encodeId('whe', endpoint.id) });
+    await enableEndpoint.run({ db: service.db, now }, OPERATOR, { endpointId: encodeId('whe', endpoint.id) });
     const all = [...Object.values(INVOICE_EVENTS), 'transfer.unmatched', 'transfer.duplicate'] as const;
     await replayFiltered(
       { db: service.db, now, actor: OPERATOR },

@@ -5,7 +5,7 @@ import type { Programs } from '../../deploy/ha/requirements.ts';
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
 import { createPayer } from '../../src/devnet/payer/payer.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { migrate } from '../../src/store/db/migrate.ts';

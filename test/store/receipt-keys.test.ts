@@ -5,7 +5,7 @@ import { createReceiptSigner } from '../../src/checkout/receipt/receipt-signer.t
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { rotateReceiptKey } from '../../src/operator/subjects/receipts.ts';
-import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { ensureReceiptKey } from '../../src/store/access/encrypt-receipt-key.ts';

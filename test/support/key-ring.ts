@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint, type NewEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint, type NewEndpoint } from '../../src/operator/subjects/webhooks.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import type { Database } from '../../src/store/db/database.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import {
   changeWebhookEndpoint,

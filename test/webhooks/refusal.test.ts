@@ -4,7 +4,7 @@ import { schedulePosition } from '../../src/domain/retry.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { describeEvent, readDeliveries } from '../../src/operator/explain/event-entries.ts';
-import { enableEndpoint } from '../../src/operator/webhooks/enable-endpoint.ts';
+import { enableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { createTally } from '../../src/runtime/seldom.ts';
@@ -127,7 +127,7 @@ test('what was hastened waits while its endpoint is disabled, and is tried when 
   const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
   expect(await hastenDeliveries(db, asked, now())).toEqual([]);
   isGone = false;
-  await enableEndpoint({ db, now }, commandActor('test'), { endpointId: encodeId('whe', endpoint.id) });
+  await enableEndpoint.run({ db, now }, commandActor('test'), { endpointId: encodeId('whe', endpoint.id) });
   await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
   expect(received).toHaveLength(2);
 });

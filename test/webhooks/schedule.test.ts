@@ -5,7 +5,7 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 import { MAX_ATTEMPTS, retryDelayMs } from '../../src/domain/retry.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { replayDeliveries } from '../../src/operator/deliveries/delivery-replay.ts';
-import { hastenDeliveries } from '../../src/operator/webhooks/waiting-deliveries.ts';
+import { hastenDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
 import { insertEvents } from '../../src/store/outbox/events.ts';
 import { createWorld } from './fixture.ts';
 

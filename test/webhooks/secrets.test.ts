@@ -9,7 +9,7 @@ import { readConfig } from '../../src/config/config.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { reencryptSecrets } from '../../src/operator/subjects/master-keys.ts';
-import { addWebhookEndpoint } from '../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint } from '../../src/operator/subjects/webhooks.ts';
 import { keyFilePath, writeKeyFile } from '../../src/runtime/key-file.ts';
 import { createKeyRing, createMasterKey, encrypt, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';

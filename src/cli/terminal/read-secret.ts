@@ -19,10 +19,3 @@ export async function readSecret(
   }
   return text.trim();
 }
-
-/** Hints about the secret: one that we made is not shown again, and a typed one may stand in the history of the shell. */
-export function secretHints(option: string | undefined, made: string): string[] {
-  if (option === undefined) return [made];
-  if (option === '-') return [];
-  return ['the secret that you typed may now stand in your shell history; --secret - reads it from standard input'];
-}

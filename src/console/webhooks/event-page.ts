@@ -1,7 +1,7 @@
 import { isAllowed } from '../../operator/authorize.ts';
 import type { AttemptView, ShownDeliveryView, ShownEventView } from '../../operator/deliveries/views.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import type { TestedEndpointView } from '../../operator/webhooks/views.ts';
+import type { TestedEndpointView } from '../../operator/subjects/webhook-sending.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { showEndpoint } from '../../operator/webhooks/show-endpoint.ts';
+import { showEndpoint } from '../../operator/subjects/webhooks.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Asked } from '../page/routes.ts';
 import { needProject } from '../page/visit.ts';
@@ -9,7 +9,7 @@ export type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
 /** An endpoint as the visitor may see it. Errors: `NOT_FOUND`, also for what is no id. */
 export async function findEndpoint(deps: ConsoleDeps, { visit, request }: Asked) {
   const { endpointId = '' } = request.params as { endpointId?: string };
-  const endpoint = await showEndpoint(deps, visit.actor, { endpointId }).catch(asUnknown);
+  const endpoint = await showEndpoint.run(deps, visit.actor, { endpointId }).catch(asUnknown);
   return { ...endpoint, project: needProject(visit, endpoint.projectId) };
 }
 

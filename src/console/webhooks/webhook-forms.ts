@@ -1,12 +1,7 @@
 import { EVENT_TYPES } from '../../domain/event.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import {
-  addEndpointOperation,
-  disableEndpointOperation,
-  rotateSecretOperation,
-  updateEndpointOperation,
-} from '../../operator/webhooks/operations.ts';
-import type { ShownEndpointView } from '../../operator/webhooks/views.ts';
+import { disableEndpoint, rotateSecret } from '../../operator/subjects/webhook-sending.ts';
+import { addEndpoint, type ShownEndpointView, updateEndpoint } from '../../operator/subjects/webhooks.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
 import type { FormField } from '../forms/form.ts';
@@ -21,7 +16,7 @@ import { type FoundEndpoint, findEndpoint } from './find-endpoint.ts';
 /** What may be changed of an endpoint. All but the last is in the way of money, or of what is told of it. */
 export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
-    ...byOperation(deps, addEndpointOperation, (filled, { projectId }: ListedProjectView) => {
+    ...byOperation(deps, addEndpoint, (filled, { projectId }: ListedProjectView) => {
       const { url = '', description } = filled;
       return { projectId, url, description, events: eventsOf(filled), secret: undefined };
     }),
@@ -39,7 +34,7 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     }),
   });
   addForm(routes, deps, {
-    ...byOperation(deps, updateEndpointOperation, (filled, { endpointId }: FoundEndpoint) => {
+    ...byOperation(deps, updateEndpoint, (filled, { endpointId }: FoundEndpoint) => {
       const { url = '', description = '' } = filled;
       return { endpointId, url, description, events: eventsOf(filled) ?? ['all'] };
     }),
@@ -54,7 +49,7 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
   });
   addForm(routes, deps, {
-    ...byOperation(deps, rotateSecretOperation, ({ overlap }, { endpointId }: FoundEndpoint) => {
+    ...byOperation(deps, rotateSecret, ({ overlap }, { endpointId }: FoundEndpoint) => {
       return { endpointId, overlap, secret: undefined, isKeyLost: undefined };
     }),
     path: '/webhooks/:endpointId/rotate',
@@ -65,7 +60,7 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
       fields: [{ name: 'overlap', label: 'Both sign for', kind: 'select', options: OVERLAPS, value: '24h' }],
       ...{ button: 'Make a new secret', back: `/webhooks/${endpoint.endpointId}` },
     }),
-    done: (_visit, { endpointId, project }, { secret, formerSecretEndsAt }) => ({
+    done: (_visit, { endpointId, project }, { view: { secret, formerSecretEndsAt } }) => ({
       ...{ title: 'New secret', about: project },
       main: secretShown(
         secret,
@@ -74,7 +69,7 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     }),
   });
   addForm(routes, deps, {
-    ...byOperation(deps, disableEndpointOperation, ({ reason }, { endpointId }: FoundEndpoint) => {
+    ...byOperation(deps, disableEndpoint, ({ reason }, { endpointId }: FoundEndpoint) => {
       return { endpointId, reason };
     }),
     path: '/webhooks/:endpointId/disable',

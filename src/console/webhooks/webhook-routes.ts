@@ -1,15 +1,14 @@
 import { AppError } from '../../domain/errors.ts';
-import type { ActionName } from '../../operator/actions.ts';
-import { listAdapters } from '../../operator/adapters/list-adapters.ts';
 import { listDeliveries, readDeliveryFilter } from '../../operator/deliveries/list-deliveries.ts';
 import { readReplay, replayPeriod } from '../../operator/deliveries/replay-deliveries.ts';
 import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
 import { showDelivery } from '../../operator/deliveries/show-delivery.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
-import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
-import { listEndpoints } from '../../operator/webhooks/list-endpoints.ts';
-import { testEndpoint } from '../../operator/webhooks/test-endpoint.ts';
+import { listAdapters } from '../../operator/subjects/adapters.ts';
+import { enableEndpoint, testEndpoint } from '../../operator/subjects/webhook-sending.ts';
+import { listEndpoints } from '../../operator/subjects/webhooks.ts';
 import { html } from '../../web/html.ts';
+import { addClick } from '../forms/add-click.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { number } from '../page/pieces.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
@@ -30,30 +29,23 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   get('/webhooks', 'listEndpoints', async ({ visit, request }) => {
     const project = needProject(visit, readQuery(request, ['project']).project);
-    const endpoints = await listEndpoints(deps, visit.actor, project);
-    const adapters = await listAdapters(deps, visit.actor, project);
+    const endpoints = await listEndpoints.run(deps, visit.actor, project);
+    const adapters = await listAdapters.run(deps, visit.actor, project);
     const enabled = adapters.data.filter(({ disabledAt }) => disabledAt === null);
     return webhooksPage(visit, project, endpoints.data, enabled);
   });
   addWebhookForms(routes, deps);
   get('/webhooks/:endpointId', 'showEndpoint', (asked) => show(deps, asked));
-  const click = (path: string, action: ActionName, work: (asked: Asked) => Promise<Answer>) =>
-    post(path, action, async (asked) => {
-      const { token } = readForm(asked.request, ['token']);
-      const taken = asked.tokens.take(asked.visit.path, token);
-      if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
-      return work(asked);
-    });
-  click('/webhooks/:endpointId/test', 'testEndpoint', async (asked) => {
+  addClick(routes, '/webhooks/:endpointId/test', 'testEndpoint', async (asked) => {
     const { endpointId, project } = await findEndpoint(deps, asked);
-    const { view, url } = await testEndpoint(deps, asked.visit.actor, { endpointId });
+    const { view, url } = await testEndpoint.run(deps, asked.visit.actor, { endpointId });
     return testedPage(project, url, view);
   });
-  click('/webhooks/:endpointId/enable', 'enableEndpoint', async (asked) => {
+  addClick(routes, '/webhooks/:endpointId/enable', 'enableEndpoint', async (asked) => {
     const { endpointId } = await findEndpoint(deps, asked);
-    const { hastened, missed, isMissedMore } = await enableEndpoint(deps, asked.visit.actor, { endpointId });
+    const { hastened, missed, isMissedMore } = await enableEndpoint.run(deps, asked.visit.actor, { endpointId });
     const query = new URLSearchParams({ enabled: String(hastened), missed: `${missed}${isMissedMore ? '+' : ''}` });
-    return { goTo: `/webhooks/${endpointId}?${query}` };
+    return `/webhooks/${endpointId}?${query}`;
   });
   get('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => askReplay(deps, asked));
   post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
@@ -62,11 +54,11 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
     const said = sent === undefined ? null : html`The event is sent again.`;
     return eventPage(asked.visit, ...(await findEvent(deps, asked, said)));
   });
-  click('/events/:eventId/replay', 'replayEvents', async (asked) => {
+  addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
     const [, { event }] = await findEvent(deps, asked, null);
     const eventIds = readReplayedEvents([event.eventId]);
     await replayEvents(deps, asked.visit.actor, { eventIds, isDryRun: false, isConfirmed: true });
-    return { goTo: `/events/${event.eventId}?sent=1` };
+    return `/events/${event.eventId}?sent=1`;
   });
 }
 

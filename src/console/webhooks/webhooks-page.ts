@@ -1,8 +1,8 @@
-import type { AdapterView } from '../../operator/adapters/views.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { DeliveryListView, DeliveryView } from '../../operator/deliveries/views.ts';
+import type { AdapterView } from '../../operator/subjects/adapters.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import type { ListedEndpointView, ShownEndpointView } from '../../operator/webhooks/views.ts';
+import type { ListedEndpointView, ShownEndpointView } from '../../operator/subjects/webhooks.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';

@@ -6,9 +6,8 @@ import { formatApiKey } from '../../domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
-import { addWebhookEndpoint } from '../../operator/webhooks/add-endpoint.ts';
-import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
-import { updateEndpoint } from '../../operator/webhooks/update-endpoint.ts';
+import { enableEndpoint } from '../../operator/subjects/webhook-sending.ts';
+import { addWebhookEndpoint, updateEndpoint } from '../../operator/subjects/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
@@ -105,8 +104,11 @@ export async function seedDemoProject(
   const deps = { db, keyRing, now: now(), random: randomBytes };
   await addWebhookEndpoint(deps, { id, projectId, url: inboxUrl, secret, description: 'inbox of the sandbox' });
   const endpointId = encodeId('whe', id);
-  await updateEndpoint({ db, now, config: { webhooks: { localTargets: true } } }, ACTOR, { endpointId, url: inboxUrl });
-  await enableEndpoint({ db, now }, ACTOR, { endpointId });
+  await updateEndpoint.run({ db, now, config: { webhooks: { localTargets: true } } }, ACTOR, {
+    endpointId,
+    url: inboxUrl,
+  });
+  await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
 }
 
 const ACTOR = commandActor('sandbox');

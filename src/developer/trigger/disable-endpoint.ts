@@ -6,10 +6,8 @@ import type { Config } from '../../config/config.ts';
 import { decodeId, NIL_UUID } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
-import { addEndpoint, readNewEndpoint } from '../../operator/webhooks/add-endpoint.ts';
-import { enableEndpoint } from '../../operator/webhooks/enable-endpoint.ts';
-import { listEndpoints } from '../../operator/webhooks/list-endpoints.ts';
-import { updateEndpoint } from '../../operator/webhooks/update-endpoint.ts';
+import { enableEndpoint } from '../../operator/subjects/webhook-sending.ts';
+import { addEndpoint, listEndpoints, updateEndpoint } from '../../operator/subjects/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Sandbox } from '../sandbox/with-sandbox.ts';
 import { recordPing } from './record-ping.ts';
@@ -44,15 +42,16 @@ export async function disableEndpoint(sandbox: Sandbox, config: Config, until: U
 
 async function prepareEndpoint({ db, projectId }: Sandbox, config: Config, url: string): Promise<string> {
   const now = () => unixMs(systemClock.now());
-  const { data } = await listEndpoints({ db, now }, ACTOR, { projectId });
+  const { data } = await listEndpoints.run({ db, now }, ACTOR, { projectId });
   const known = data.find(({ description }) => description === DESCRIPTION);
   if (known !== undefined) {
     const { endpointId } = known;
-    await updateEndpoint({ db, now, config: LOCAL }, ACTOR, { endpointId, url });
-    await enableEndpoint({ db, now }, ACTOR, { endpointId });
+    await updateEndpoint.run({ db, now, config: LOCAL }, ACTOR, { endpointId, url });
+    await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
     return endpointId;
   }
   const deps = { db, now, random: randomBytes, note: () => undefined };
-  const wanted = { ...readNewEndpoint({ events: ['ping'], description: DESCRIPTION }), projectId, url };
-  return (await addEndpoint({ ...deps, config: { ...config, databaseUrl: null, ...LOCAL } }, ACTOR, wanted)).endpointId;
+  const wanted = addEndpoint.read({ projectId, url, events: ['ping'], description: DESCRIPTION }, now());
+  return (await addEndpoint.run({ ...deps, config: { ...config, databaseUrl: null, ...LOCAL } }, ACTOR, wanted))
+    .endpointId;
 }

@@ -4,7 +4,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
 import { type Row, text } from '../../store/db/statement.ts';
 import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
-import { isLate } from '../webhooks/waiting-deliveries.ts';
+import { isLate } from '../subjects/webhook-sending.ts';
 import type { PositionRange } from './delivery-desk.ts';
 
 /** Selects the events that are sent to an endpoint again. `statuses`: of their deliveries; `missing`: there is no delivery. */

@@ -9,8 +9,8 @@ import { readChoice, readLimit } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { findInvoiceId } from '../invoices/list-invoices.ts';
 import { selectProject } from '../select-project.ts';
-import { selectEndpoint } from '../webhooks/select-endpoint.ts';
-import { findPositionAt } from '../webhooks/waiting-deliveries.ts';
+import { findPositionAt } from '../subjects/webhook-sending.ts';
+import { selectEndpoint } from '../subjects/webhooks.ts';
 import {
   type DeliveryFilter,
   type DeskDelivery,

@@ -9,10 +9,8 @@ import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { recordActions } from '../record-actions.ts';
-import { missableTypes } from '../webhooks/enable-endpoint.ts';
-import { readEventTypes } from '../webhooks/read-endpoint.ts';
-import { selectEndpoint } from '../webhooks/select-endpoint.ts';
-import { findPositionAt, notifyDispatchers } from '../webhooks/waiting-deliveries.ts';
+import { findPositionAt, missableTypes, notifyDispatchers } from '../subjects/webhook-sending.ts';
+import { readEventTypes, selectEndpoint } from '../subjects/webhooks.ts';
 import {
   findReplayCandidates,
   type ReplayCandidate,

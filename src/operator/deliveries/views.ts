@@ -1,51 +1,54 @@
 import { type Static, Type } from '../../runtime/type.ts';
-import { nullable, Time } from '../view.ts';
-import { DiagnosisView, outcome } from '../webhooks/views.ts';
-
-const [text, count] = [Type.String(), Type.Integer()];
+import { choice, id, list, listOf, maybe, of, part, type Shown, schemaOf, text, time, whole, yes } from '../fields.ts';
+import { diagnosisFields } from '../subjects/webhook-sending.ts';
+import { attemptFields } from '../subjects/webhooks.ts';
+import { Time } from '../view.ts';
 
 const delivery = {
-  ...{ eventId: text, endpointId: text, isEndpointDisabled: Type.Boolean(), type: text, createdAt: Time },
-  ...{ invoiceId: nullable(text), externalId: nullable(text), status: Type.Enum(['pending', 'delivered', 'dead']) },
-  ...{ attempts: count, attemptsLeft: count, nextAttemptAt: nullable(Time), finishedAt: nullable(Time) },
-  ...{ lastStatus: nullable(count), lastError: nullable(text) },
+  ...{ eventId: id('evt'), endpointId: id('whe'), isEndpointDisabled: yes, type: text, createdAt: time },
+  ...{ invoiceId: maybe(id('inv')), externalId: maybe(text), status: choice(['pending', 'delivered', 'dead']) },
+  ...{ attempts: of('attemptCount', whole), attemptsLeft: whole, nextAttemptAt: maybe(time), finishedAt: maybe(time) },
+  ...{ lastStatus: maybe(whole), lastError: maybe(text) },
 };
-export const DeliveryView = Type.Object(delivery);
-export type DeliveryView = Static<typeof DeliveryView>;
+export type DeliveryView = Shown<typeof delivery>;
 
 /** `nextBefore`: the event before which the next page begins. */
-export const DeliveryListView = Type.Object({ data: Type.Array(DeliveryView), nextBefore: nullable(text) });
-export type DeliveryListView = Static<typeof DeliveryListView>;
+export const DeliveryListView = listOf(delivery, { nextBefore: maybe(text).schema });
+export type DeliveryListView = { data: DeliveryView[]; nextBefore: string | null };
 
-export const AttemptView = Type.Object({ attempt: count, ...outcome, answer: nullable(text) });
-export type AttemptView = Static<typeof AttemptView>;
+const attempt = { attempt: whole, ...attemptFields, answer: maybe(text) };
+export type AttemptView = Shown<typeof attempt>;
 
 /** `diagnosis`: why the last attempt failed, the most telling first. */
-export const ShownDeliveryView = Type.Object({
-  ...{ ...delivery, attempts: Type.Array(AttemptView), url: text, diagnosis: Type.Array(DiagnosisView) },
-});
-export type ShownDeliveryView = Static<typeof ShownDeliveryView>;
+const shown = { ...delivery, attempts: list(part(attempt)), url: text, diagnosis: list(part(diagnosisFields)) };
+export type ShownDeliveryView = Shown<typeof shown>;
 
-export const ShownEventView = Type.Object({
-  ...{ eventId: text, projectId: text, type: text, createdAt: Time, position: count },
-  deliveries: Type.Array(ShownDeliveryView),
-});
-export type ShownEventView = Static<typeof ShownEventView>;
+const event = {
+  eventId: text,
+  projectId: text,
+  type: text,
+  createdAt: time,
+  position: whole,
+  deliveries: list(part(shown)),
+};
+export const ShownEventView = schemaOf(event);
+export type ShownEventView = Shown<typeof event>;
 
-const was = Type.Enum(['missing', 'pending', 'delivered', 'dead']);
+const was = choice(['missing', 'pending', 'delivered', 'dead']);
 
 /** `outcome` `null`: nothing was done. */
-export const ReplayedEventView = Type.Object({
-  ...{ eventId: text, endpointId: text, was, outcome: nullable(Type.Enum(['replayed', 'due', 'exhausted'])) },
-});
-export type ReplayedEventView = Static<typeof ReplayedEventView>;
+const replayed = {
+  ...{ eventId: id('evt'), endpointId: id('whe'), was, outcome: maybe(choice(['replayed', 'due', 'exhausted'])) },
+};
+export type ReplayedEventView = Shown<typeof replayed>;
 
-export const ReplayedEventsView = Type.Object({ isDryRun: Type.Boolean(), data: Type.Array(ReplayedEventView) });
-export type ReplayedEventsView = Static<typeof ReplayedEventsView>;
+export const ReplayedEventsView = Type.Object({ isDryRun: yes.schema, data: Type.Array(schemaOf(replayed)) });
+export type ReplayedEventsView = { isDryRun: boolean; data: ReplayedEventView[] };
 
+const count = Type.Integer();
 /** `found`: by what the deliveries were before. A dry run has no outcome. */
 export const ReplayedPeriodView = Type.Object({
-  ...{ endpointId: text, from: Time, until: Time, isDryRun: Type.Boolean() },
+  ...{ endpointId: Type.String(), from: Time, until: Time, isDryRun: Type.Boolean() },
   found: Type.Object({ total: count, missing: count, pending: count, delivered: count, dead: count }),
   ...{ replayed: Type.Optional(count), due: Type.Optional(count), exhausted: Type.Optional(count) },
 });

@@ -2,7 +2,7 @@ import { say } from '../../domain/message.ts';
 import { showCapacity } from '../addresses/show-capacity.ts';
 import { shorten } from '../explain/explanation.ts';
 import { type ListedProjectView, listProjects } from '../subjects/projects.ts';
-import { listEndpoints } from '../webhooks/list-endpoints.ts';
+import { listEndpoints } from '../subjects/webhooks.ts';
 import { type Check, type Finding, failed, good, type Look, skipped, spell, warning, worstOf } from './check.ts';
 
 const NO_PROJECT = skipped('there is no project yet');
@@ -23,7 +23,7 @@ export const receivers: Check = {
   look: async (look) => {
     const { read, now, actor } = look;
     const findings = await ofProjects(look, async ({ projectId }) => {
-      const { data } = await read((tx) => listEndpoints({ db: tx, now }, actor, { projectId }));
+      const { data } = await read((tx) => listEndpoints.run({ db: tx, now }, actor, { projectId }));
       return data.map(
         ({ endpointId, url, status, failingSince, undelivered, disabledReason, lastAttempt }): Finding => {
           const name = `${endpointId} (${shorten(url, 80)})`;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
 import { type Actor, commandActor } from '../actor.ts';
-import type { ListedEndpointView } from '../webhooks/views.ts';
+import type { ListedEndpointView } from '../subjects/webhooks.ts';
 import { listConcerns } from './list-concerns.ts';
 
 const NOW = unixMs(Date.UTC(2026, 8, 20, 12));

@@ -6,7 +6,7 @@ import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Actor } from '../actor.ts';
 import type { ChainStatusView } from '../chain/views.ts';
 import { shorten } from '../explain/explanation.ts';
-import type { ListedEndpointView } from '../webhooks/views.ts';
+import type { ListedEndpointView } from '../subjects/webhooks.ts';
 import { MAX_OPEN } from './today-queries.ts';
 import type { ConcernView } from './views.ts';
 

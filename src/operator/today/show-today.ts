@@ -14,7 +14,7 @@ import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
 import { selectProject } from '../select-project.ts';
 import { countActive, showProject } from '../subjects/projects.ts';
-import { listEndpoints } from '../webhooks/list-endpoints.ts';
+import { listEndpoints } from '../subjects/webhooks.ts';
 import { listConcerns } from './list-concerns.ts';
 import { countPaidShare, findMedianPaid, hasPayment, sumOpenTransfers, sumPaidByDay } from './today-queries.ts';
 import type { TodayView } from './views.ts';
@@ -36,7 +36,7 @@ export async function showToday(
   const now = deps.now();
   const { view } = await showProject.run(deps, actor, { projectId });
   const { view: status } = await showStatus(deps, actor, { network: project.network });
-  const endpoints = (await listEndpoints(deps, actor, { projectId })).data;
+  const endpoints = (await listEndpoints.run(deps, actor, { projectId })).data;
   const open = await sumOpenTransfers(db, project.id);
   const backup = await findNewestBackup(db);
   const wasPaid = await hasPayment(db, project.id);

@@ -1,9 +1,9 @@
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
-import type { DiagnosedAttempt } from '../../webhooks/diagnosis.ts';
+
 import { createWebhookSecret, parseSecret } from '../../webhooks/sign.ts';
-import { diagnoseAttempt } from './diagnose.ts';
+import { type DiagnosedAttempt, diagnoseAttempt } from './diagnose.ts';
 
 const NOW = unixMs(1_790_000_000_000);
 const BODY = Buffer.from(

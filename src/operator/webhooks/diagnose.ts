@@ -1,8 +1,36 @@
+import { createHash, createHmac } from 'node:crypto';
 import { say, type Text } from '../../domain/message.ts';
-import type { DiagnosedAttempt, Diagnosis } from '../../webhooks/diagnosis.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { asObject, parseObject } from '../../runtime/parse-object.ts';
+import type { SigningSecret } from '../../webhooks/endpoint-secrets.ts';
+import { parseSecret } from '../../webhooks/sign.ts';
 import { quotePage } from '../../webhooks/web-page.ts';
-import { diagnoseConnection } from './diagnose-connection.ts';
-import { clockDiagnosis, diagnoseVerification, readDiagnosticAnswer } from './diagnose-verification.ts';
+
+/** An attempt, as it was made and as it is recorded. */
+export type DiagnosedAttempt = {
+  /** The HTTP status; `null` when none came. */
+  status: number | null;
+  /** The failure: a class, a colon, plain words, and at the end a code in parentheses. `null`: delivered. */
+  error: string | null;
+  /** The first bytes of the answer's body, at most 8 KiB. */
+  answer: Uint8Array | null;
+  /** The Date header of the answer. It is not kept, so it is known of an attempt just made only. */
+  date: string | null;
+  attemptedAt: UnixMs;
+  latencyMs: number | null;
+  sent: SentWebhook;
+  /** `whsec_…`, those that ended lately too. `null`: they could not be opened. */
+  secrets: readonly SigningSecret[] | null;
+};
+
+/** `id` is `evt_…`, as the header had it. */
+type SentWebhook = { id: string; body: Uint8Array };
+
+/**
+ * A fault of a receiver and its fix, in plain words without any text from the receiver. `proven` follows from what the receiver says that
+ * it saw; `likely` is the usual meaning of such an outcome. `code` is for scripts.
+ */
+export type Diagnosis = { code: string; certainty: 'proven' | 'likely'; problem: string; fix: Text };
 
 /** Why an attempt failed, the most telling first; several things may be wrong at once. Empty if it was delivered. */
 export function diagnoseAttempt(attempt: DiagnosedAttempt): Diagnosis[] {
@@ -113,4 +141,395 @@ const STATUSES: readonly KnownStatus[] = [
 
 function likely(code: string, problem: string, fix: Text): Diagnosis {
   return { code, certainty: 'likely', problem, fix };
+}
+
+/** Diagnoses an attempt that got no status, or a status that was not what counts. `error` is as attempts record it: `tls: no secure connection (CERT_HAS_EXPIRED)`. */
+function diagnoseConnection(error: string): Diagnosis {
+  const kind = error.split(':', 1)[0] ?? '';
+  const code = /\(([A-Za-z0-9_]{1,60})\)$/.exec(error)?.[1] ?? '';
+  const found = CONNECTIONS.find((each) => each.codes?.test(code) || each.kinds?.includes(kind));
+  const words = error.slice(kind.length + 1).trim();
+  if (found === undefined) return { ...UNKNOWN, problem: `the attempt failed: ${words || error}` };
+  const problem = found.code === 'target-refused' && words !== '' ? words : found.problem;
+  // Errors of OpenSSL and the resolver follow from the receiver's answers; other errors may have their reason on the way.
+  return { code: found.code, certainty: found.isProven ? 'proven' : 'likely', problem, fix: found.fix };
+}
+
+type KnownConnection = {
+  code: string;
+  codes?: RegExp;
+  kinds?: readonly string[];
+  isProven?: boolean;
+  problem: string;
+  fix: Text;
+};
+
+const UNKNOWN: Diagnosis = {
+  code: 'network',
+  certainty: 'likely',
+  problem: '',
+  fix: 'try the URL with curl from the machine that Quittance runs on',
+};
+
+/** Codes are more exact than kinds, so those that have them come first. */
+const CONNECTIONS: readonly KnownConnection[] = [
+  {
+    ...{ code: 'certificate-expired', codes: /^CERT_HAS_EXPIRED$/, isProven: true },
+    problem: 'the TLS certificate of the endpoint has expired',
+    fix: 'renew the certificate and reload the web server; renewed files are of no use before',
+  },
+  {
+    ...{ code: 'certificate-not-yet-valid', codes: /^CERT_NOT_YET_VALID$/, isProven: true },
+    problem: 'the TLS certificate of the endpoint is not valid yet',
+    fix: 'check the clock of this machine, and the first day of the certificate',
+  },
+  {
+    ...{
+      code: 'certificate-self-signed',
+      codes: /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)$/,
+      isProven: true,
+    },
+    problem:
+      'the TLS certificate of the endpoint is signed by itself or by an authority of your own, which nobody else trusts',
+    fix: "install a certificate of a public authority (Let's Encrypt and others issue them for nothing)",
+  },
+  {
+    ...{ code: 'certificate-wrong-name', codes: /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, isProven: true },
+    problem: 'the TLS certificate of the endpoint is for another host name',
+    fix: 'install a certificate for the host name of the URL, or register the URL with the name that the certificate has; often the web server answers with its default certificate, because no site has this name',
+  },
+  {
+    ...{
+      code: 'certificate-chain',
+      codes: /^UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(_LOCALLY)?)$/,
+      isProven: true,
+    },
+    problem:
+      'the endpoint does not send the intermediate certificates, so its certificate cannot be followed to a known authority (browsers hide this, for they remember them)',
+    fix: 'configure the web server with the full chain (fullchain.pem instead of cert.pem)',
+  },
+  {
+    ...{
+      code: 'not-tls',
+      codes: /^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|ERR_SSL_HTTP_REQUEST)$/,
+    },
+    problem: 'what listens at the port does not speak TLS as it should; often it speaks plain HTTP',
+    fix: 'register the URL with the port where https:// is served',
+  },
+  {
+    ...{ code: 'connect-timeout', codes: /^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/ },
+    problem: 'no connection could be opened in time: something drops the packets',
+    fix: 'open the port in the firewall (and the security group) for the address of this machine, and check that the name leads to the right address',
+  },
+  {
+    ...{ code: 'tls', kinds: ['tls'] },
+    problem: 'no secure connection could be made',
+    fix: 'check the certificate, its chain and the versions of TLS that the web server allows (1.2 or 1.3)',
+  },
+  {
+    ...{ code: 'dns', kinds: ['dns'], isProven: true },
+    problem: 'the host name of the URL does not resolve to an address',
+    fix: 'correct the host name, or publish its A or AAAA record; a new record may take minutes to be seen',
+  },
+  {
+    ...{ code: 'refused', kinds: ['connection_refused'], isProven: true },
+    problem: 'nothing listens at the address and port of the URL, or a firewall refuses the connection',
+    fix: 'start the application, and check the port in the URL and that it listens on more than its own loopback interface',
+  },
+  {
+    ...{ code: 'answer-timeout', kinds: ['timeout'] },
+    problem: 'the endpoint took the connection but gave no answer in time',
+    fix: 'let the application store the event, answer 200 at once, and work on it afterwards',
+  },
+  {
+    ...{ code: 'not-acknowledged', kinds: ['not_acknowledged'], isProven: true },
+    problem: 'the shop answered, and not with ok or success, which is how it says that it has taken a payment',
+    fix: 'look at the first bytes of the answer: often its plugin has another secret than the adapter, does not know the order, or prints something before the word',
+  },
+  {
+    ...{ code: 'web-page', kinds: ['web_page'] },
+    problem:
+      'the endpoint answered with a web page, such as one for logging in or a challenge of a firewall: your receiver probably never saw the webhook',
+    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. A receiver that does answer with a page should answer 204 without a body',
+  },
+  {
+    ...{ code: 'connection-lost', kinds: ['connection_lost'] },
+    problem: 'the endpoint closed the connection before it answered',
+    fix: 'look whether the application crashed or restarted then, and whether a proxy or firewall cuts connections',
+  },
+  {
+    ...{ code: 'unreachable', kinds: ['unreachable'] },
+    problem: 'there is no route to the address of the endpoint',
+    fix: 'check that the name leads to the right address and that this machine may reach it',
+  },
+  {
+    ...{ code: 'target-refused', kinds: ['target_refused', 'invalid_url'], isProven: true },
+    problem: 'webhooks are not sent to this target',
+    fix: 'register a URL with https:// and a public address. Projects of test networks may also use this machine itself where QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow is set',
+  },
+  {
+    ...{ code: 'invalid-answer', kinds: ['invalid_answer'] },
+    problem: 'what came back is not valid HTTP',
+    fix: 'check that the port in the URL is that of a web server, and what the proxy before the application adds to answers',
+  },
+  {
+    ...{ code: 'unsigned', kinds: ['unsigned'], isProven: true },
+    problem: 'the webhook could not be signed, because no secret of the endpoint can be opened',
+    fix: say`set QUITTANCE_MASTER_KEY as the service has it; if the key is lost for ever, give the endpoint a new secret with "${{ command: 'webhook rotate', input: { isKeyLost: true } }}"`,
+  },
+];
+
+/**
+ * The answer of the SDK's middleware to a webhook that it could not verify. Real example:
+ * `{"error":"webhook_verification_failed","code":"SIGNATURE_MISMATCH","message":"…","diagnosis":{"receivedAt":1790000000,
+ * "bodySha256":"9f86…","bodyBytes":512,"secretCheck":"0a1b2c3d"}}`. `null` stands for a value that it did not know.
+ */
+type DiagnosticAnswer = {
+  code: string;
+  receivedAt: number | null;
+  bodySha256: string | null;
+  bodyBytes: number | null;
+  /** The check of each secret that the receiver has. */
+  secretChecks: readonly string[] | null;
+};
+
+/** Reads the diagnostic answer, which anybody may have written; `null` if the bytes are none. */
+function readDiagnosticAnswer(answer: Uint8Array | null): DiagnosticAnswer | null {
+  if (answer === null) return null;
+  const root = parseObject(new TextDecoder().decode(answer));
+  if (root['error'] !== 'webhook_verification_failed' || typeof root['code'] !== 'string') return null;
+  const { receivedAt, bodySha256, bodyBytes, secretCheck } = asObject(root['diagnosis']);
+  const matching = (value: unknown, form: RegExp) => (typeof value === 'string' && form.test(value) ? value : null);
+  return {
+    code: matching(root['code'], /^[A-Z_]{1,40}$/) ?? 'UNKNOWN',
+    receivedAt: readCount(receivedAt),
+    bodySha256: matching(bodySha256, /^[0-9a-f]{64}$/),
+    bodyBytes: readCount(bodyBytes),
+    secretChecks: matching(secretCheck, /^[0-9a-f]{8}(,[0-9a-f]{8}){0,15}$/)?.split(',') ?? null,
+  };
+}
+
+/** Compares what the receiver saw with what was sent. Everything that differs is told, at least one thing. */
+function diagnoseVerification(attempt: DiagnosedAttempt, answer: DiagnosticAnswer): Diagnosis[] {
+  const clock = answer.receivedAt === null ? null : clockDiagnosis(answer.receivedAt, attempt);
+  const found = [bodyDiagnosis(attempt, answer), secretDiagnosis(attempt, answer), clock].filter(
+    (each) => each !== null,
+  );
+  return found.length > 0 ? found : [otherDiagnosis(attempt, answer)];
+}
+
+/** Below this, no receiver with the usual tolerance of 300 s refuses, and a Date header may be a second old. */
+const CLOCK_LIMIT_SECONDS = 240;
+
+/** Whether a clock there is wrong, from the time that it showed while the attempt went on. `null` if it fits. */
+function clockDiagnosis(
+  shownSeconds: number,
+  { attemptedAt, latencyMs }: Pick<DiagnosedAttempt, 'attemptedAt' | 'latencyMs'>,
+): Diagnosis | null {
+  const begun = attemptedAt / 1000;
+  const ended = begun + (latencyMs ?? 0) / 1000;
+  // The time was shown at some moment of the attempt, so only this smallest difference is certain.
+  const offset = shownSeconds > ended ? shownSeconds - ended : Math.min(0, shownSeconds + 1 - begun);
+  const seconds = Math.round(Math.abs(offset));
+  if (seconds < CLOCK_LIMIT_SECONDS) return null;
+  return proven(
+    'clock',
+    `the clock of the receiver is ${seconds} s ${offset > 0 ? 'ahead of' : 'behind'} that of this machine, and more than 300 s are refused`,
+    'let both machines take their time from NTP ("timedatectl" shows whether they do), and correct the one that is wrong',
+  );
+}
+
+function bodyDiagnosis({ sent }: DiagnosedAttempt, answer: DiagnosticAnswer): Diagnosis | null {
+  const { bodySha256, bodyBytes, code } = answer;
+  if (code === 'BODY_NOT_RAW' || (bodySha256 === null && code === 'SIGNATURE_MISMATCH')) {
+    return proven(
+      'body-not-raw',
+      'the application verifies a body that was parsed already; the signature is over the raw bytes',
+      'put the verification before the body parser, or let the route get the raw body: express.raw({ type: "application/json" }), and the middleware of @quittance/sdk for Express, Fastify, Hono and Next.js, do so',
+    );
+  }
+  if (bodySha256 === null || bodySha256 === createHash('sha256').update(sent.body).digest('hex')) return null;
+  const how = recogniseRewriting(sent.body, bodySha256);
+  const sizes = bodyBytes === null ? '' : ` (${sent.body.length} bytes were sent, it saw ${bodyBytes})`;
+  if (bodyBytes === 0) {
+    return proven(
+      'body-empty',
+      `the application verifies an empty body${sizes}: something read it before`,
+      'verify before anything else reads the body, on its raw bytes',
+    );
+  }
+  if (how !== null) {
+    return proven(
+      'body-reserialised',
+      `the application verifies a body that was parsed and written again, ${how}${sizes}`,
+      'verify the raw bytes of the request, before a parser; never JSON that was written from what a parser read',
+    );
+  }
+  return proven(
+    'body-changed',
+    `the application verifies another body than was sent${sizes}: it was parsed and written again, cut off, or changed on the way`,
+    'verify the raw bytes of the request, before a parser. If that is so, look for a proxy that changes or cuts bodies',
+  );
+}
+
+function secretDiagnosis({ sent, secrets, attemptedAt }: DiagnosedAttempt, answer: DiagnosticAnswer): Diagnosis | null {
+  const { secretChecks } = answer;
+  if (secretChecks === null || secrets === null || secrets.length === 0) return null;
+  const known = secrets.filter(({ secret }) => secretChecks.includes(checkOf(secret, sent.id)));
+  if (known.some(({ endsAt }) => endsAt === null || endsAt > attemptedAt)) return null;
+  const ended = known[0]?.endsAt;
+  if (ended !== undefined && ended !== null) {
+    return proven(
+      'secret-ended',
+      `the receiver still has the former secret of this endpoint, which signed until ${toIso(ended)}`,
+      say`give the receiver the secret that the rotation showed; if it is lost, "${{ command: 'webhook rotate' }}" makes a new one`,
+    );
+  }
+  return proven(
+    'wrong-secret',
+    'the receiver has a secret that is not the one of this endpoint',
+    say`each endpoint has its own secret, so look whether it is that of another endpoint or environment, or holds a blank or quote too many; if it is lost, "${{ command: 'webhook rotate' }}" makes a new one`,
+  );
+}
+
+/** The first 8 hex digits of an HMAC under the secret: enough to compare two secrets, and of no use for anything else. */
+function checkOf(secret: string, webhookId: string): string {
+  const hmac = createHmac('sha256', parseSecret(secret)).update(`quittance diagnostic v1\n${webhookId}`);
+  return hmac.digest('hex').slice(0, 8);
+}
+
+/** The receiver refused, and what it saw of body, secret and time is right, or is not known. */
+function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: DiagnosticAnswer): Diagnosis {
+  if (code === 'HEADER_MISSING' || code === 'HEADER_MALFORMED') {
+    return proven(
+      'headers-changed',
+      `webhook-id, webhook-timestamp or webhook-signature ${code === 'HEADER_MISSING' ? 'did not reach the receiver' : 'reached the receiver changed'}`,
+      'let the proxy before the application pass on all headers as they are',
+    );
+  }
+  if (code === 'BODY_TOO_LARGE') {
+    return proven(
+      'body-too-large',
+      'the receiver saw a body that is many times as long as what was sent',
+      'look for a proxy that changes bodies',
+    );
+  }
+  if (code === 'EVENT_MALFORMED') {
+    return proven(
+      'event-not-understood',
+      'the receiver verified the signature, and then did not take the body for the event that webhook-id names',
+      'bring @quittance/sdk up to the release of this server, and look for a proxy that changes webhook-id',
+    );
+  }
+  if (code === 'TIMESTAMP_TOO_OLD' || code === 'TIMESTAMP_TOO_NEW') {
+    return proven(
+      'tolerance',
+      'the receiver refuses the time of the webhook, though the clocks agree: its tolerance is too short, or something held the webhook up',
+      'use a tolerance of 300 s, and look for a proxy that queues requests',
+    );
+  }
+  if (secretChecks !== null && secrets === null) {
+    return {
+      ...{ code: 'signature', certainty: 'likely' },
+      problem: 'the receiver saw the body that was sent, and another signature: it probably has another secret',
+      fix: 'the secrets cannot be opened here to compare them: set QUITTANCE_MASTER_KEY as the service has it, and try again',
+    };
+  }
+  return {
+    ...{ code: 'signature', certainty: 'likely' },
+    problem: 'the receiver could not verify the signature, though it saw the body that was sent',
+    fix: 'look for a proxy that changes webhook-id, webhook-timestamp or webhook-signature, and whether the secret was changed meanwhile',
+  };
+}
+
+function proven(code: string, problem: string, fix: Text): Diagnosis {
+  return { code, certainty: 'proven', problem, fix };
+}
+
+function readCount(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+/**
+ * How a receiver must have written the JSON of a body again, so that its bytes have this SHA-256 (hex): a phrase such as
+ * `with spaces after commas and colons, as Python's json.dumps does`. `null` if it is none of the ways that are known.
+ */
+function recogniseRewriting(body: Uint8Array, sha256: string): string | null {
+  const isIt = (bytes: string | Uint8Array) => createHash('sha256').update(bytes).digest('hex') === sha256;
+  const text = new TextDecoder().decode(body);
+  if (isIt(Buffer.from(Buffer.from(body).toString('latin1')))) return 'read as Latin-1 instead of UTF-8';
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  for (const sorted of [false, true]) {
+    for (const layout of LAYOUTS) {
+      const plain = write(sorted ? sortKeys(value) : value, layout.indent, layout.spaced);
+      for (const escaping of ESCAPINGS) {
+        const written = escaping.apply(plain);
+        const end = isIt(written) ? '' : isIt(`${written}\n`) ? 'with a line feed at its end' : null;
+        if (end === null) continue;
+        const traits = [layout.words, sorted ? 'with its keys sorted' : '', escaping.words, end].filter(Boolean);
+        return traits.length === 0 ? null : traits.join(', ');
+      }
+    }
+  }
+  return null;
+}
+
+const LAYOUTS = [
+  { indent: '', spaced: false, words: '' },
+  { indent: '', spaced: true, words: "with spaces after commas and colons, as Python's json.dumps does" },
+  { indent: '  ', spaced: true, words: 'indented by two spaces' },
+  { indent: '    ', spaced: true, words: 'indented by four spaces' },
+  { indent: '\t', spaced: true, words: 'indented by tabs' },
+] as const;
+
+const ESCAPINGS: readonly { words: string; apply(json: string): string }[] = [
+  { words: '', apply: (json) => json },
+  { words: 'with other characters than ASCII as \\u…', apply: escapeUnicode },
+  { words: 'with / as \\/', apply: escapeSlashes },
+  {
+    words: "with / as \\/ and Unicode as \\u…, as PHP's json_encode does",
+    apply: (j) => escapeSlashes(escapeUnicode(j)),
+  },
+  { words: 'with <, > and & as \\u…, as Go does', apply: escapeHtml },
+];
+
+/** Outside of strings JSON has none of these characters, so the text can be changed as a whole. */
+function escapeUnicode(json: string): string {
+  return json.replace(/[\u0080-\uffff]/g, escapeUnit);
+}
+
+function escapeHtml(json: string): string {
+  return json.replace(/[<>&\u2028\u2029]/g, escapeUnit);
+}
+
+function escapeSlashes(json: string): string {
+  return json.replaceAll('/', '\\/');
+}
+
+function escapeUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+function write(value: unknown, indent: string, spaced: boolean): string {
+  if (indent !== '' || !spaced) return JSON.stringify(value, null, indent);
+  if (Array.isArray(value)) return `[${value.map((item) => write(item, indent, spaced)).join(', ')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const members = Object.entries(value).map(
+    ([name, member]) => `${JSON.stringify(name)}: ${write(member, indent, spaced)}`,
+  );
+  return `{${members.join(', ')}}`;
+}
+
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  const members: [string, unknown][] = Object.entries(value);
+  return Object.fromEntries(
+    members.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => [name, sortKeys(member)]),
+  );
 }

@@ -1,11 +1,11 @@
 import type { ActionName } from '../actions.ts';
-import * as adapters from '../adapters/operations.ts';
 import * as addressChanges from '../address-changes/operations.ts';
 import * as addresses from '../addresses/operations.ts';
 import * as chain from '../chain/operations.ts';
 import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
 import type { Operation } from '../operation.ts';
+import * as adapters from '../subjects/adapters.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
 import * as keys from '../subjects/keys.ts';
@@ -15,8 +15,9 @@ import * as projects from '../subjects/projects.ts';
 import * as receipts from '../subjects/receipts.ts';
 import * as reports from '../subjects/reports.ts';
 import * as requests from '../subjects/requests.ts';
+import * as webhookSending from '../subjects/webhook-sending.ts';
+import * as webhooks from '../subjects/webhooks.ts';
 import * as transfers from '../transfers/operations.ts';
-import * as webhooks from '../webhooks/operations.ts';
 
 /** Every operation that can be run over the wire. */
 export const OPERATIONS: readonly Operation[] = [
@@ -26,8 +27,9 @@ export const OPERATIONS: readonly Operation[] = [
   ...receipts.operations,
   ...Object.values(addresses),
   ...Object.values(addressChanges),
-  ...Object.values(webhooks),
-  ...Object.values(adapters),
+  ...webhooks.operations,
+  ...webhookSending.operations,
+  ...adapters.operations,
   ...notify.operations,
   ...Object.values(deliveries),
   ...requests.operations,

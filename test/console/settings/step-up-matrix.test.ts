@@ -7,7 +7,7 @@ import type { Operation } from '../../../src/operator/operation.ts';
 import { personActor } from '../../../src/operator/people/session.ts';
 import { addChannel } from '../../../src/operator/subjects/notify.ts';
 import { archiveProject } from '../../../src/operator/subjects/projects.ts';
-import { addEndpointOperation } from '../../../src/operator/webhooks/operations.ts';
+import { addEndpoint } from '../../../src/operator/subjects/webhooks.ts';
 import { NOT_IN_CONSOLE } from '../../../src/operator/wire/page-or-command.ts';
 import type { Static, TSchema } from '../../../src/runtime/type.ts';
 import { insertPasskey } from '../../../src/store/access/passkeys.ts';
@@ -174,7 +174,7 @@ async function seat() {
     const made = [];
     for (const port of [8001, 8002]) {
       const given = { projectId, url: `http://127.0.0.1:${port}/`, events: ['all'] };
-      made.push((await run(addEndpointOperation, given)).endpointId);
+      made.push((await run(addEndpoint, given)).endpointId);
     }
     endpoints.push(made);
   }

@@ -6,8 +6,7 @@ import { commandActor } from '../../../src/operator/actor.ts';
 import { addAddresses } from '../../../src/operator/addresses/add-addresses.ts';
 import { activateAddresses, retireAddresses } from '../../../src/operator/addresses/retire-addresses.ts';
 import { NO_MANIFEST } from '../../../src/operator/operation.ts';
-import { enableEndpoint } from '../../../src/operator/webhooks/enable-endpoint.ts';
-import { rotateEndpointSecret } from '../../../src/operator/webhooks/rotate-secret.ts';
+import { enableEndpoint, rotateEndpointSecret } from '../../../src/operator/subjects/webhook-sending.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
 import type { Database } from '../../../src/store/db/database.ts';
 import { accountToAddress } from '../../../src/tron/address.ts';
@@ -123,7 +122,7 @@ export function createOperators({
       const terminal = openTerminal();
       const { endpointId } = random.pick(receivers.receivers);
       await terminal.process.run(() =>
-        enableEndpoint(acting(terminal), OPERATOR, { endpointId: encodeId('whe', endpointId) }),
+        enableEndpoint.run(acting(terminal), OPERATOR, { endpointId: encodeId('whe', endpointId) }),
       );
     },
   ];
@@ -140,7 +139,7 @@ export function createOperators({
       for (const { endpointId } of receivers.receivers) {
         const terminal = openTerminal();
         await terminal.process.run(() =>
-          enableEndpoint(acting(terminal), OPERATOR, { endpointId: encodeId('whe', endpointId) }),
+          enableEndpoint.run(acting(terminal), OPERATOR, { endpointId: encodeId('whe', endpointId) }),
         );
       }
     },

@@ -5,7 +5,7 @@ import { uuidV7 } from '../../../src/domain/ids.ts';
 import { microUsdt } from '../../../src/domain/money.ts';
 import { type Policy, payableRange, surchargeOf } from '../../../src/domain/policy.ts';
 import { unixMs } from '../../../src/domain/time.ts';
-import { addWebhookEndpoint } from '../../../src/operator/webhooks/add-endpoint.ts';
+import { addWebhookEndpoint } from '../../../src/operator/subjects/webhooks.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../../src/runtime/key-ring.ts';
 import { insertApiKey } from '../../../src/store/access/api-keys.ts';
 import { type Database, openDatabase } from '../../../src/store/db/database.ts';

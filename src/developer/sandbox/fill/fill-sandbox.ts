@@ -8,7 +8,7 @@ import { isLocalNetwork } from '../../../domain/network.ts';
 import { type UnixMs, unixMs } from '../../../domain/time.ts';
 import type { Actor } from '../../../operator/actor.ts';
 import { createProject } from '../../../operator/subjects/projects.ts';
-import { addEndpoint } from '../../../operator/webhooks/add-endpoint.ts';
+import { addEndpoint } from '../../../operator/subjects/webhooks.ts';
 import { findCursor } from '../../../store/chain/cursor.ts';
 import type { Database } from '../../../store/db/database.ts';
 import { listProjects } from '../../../store/ledger/projects.ts';
@@ -30,7 +30,7 @@ const MIN_ADDRESSES = 3;
 /** A name that no DNS server ever knows (RFC 6761), so that what still waits to be delivered fails as at a receiver that is gone. */
 const NOWHERE = 'https://shop.invalid/hook';
 
-type Deps = Parameters<typeof addEndpoint>[0] & { db: Database; onProgress(filled: number): void };
+type Deps = Parameters<typeof addEndpoint.run>[0] & { db: Database; onProgress(filled: number): void };
 export type Filled = { projectId: string; endpointId: string; invoices: number; addresses: number; transfers: number };
 
 /**
@@ -55,7 +55,7 @@ export async function fillSandbox(
       maxUnpaidPerMinute: null,
     },
   });
-  const endpoint = await addEndpoint(deps, actor, {
+  const endpoint = await addEndpoint.run(deps, actor, {
     ...{
       projectId: project.projectId,
       url: NOWHERE,

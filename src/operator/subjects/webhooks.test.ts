@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../domain/errors.ts';
-import { readWebhookUrl } from './read-webhook-url.ts';
+import { readWebhookUrl } from './webhooks.ts';
 
 const MAINNET = ['mainnet', { webhooks: { localTargets: true } }] as const;
 const NILE = ['nile', { webhooks: { localTargets: false } }] as const;
