@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { LANGUAGES } from '../../src/checkout/words/languages.ts';
 import { checkoutPage, FULL_BRAND } from '../support/checkout-page.ts';
 import { launchChromium } from '../support/chromium.ts';
+import { withVariants } from '../support/some-cases.ts';
 import { openTab, START_TIMEOUT_MS } from './checkout.ts';
 import { askEverything, FITS, findViolations, measureLayout, openDetails } from './measure-layout.ts';
 import { type RenderedPages, startRenderedPages, VIEWS } from './rendered-pages.ts';
@@ -33,7 +34,7 @@ const CODES = LANGUAGES.map(({ code }) => code);
 const JUDGED = inject('everyCase') ? CODES : (['en', 'ar'] as const);
 /** Of each script the one whose words are longest. */
 const WRITTEN = inject('everyCase') ? CODES : (['en', 'de', 'ru', 'ar', 'hi', 'th', 'zh-Hans'] as const);
-const JUDGED_VIEWS = VIEWS.flatMap((view) => JUDGED.map((language) => ({ view, language })));
+const JUDGED_VIEWS = withVariants(VIEWS, JUDGED).map(([view, language]) => ({ view, language }));
 
 const open = (url: string, options: Parameters<typeof openTab>[2] = {}) =>
   openTab(browser, url, { viewport: NARROW, ...options });

@@ -14,7 +14,7 @@ import { type AttackWorld, createAttackWorld } from './attack-world.ts';
 const RPC = '/jsonrpc';
 const INFOS = '/wallet/gettransactioninfobyblocknum';
 const RUN_BLOCKS = 25;
-const MISSED_BLOCKS = 400;
+const MISSED_BLOCKS = 160;
 const SPECIAL_EVERY = 20;
 const STRANGER = '33'.repeat(20);
 const OTHER_STRANGER = '44'.repeat(20);
@@ -28,7 +28,7 @@ afterEach(async () => {
 /** As each block of the main network: a direct transfer and one inside a contract, between strangers. */
 const traffic = () => [directTransfer(STRANGER, 7n), innerTransfer(OTHER_STRANGER, 5n)];
 
-/** A watcher that was away for four hundred blocks; `special` go into some of them, in order. */
+/** A watcher that was away for many blocks; `special` go into some of them, in order. */
 async function missMuch({ operators, special }: { operators: number; special(invoices: Payable[]): Transaction[][] }) {
   const chain = createAttackChain();
   chain.mine();
