@@ -5,7 +5,7 @@ import { addAuditExport } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
 import { addDatabaseCommands } from './database/commands.ts';
-import { addDeliveriesCommands } from './deliveries/commands.ts';
+import { addReplay } from './deliveries/commands.ts';
 import { addDeveloperCommands } from './developer/commands.ts';
 import { addDoctorCommand } from './doctor/commands.ts';
 import { addEventsCommands } from './events/commands.ts';
@@ -81,7 +81,15 @@ export async function addCommands(
     'for shops that speak the API of epusdt, BEpusdt or EPay',
     () => import('../operator/subjects/adapters.ts'),
   );
-  addDeliveriesCommands(program, terminal, print);
+  addReplay(
+    await add(
+      'deliveries',
+      'what became of each event at each endpoint',
+      () => import('../operator/subjects/deliveries.ts'),
+    ),
+    terminal,
+    print,
+  );
   await add('notify', 'channels by which operators are told of alarms', () => import('../operator/subjects/notify.ts'));
   await add(
     'request',

@@ -1,3 +1,4 @@
+import type { Text } from '../domain/message.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
 
 /**
@@ -9,7 +10,7 @@ import { type TSchema, Type } from '../runtime/type.ts';
 export type Option = {
   isArgument?: boolean;
   value: string;
-  help: string;
+  help: Text;
   default?: string;
   conflicts?: string;
   isNeeded?: boolean;
@@ -36,7 +37,7 @@ const wired = (wire: Wire = {}) => (typeof wire === 'string' ? { description: wi
 type More = Pick<Option, 'default' | 'conflicts'> & { wire?: Wire };
 
 /** A line that may be left out. */
-export const line = (value: string, help: string, { wire, ...more }: More = {}) =>
+export const line = (value: string, help: Text, { wire, ...more }: More = {}) =>
   option(Type.Optional(Type.String(wired(wire))), { value, help, ...more });
 export const flag = (help: string, more: Omit<More, 'wire'> = {}) =>
   option(Type.Optional(Type.Boolean()), { value: '', help, ...more });
@@ -86,11 +87,12 @@ export const projectArgument = () =>
     help: 'prj_…; may be left out when there is only one',
     isArgument: true,
   });
-export const period = () => ({
+/** `of`: what has the time, as `events `. */
+export const period = (of = '') => ({
   from: option(
     Type.Optional(Type.String({ description: 'From this day or moment on (2026-09-01, UTC; a time needs its zone)' })),
     {
-      ...{ value: '<date>', help: 'from this day or moment on (2026-09-01, UTC; a time needs its zone)' },
+      ...{ value: '<date>', help: `${of}from this day or moment on (2026-09-01, UTC; a time needs its zone)` },
     },
   ),
   to: option(Type.Optional(Type.String({ description: 'To the end of this day, or until before this moment' })), {

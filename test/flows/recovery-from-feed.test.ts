@@ -8,7 +8,7 @@ import { INVOICE_EVENTS } from '../../src/domain/event.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { replayFiltered } from '../../src/operator/deliveries/replay-deliveries.ts';
+import { replayFiltered } from '../../src/operator/subjects/delivery-replay.ts';
 import { enableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { created } from '../contract/ask.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { replayDeliveries } from '../../src/operator/deliveries/delivery-replay.ts';
+import { replayDeliveries } from '../../src/operator/subjects/delivery-replay.ts';
 import { hastenDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
 import { LEASE_MS, leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { createWorld, deliveredOutcome, failedOutcome, recordOne, type World } from './fixture.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { MAX_ATTEMPTS, retryDelayMs } from '../../src/domain/retry.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { replayDeliveries } from '../../src/operator/deliveries/delivery-replay.ts';
+import { replayDeliveries } from '../../src/operator/subjects/delivery-replay.ts';
 import { hastenDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
 import { insertEvents } from '../../src/store/outbox/events.ts';
 import { createWorld } from './fixture.ts';

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { readTail, tailEvents } from '../../operator/deliveries/tail-events.ts';
-import { printableJson } from '../../operator/input/printable.ts';
+import { EVENT_TYPE_WIDTH } from '../../domain/event.ts';
+import { printable, printableJson } from '../../operator/input/printable.ts';
+import { readTail, tailEvents } from '../../operator/subjects/events.ts';
 import { cliActor } from '../terminal/operator.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
-import { describeEvent } from './describe-event.ts';
 
 export type TailOptions = { project?: string | undefined; follow: boolean } & Parameters<typeof readTail>[0];
 
@@ -38,4 +38,34 @@ async function drained(stdout: NodeJS.WritableStream, signal: AbortSignal): Prom
   await once(stdout, 'drain', { signal }).catch((error: unknown) => {
     if (!signal.aborted) throw error;
   });
+}
+
+/** The members of an event's body that a line shows; which of them `data` has depends on the type. */
+type EventText = {
+  id: string;
+  type: string;
+  timestamp: string;
+  data: {
+    invoiceId?: string;
+    externalId?: string;
+    status?: string;
+    payment?: { payableAmount: string };
+    transferId?: string;
+    amount?: string;
+    endpointId?: string;
+    reason?: string;
+  };
+};
+
+/**
+ * The stored body of an event in one line: time (UTC), type, id, and what it is about.
+ * `2026-11-21 02:42:35  invoice.paid        evt_01m7…  inv_01m7…  PAID  25.000137  order-1001`
+ */
+function describeEvent(body: string): string {
+  const { id, type, timestamp, data } = JSON.parse(body) as EventText;
+  const { transferId, invoiceId, endpointId, status, payment, amount, externalId, reason } = data;
+  const subjects = [transferId, invoiceId, endpointId, status, payment?.payableAmount ?? amount, externalId, reason];
+  const time = timestamp.slice(0, 19).replace('T', ' ');
+  const parts = [time, type.padEnd(EVENT_TYPE_WIDTH), id, ...subjects.filter((part) => part !== undefined)];
+  return printable(parts.join('  ').trimEnd());
 }

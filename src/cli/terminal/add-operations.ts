@@ -40,7 +40,7 @@ function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): 
     if (declared === undefined) continue;
     if (by?.before === member) command.option('--by <name>', by.help);
     if (declared.isArgument) {
-      const argument = new Argument(declared.value, declared.help);
+      const argument = new Argument(declared.value, writeText(declared.help));
       command.addArgument(declared.choices === undefined ? argument : argument.choices(declared.choices));
       names.push(member);
     } else {
@@ -66,7 +66,7 @@ function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): 
 
 function commanderOption(member: string, declared: Declared): Option {
   const { value, help, isNeeded = false, isList = false, choices, conflicts } = declared;
-  const option = new Option(`${optionOf(member)} ${value}`.trimEnd(), help).makeOptionMandatory(isNeeded);
+  const option = new Option(`${optionOf(member)} ${value}`.trimEnd(), writeText(help)).makeOptionMandatory(isNeeded);
   if (isList) option.argParser(collect);
   if (choices !== undefined) option.choices(choices);
   if (conflicts !== undefined) option.conflicts(new Option(optionOf(conflicts)).attributeName());

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { AppError } from '../../domain/errors.ts';
-import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
 import { explainSubject } from '../../operator/explain/explain-subject.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
 import { clip } from '../../operator/input/clip.ts';
@@ -9,6 +8,8 @@ import { createInvoiceByHand, readExternalId } from '../../operator/invoices/cre
 import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
 import { readAmount, readInvoiceFilter, showInvoice } from '../../operator/invoices/list-invoices.ts';
 import { withdrawInvoiceByHand } from '../../operator/invoices/withdraw-invoice-by-hand.ts';
+import { perform } from '../../operator/operation.ts';
+import { replayEvents } from '../../operator/subjects/delivery-replay.ts';
 import { givingWay } from '../../runtime/give-way.ts';
 import { html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
@@ -130,9 +131,9 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   }
   const taken = tokens.take(`replay ${event}`, token);
   if (taken.kind === 'refused') return refuse(html`<p>${taken.reason}.</p>`);
-  const eventIds = readReplayedEvents([event]);
+  const wanted = replayEvents.read({ events: [event], isConfirmed: true }, deps.now());
   try {
-    await replayEvents(deps, visit.actor, { eventIds, isDryRun: false, isConfirmed: true });
+    await perform(replayEvents, deps, visit.actor, wanted);
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
     return refuse(describeProblem(error));

@@ -1,5 +1,5 @@
 import { isAllowed } from '../../operator/authorize.ts';
-import type { AttemptView, ShownDeliveryView, ShownEventView } from '../../operator/deliveries/views.ts';
+import type { AttemptView, ShownDeliveryView, ShownEventView } from '../../operator/subjects/deliveries.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import type { TestedEndpointView } from '../../operator/subjects/webhook-sending.ts';
 import { type Html, html } from '../../web/html.ts';

@@ -1,4 +1,4 @@
-import type { ReplayedPeriodView } from '../../operator/deliveries/views.ts';
+import type { ReplayedPeriodView } from '../../operator/subjects/delivery-replay.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';

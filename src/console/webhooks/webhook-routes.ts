@@ -1,10 +1,9 @@
 import { AppError } from '../../domain/errors.ts';
-import { listDeliveries, readDeliveryFilter } from '../../operator/deliveries/list-deliveries.ts';
-import { readReplay, replayPeriod } from '../../operator/deliveries/replay-deliveries.ts';
-import { readReplayedEvents, replayEvents } from '../../operator/deliveries/replay-events.ts';
-import { showDelivery } from '../../operator/deliveries/show-delivery.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
+import { perform } from '../../operator/operation.ts';
 import { listAdapters } from '../../operator/subjects/adapters.ts';
+import { listDeliveries, showDelivery } from '../../operator/subjects/deliveries.ts';
+import { replayEvents, replayPeriod } from '../../operator/subjects/delivery-replay.ts';
 import { enableEndpoint, testEndpoint } from '../../operator/subjects/webhook-sending.ts';
 import { listEndpoints } from '../../operator/subjects/webhooks.ts';
 import { html } from '../../web/html.ts';
@@ -56,15 +55,15 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
   addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
     const [, { event }] = await findEvent(deps, asked, null);
-    const eventIds = readReplayedEvents([event.eventId]);
-    await replayEvents(deps, asked.visit.actor, { eventIds, isDryRun: false, isConfirmed: true });
+    const wanted = replayEvents.read({ events: [event.eventId], isConfirmed: true }, deps.now());
+    await perform(replayEvents, deps, asked.visit.actor, wanted);
     return `/events/${event.eventId}?sent=1`;
   });
 }
 
 async function findEvent(deps: ConsoleDeps, { visit, request }: Asked, said: ReturnType<typeof html> | null) {
   const { eventId = '' } = request.params as { eventId?: string };
-  const { view } = await showDelivery(deps, visit.actor, { eventId }).catch(asUnknown);
+  const { view } = await showDelivery.run(deps, visit.actor, { eventId }).catch(asUnknown);
   return [needProject(visit, view.projectId), { event: view, said }] as const;
 }
 
@@ -73,12 +72,13 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const query = readQuery(request, ['project', 'status', 'before', 'enabled', 'missed', 'replayed']);
   const { project, ...endpoint } = await findEndpoint(deps, asked);
   const state = readChoice('status', query.status, DELIVERY_STATES) ?? 'all';
-  const filter = readDeliveryFilter({
-    limit: PAGE_SIZE,
-    status: state === 'all' ? undefined : state,
-    before: query.before,
-  });
-  const { view } = await listDeliveries(deps, visit.actor, { ...filter, endpoint: endpoint.endpointId });
+  const status = state === 'all' ? undefined : state;
+  const { endpointId } = endpoint;
+  const wanted = listDeliveries.read(
+    { endpoint: endpointId, status, before: query.before, limit: PAGE_SIZE },
+    deps.now(),
+  );
+  const { view } = await perform(listDeliveries, deps, visit.actor, wanted);
   const isFirst = query.before === undefined;
   return endpointPage(visit, project, { endpoint, list: view, state, said: saidOf(query), isFirst, now: deps.now() });
 }
@@ -101,8 +101,12 @@ async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
     return replayPage(visit, project, { url, filled: { from: since }, found: null, problem: null });
   }
   try {
-    const wanted = { ...readReplayed(filled), endpoint: endpointId, isDryRun: true, isConfirmed: false };
-    const { view } = await replayPeriod(deps, visit.actor, wanted);
+    const { view } = await perform(
+      replayPeriod,
+      deps,
+      visit.actor,
+      readReplay(deps, endpointId, filled, { isDryRun: true }),
+    );
     return replayPage(visit, project, { url, filled, found: view, problem: null });
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
@@ -117,8 +121,13 @@ async function askReplay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 
 const DAY_MS = 86_400_000;
 
-const readReplayed = ({ from = '', to, status }: Fields) =>
-  readReplay({ from, to, status: status === undefined ? status : [status] });
+function readReplay({ now }: ConsoleDeps, endpoint: string, filled: Fields, how: { isDryRun: boolean }) {
+  const { from = '', to, status } = filled;
+  return replayPeriod.read(
+    { endpoint, from, to, status: status === undefined ? status : [status], ...how, isConfirmed: true },
+    now(),
+  );
+}
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
@@ -130,7 +139,11 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
       ...replayPage(visit, project, { url, filled, found: null, problem: html`<p>${taken.reason}.</p>` }),
       status: 409,
     };
-  const wanted = { ...readReplayed(filled), endpoint: endpointId, isDryRun: false, isConfirmed: true };
-  const { view } = await replayPeriod(deps, visit.actor, wanted);
+  const { view } = await perform(
+    replayPeriod,
+    deps,
+    visit.actor,
+    readReplay(deps, endpointId, filled, { isDryRun: false }),
+  );
   return { goTo: `/webhooks/${endpointId}?replayed=${view.found.total}` };
 }

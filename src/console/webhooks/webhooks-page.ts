@@ -1,6 +1,6 @@
 import { isAllowed } from '../../operator/authorize.ts';
-import type { DeliveryListView, DeliveryView } from '../../operator/deliveries/views.ts';
 import type { AdapterView } from '../../operator/subjects/adapters.ts';
+import type { DeliveryListView, DeliveryView } from '../../operator/subjects/deliveries.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import type { ListedEndpointView, ShownEndpointView } from '../../operator/subjects/webhooks.ts';
 import { type Html, html } from '../../web/html.ts';

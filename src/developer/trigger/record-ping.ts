@@ -3,7 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { newEvent } from '../../domain/event.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
-import { replayDeliveries } from '../../operator/deliveries/delivery-replay.ts';
+import { replayDeliveries } from '../../operator/subjects/delivery-replay.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { recordEvents } from '../../store/outbox/events.ts';
 import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';

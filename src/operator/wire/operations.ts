@@ -2,12 +2,13 @@ import type { ActionName } from '../actions.ts';
 import * as addressChanges from '../address-changes/operations.ts';
 import * as addresses from '../addresses/operations.ts';
 import * as chain from '../chain/operations.ts';
-import * as deliveries from '../deliveries/operations.ts';
 import * as explain from '../explain/operations.ts';
 import type { Operation } from '../operation.ts';
 import * as adapters from '../subjects/adapters.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
+import * as deliveries from '../subjects/deliveries.ts';
+import * as deliveryReplay from '../subjects/delivery-replay.ts';
 import * as keys from '../subjects/keys.ts';
 import * as masterKeys from '../subjects/master-keys.ts';
 import * as notify from '../subjects/notify.ts';
@@ -31,7 +32,8 @@ export const OPERATIONS: readonly Operation[] = [
   ...webhookSending.operations,
   ...adapters.operations,
   ...notify.operations,
-  ...Object.values(deliveries),
+  ...deliveries.operations,
+  ...deliveryReplay.operations,
   ...requests.operations,
   ...Object.values(transfers),
   ...reports.operations,

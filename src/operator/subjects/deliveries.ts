@@ -1,0 +1,530 @@
+import { AppError } from '../../domain/errors.ts';
+import { EVENT_TYPES, type EventType } from '../../domain/event.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import { openKeyRing } from '../../runtime/open-key-ring.ts';
+import { Type } from '../../runtime/type.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
+import { text as column, listColumns, type Row, statement } from '../../store/db/statement.ts';
+import { findWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
+import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
+import { type Actor, maySee } from '../actor.ts';
+import { columnsText, fieldsText, formatFields, isoSecond } from '../command-text.ts';
+import {
+  choice,
+  id,
+  list,
+  listOf,
+  maybe,
+  of,
+  part,
+  type Shown,
+  schemaOf,
+  show,
+  text,
+  time,
+  whole,
+  yes,
+} from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { readChoice, readLimit } from '../input/read-choice.ts';
+import { readPeriod } from '../input/read-period.ts';
+import { findInvoiceId } from '../invoices/list-invoices.ts';
+import { operation } from '../operation.ts';
+import { argument, limit, line, period, projectId } from '../option.ts';
+import { selectProject } from '../select-project.ts';
+import { type Diagnosis, diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
+import type { KeyDeps } from './master-keys.ts';
+import { answerText, diagnosisFields, diagnosisText, findPositionAt } from './webhook-sending.ts';
+import { attemptFields, type EndpointView, selectEndpoint, statusText, viewEndpoint } from './webhooks.ts';
+
+const fields = {
+  ...{ eventId: id('evt'), endpointId: id('whe'), isEndpointDisabled: yes, type: text, createdAt: time },
+  ...{ invoiceId: maybe(id('inv')), externalId: maybe(text), status: choice(['pending', 'delivered', 'dead']) },
+  ...{ attempts: of('attemptCount', whole), attemptsLeft: whole, nextAttemptAt: maybe(time), finishedAt: maybe(time) },
+  ...{ lastStatus: maybe(whole), lastError: maybe(text) },
+};
+export type DeliveryView = Shown<typeof fields>;
+/** `nextBefore`: the event before which the next page begins. */
+export type DeliveryListView = { data: DeliveryView[]; nextBefore: string | null };
+
+const { webPage, ...outcome } = attemptFields;
+const attempt = { attempt: whole, ...outcome, answer: maybe(text), webPage };
+export type AttemptView = Shown<typeof attempt>;
+/** `diagnosis`: why the last attempt failed, the most telling first. */
+const shownFields = { ...fields, attempts: list(part(attempt)), url: text, diagnosis: list(part(diagnosisFields)) };
+export type ShownDeliveryView = Shown<typeof shownFields>;
+const eventFields = {
+  ...{ eventId: of('id', id('evt')), projectId: id('prj'), type: text, createdAt: time },
+  position: { ...whole, show: Number },
+};
+export type ShownEventView = Shown<typeof eventFields> & { deliveries: ShownDeliveryView[] };
+
+/** What is still planned of a delivery. */
+function planOf({ maxAttempts, nextAttemptAt, ...delivery }: DeskDelivery) {
+  const isPending = delivery.status === 'pending';
+  return {
+    ...{ ...delivery, nextAttemptAt: isPending ? nextAttemptAt : null },
+    attemptsLeft: isPending ? Math.max(0, maxAttempts - delivery.attemptCount) : 0,
+  };
+}
+
+type DeliveryFilter = {
+  endpointId: string | null;
+  /** `failing`: pending, and the last attempt failed. `dead`: without tests, unless `type` asks for them. */
+  status: 'pending' | 'failing' | 'delivered' | 'dead' | null;
+  type: EventType | null;
+  limit: number;
+};
+
+/** Events by their positions: from `first` on, before `end`. */
+export type PositionRange = { first: bigint; end: bigint };
+
+const row = {
+  eventId: 'uuid',
+  endpointId: 'uuid',
+  /** Nothing is sent until it is enabled. */
+  isEndpointDisabled: 'bool',
+  type: column<EventType>(),
+  createdAt: 'timestamptz',
+  position: 'int8',
+  /** `null` where the event is about no invoice. */
+  invoiceId: 'uuid?',
+  externalId: 'text?',
+  status: column<'pending' | 'delivered' | 'dead'>(),
+  attemptCount: 'int4',
+  maxAttempts: 'int4',
+  nextAttemptAt: 'timestamptz',
+  finishedAt: 'timestamptz?',
+  lastStatus: 'int4?',
+  lastError: 'text?',
+} as const;
+
+/** A delivery as operators see it. Ids are UUIDs. */
+type DeskDelivery = Row<typeof row>;
+
+const SHOWN = `d.event_id, d.endpoint_id,
+     (select disabled_at is not null from webhook_endpoints where id = d.endpoint_id) as is_endpoint_disabled, e.type, e.created_at, e.position, d.invoice_id,
+     (select external_id from invoices where project_id = e.project_id and id = e.invoice_id) as external_id,
+     d.status, d.attempt_count, d.max_attempts, d.next_attempt_at, d.finished_at, d.last_status, d.last_error`;
+
+const WANTED = `($2::uuid is null or d.endpoint_id = $2) and case $3::text
+       when 'pending' then d.status = 'pending' when 'failing' then d.status = 'pending' and d.last_error is not null
+       when 'delivered' then d.status = 'delivered' when 'dead' then d.status = 'dead' and ($4::text is not null or e.type <> 'ping') else true end
+     and ($4::text is null or e.type = $4)`;
+
+const fromText = (tables: string, among: string) =>
+  `select ${SHOWN} from ${tables} where ${among} and ${WANTED} order by e.position desc, d.endpoint_id limit $5::int8`;
+const EVENTS = 'events e join deliveries d on d.event_id = e.id';
+const IN_RANGE = 'e.project_id = $1 and e.position >= $6 and e.position < $7';
+// Said in the text of the statement, the status lets PostgreSQL read the index of such deliveries.
+const openText = (status: 'pending' | 'dead') =>
+  fromText(
+    `webhook_endpoints w join deliveries d on d.endpoint_id = w.id and d.status = '${status}' join events e on e.id = d.event_id`,
+    IN_RANGE.replace('e.project_id', 'w.project_id'),
+  );
+
+const selectRange = statement('delivery-desk-list', row, fromText(EVENTS, IN_RANGE));
+const selectPending = statement('delivery-desk-pending', row, openText('pending'));
+const selectDead = statement('delivery-desk-dead', row, openText('dead'));
+
+/** Those that are not delivered have indexes of their own, so the range of events need not be bounded. */
+function isIndexed(status: DeliveryFilter['status']): boolean {
+  return status === 'dead' || status === 'pending' || status === 'failing';
+}
+
+/**
+ * Deliveries of the events in a range of positions, the newest first. There is no index for every other question that may be asked,
+ * so the caller bounds the range unless the status `isIndexed`.
+ */
+function listRange(db: Sql, projectId: string, { first, end }: PositionRange, filter: DeliveryFilter) {
+  const select = !isIndexed(filter.status) ? selectRange : filter.status === 'dead' ? selectDead : selectPending;
+  return db.run(select, [...parameters(projectId, filter), first, end]);
+}
+
+type Subject = { eventId: string | null; invoiceId: string | null };
+
+/** The same for one event, or for all events of one invoice (UUIDs). */
+const listDeliveriesOf = rowsOf(
+  'delivery-desk-of-events',
+  row,
+  fromText(EVENTS, 'e.project_id = $1 and (e.id = $6 or e.invoice_id = $7)'),
+  (projectId: string, { eventId, invoiceId }: Subject, filter: DeliveryFilter) => [
+    ...parameters(projectId, filter),
+    eventId,
+    invoiceId,
+  ],
+);
+
+function parameters(projectId: string, { endpointId, status, type, limit }: DeliveryFilter) {
+  return [projectId, endpointId, status, type, limit] as const;
+}
+
+const eventRow = {
+  id: 'uuid',
+  projectId: 'uuid',
+  type: column<EventType>(),
+  createdAt: 'timestamptz',
+  position: 'int8',
+  body: 'text',
+} as const;
+
+/** An event without its deliveries. Ids are UUIDs. */
+export type DeskEvent = Row<typeof eventRow>;
+
+/** Events by their ids, in their order within a project. Ids of no event are left out. */
+export const findDeskEvents = rowsOf(
+  'delivery-desk-events',
+  eventRow,
+  `select ${listColumns(eventRow)} from events where id = any($1::uuid[]) order by project_id, position`,
+  (ids: readonly string[]) => [ids],
+);
+
+/** The id of the event at a position. */
+const findEventAt = answerOf(
+  'delivery-desk-event-at',
+  { id: 'uuid' },
+  'select id from events where project_id = $1 and position = $2',
+  (projectId: string, position: bigint) => [projectId, position],
+  ([row]) => row?.id ?? null,
+);
+
+const attemptRow = {
+  endpointId: 'uuid',
+  attempt: 'int4',
+  attemptedAt: 'timestamptz',
+  latencyMs: 'int4?',
+  status: 'int4?',
+  error: 'text?',
+  answer: 'text?',
+} as const;
+
+/** An attempt as it was recorded. `answer` is the redacted beginning of the endpoint's answer. */
+type DeskAttempt = Row<typeof attemptRow>;
+
+/** The newest attempts to deliver an event to endpoints, at most `limit` to each, oldest first. */
+const findDeskAttempts = rowsOf(
+  'delivery-desk-attempts',
+  attemptRow,
+  `select ${listColumns(attemptRow, 'a.')}
+   from unnest($2::uuid[]) asked (id)
+   cross join lateral (
+     select * from delivery_attempts
+     where event_id = $1 and endpoint_id = asked.id order by attempt desc limit $3::int8) a
+   order by a.endpoint_id, a.attempt`,
+  (eventId: string, endpointIds: readonly string[], limit: number) => [eventId, endpointIds, limit],
+);
+
+/** The UUID behind an `evt_…`. Errors: `INVALID_ARGUMENT`. */
+export function readEventId(eventId: string): string {
+  const uuid = decodeId('evt', eventId);
+  if (uuid !== null) return uuid;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${clip(eventId)} is not an event id: it is "evt_" and 26 characters, as webhooks and "${{ command: 'deliveries list' }}" show it`,
+  );
+}
+
+/** The event with this `evt_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<DeskEvent> {
+  const [event] = await findDeskEvents(db, [readEventId(eventId)]);
+  if (event !== undefined && maySee(actor, event.projectId)) return event;
+  throw new AppError(
+    'NOT_FOUND',
+    say`there is no event ${eventId}: "${{ command: 'deliveries list' }}" shows those there are`,
+  );
+}
+
+const STATUSES = ['pending', 'failing', 'delivered', 'dead'] as const;
+
+/** Why a list ends before all is shown: at its limit, at the end of a page, or after so many events were looked through. */
+type End = null | { kind: 'limit' | 'page' } | { kind: 'searched'; events: bigint };
+type Page = { deliveries: DeskDelivery[]; nextBefore: string | null; end: End };
+
+/** So many events are looked through at once; it takes a fraction of a second. */
+const MAX_LOOKED_THROUGH = 10_000n;
+/** Behind every event there will be. */
+const NEVER = unixMs(Date.UTC(9999, 0));
+
+/** Deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+export const listDeliveries = operation({
+  action: 'listDeliveries',
+  summary: 'What became of each event at each endpoint, the newest events first',
+  method: 'GET',
+  path: '/deliveries',
+  command: 'deliveries list',
+  does: 'list deliveries, those of the newest events first',
+  output: listOf(fields, { nextBefore: maybe(text).schema }),
+  input: Type.Object({
+    projectId: projectId(),
+    endpoint: line('<whe_…>', 'only those to this endpoint'),
+    status: line(
+      '<status>',
+      say`pending, failing (pending, and the last attempt failed), delivered or dead (tests only with ${{ field: 'type' }} ping)`,
+    ),
+    type: line('<type>', 'only events of this type, for example invoice.paid'),
+    invoice: line('<invoice>', 'only events of this invoice: inv_… or the externalId'),
+    event: line('<evt_…>', 'only this event'),
+    ...period('events '),
+    before: line('<evt_…>', 'the page after this event: those before it', { conflicts: 'to' }),
+    limit: limit(500, '50'),
+  }),
+  read: ({ projectId, endpoint, invoice, status, type, event, before, limit: most = '50', ...times }) => {
+    for (const id of [before, event]) if (id !== undefined) readEventId(id);
+    return {
+      ...{ projectId, endpoint, invoice, event, before },
+      ...{ status: readChoice('status', status, STATUSES), type: readChoice('type', type, EVENT_TYPES) },
+      ...{ limit: readLimit(most, { least: 1, most: 500 }), ...readPeriod(times) },
+    };
+  },
+  run: async ({ db }: { db: Sql }, actor, wanted: Wanted) => {
+    const { deliveries, nextBefore, end } = await findListed(db, actor, wanted);
+    const data = deliveries.map((each) => show(fields, planOf(each)));
+    return { view: { data, nextBefore: nextBefore && encodeId('evt', nextBefore) }, end };
+  },
+  print: ({ view: { data, nextBefore }, end }) => {
+    const why = end?.kind === 'searched' ? `looked through the newest ${end.events} events` : 'there are more';
+    const next =
+      nextBefore !== null
+        ? say`${why}: the same command with ${{ field: 'before' }} ${nextBefore} goes on`
+        : end === null
+          ? data.length === 0
+            ? 'no such deliveries'
+            : say`see one with "${{ command: 'deliveries show', args: ['evt_…'] }}"`
+          : say`${why}: a larger ${{ field: 'limit' }} shows them`;
+    return {
+      text: columnsText(data, [
+        ['EVENT', 'eventId'],
+        ['TYPE', 'type'],
+        ['CREATED (UTC)', ({ createdAt }) => isoSecond(createdAt)],
+        ['ENDPOINT', 'endpointId'],
+        ['STATUS', 'status'],
+        ['ATTEMPTS', 'attempts'],
+        ['LAST RESULT', ({ lastStatus, lastError }) => lastError?.split(':', 1)[0] ?? String(lastStatus ?? '')],
+        [
+          'NEXT ATTEMPT',
+          ({ nextAttemptAt: at, isEndpointDisabled }) =>
+            at && (isEndpointDisabled ? 'endpoint disabled' : isoSecond(at)),
+        ],
+        ['EXTERNAL ID', ({ externalId }) => shorten(externalId ?? '')],
+      ]),
+      next,
+    };
+  },
+});
+
+const MAX_TEXT = 24;
+
+function shorten(text: string): string {
+  const characters = [...text];
+  return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT - 1).join('')}…` : text;
+}
+
+type Wanted = {
+  [Name in 'projectId' | 'endpoint' | 'invoice' | 'event' | 'before']?: string | undefined;
+} & Pick<DeliveryFilter, 'status' | 'type' | 'limit'> &
+  ReturnType<typeof readPeriod>;
+
+async function findListed(db: Sql, actor: Actor, wanted: Wanted): Promise<Page> {
+  const { status, type, limit } = wanted;
+  const endpoint = wanted.endpoint === undefined ? null : await selectEndpoint(db, actor, wanted.endpoint);
+  const projectId = await findProjectId(db, actor, wanted, endpoint);
+  const filter = { endpointId: endpoint?.id ?? null, status, type, limit: limit + 1 };
+  if (wanted.event !== undefined || wanted.invoice !== undefined) {
+    const eventId = wanted.event === undefined ? null : readEventId(wanted.event);
+    const invoiceId = wanted.invoice === undefined ? null : await findInvoiceId(db, projectId, wanted.invoice);
+    const found = await listDeliveriesOf(db, projectId, { eventId, invoiceId }, filter);
+    return {
+      deliveries: found.slice(0, limit),
+      nextBefore: null,
+      end: found.length > limit ? { kind: 'limit' } : null,
+    };
+  }
+  const end =
+    wanted.before === undefined
+      ? await findPositionAt(db, projectId, wanted.until ?? NEVER)
+      : await positionOf(db, projectId, wanted.before);
+  const first = wanted.from === null ? 1n : await findPositionAt(db, projectId, wanted.from);
+  return findPage(db, projectId, { first, end }, filter);
+}
+
+async function findProjectId(
+  db: Sql,
+  actor: Actor,
+  wanted: Wanted,
+  endpoint: { projectId: string } | null,
+): Promise<string> {
+  if (wanted.projectId === undefined && endpoint !== null) return endpoint.projectId;
+  if (wanted.projectId === undefined && wanted.event !== undefined)
+    return (await selectEvent(db, actor, wanted.event)).projectId;
+  return (await selectProject(db, actor, wanted.projectId)).id;
+}
+
+async function positionOf(db: Sql, projectId: string, eventId: string): Promise<bigint> {
+  const [event] = await findDeskEvents(db, [readEventId(eventId)]);
+  if (event !== undefined && event.projectId === projectId) return event.position;
+  throw new AppError('NOT_FOUND', say`${{ field: 'before' }}: the project has no event ${eventId}`);
+}
+
+/** `filter.limit` is one more than is shown, which tells whether there is another page. */
+async function findPage(db: Sql, projectId: string, range: PositionRange, filter: DeliveryFilter): Promise<Page> {
+  const isBounded = !isIndexed(filter.status) && range.end - range.first > MAX_LOOKED_THROUGH;
+  const first = isBounded ? range.end - MAX_LOOKED_THROUGH : range.first;
+  const deliveries = await listRange(db, projectId, { first, end: range.end }, filter);
+  if (deliveries.length >= filter.limit) return cutPage(deliveries, filter.limit - 1);
+  if (!isBounded) return { deliveries, nextBefore: null, end: null };
+  const nextBefore = await findEventAt(db, projectId, first);
+  return { deliveries, nextBefore, end: { kind: 'searched', events: MAX_LOOKED_THROUGH } };
+}
+
+/** Pages end between events, for the next one begins before an event. */
+function cutPage(found: DeskDelivery[], limit: number): Page {
+  const over = found[limit]?.eventId;
+  const whole = found.slice(0, limit).filter(({ eventId }) => eventId !== over);
+  const last = whole.at(-1);
+  if (last !== undefined) return { deliveries: whole, nextBefore: last.eventId, end: { kind: 'page' } };
+  return { deliveries: found.slice(0, limit), nextBefore: null, end: { kind: 'limit' } };
+}
+
+/** Shows the deliveries of an event to each endpoint, or to one. `askedAt`: the time of it. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+export const showDelivery = operation({
+  action: 'showDelivery',
+  summary: 'An event: every attempt to deliver it, what is planned, and why the last one failed',
+  method: 'GET',
+  path: '/events/:eventId',
+  command: 'deliveries show',
+  does: 'show an event: every attempt to deliver it, what is planned, and why the last one failed',
+  output: schemaOf({ ...eventFields, deliveries: list(part(shownFields)) }),
+  input: Type.Object({ eventId: argument('<event>', 'evt_…'), endpoint: line('<whe_…>', 'only at this endpoint') }),
+  read: ({ eventId, endpoint }) => ({ eventId, endpoint }),
+  run: async (
+    { db, now, config, note }: KeyDeps & { db: Database },
+    actor,
+    { eventId, endpoint }: { eventId: string; endpoint?: string | undefined },
+  ) => {
+    const event = await selectEvent(db, actor, eventId);
+    // Without the keys less can be told, but the rest is worth showing.
+    const keyRing = await openKeyRing(config, { mayCreate: false, warn: note });
+    const askedAt = now();
+    // A snapshot of one moment: otherwise an attempt that is just being recorded would stand under a delivery that does not know of it.
+    const shown = await db.snapshot((tx) => findShown({ db: tx, keyRing, now: now() }, actor, event, endpoint));
+    const view: ShownEventView = { ...show(eventFields, event), deliveries: shown.map(({ delivery }) => delivery) };
+    return { view, shown, endpoint: endpoint ?? null, askedAt };
+  },
+  print: ({ view, shown, endpoint, askedAt }) => {
+    const [first] = view.deliveries;
+    const event = fieldsText(view, [
+      ['event', 'eventId'],
+      ['project', 'projectId'],
+      ['type', 'type'],
+      ['created', 'createdAt'],
+      ['position', 'position'],
+      ['invoice', () => (first?.invoiceId ? `${first.invoiceId} (${first.externalId ?? ''})` : null)],
+    ]);
+    const next = nextOf(view, endpoint);
+    return {
+      text: [event, ...shown.map((each) => deliveryText(each, askedAt))].join('\n\n'),
+      ...(next === null ? {} : { next }),
+    };
+  },
+});
+
+/** A delivery with how its endpoint does, and how many attempts there were: more than are shown, perhaps. */
+type ShownDelivery = { delivery: ShownDeliveryView; endpoint: EndpointView; attemptCount: number };
+
+/** The most characters of an answer in a table. */
+const MAX_ANSWER = 80;
+
+function deliveryText(shown: ShownDelivery, askedAt: UnixMs): string {
+  const { delivery, endpoint } = shown;
+  const fields = formatFields([
+    ['endpoint', `${delivery.endpointId}, ${statusText(endpoint)}`],
+    ['url', delivery.url],
+    ['delivery', delivery.status],
+    ['finished', delivery.finishedAt],
+    ['plan', planText(shown, askedAt)],
+  ]);
+  const attempts = columnsText(delivery.attempts, [
+    ['ATTEMPT', 'attempt'],
+    ['AT', 'attemptedAt'],
+    ['LATENCY', ({ latencyMs }) => (latencyMs === null ? null : `${latencyMs} ms`)],
+    ['STATUS', 'status'],
+    ['RESULT', 'error', 'delivered'],
+    ['ANSWER', ({ answer }) => answerText(answer, MAX_ANSWER)],
+  ]);
+  return [fields, attempts, diagnosisText(delivery.diagnosis)].filter((part) => part !== '').join('\n\n');
+}
+
+function planText({ delivery, endpoint, attemptCount }: ShownDelivery, askedAt: UnixMs): string | null {
+  const { nextAttemptAt, attemptsLeft, status } = delivery;
+  const attempts = (count: number) => (count === 1 ? '1 attempt' : `${count} attempts`);
+  if (status === 'dead') return `none: dead after ${attempts(attemptCount)}`;
+  if (nextAttemptAt === null) return null;
+  if (endpoint.status === 'disabled') return 'none until the endpoint is enabled';
+  const { pausedUntil } = endpoint;
+  const opens = pausedUntil !== null && pausedUntil > nextAttemptAt ? pausedUntil : nextAttemptAt;
+  return `next attempt ${Date.parse(opens) <= askedAt ? 'now' : opens}, ${attempts(attemptsLeft)} left`;
+}
+
+function nextOf({ eventId, type, deliveries }: ShownEventView, endpoint: string | null): Text | null {
+  const replayTo = (endpoint: string) => ({ command: 'deliveries replay', args: [eventId], input: { endpoint } });
+  if (deliveries.length === 0)
+    return say`it was not planned for ${endpoint ?? 'any endpoint'}: ${replayTo(endpoint ?? 'whe_…')} sends it`;
+  const dead = deliveries.find(({ status }) => status === 'dead')?.endpointId;
+  if (dead === undefined) return null;
+  if (type === 'ping') return say`test again: ${{ command: 'webhook test', args: [dead] }}`;
+  return say`when the receiver works: ${replayTo(dead)}`;
+}
+
+/** More than anybody has endpoints. */
+const MAX_DELIVERIES = 100;
+/** The newest attempts of each delivery: those of four replays. */
+const MAX_ATTEMPTS_SHOWN = 60;
+
+type ShowDeps = { db: Sql; keyRing: KeyRing | null; now: UnixMs };
+
+async function findShown(
+  deps: ShowDeps,
+  actor: Actor,
+  event: DeskEvent,
+  only: string | undefined,
+): Promise<ShownDelivery[]> {
+  const { db, now } = deps;
+  const endpointId = only === undefined ? null : (await selectEndpoint(db, actor, only)).id;
+  const filter = { endpointId, status: null, type: null, limit: MAX_DELIVERIES };
+  const deliveries = await listDeliveriesOf(db, event.projectId, { eventId: event.id, invoiceId: null }, filter);
+  const ids = deliveries.map((delivery) => delivery.endpointId);
+  const attempts = await findDeskAttempts(db, event.id, ids, MAX_ATTEMPTS_SHOWN);
+  const shown: ShownDelivery[] = [];
+  for (const found of deliveries) {
+    const endpoint = await findWebhookEndpoint(db, found.endpointId);
+    if (endpoint === null) continue;
+    const own = attempts.filter((attempt) => attempt.endpointId === found.endpointId);
+    const diagnosis = await diagnoseLast(deps, event, own);
+    const delivery = show(shownFields, { ...planOf(found), url: endpoint.url, attempts: own, diagnosis });
+    shown.push({ delivery, endpoint: viewEndpoint(endpoint, now), attemptCount: found.attemptCount });
+  }
+  return shown;
+}
+
+async function diagnoseLast(
+  { db, keyRing }: ShowDeps,
+  event: DeskEvent,
+  attempts: readonly DeskAttempt[],
+): Promise<Diagnosis[]> {
+  const last = attempts.at(-1);
+  if (last === undefined) return [];
+  if (last.error === null) return diagnosePage(last.answer);
+  return diagnoseAttempt({
+    ...last,
+    answer: last.answer === null ? null : Buffer.from(last.answer),
+    date: null,
+    sent: { id: encodeId('evt', event.id), body: Buffer.from(event.body) },
+    secrets: keyRing === null ? null : await openNewestSecrets({ db, keyRing }, last.endpointId),
+  });
+}
+
+export const operations = [listDeliveries, showDelivery];
