@@ -1,6 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { LocalOperation } from '../operator/operation.ts';
-import { addAddressCommands } from './address/commands.ts';
 import { addAuditExport } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
 import { addChainCommands } from './chain/commands.ts';
@@ -18,7 +17,7 @@ import { addReceiptCheck } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
 import { addSessionCommands } from './session/commands.ts';
 import { addSetupCommand } from './setup/commands.ts';
-import { addOperations } from './terminal/add-operations.ts';
+import { addOperations, type Ways } from './terminal/add-operations.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
 import { addTransferCommands } from './transfers/commands.ts';
@@ -39,11 +38,11 @@ export async function addCommands(
     name: string,
     about: string,
     load: () => Promise<{ operations: readonly LocalOperation[] }>,
-    addFirst: (group: Command) => void = () => undefined,
+    { addFirst, ways }: { addFirst?: (group: Command) => void; ways?: Ways } = {},
   ) => {
     const group = program.command(name).description(about);
-    addFirst(group);
-    if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations);
+    addFirst?.(group);
+    if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations, ways);
     return group;
   };
 
@@ -71,7 +70,9 @@ export async function addCommands(
     'keys of the admin API, for --server and for programs',
     () => import('../operator/subjects/admin-keys.ts'),
   );
-  addAddressCommands(program, terminal, print);
+  await add('address', 'receiving addresses of your own wallet; never keys', loadAddresses, {
+    ways: { 'address derive': async (...given) => (await import('./address/derive.ts')).printDerived(...given) },
+  });
   await add('webhook', 'endpoints that are told about events', async () => {
     const { operations } = await import('../operator/subjects/webhooks.ts');
     return { operations: [...operations, ...(await import('../operator/subjects/webhook-sending.ts')).operations] };
@@ -96,12 +97,9 @@ export async function addCommands(
     'what shops asked of the API in the last 30 days',
     () => import('../operator/subjects/requests.ts'),
   );
-  await add(
-    'receipt',
-    'signed receipts of paid invoices',
-    () => import('../operator/subjects/receipts.ts'),
-    (group) => addReceiptCheck(group, terminal, print),
-  );
+  await add('receipt', 'signed receipts of paid invoices', () => import('../operator/subjects/receipts.ts'), {
+    addFirst: (group) => addReceiptCheck(group, terminal, print),
+  });
   addMasterKeyRotation(
     await add(
       'master-key',
@@ -127,6 +125,20 @@ export async function addCommands(
     terminal,
   );
   addDeveloperCommands(program, terminal, print);
+}
+
+/** In the order of the help. */
+async function loadAddresses() {
+  const [{ operations: own }, derivation, changes, capacity] = await Promise.all([
+    import('../operator/subjects/addresses.ts'),
+    import('../operator/subjects/address-derivation.ts'),
+    import('../operator/subjects/address-changes.ts'),
+    import('../operator/subjects/capacity.ts'),
+  ]);
+  const [add, list, ...others] = own;
+  return {
+    operations: [add, ...derivation.operations, ...changes.operations, list, ...capacity.operations, ...others],
+  };
 }
 
 function addReconcileCommand(program: Command, terminal: Terminal, print: Print): void {

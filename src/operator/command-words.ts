@@ -4,6 +4,7 @@ import { type Hint, Message, type Text } from '../domain/message.ts';
 const OPTIONS: Readonly<Record<string, string>> = {
   allowedIps: 'allow-ip',
   identities: 'identity',
+  isChecked: 'no-check',
   isConfirmed: 'yes',
   isDryRun: 'dry-run',
   isFresh: 'fresh',

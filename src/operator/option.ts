@@ -5,7 +5,7 @@ import { type TSchema, Type } from '../runtime/type.ts';
  * How a command takes a member of an input: as what stands behind it, or as an option with the name that `optionOf` gives the member.
  * `value` is what help shows of it, as `<key_…>`; a flag has none. `conflicts`: a member that may not be given beside it. `isSecret`: `-` reads it
  * from standard input. `isRemovable`: a second option, `--no-…`, gives `null`. `file`: it is the path of one, of which the member gets the
- * name and the content.
+ * name and the content. `entries`: texts with their places, and the option for a file that has them.
  */
 export type Option = {
   isArgument?: boolean;
@@ -19,6 +19,7 @@ export type Option = {
   choices?: readonly string[];
   isRemovable?: boolean;
   file?: { of: string; mostBytes: number };
+  entries?: { file?: { value: string; help: string } };
 };
 const OPTION = Symbol('option');
 type Optioned = TSchema & { [OPTION]?: Option };
@@ -78,6 +79,23 @@ export const secret = (value: string, help: string, wire?: Wire) =>
 
 const ofProject = () =>
   Type.Optional(Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }));
+/** Texts that should be addresses, which stand behind the command, come by standard input, or in a file that an option names. */
+export const entries = (value: string, help: Text, file?: { value: string; help: string }) =>
+  option(
+    Type.Array(
+      Type.Object({
+        text: Type.String({ description: 'T…' }),
+        place: Type.String({ description: 'What messages call it, such as "line 3"' }),
+      }),
+    ),
+    { value, help, isArgument: true, entries: file === undefined ? {} : { file } },
+  );
+/** What is so unless its flag, `--no-…`, is given. */
+export const not = (help: string, wire: string) =>
+  option(Type.Optional(Type.Boolean({ description: wire })), { value: '', help });
+/** What the wire needs; a command that lacks it runs another operation. */
+export const deciding = (value: string, help: string) => option(Type.String(), { value, help });
+
 export const projectId = () =>
   option(ofProject(), { value: '<prj_…>', help: 'the project; may be left out when there is only one' });
 /** The same as an argument. */

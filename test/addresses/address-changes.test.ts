@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { confirmAddressChange } from '../../src/operator/address-changes/confirm-change.ts';
-import { listAddressChanges, showAddressChange } from '../../src/operator/address-changes/list-changes.ts';
-import { withdrawAddressChange } from '../../src/operator/address-changes/withdraw-change.ts';
 import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/acknowledge-alarms.ts';
 import { changeRole, removePerson, resetPerson } from '../../src/operator/people/change-person.ts';
 import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { readNewPerson } from '../../src/operator/people/read-person.ts';
 import { personActor } from '../../src/operator/people/session.ts';
+import {
+  confirmAddressChange,
+  listAddressChanges,
+  showAddressChange,
+  withdrawAddressChange,
+} from '../../src/operator/subjects/address-changes.ts';
 import { applyAddressChange } from '../../src/payments/apply-address-change.ts';
 import { revokeAdminKey } from '../../src/store/access/admin-keys.ts';
 import { findPerson } from '../../src/store/access/people.ts';
@@ -22,8 +25,8 @@ const DAY_MS = 24 * HOUR_MS;
 
 const due = (shop: Shop, changeId: string, contracts = [] as never[]) =>
   applyAddressChange({ ...shop.operating, contracts }, decodeId('chg', changeId) ?? '', { kind: 'due' });
-const confirm = (shop: Shop, actor: Parameters<typeof confirmAddressChange>[1], changeId: string) =>
-  confirmAddressChange(shop.operating, actor, { changeId });
+const confirm = (shop: Shop, actor: Parameters<typeof confirmAddressChange.run>[1], changeId: string) =>
+  confirmAddressChange.run(shop.operating, actor, { changeId });
 
 test('an address that an owner adds waits for a day, then it is added once, and the record tells both', async () => {
   const shop = await openShop();
@@ -76,10 +79,10 @@ test('another owner confirms it at once; the same person in another session, a k
       code: 'CONFLICT',
       message: expect.stringContaining(why),
     });
-    expect((await showAddressChange(shop.operating, actor, { changeId: change })).refusal).toContain(why);
+    expect((await showAddressChange.run(shop.operating, actor, { changeId: change })).refusal).toContain(why);
   }
   expect(await shop.addresses()).not.toContain(address);
-  expect((await showAddressChange(shop.operating, bob, { changeId: change })).refusal).toBeNull();
+  expect((await showAddressChange.run(shop.operating, bob, { changeId: change })).refusal).toBeNull();
   expect(await confirm(shop, bob, change)).toMatchObject({
     added: [address],
     change: { state: 'applied', endedBy: 'bob' },
@@ -220,7 +223,7 @@ test('what was withdrawn is never added, by whatever comes later; an operator wi
   const shop = await openShop();
   const [ana, otto, { address }] = [await shop.owner('ana'), await shop.operator('otto'), newAddress()];
   const change = changeOf(await shop.add(ana, [address]));
-  expect(await withdrawAddressChange(shop.operating, otto, { changeId: change })).toMatchObject({
+  expect(await withdrawAddressChange.run(shop.operating, otto, { changeId: change })).toMatchObject({
     state: 'withdrawn',
     endedBy: 'otto',
   });
@@ -230,7 +233,7 @@ test('what was withdrawn is never added, by whatever comes later; an operator wi
   for (const actor of [await shop.owner('bob'), ANN]) {
     await expect(confirm(shop, actor, change)).rejects.toThrow('was withdrawn by otto');
   }
-  await expect(withdrawAddressChange(shop.operating, ana, { changeId: change })).rejects.toThrow(
+  await expect(withdrawAddressChange.run(shop.operating, ana, { changeId: change })).rejects.toThrow(
     'was withdrawn by otto',
   );
   expect(await shop.addresses()).not.toContain(address);
@@ -238,7 +241,7 @@ test('what was withdrawn is never added, by whatever comes later; an operator wi
     'address.proposed by ana (console)',
     'address.withdrawn by otto (console)',
   ]);
-  const { data } = await listAddressChanges(shop.operating, ana, { projectId: undefined });
+  const { data } = await listAddressChanges.run(shop.operating, ana, { projectId: undefined });
   expect(data).toMatchObject([{ changeId: change, state: 'withdrawn', addresses: [address] }]);
 });
 
@@ -266,7 +269,7 @@ test('of all who end a change at once one does, and the record has it once', asy
           () => true,
           () => false,
         ),
-        withdrawAddressChange(one.operating, otto, { changeId: change }).then(
+        withdrawAddressChange.run(one.operating, otto, { changeId: change }).then(
           () => true,
           () => false,
         ),
@@ -361,7 +364,7 @@ test('a change has 500 addresses at most, and a project 20 that wait', async () 
   await expect(shop.add(ana, [newAddress().address])).rejects.toThrow('20 changes of this project wait already');
   const [alarm] = await shop.alarms();
   expect(alarm?.detail).toContain('and 17 more');
-  await withdrawAddressChange(shop.operating, ana, { changeId: last });
+  await withdrawAddressChange.run(shop.operating, ana, { changeId: last });
   await expect(shop.add(ana, [newAddress().address])).resolves.toMatchObject({ kind: 'proposed' });
 });
 
@@ -375,7 +378,7 @@ test('a change of a project that one may not see is as one that does not exist',
   for (const use of [showAddressChange, withdrawAddressChange]) {
     const [foreign, none] = await Promise.all(
       [change, unknown].map((changeId) =>
-        use(shop.operating, scoped, { changeId }).catch((error: Error) => error.message),
+        use.run(shop.operating, scoped, { changeId }).catch((error: Error) => error.message),
       ),
     );
     expect(foreign).toBe(String(none).replace(unknown, change));
@@ -387,8 +390,8 @@ test('who may not be told sees no network address of who proposed', async () => 
   const shop = await openShop();
   const [ana, otto] = [await shop.owner('ana'), await shop.operator('otto')];
   const changeId = changeOf(await shop.add(ana, [newAddress().address]));
-  expect((await showAddressChange(shop.operating, ana, { changeId })).view.origin).toBe('203.0.113.7');
-  expect((await showAddressChange(shop.operating, otto, { changeId })).view.origin).toBeNull();
+  expect((await showAddressChange.run(shop.operating, ana, { changeId })).view.origin).toBe('203.0.113.7');
+  expect((await showAddressChange.run(shop.operating, otto, { changeId })).view.origin).toBeNull();
   expect(JSON.stringify(await shop.alarms())).not.toContain('203.0.113.7');
 });
 
@@ -423,7 +426,7 @@ test('a change that nobody proposed, that somebody changed, or that has ended, a
   shop.desk.pass(DAY_MS);
   expect(await due(shop, genuine)).toMatchObject(unproposed);
   const withdrawn = changeOf(await shop.add(ana, [newAddress().address]));
-  await withdrawAddressChange(shop.operating, ana, { changeId: withdrawn });
+  await withdrawAddressChange.run(shop.operating, ana, { changeId: withdrawn });
   await past(
     `update address_changes set state = 'waiting', ended_at = null, ended_by = null where id = '${decodeId('chg', withdrawn)}'`,
   );

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { compareBalances } from '../../src/operator/addresses/compare-balances.ts';
-import { listBalances } from '../../src/operator/addresses/list-balances.ts';
-import { showAddress } from '../../src/operator/addresses/show-address.ts';
 import { NO_MANIFEST } from '../../src/operator/operation.ts';
+import { showAddress } from '../../src/operator/subjects/addresses.ts';
+import { compareBalances, listBalances } from '../../src/operator/subjects/balances.ts';
 import { type Books, startBooks } from '../support/books.ts';
 
 let books: Books;
@@ -17,14 +16,14 @@ afterAll(() => books.stop());
 
 const ACTOR = commandActor('anna');
 const all = { projectId: undefined, after: 0 };
-const list = async () => (await listBalances({ ...books, addressGuard: NO_MANIFEST }, ACTOR, all)).data;
+const list = async () => (await listBalances.run({ ...books, addressGuard: NO_MANIFEST }, ACTOR, all)).data;
 const compare = () => {
   const nodes = async () => ({
     withNodes: <Output>(_network: string, work: (deps: ReturnType<Books['rescanning']>) => Promise<Output>) =>
       work(books.rescanning()),
     describeForPayer: () => '',
   });
-  return compareBalances({ db: books.db, now: () => unixMs(now), nodes, addressGuard: NO_MANIFEST }, ACTOR, all);
+  return compareBalances.run({ db: books.db, now: () => unixMs(now), nodes, addressGuard: NO_MANIFEST }, ACTOR, all);
 };
 
 test('the ledger’s balance is what came in less what left, and from the first comparison on with what was there before', async () => {
@@ -67,10 +66,12 @@ test('what retiring means is told in numbers', async () => {
   const made = await books.invoice(5_000_000n);
   const data = await list();
   const counts = await Promise.all(
-    data.map(async ({ address }) => (await showAddress(books, ACTOR, { projectId: undefined, address })).openInvoices),
+    data.map(
+      async ({ address }) => (await showAddress.run(books, ACTOR, { projectId: undefined, address })).openInvoices,
+    ),
   );
   expect([made.status, counts.toSorted()]).toEqual(['PENDING', [0, 0, 1]]);
-  await expect(showAddress(books, ACTOR, { projectId: undefined, address: 'T' })).rejects.toMatchObject({
+  await expect(showAddress.run(books, ACTOR, { projectId: undefined, address: 'T' })).rejects.toMatchObject({
     code: 'NOT_FOUND',
   });
 });

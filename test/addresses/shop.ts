@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import type { Actor } from '../../src/operator/actor.ts';
-import { type Added, addAddresses } from '../../src/operator/addresses/add-addresses.ts';
 import { NO_MANIFEST } from '../../src/operator/operation.ts';
 import { personActor } from '../../src/operator/people/session.ts';
+import { type Added, addAddresses } from '../../src/operator/subjects/addresses.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { insertAdminKey } from '../../src/store/access/admin-keys.ts';
 import { findPerson } from '../../src/store/access/people.ts';
@@ -59,8 +59,8 @@ export async function openShop({ addressCount = 1, ...options }: { addressCount?
       return { ...ANN, kind: 'admin', name: 'cron', id, origin: '198.51.100.4' };
     },
     add: (actor: Actor, addresses: readonly string[], more: Partial<typeof operating> = {}, projectId?: string) =>
-      addAddresses({ ...operating, addressGuard: NO_MANIFEST, withNodes: null, ...more }, actor, {
-        ...{ projectId: projectId ?? project.projectId, policy: undefined, isFresh: false },
+      addAddresses.run({ ...operating, addressGuard: NO_MANIFEST, ...more }, actor, {
+        ...{ projectId: projectId ?? project.projectId, policy: undefined, isFresh: false, isChecked: false },
         entries: addresses.map((text, index) => ({ text, place: `line ${index + 1}` })),
       }),
     addresses: async (id = project.id) => (await listAddresses(db, id)).map(({ address }) => address as string),

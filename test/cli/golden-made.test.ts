@@ -9,8 +9,8 @@ import pg from 'pg';
 import { afterEach, onTestFinished, test, vi } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
 import { NO_MANIFEST } from '../../src/operator/operation.ts';
+import { addAddresses } from '../../src/operator/subjects/addresses.ts';
 import { openKeyRing } from '../../src/runtime/open-key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { createSeals } from '../../src/store/db/seals.ts';
@@ -218,14 +218,14 @@ async function propose({ DATABASE_URL: connection = '' }: NodeJS.ProcessEnv, ...
     openKeyRing({ masterKeys: [MASTER_KEY ?? ''], databaseUrl: connection, dataDir: '' }),
   );
   const db = openDatabase({ connection, poolSize: 1, applicationName: 'golden', onError: () => undefined, seals });
-  const deps = { db, now: () => unixMs(Date.now()), random: randomBytes, addressGuard: NO_MANIFEST, withNodes: null };
+  const deps = { db, now: () => unixMs(Date.now()), random: randomBytes, addressGuard: NO_MANIFEST };
   const key = { kind: 'admin', name: 'laptop', role: 'owner', id: uuidV7(Date.now(), randomBytes(10)) } as const;
   const config = { sandbox: false, networks: {} };
   const entries = addresses.map((text) => ({ text, place: text }));
-  const added = await addAddresses(
+  const added = await addAddresses.run(
     { ...deps, config },
     { ...key, projects: null, origin: '192.0.2.7', requestId: null },
-    { projectId: undefined, entries, policy: undefined, isFresh: false },
+    { projectId: undefined, entries, policy: undefined, isFresh: false, isChecked: false },
   );
   await db.close();
   if (added.kind !== 'proposed') throw new Error('they were added at once');

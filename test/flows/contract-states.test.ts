@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { CONTRACT_EVENTS, type ContractEventName } from '../../src/domain/contract-event.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { readCandidates } from '../../src/operator/addresses/read-candidates.ts';
-import { activateAddresses } from '../../src/operator/addresses/retire-addresses.ts';
+import { readCandidates } from '../../src/operator/input/read-candidates.ts';
+import { activateAddresses } from '../../src/operator/subjects/addresses.ts';
 import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { findFrozen, findPause } from '../../src/store/chain/contract-states.ts';
@@ -64,7 +64,7 @@ async function addressesOf(count: number): Promise<Set<string>> {
 function activate(address: string) {
   const { good } = readCandidates([{ text: address, place: 'the test' }], []);
   const input = { projectId: service.project.projectId, addresses: good, note: null };
-  return activateAddresses({ db: service.db, now: () => Date.now() as never }, commandActor('anna'), input);
+  return activateAddresses.run({ db: service.db, now: () => Date.now() as never }, commandActor('anna'), input);
 }
 
 test('AddedBlackList of a receiving address: an alarm at the next block, no new invoice there, and its open pages say not to pay', async () => {

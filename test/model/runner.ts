@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
+import { activateAddresses, retireAddresses } from '../../src/operator/subjects/addresses.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { changeAdapterRate } from '../../src/store/outbox/adapter-orders.ts';
 import { findWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
@@ -46,7 +46,7 @@ export function createRunner({ service, database, client, model, projects, keys,
     const wanted = { projectId: encodeId('prj', projectId), addresses: [parsed], note: null };
     const deps = { db, now: () => unixMs(clock.now()) };
     const change = kind === 'retire' ? retireAddresses : activateAddresses;
-    return change(deps, commandActor('model'), wanted);
+    return change.run(deps, commandActor('model'), wanted);
   };
   return async (operation: Operation): Promise<Outcome> => {
     switch (operation.kind) {

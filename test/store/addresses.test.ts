@@ -3,11 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { addAddresses } from '../../src/operator/addresses/add-addresses.ts';
-import type { Candidate } from '../../src/operator/addresses/read-candidates.ts';
-import { activateAddresses, retireAddresses } from '../../src/operator/addresses/retire-addresses.ts';
+import type { Candidate } from '../../src/operator/input/read-candidates.ts';
 import { NO_MANIFEST } from '../../src/operator/operation.ts';
 import { recordedActor } from '../../src/operator/record-actions.ts';
+import { activateAddresses, addAddresses, retireAddresses } from '../../src/operator/subjects/addresses.ts';
 import { updateProject } from '../../src/operator/subjects/projects.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
 import { listOperatorActions, type RecordedActor } from '../../src/store/access/audit-log.ts';
@@ -67,8 +66,8 @@ function newCandidates(count: number): Candidate[] {
 const prj = (id: string) => encodeId('prj', id);
 const add = (id: string, candidates: readonly Candidate[], policy?: 'tail' | 'exact') => {
   const entries = candidates.map(({ address }, index) => ({ text: address, place: `argument ${index + 1}` }));
-  const deps = { ...operating, config: { sandbox: false, networks: {} }, addressGuard: NO_MANIFEST, withNodes: null };
-  return addAddresses(deps, ANN, { projectId: prj(id), policy, entries, isFresh: false });
+  const deps = { ...operating, config: { sandbox: false, networks: {} }, addressGuard: NO_MANIFEST };
+  return addAddresses.run(deps, ANN, { projectId: prj(id), policy, entries, isFresh: false, isChecked: false });
 };
 
 test('many additions at the same time get positions of their own, each in its order', async () => {
@@ -146,12 +145,12 @@ test('an address is taken out of use and into use again, each change on record o
   const list = newCandidates(2);
   await add(projectId, list);
   const wanted = { projectId: prj(projectId), addresses: list, note: 'old wallet' };
-  const { view: retired } = await retireAddresses(operating, ANN, wanted);
+  const { view: retired } = await retireAddresses.run(operating, ANN, wanted);
   expect(retired).toMatchObject({ unchanged: [], activeAddresses: { tail: 0, exact: 0 } });
   expect((await countAddresses(db, projectId)).retired).toBe(2);
-  const { view: again } = await retireAddresses(operating, ANN, { ...wanted, note: null });
+  const { view: again } = await retireAddresses.run(operating, ANN, { ...wanted, note: null });
   expect(again).toMatchObject({ changed: [], unchanged: expect.arrayContaining(retired.changed) });
-  await activateAddresses(operating, ANN, { ...wanted, addresses: list.slice(0, 1), note: null });
+  await activateAddresses.run(operating, ANN, { ...wanted, addresses: list.slice(0, 1), note: null });
   expect((await listAddresses(db, projectId)).map(({ retiredAt }) => retiredAt)).toEqual([null, NOW]);
   const actions = await listOperatorActions(db, list[0]?.address ?? '');
   expect(actions).toEqual([
@@ -175,7 +174,7 @@ test('where one address is not of the project, none is retired', async () => {
   await add(other, theirs);
   const addresses = [...mine, ...theirs, ...nobodys];
   const problems = [...theirs, ...nobodys].map(({ address }) => expect.objectContaining({ subject: address }));
-  const retiring = retireAddresses(operating, ANN, { projectId: prj(projectId), addresses, note: null });
+  const retiring = retireAddresses.run(operating, ANN, { projectId: prj(projectId), addresses, note: null });
   await expect(retiring).rejects.toMatchObject({ code: 'NOT_FOUND', problems });
   expect((await countAddresses(db, projectId)).retired).toBe(0);
 });

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { ASKED_LENGTH, firstAddresses } from '../../operator/addresses/confirm-key.ts';
+import { ASKED_LENGTH, firstAddresses } from '../../operator/subjects/address-derivation.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

@@ -7,13 +7,18 @@ import type { TSchema } from '../../runtime/type.ts';
 import { askPerson, hasPerson } from './ask-person.ts';
 import { EXIT } from './describe-error.ts';
 import { collect, type Print } from './option-parts.ts';
+import { readAddresses } from './read-addresses.ts';
 import { readFileOption } from './read-file-option.ts';
 import { readSecret } from './read-secret.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
-/** `by`: the name that `--by` gives. */
-type Typed = { input: Record<string, unknown>; by: string | undefined };
+/** `by`: the name that `--by` gives. `file`: the file of `--file`, which holds more entries. */
+export type Typed = { input: Record<string, unknown>; file?: string | undefined; by: string | undefined };
+/** By its command, how an operation is run in the middle of which a person decides. */
+export type Ways = Readonly<
+  Record<string, (terminal: Terminal, operation: LocalOperation, typed: Typed) => Promise<Result>>
+>;
 
 /** Adds the commands of a subject to its group, in their order. Each operation says its own name, arguments, options and output. */
 export function addOperations(
@@ -21,13 +26,21 @@ export function addOperations(
   terminal: Terminal,
   print: Print,
   operations: readonly LocalOperation[],
+  ways: Ways = {},
 ): void {
   for (const operation of operations) {
-    if (operation.command === undefined) continue;
+    // The last one of a command has all of its options. Where a member that it needs is left out, another one runs.
+    const same = operations.filter(({ command }) => command !== undefined && command === operation.command);
+    if (operation.command === undefined || operation !== same.at(-1)) continue;
+    const way = ways[operation.command] ?? runAndPrint;
     const name = operation.command.slice(group.name().length + 1);
     const command = group.command(name).description(writeText(operation.does ?? '')) as unknown as AnyCommand;
     const readTyped = addInput(command, operation);
-    command.action((...given: unknown[]) => print(runAndPrint(terminal, operation, readTyped(given))));
+    command.action((...given: unknown[]) => {
+      const typed = readTyped(given);
+      const chosen = same.findLast(({ input }) => neededBy(input).every((member) => typed.input[member] !== undefined));
+      return print(way(terminal, chosen ?? operation, typed));
+    });
   }
 }
 
@@ -39,6 +52,10 @@ function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): 
     const declared = declaredOption(schema);
     if (declared === undefined) continue;
     if (by?.before === member) command.option('--by <name>', by.help);
+    if (declared.entries?.file !== undefined) {
+      const { value, help } = declared.entries.file;
+      command.option(`--file ${value}`, help);
+    }
     if (declared.isArgument) {
       const argument = new Argument(declared.value, writeText(declared.help));
       command.addArgument(declared.choices === undefined ? argument : argument.choices(declared.choices));
@@ -59,8 +76,8 @@ function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): 
     });
     if (nothing !== undefined && entries.length === 0) throw new AppError('INVALID_ARGUMENT', nothing);
     const typed = names.map((member, place) => [member, given[place]] as const);
-    const { by: name } = Object.fromEntries(options) as { by?: string };
-    return { input: Object.fromEntries([...typed, ...entries]), by: by && name };
+    const { by: name, file } = Object.fromEntries(options) as { by?: string; file?: string };
+    return { input: Object.fromEntries([...typed, ...entries]), file, by: by && name };
   };
 }
 
@@ -77,10 +94,10 @@ function commanderOption(member: string, declared: Declared): Option {
 export async function runAndPrint(
   terminal: Terminal,
   operation: LocalOperation,
-  { input, by }: Typed,
+  { input, file, by }: Typed,
 ): Promise<Result> {
   const [{ runOperation }, { now }] = await Promise.all([import('./run-operation.ts'), import('./with-database.ts')]);
-  const { given, isSecretTyped } = await readParts(terminal, operation.input, input);
+  const { given, isSecretTyped } = await readParts(terminal, operation.input, input, file);
   const answers = await askFor(terminal, operation, given, () => operation.read(given as never, now()));
   const { mayCreate = false } = operation;
   const outcome = await runOperation(terminal, operation, { ...given, ...answers } as never, { by, mayCreate });
@@ -92,13 +109,19 @@ export async function runAndPrint(
 }
 
 /** Reads a secret from standard input if it was given as `-`, and the files that options name. */
-async function readParts(terminal: Terminal, input: TSchema, typed: Record<string, unknown>) {
+async function readParts(
+  terminal: Terminal,
+  input: TSchema,
+  typed: Record<string, unknown>,
+  listed: string | undefined,
+) {
   let isSecretTyped = false;
   const given = { ...typed };
   for (const [member, schema] of Object.entries(membersOf(input))) {
-    const { isSecret = false, isRemovable = false, file } = declaredOption(schema) ?? {};
+    const { isSecret = false, isRemovable = false, file, entries } = declaredOption(schema) ?? {};
     const value = given[member];
     if (isRemovable && value === false) given[member] = null;
+    if (entries !== undefined) given[member] = await readAddresses(value as string[], listed, terminal.stdin);
     if (typeof value !== 'string') continue;
     if (isSecret && value !== '-') isSecretTyped = true;
     if (isSecret) given[member] = await readSecret(value, terminal);
@@ -125,4 +148,5 @@ async function askFor(
   return answers;
 }
 
+const neededBy = (input: TSchema) => (input as { required?: readonly string[] }).required ?? [];
 const membersOf = (input: TSchema) => (input as { properties?: Record<string, TSchema> }).properties ?? {};

@@ -1,14 +1,11 @@
 import { POLICIES, type Policy } from '../../domain/policy.ts';
-import { mayWait } from '../../operator/address-changes/propose-change.ts';
-import type { Added } from '../../operator/addresses/add-addresses.ts';
-import type { AddressEntry } from '../../operator/addresses/csv.ts';
-import { addAddressesOperation } from '../../operator/addresses/operations.ts';
-import { readCandidates, refusedAddresses } from '../../operator/addresses/read-candidates.ts';
-import { readList } from '../../operator/addresses/read-list.ts';
-import type { ActivationView } from '../../operator/addresses/views.ts';
 import { FieldError } from '../../operator/input/field-error.ts';
+import { readCandidates, refusedAddresses } from '../../operator/input/read-candidates.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
+import { type AddressEntry, readList } from '../../operator/input/read-list.ts';
 import { perform } from '../../operator/operation.ts';
+import { mayWait } from '../../operator/subjects/address-changes.ts';
+import { type ActivationView, type Added, addAddresses } from '../../operator/subjects/addresses.ts';
 import { countActive, type ListedProjectView, showProject } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
@@ -58,7 +55,7 @@ const FRESH_FIELD: FormField = {
   hint: 'Only where this ledger was restored from a backup.',
 };
 
-type Wanted = Parameters<typeof addAddressesOperation.run>[2];
+type Wanted = Parameters<typeof addAddresses.run>[2];
 
 /** The form by which addresses are pasted. */
 export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
@@ -86,7 +83,7 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
       const entries = readEntries(list);
       readEnding('firstEnding', firstEnding, entries[0]?.text);
       readEnding('lastEnding', lastEnding, entries.at(-1)?.text);
-      return addAddressesOperation.read(
+      return addAddresses.read(
         {
           ...{ projectId: project.projectId, entries, isChecked: true, isFresh: isFresh !== undefined },
           policy: readChoice<Policy>('policy', policy, POLICIES) ?? undefined,
@@ -94,7 +91,7 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
         deps.now(),
       );
     },
-    run: (actor, wanted) => perform(addAddressesOperation, deps, actor, wanted),
+    run: (actor, wanted) => perform(addAddresses, deps, actor, wanted),
     done: (visit, { project }, added) =>
       added.kind === 'proposed' ? waitPage(visit, project, added) : addedPage(visit, project, added),
   });

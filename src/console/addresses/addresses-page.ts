@@ -1,6 +1,6 @@
-import type { AddressChangeView } from '../../operator/address-changes/views.ts';
-import type { BalanceListView, BalanceView } from '../../operator/addresses/views.ts';
 import { isAllowed } from '../../operator/authorize.ts';
+import type { AddressChangeView } from '../../operator/subjects/address-changes.ts';
+import type { BalanceListView, BalanceView } from '../../operator/subjects/balances.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';

@@ -1,13 +1,10 @@
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Actor } from '../../operator/actor.ts';
-import { listAddressChanges } from '../../operator/address-changes/list-changes.ts';
-import { compareBalances } from '../../operator/addresses/compare-balances.ts';
-import { readPosition } from '../../operator/addresses/list-addresses.ts';
-import { listBalances } from '../../operator/addresses/list-balances.ts';
-import { showCapacityOfAmountOperation } from '../../operator/addresses/operations.ts';
-import { showCapacity, showCapacityOfAmount } from '../../operator/addresses/show-capacity.ts';
-import type { CapacityView } from '../../operator/addresses/views.ts';
+import { listAddressChanges } from '../../operator/subjects/address-changes.ts';
+import { readPosition } from '../../operator/subjects/addresses.ts';
+import { compareBalances, listBalances } from '../../operator/subjects/balances.ts';
+import { type CapacityView, showCapacity, showCapacityOfAmount } from '../../operator/subjects/capacity.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
 import { type Html, html } from '../../web/html.ts';
@@ -67,7 +64,7 @@ function createMeasure(deps: ConsoleDeps): Measure {
     const at = deps.now();
     const known = measured.get(key);
     if (known !== undefined && at >= known.at && at - known.at < MEASURED_MS) return known.view;
-    const view = await showCapacity(deps, actor, { projectId });
+    const view = await showCapacity.run(deps, actor, { projectId });
     keepNewest(measured, key, { at, view }, MAX_MEASURED);
     return view;
   };
@@ -77,18 +74,16 @@ async function list(deps: ConsoleDeps, measure: Measure, { visit, request }: Ask
   const { project: asked, after, amount, done } = readQuery(request, ['project', 'after', 'amount', 'done']);
   const project = needProject(visit, asked);
   const { projectId, network } = project;
-  const balances = await listBalances(deps, visit.actor, { projectId, after: readPosition(after) });
+  const balances = await listBalances.run(deps, visit.actor, { projectId, after: readPosition(after) });
   const isFirst = after === undefined;
   const capacity = isFirst ? await measure(visit.actor, project) : null;
-  const { data: changes } = await listAddressChanges(deps, visit.actor, { projectId });
+  const { data: changes } = await listAddressChanges.run(deps, visit.actor, { projectId });
   const shown = { capacity, balances, changes, amount, after, isFirst };
   const more = { said: SAID[done ?? ''] ?? null, canCompare: deps.networks.includes(network) };
   try {
     const wanted =
-      amount === undefined
-        ? null
-        : showCapacityOfAmountOperation.read({ projectId, amount: amount.trim() }, deps.now());
-    const ofAmount = wanted && (await showCapacityOfAmount(deps, visit.actor, wanted));
+      amount === undefined ? null : showCapacityOfAmount.read({ projectId, amount: amount.trim() }, deps.now());
+    const ofAmount = wanted && (await showCapacityOfAmount.run(deps, visit.actor, wanted));
     return addressesPage(visit, project, { ...shown, ...more, ofAmount, problem: null });
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
@@ -102,6 +97,6 @@ async function compare(deps: ConsoleDeps, { visit, request, tokens }: Asked): Pr
   const taken = tokens.take(visit.path, readForm(request, ['token']).token);
   if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
   const { projectId } = project;
-  const view = await compareBalances(deps, visit.actor, { projectId, after: readPosition(after) });
+  const view = await compareBalances.run(deps, visit.actor, { projectId, after: readPosition(after) });
   return comparePage(visit, project, { view, after });
 }

@@ -3,7 +3,7 @@ import type {
   AmountCapacityView,
   CapacityOfAmountView,
   CapacityView,
-} from '../../operator/addresses/views.ts';
+} from '../../operator/subjects/capacity.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { field, live, ltr, number, table } from '../page/pieces.ts';

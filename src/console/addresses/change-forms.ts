@@ -1,9 +1,11 @@
 import { AppError } from '../../domain/errors.ts';
-import { confirmAddressChange } from '../../operator/address-changes/confirm-change.ts';
-import { showAddressChange } from '../../operator/address-changes/list-changes.ts';
-import { withdrawAddressChangeOperation } from '../../operator/address-changes/operations.ts';
-import type { AddressChangeView } from '../../operator/address-changes/views.ts';
 import { clip } from '../../operator/input/clip.ts';
+import {
+  type AddressChangeView,
+  confirmAddressChange,
+  showAddressChange,
+  withdrawAddressChange,
+} from '../../operator/subjects/address-changes.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
@@ -26,7 +28,7 @@ export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
   addConfirmForm(routes, deps);
   addForm<Subject, { changeId: string }, AddressChangeView>(routes, deps, {
-    ...byOperation(deps, withdrawAddressChangeOperation, (_, { change }: Subject) => ({ changeId: change.changeId })),
+    ...byOperation(deps, withdrawAddressChange, (_, { change }: Subject) => ({ changeId: change.changeId })),
     path: '/addresses/changes/:changeId/withdraw',
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
@@ -62,7 +64,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
       readEnding('ending', ending, change.addresses[0]);
       return { changeId: change.changeId };
     },
-    run: (actor, wanted) => confirmAddressChange(deps, actor, wanted),
+    run: (actor, wanted) => confirmAddressChange.run(deps, actor, wanted),
     done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=confirmed` }),
   });
 }
@@ -71,8 +73,10 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
 async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
   const { changeId = '' } = request.params as { changeId?: string };
   const unknown = new AppError('NOT_FOUND', `there is no change ${clip(changeId)} that you may see`);
-  const { view: change, refusal } = await showAddressChange(deps, visit.actor, { changeId }).catch((error: unknown) => {
-    throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
-  });
+  const { view: change, refusal } = await showAddressChange
+    .run(deps, visit.actor, { changeId })
+    .catch((error: unknown) => {
+      throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
+    });
   return { change, refusal, project: needProject(visit, change.projectId) };
 }

@@ -1,5 +1,5 @@
-import type { AddressChangeView } from '../../operator/address-changes/views.ts';
 import { isAllowed } from '../../operator/authorize.ts';
+import type { AddressChangeView } from '../../operator/subjects/address-changes.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';

@@ -1,4 +1,4 @@
-import type { ComparedBalancesView } from '../../operator/addresses/views.ts';
+import type { ComparedBalancesView } from '../../operator/subjects/balances.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';

@@ -1,12 +1,14 @@
 import { POLICIES, type Policy } from '../../domain/policy.ts';
-import { MAX_PROPOSED } from '../../operator/address-changes/propose-change.ts';
-import { firstAddresses } from '../../operator/addresses/confirm-key.ts';
-import { type Derived, deriveAddresses, findDerivationKey } from '../../operator/addresses/derive-addresses.ts';
-import { readAutoLimit, readCount, readXpub } from '../../operator/addresses/read-derivation.ts';
-import { showDerivation } from '../../operator/addresses/show-derivation.ts';
-import type { DerivationView } from '../../operator/addresses/views.ts';
 import { FieldError } from '../../operator/input/field-error.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
+import { perform } from '../../operator/operation.ts';
+import {
+  type DerivationView,
+  type Derived,
+  deriveAddresses,
+  firstAddresses,
+  showDerivation,
+} from '../../operator/subjects/address-derivation.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
 import { type FormView, formPage } from '../forms/form.ts';
@@ -22,14 +24,13 @@ import { endingField } from './endings.ts';
 const FIRST = '/addresses/derive';
 const SECOND = '/addresses/derive/compare';
 
-type Actor = Visit['actor'];
-type Derivation = Awaited<ReturnType<typeof findNext>>;
+type Derivation = Awaited<ReturnType<typeof showDerivation.run>>;
 
 /** The two steps by which addresses are derived: which key and how many, and the comparison of what comes with the wallet. */
 export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
   addForm<
     AddingSubject,
-    { filled: Fields; read: ReturnType<typeof readWanted> },
+    { filled: Fields; read: ReturnType<typeof showDerivation.read> },
     { filled: Fields; found: Derivation }
   >(routes, deps, {
     action: 'showDerivation',
@@ -40,8 +41,8 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
       consequence: html`<p>From the public key of an account of your wallet (<span class="mono">m/44'/195'/0'</span>) its addresses can be computed, and nothing can be spent. Nothing is added yet: the next page shows them.</p>`,
       back: urlTo(visit, '/addresses', subject.project),
     }),
-    read: (filled, { project }) => ({ filled, read: readWanted(filled, project.projectId) }),
-    run: async (actor, { filled, read }) => ({ filled, found: await findNext(deps, actor, read) }),
+    read: (filled, { project }) => ({ filled, read: showDerivation.read(given(filled, project), deps.now()) }),
+    run: async (actor, { filled, read }) => ({ filled, found: await perform(showDerivation, deps, actor, read) }),
     done: (visit, subject, { filled, found }) => {
       const seen = found.view.next.map(({ address }) => address).join('\n');
       return formPage(
@@ -56,25 +57,25 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
 }
 
 function addSecond(routes: Routes, deps: ConsoleDeps): void {
-  addForm<AddingSubject & Derivation, Parameters<typeof deriveAddresses>[2], Derived>(routes, deps, {
+  addForm<AddingSubject & Derivation, ReturnType<typeof deriveAddresses.read>, Derived>(routes, deps, {
     ...{ action: 'deriveAddresses', path: SECOND, begins: FIRST },
     find: async (asked, project) => {
       const subject = await findAdding(deps, asked, project);
       const filled = readForm(asked.request, null);
-      return {
-        ...subject,
-        ...(await findNext(deps, asked.visit.actor, readWanted(filled, subject.project.projectId))),
-      };
+      const wanted = showDerivation.read(given(filled, subject.project), deps.now());
+      return { ...subject, ...(await perform(showDerivation, deps, asked.visit.actor, wanted)) };
     },
     show: (visit, subject) => secondView(visit, subject),
     read: (filled, { key, project }) => {
-      const { count, autoLimit, policy, isFresh } = readWanted(filled, project.projectId);
       if (filled['ending'] === undefined)
         throw new FieldError('ending', 'takes six characters, as your wallet shows them');
       firstAddresses(key.xpub).refuseOther(filled['ending'].trim());
-      return { key, count, autoLimit, policy, isFresh, seen: (filled['seen'] ?? '').split(/\s+/) };
+      return deriveAddresses.read(
+        { ...given(filled, project), xpub: key.xpub, seen: (filled['seen'] ?? '').split(/\s+/) },
+        deps.now(),
+      );
     },
-    run: (actor, wanted) => deriveAddresses(deps, actor, wanted),
+    run: (actor, wanted) => perform(deriveAddresses, deps, actor, wanted),
     done: (visit, { project }, derived) =>
       derived.kind === 'proposed' ? waitPage(visit, project, derived) : derivedPage(visit, project, derived),
   });
@@ -104,26 +105,12 @@ function fieldsOf({ project }: AddingSubject): FormView['fields'] {
   ];
 }
 
-/** Errors: `INVALID_ARGUMENT`. */
-function readWanted(filled: Fields, projectId: string) {
-  const { xpub, count, autoLimit, policy, isFresh } = filled;
-  const wanted = readCount(count?.trim());
-  if (wanted > MAX_PROPOSED)
-    throw new FieldError('count', `is ${wanted}: give ${MAX_PROPOSED} at most, for you compare them`);
+/** The input, as both forms have it. */
+function given({ xpub, count, autoLimit, policy, isFresh }: Fields, { projectId }: AddingSubject['project']) {
   return {
-    ...{ projectId, xpub: xpub === undefined ? null : readXpub(xpub), count: wanted, isFresh: isFresh !== undefined },
-    autoLimit: autoLimit === undefined ? null : readAutoLimit(autoLimit.trim()),
+    ...{ projectId, xpub, count: count?.trim(), autoLimit: autoLimit?.trim(), isFresh: isFresh !== undefined },
     policy: readChoice<Policy>('policy', policy, POLICIES) ?? undefined,
   };
-}
-
-async function findNext(
-  deps: ConsoleDeps,
-  actor: Actor,
-  { projectId, xpub, count, isFresh }: ReturnType<typeof readWanted>,
-) {
-  const key = await findDerivationKey(deps, actor, { projectId, xpub });
-  return { key, view: await showDerivation(deps, actor, { key, count, isFresh }) };
 }
 
 function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView {

@@ -1,5 +1,5 @@
-import { ASKED_LENGTH } from '../../operator/addresses/confirm-key.ts';
 import { FieldError } from '../../operator/input/field-error.ts';
+import { ASKED_LENGTH } from '../../operator/subjects/address-derivation.ts';
 import { html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 

@@ -1,8 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
-import { activateAddressesOperation, retireAddressesOperation } from '../../operator/addresses/operations.ts';
-import { showAddress } from '../../operator/addresses/show-address.ts';
-import type { AddressView, SwitchedAddressesView } from '../../operator/addresses/views.ts';
 import { clip } from '../../operator/input/clip.ts';
+import {
+  type AddressView,
+  activateAddresses,
+  retireAddresses,
+  type SwitchedAddressesView,
+  showAddress,
+} from '../../operator/subjects/addresses.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/add-form.ts';
@@ -37,7 +41,7 @@ export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
     }),
   };
   addForm(routes, deps, {
-    ...{ ...common, ...byOperation(deps, retireAddressesOperation, given), path: '/addresses/:address/retire' },
+    ...{ ...common, ...byOperation(deps, retireAddresses, given), path: '/addresses/:address/retire' },
     show: (visit, { project, address }) => ({
       ...{ title: 'Retire an address', about: project, button: 'Retire it', fields: [NOTE] },
       consequence: renderRetiring(address),
@@ -46,7 +50,7 @@ export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
   });
   addForm(routes, deps, {
     ...common,
-    ...byOperation(deps, activateAddressesOperation, (filled: Fields, subject: Subject) => {
+    ...byOperation(deps, activateAddresses, (filled: Fields, subject: Subject) => {
       readEnding('ending', filled['ending'], subject.address.address);
       return given(filled, subject);
     }),
@@ -81,7 +85,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked, asked: string 
   const { address: text = '' } = request.params as { address?: string };
   const project = needProject(visit, asked);
   const { projectId } = project;
-  const address = await showAddress(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {
+  const address = await showAddress.run(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {
     if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
     throw new AppError('NOT_FOUND', `there is no address ${clip(text)} that you may see`);
   });

@@ -4,10 +4,9 @@ import { AppError } from '../../domain/errors.ts';
 import { decodeId } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
-import { addAddresses } from '../../operator/addresses/add-addresses.ts';
-import { readCandidates } from '../../operator/addresses/read-candidates.ts';
-import { retireAddresses } from '../../operator/addresses/retire-addresses.ts';
+import { readCandidates } from '../../operator/input/read-candidates.ts';
 import { NO_MANIFEST } from '../../operator/operation.ts';
+import { addAddresses, retireAddresses } from '../../operator/subjects/addresses.ts';
 import { refundTransfer as tieRefund } from '../../operator/transfers/refund-transfer.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { pause } from '../listen/pause.ts';
@@ -52,11 +51,13 @@ async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund>[0], Param
 
 /** It gets no invoices, and is watched all the same. */
 async function adopt(deps: Parameters<typeof tieRefund>[0], { projectId }: Sandbox, address: string): Promise<void> {
-  const adding = { ...deps, config: { sandbox: true, networks: {} }, addressGuard: NO_MANIFEST, withNodes: null };
+  const adding = { ...deps, config: { sandbox: true, networks: {} }, addressGuard: NO_MANIFEST };
   const entries = [{ text: address, place: 'the address' }];
-  await addAddresses(adding, ACTOR, { projectId, entries, policy: undefined, isFresh: true }).catch(isConflict);
+  await addAddresses
+    .run(adding, ACTOR, { projectId, entries, policy: undefined, isFresh: true, isChecked: false })
+    .catch(isConflict);
   const { good: addresses } = readCandidates(entries, []);
-  await retireAddresses(deps, ACTOR, { projectId, addresses, note: null });
+  await retireAddresses.run(deps, ACTOR, { projectId, addresses, note: null });
 }
 
 /** Another error is thrown on. */

@@ -1,7 +1,7 @@
 import type { Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { answerOf, commandOf, rowsOf } from '../../store/db/rows-of.ts';
+import { commandOf, rowsOf } from '../../store/db/rows-of.ts';
 import { hex, text } from '../../store/db/statement.ts';
 import type { AccountHex } from '../../tron/address.ts';
 
@@ -45,13 +45,4 @@ const skipPositions = commandOf(
   `insert into event_streams as s (project_id, last_position) select id, $1 from projects
    on conflict (project_id) do update set last_position = greatest(s.last_position, excluded.last_position)`,
   (position: bigint) => [position],
-);
-
-/** Whether the ledger was ever restored from a backup that may have lacked something. */
-export const wasEverRestored = answerOf(
-  'restore-first-index',
-  { firstIndex: 'int4' },
-  'select first_index from ledger_identity where first_index > 0',
-  () => [],
-  ({ length }) => length > 0,
 );

@@ -1,6 +1,6 @@
 import { say } from '../../domain/message.ts';
-import { showCapacity } from '../addresses/show-capacity.ts';
 import { shorten } from '../explain/explanation.ts';
+import { showCapacity } from '../subjects/capacity.ts';
 import { type ListedProjectView, listProjects } from '../subjects/projects.ts';
 import { listEndpoints } from '../subjects/webhooks.ts';
 import { type Check, type Finding, failed, good, type Look, skipped, spell, warning, worstOf } from './check.ts';
@@ -59,7 +59,7 @@ export const capacity: Check = {
   look: async (look) => {
     const { read, now, actor } = look;
     const findings = await ofProjects(look, async ({ projectId, name }) => {
-      const view = await read((tx) => showCapacity({ db: tx, now }, actor, { projectId }));
+      const view = await read((tx) => showCapacity.run({ db: tx, now }, actor, { projectId }));
       const shown = `${projectId} (${shorten(name, 40)})`;
       const fix = say`Add addresses: "${{ command: 'address add', input: { projectId } }}" or "${{ command: 'address derive', input: { projectId } }}".`;
       if (view.activeAddresses === 0) return [warning(`${shown} has no address in use: no order can be made`, fix)];

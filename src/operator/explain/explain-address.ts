@@ -7,8 +7,8 @@ import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import { listOperatorActions } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
+import { lifeStatusOf } from '../../store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
-import { lifeStatusOf } from '../addresses/views.ts';
 import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../transfers/transfer-records.ts';
 import {
   countInvoicesOfAddress,

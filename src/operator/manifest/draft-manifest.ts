@@ -11,7 +11,7 @@ import { listAccountKeys } from '../../store/ledger/account-keys.ts';
 import { listAddresses, MAX_LISTED } from '../../store/ledger/addresses.ts';
 import { listProjects, type Project } from '../../store/ledger/projects.ts';
 import { type AccountXpub, deriveAddresses } from '../../tron/account-xpub.ts';
-import { readCandidates } from '../addresses/read-candidates.ts';
+import { readCandidates } from '../input/read-candidates.ts';
 import { readSettings, type SettingsInput } from '../subjects/project-settings.ts';
 import { type ManifestFile, writeManifestFile } from './manifest-file.ts';
 

@@ -1,12 +1,13 @@
 import type { ActionName } from '../actions.ts';
-import * as addressChanges from '../address-changes/operations.ts';
-import * as addresses from '../addresses/operations.ts';
 import * as chain from '../chain/operations.ts';
 import * as explain from '../explain/operations.ts';
-import type { Operation } from '../operation.ts';
+import type { LocalOperation, Operation } from '../operation.ts';
 import * as adapters from '../subjects/adapters.ts';
+import * as addressChanges from '../subjects/address-changes.ts';
+import * as addresses from '../subjects/addresses.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
+import * as capacity from '../subjects/capacity.ts';
 import * as deliveries from '../subjects/deliveries.ts';
 import * as deliveryReplay from '../subjects/delivery-replay.ts';
 import * as keys from '../subjects/keys.ts';
@@ -20,14 +21,14 @@ import * as webhookSending from '../subjects/webhook-sending.ts';
 import * as webhooks from '../subjects/webhooks.ts';
 import * as transfers from '../transfers/operations.ts';
 
-/** Every operation that can be run over the wire. */
-export const OPERATIONS: readonly Operation[] = [
+const ALL: readonly LocalOperation[] = [
   ...projects.operations,
   ...keys.operations,
   ...masterKeys.operations,
   ...receipts.operations,
-  ...Object.values(addresses),
-  ...Object.values(addressChanges),
+  ...addresses.operations,
+  ...capacity.operations,
+  ...addressChanges.operations,
   ...webhooks.operations,
   ...webhookSending.operations,
   ...adapters.operations,
@@ -42,6 +43,9 @@ export const OPERATIONS: readonly Operation[] = [
   ...audit.operations,
   ...adminKeys.operations,
 ];
+
+/** Every operation that can be run over the wire. */
+export const OPERATIONS = ALL.filter((each): each is Operation => 'path' in each);
 
 const FILES = 'it works on files and the database of the machine that it runs on, while the service may be stopped';
 const LONG = 'it asks nodes for minutes or hours, which takes a job with progress';

@@ -19,6 +19,7 @@ export const NOT_IN_CONSOLE: Told = {
   ...{ makeCheckpoint: DECIDES, checkCheckpoint: DECIDES },
   ...{ tailEvents: STREAM, exportTransfers: STREAM },
   ...{ enableAdapter: ADAPTER, disableAdapter: ADAPTER },
+  findDerivationKey: 'the pages find the key with the addresses that it yields',
   limitDerivation:
     'the console sets the limit of a new key when addresses are derived from it; another one later takes the command',
 };

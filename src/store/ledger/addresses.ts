@@ -12,6 +12,17 @@ import { hex, listColumns, maybeText, type Row, type Shape, statement, text } fr
 /** What Tether did to an address, as migration 0037 explains it. */
 export type Freeze = 'seen' | 'frozen' | 'lifted';
 
+/** `blocked`: retired for good. `frozen`: by Tether. `unfrozen`: Tether let it go, and nobody has taken it into use again. */
+export const LIFE_STATUSES = ['active', 'retired', 'blocked', 'frozen', 'unfrozen'] as const;
+type Life = { retiredAt: number | null; barredAt?: number | null; freezeState: Freeze | null };
+
+export function lifeStatusOf({ retiredAt, barredAt = null, freezeState }: Life): (typeof LIFE_STATUSES)[number] {
+  if (barredAt !== null) return 'blocked';
+  if (retiredAt !== null) return 'retired';
+  if (freezeState === null) return 'active';
+  return freezeState === 'lifted' ? 'unfrozen' : 'frozen';
+}
+
 /** An address that takes new invoices: not retired, and not frozen by Tether. `row`: its prefix. */
 export const isInUse = (row: string) => `${row}retired_at is null and ${row}freeze_state is null`;
 

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { encodeId } from '../../../src/domain/ids.ts';
 import { ACTIONS, type ActionName, type Rule } from '../../../src/operator/actions.ts';
-import { addAddressesOperation, retireAddressesOperation } from '../../../src/operator/addresses/operations.ts';
 import type { Operation } from '../../../src/operator/operation.ts';
 import { personActor } from '../../../src/operator/people/session.ts';
+import { addAddresses, retireAddresses } from '../../../src/operator/subjects/addresses.ts';
 import { addChannel } from '../../../src/operator/subjects/notify.ts';
 import { archiveProject } from '../../../src/operator/subjects/projects.ts';
 import { addEndpoint } from '../../../src/operator/subjects/webhooks.ts';
@@ -162,11 +162,11 @@ async function seat() {
   const [waiting, endpoints]: [{ changeId: string; address: string }[][], string[][]] = [[], []];
   for (const { projectId, addresses } of projects) {
     const entries = (texts: readonly string[]) => texts.map((text) => ({ text, place: 'the address' }));
-    await run(retireAddressesOperation, { projectId, entries: entries(addresses.slice(1)) });
+    await run(retireAddresses, { projectId, entries: entries(addresses.slice(1)) });
     const proposed = [];
     for (const { address } of [newAddress(), newAddress()]) {
       const given = { projectId, entries: entries([address]), isChecked: true, isFresh: false };
-      const added = await run(addAddressesOperation, given, personActor(person, from()));
+      const added = await run(addAddresses, given, personActor(person, from()));
       if (added.kind !== 'proposed') throw new Error('the addresses do not wait');
       proposed.push({ changeId: added.view.proposed.changeId, address });
     }

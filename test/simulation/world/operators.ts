@@ -3,9 +3,8 @@ import { AppError } from '../../../src/domain/errors.ts';
 import { encodeId } from '../../../src/domain/ids.ts';
 import { unixMs } from '../../../src/domain/time.ts';
 import { commandActor } from '../../../src/operator/actor.ts';
-import { addAddresses } from '../../../src/operator/addresses/add-addresses.ts';
-import { activateAddresses, retireAddresses } from '../../../src/operator/addresses/retire-addresses.ts';
 import { NO_MANIFEST } from '../../../src/operator/operation.ts';
+import { activateAddresses, addAddresses, retireAddresses } from '../../../src/operator/subjects/addresses.ts';
 import { enableEndpoint, rotateEndpointSecret } from '../../../src/operator/subjects/webhook-sending.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
 import type { Database } from '../../../src/store/db/database.ts';
@@ -72,7 +71,6 @@ export function createOperators({
       random: random.bytes,
       config: NO_NODES,
       addressGuard: NO_MANIFEST,
-      withNodes: null,
     },
     now: () => unixMs(process.nowMs()),
   });
@@ -81,8 +79,8 @@ export function createOperators({
     // Known before it is added, for a command that dies may have added it.
     addressesOf.get(shop.id)?.push(candidate);
     const entries = [{ text: candidate.address, place: 'argument 1' }];
-    const wanted = { projectId: encodeId('prj', shop.id), policy: undefined, entries, isFresh: true };
-    const add = () => addAddresses(acting(terminal), OPERATOR, wanted);
+    const wanted = { projectId: encodeId('prj', shop.id), policy: undefined, entries, isFresh: true, isChecked: false };
+    const add = () => addAddresses.run(acting(terminal), OPERATOR, wanted);
     if ((await terminal.process.run(() => add().catch(nullIfRefused))) === null) return;
     accounts.push({ account: candidate.account, projectId: shop.id, headNumber: headNumber() });
   };
@@ -98,7 +96,7 @@ export function createOperators({
       const terminal = openTerminal();
       const wanted = { projectId: encodeId('prj', shop.id), addresses: [random.pick(others)], note: null };
       const change = random.chance(0.5) ? retireAddresses : activateAddresses;
-      await terminal.process.run(() => change(acting(terminal), OPERATOR, wanted).catch(nullIfRefused));
+      await terminal.process.run(() => change.run(acting(terminal), OPERATOR, wanted).catch(nullIfRefused));
     },
     // Gives an endpoint a new secret.
     async () => {

@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest';
 import { say } from '../../domain/message.ts';
+import { unixMs } from '../../domain/time.ts';
 import { fieldProblem } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
-import { readXpub } from './read-derivation.ts';
+import { findDerivationKey } from './address-derivation.ts';
 
 /** One of 2,000 keys has twelve runs of three to nine letters in a row. */
 const LIKE_WORDS =
   'xpub6BzGvmteYQGmYtMv5XRMR5k5RrNxGw6Nkm98Siu9NKi41mznWrwkQ7smPF3ayFEis4bWvUgMAkB2QYD5xLqYrmbx5Adjy9mfrhMkqkd8dEK';
+
+const readXpub = (xpub: string) => findDerivationKey.read({ xpub }, unixMs(0)).xpub;
 
 test('an account key that looks like a seed phrase by chance is taken', () => {
   expect(spotSecret(LIKE_WORDS)).toBe('a seed phrase');

@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { AppError } from '../../domain/errors.ts';
-import type { AddressEntry } from '../../operator/addresses/csv.ts';
-import { readList } from '../../operator/addresses/read-list.ts';
 import { clip, quoteWhole } from '../../operator/input/clip.ts';
+import { type AddressEntry, readList } from '../../operator/input/read-list.ts';
 import { spotSecret } from '../../operator/input/spot-secret.ts';
 
 /** The most entries of one command: they take one transaction of about a second. */

@@ -1,0 +1,375 @@
+import { DAY_MS } from '../../domain/capacity.ts';
+import { AppError } from '../../domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import { NETWORKS } from '../../domain/network.ts';
+import { POLICIES, type Policy } from '../../domain/policy.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
+import { settleChangeAlarm } from '../../payments/address-change-alarm.ts';
+import { applyAddressChange } from '../../payments/apply-address-change.ts';
+import { Type } from '../../runtime/type.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { answerOf, rowOf } from '../../store/db/rows-of.ts';
+import { sealColumn } from '../../store/db/seal.ts';
+import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
+import { count, isAsSealed, json, listColumns, sealed, text as textOf } from '../../store/db/statement.ts';
+import {
+  type AddressChange,
+  digestOfChange,
+  endAddressChange,
+  findAddressChange,
+  findWaitingChanges,
+  insertAddressChange,
+  listAddressChanges as rowsOf,
+} from '../../store/ledger/address-changes.ts';
+import { lockProject, type Project } from '../../store/ledger/projects.ts';
+import type { TronAddress } from '../../tron/address.ts';
+import { type Actor, maySee, ROLES } from '../actor.ts';
+import { columnsText } from '../command-text.ts';
+import { choice, id, listOf, maybe, of, part, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { localOperation, type OperationDeps, operation, type Vouching } from '../operation.ts';
+import { argument, BY, projectId } from '../option.ts';
+import { recordActions, recordedActor } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
+import { usdtContracts } from '../usdt-contracts.ts';
+
+/**
+ * An addition of addresses that waits, or has ended. `derivationIndexes`: of each, from 0 on; `null` where they were given. `origin`: from where
+ * it was proposed, for owners. `reason`: why it failed.
+ */
+const shown = {
+  ...{ changeId: of('id', id('chg')), projectId: id('prj'), network: choice(NETWORKS) },
+  ...{ state: choice(['waiting', 'applied', 'withdrawn', 'failed']), policy: choice(POLICIES), addresses: texts },
+  derivationIndexes: {
+    ...{ of: 'derivation', schema: maybe({ schema: Type.Array(Type.Integer()), show: () => null }).schema },
+    show: (derivation: AddressChange['derivation']) => derivation && [...derivation.indexes],
+  },
+  proposedBy: of('*', part({ kind: of('actorKind', choice(['console', 'admin'])), name: of('actedBy', text) })),
+  ...{ origin: maybe(text), proposedAt: time, dueAt: time },
+  ...{ endedAt: maybe(time), endedBy: maybe(text), reason: maybe(text) },
+};
+export type AddressChangeView = Shown<typeof shown>;
+export const changeSchema = schemaOf(shown);
+
+const viewChange = (change: AddressChange, { role }: Pick<Actor, 'role'>): AddressChangeView =>
+  show(shown, { ...change, origin: role === 'owner' ? change.origin : null });
+
+const CHANGE = ['<change>', 'chg_…'] as const;
+
+/** The changes of a project that wait, and the newest 20 that ended; the newest first. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+export const listAddressChanges = operation({
+  action: 'listAddressChanges',
+  summary: 'The additions of addresses that wait for another owner or for their time, and the newest that ended',
+  method: 'GET',
+  path: '/address-changes',
+  command: 'address pending',
+  does: 'additions by the console or the admin API that wait for another owner or for their time',
+  input: Type.Object({ projectId: projectId() }),
+  output: listOf(shown, { projectId: Type.String() }),
+  read: ({ projectId }) => ({ projectId }),
+  run: async ({ db }: { db: Sql }, actor, { projectId }) => {
+    const { id } = await selectProject(db, actor, projectId);
+    return { projectId: encodeId('prj', id), data: (await rowsOf(db, id)).map((change) => viewChange(change, actor)) };
+  },
+  // A line for each address of a change, so that each can be compared with a wallet.
+  print: ({ data }) => ({
+    text: columnsText(
+      data.flatMap((change) => change.addresses.map((address) => ({ ...change, address }))),
+      [
+        ['CHANGE', 'changeId'],
+        ['ADDRESS', 'address'],
+        ['POLICY', 'policy'],
+        ['STATE', 'state'],
+        ['PROPOSED BY', ({ proposedBy: { kind, name } }) => `${name} (${kind})`],
+        ['AT', 'proposedAt'],
+        ['ADDED AT', ({ dueAt, state }) => (state === 'waiting' ? dueAt : '')],
+        ['ENDED', ({ endedAt, endedBy }) => (endedAt === null ? '' : `${endedAt} by ${endedBy}`)],
+      ],
+    ),
+    next: data.some(({ state }) => state === 'waiting')
+      ? say`yours: another owner confirms them in the console, or "${{ command: 'address confirm', args: ['chg_…'] }}" does here. Not yours: "${{ command: 'address withdraw', args: ['chg_…'] }}", and find out who proposed them`
+      : 'no address waits',
+  }),
+});
+
+/** One change, and why this actor may not confirm it: `null` where it may. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+export const showAddressChange = operation({
+  action: 'showAddressChange',
+  summary: 'One of them',
+  method: 'GET',
+  path: '/address-changes/:changeId',
+  input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
+  output: changeSchema,
+  read: ({ changeId }) => ({ changeId }),
+  run: async (deps: { db: Sql; now(): UnixMs }, actor, { changeId }) => {
+    const change = await selectChange(deps.db, actor, changeId);
+    return { view: viewChange(change, actor), refusal: await findRefusal(deps, actor, change) };
+  },
+});
+
+/**
+ * Adds the addresses of a change at once, by the word of another owner than who proposed it, or of who runs commands here, for that person has
+ * the database. `passedOver`: addresses that the project got meanwhile. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`.
+ */
+export const confirmAddressChange = localOperation({
+  action: 'confirmAddressChange',
+  command: 'address confirm',
+  does: 'add the addresses of one that waits, at once',
+  by: BY,
+  input: Type.Object({ changeId: argument(...CHANGE) }),
+  read: ({ changeId }) => ({ changeId }),
+  run: async (
+    deps: Pick<OperationDeps, 'db' | 'now' | 'random'> & { config: Pick<OperationDeps['config'], 'networks'> },
+    actor,
+    { changeId },
+  ) => {
+    const { db } = deps;
+    const found = await selectChange(db, actor, changeId);
+    if (found.state !== 'waiting') throw hasEnded(found);
+    const refusal = await findRefusal(deps, actor, found);
+    if (refusal !== null) throw new AppError('CONFLICT', `${encodeId('chg', found.id)} was not confirmed: ${refusal}`);
+    const cause = { kind: 'confirmed', actor: recordedActor(actor) } as const;
+    const outcome = await applyAddressChange({ ...deps, contracts: usdtContracts(deps.config) }, found.id, cause);
+    const change = await selectChange(db, actor, changeId);
+    if (outcome.kind === 'none') throw hasEnded(change);
+    if (outcome.kind === 'failed') {
+      throw new AppError(
+        'CONFLICT',
+        say`no address was added, and ${changeId} has ended: ${outcome.reason}. Where they are yours, propose them anew with "${{ command: 'address add' }}"`,
+      );
+    }
+    return { change: viewChange(change, actor), added: outcome.added, passedOver: outcome.passedOver };
+  },
+  print: ({ added, passedOver }) => ({
+    text: [
+      ...added.map((address) => `added ${address}`),
+      ...passedOver.map((address) => `${address} is passed over: it is in the project by now`),
+    ].join('\n'),
+  }),
+});
+
+/** Ends a change that waits: its addresses are not added. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
+export const withdrawAddressChange = operation({
+  action: 'withdrawAddressChange',
+  summary: 'Withdraw one that waits: its addresses are not added',
+  method: 'POST',
+  path: '/address-changes/:changeId/withdraw',
+  command: 'address withdraw',
+  does: 'stop one that waits: its addresses are not added',
+  by: BY,
+  input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
+  output: changeSchema,
+  read: ({ changeId }) => ({ changeId }),
+  run: async ({ db, now }: { db: Database; now(): UnixMs }, actor, { changeId }) => {
+    const { id, projectId, addresses } = await selectChange(db, actor, changeId);
+    return db.transaction(async (tx) => {
+      const project = await lockProject(tx, projectId);
+      const at = now();
+      const isEnded = await endAddressChange(tx, id, { state: 'withdrawn', at, by: actor.name });
+      const change = await selectChange(tx, actor, changeId);
+      if (!isEnded) throw hasEnded(change);
+      await settleChangeAlarm(tx, project);
+      const detail = { change: encodeId('chg', id), proposedBy: change.actedBy };
+      const done = addresses.map((subject) => ({ projectId, action: 'address.withdrawn', subject, detail }) as const);
+      await recordActions(tx, actor, at, done);
+      return viewChange(change, actor);
+    });
+  },
+  print: ({ addresses }) => ({ text: addresses.map((address) => `withdrawn ${address}`).join('\n') }),
+});
+
+/** The change with this `chg_…`. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
+async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<AddressChange> {
+  const id = decodeId('chg', changeId);
+  if (id === null) {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      say`${clip(changeId)} is not the id of a change: it is "chg_" and 26 characters, as "${{ command: 'address pending' }}" shows it`,
+    );
+  }
+  const change = await findAddressChange(db, id);
+  if (change !== null && maySee(actor, change.projectId)) return change;
+  throw new AppError(
+    'NOT_FOUND',
+    say`there is no change ${changeId}: "${{ command: 'address pending' }}" shows those that wait`,
+  );
+}
+
+/** The refusal of what only a change that waits takes. */
+function hasEnded(change: AddressChange): AppError {
+  const at = change.endedAt === null ? '' : ` by ${change.endedBy} at ${toIso(change.endedAt)}`;
+  return new AppError('CONFLICT', `${encodeId('chg', change.id)} was ${ENDED[change.state]}${at}: it waits no more`);
+}
+
+const ENDED: Readonly<Record<AddressChange['state'], string>> = {
+  ...{ waiting: 'waiting', applied: 'made', withdrawn: 'withdrawn', failed: 'found to be impossible' },
+};
+
+/** A session lives so long at most: whoever stole one is out of it when the owner that it invited may confirm. */
+const SETTLED_MS = 7 * DAY_MS;
+
+const maker = {
+  actorKind: textOf<'cli' | 'console' | 'admin' | 'service' | 'key'>(),
+  actorId: 'uuid?',
+  seal: sealed(SEALED_ACTION),
+} as const;
+
+const findMaker = rowOf(
+  'address-change-key-maker',
+  maker,
+  `select ${listColumns(maker)} from operator_actions where subject = $1 and action = 'admin-key.created'`,
+  (adminKeyId: string) => [adminKeyId],
+);
+
+const granted = {
+  seq: count,
+  actorKind: maker.actorKind,
+  actedAt: 'timestamptz',
+  // Of who was invited or reset, and of who was given another one.
+  detail: json<{ role?: string; to?: string }>(),
+  isSound: isAsSealed(SEALED_ACTION),
+} as const;
+
+/** How a person came to its role, the newest 100 entries first; none that nobody made. */
+const findGrants = answerOf(
+  'address-change-new-owner',
+  granted,
+  `select ${listColumns(granted, '', { isSound: sealColumn(SEALED_ACTION, '') })} from operator_actions
+   where subject = $1 and action in ('user.invited', 'user.reset', 'user.changed') order by seq desc limit 100`,
+  (personId: string) => [personId],
+  (rows) => rows.filter(({ isSound }) => isSound),
+);
+
+/**
+ * Whether the audit log bears out that a person has been an owner since, or that a command made it one. An entry that somebody changed counts for
+ * nothing, so the newest one that counts must say that the person is an owner.
+ */
+async function isSettled(db: Sql, personId: string, since: UnixMs): Promise<boolean> {
+  const grants = await findGrants(db, personId);
+  const role = grants[0]?.detail.to ?? grants[0]?.detail.role;
+  return role === 'owner' && grants.every(({ actorKind, actedAt }) => actorKind === 'cli' || actedAt <= since);
+}
+
+/**
+ * Why an actor may not confirm a change: `null` where it may. It is an owner of its own: neither who proposed it, nor who made the key that did,
+ * nor somebody whom one of these could have made an owner just for this. A command on the machine needs none of it.
+ */
+async function findRefusal(
+  { db, now }: { db: Sql; now(): UnixMs },
+  { kind, id, role }: Actor,
+  change: AddressChange,
+): Promise<string | null> {
+  if (change.state !== 'waiting') return 'it waits no more';
+  if (kind === 'cli') return null;
+  const otherwise = `else they are added at ${toIso(change.dueAt)}`;
+  if (kind === 'admin' || id === null) return `it takes the second factor of an owner, in the console; ${otherwise}`;
+  if (ROLES.indexOf(role) < ROLES.indexOf('owner')) return `it takes an owner; ${otherwise}`;
+  if (change.actorKind === 'console' && change.actorId === id) {
+    return `you proposed it: another owner confirms it; ${otherwise}`;
+  }
+  if (change.actorKind === 'admin') {
+    const made = await findMaker(db, encodeId('adm', change.actorId));
+    if (made?.actorId === id) return `you made the key that proposed it: another owner confirms it; ${otherwise}`;
+    if (made?.actorKind !== 'console' && made?.actorKind !== 'cli') {
+      return `no person made the key that proposed it, so nobody can confirm it; ${otherwise}`;
+    }
+  }
+  if (!(await isSettled(db, encodeId('usr', id), unixMs(now() - SETTLED_MS)))) {
+    return `you were invited, reset or given another role in the last seven days, or the audit log does not say how you became an owner: another owner confirms it; ${otherwise}`;
+  }
+  return null;
+}
+
+/** How long a change waits for another owner, who need not be there. */
+const WAIT_MS = DAY_MS;
+/** A person looks through them. */
+export const MAX_PROPOSED = 500;
+const MAX_WAITING = 20;
+
+/** Whether what an actor adds may have to wait, where the project has an address already. Whoever runs commands here has the database. */
+export function mayWait({ kind }: Pick<Actor, 'kind'>, config: { sandbox: boolean }): boolean {
+  return kind !== 'cli' && !config.sandbox;
+}
+
+/** Whether these addresses wait. Those that the manifest in force names were signed for this project by keys that no thief of a session has. */
+export function mustWait(
+  actor: Pick<Actor, 'kind'>,
+  { config, addressGuard }: { config: { sandbox: boolean }; addressGuard: Pick<Vouching, 'vouchesFor'> },
+  { project: { id: projectId, network }, addresses }: Pick<Proposed, 'addresses'> & { project: ProjectOf },
+): boolean {
+  if (!mayWait(actor, config)) return false;
+  return !addresses.every((address) => addressGuard.vouchesFor({ network, projectId, address }));
+}
+
+type ProjectOf = Pick<Project, 'id' | 'network'>;
+type Proposed = {
+  policy: Policy;
+  addresses: readonly TronAddress[];
+  derivation: AddressChange['derivation'];
+};
+
+/**
+ * Lets addresses wait for another owner, or for a day, in a transaction that holds the project's lock. Raises the alarm that tells of them.
+ * Errors: `INVALID_ARGUMENT`, `CONFLICT`.
+ */
+export async function proposeChange(
+  tx: Sql,
+  { now, random }: Pick<OperationDeps, 'now' | 'random'>,
+  actor: Actor,
+  { project, ...wanted }: Proposed & { project: ProjectOf },
+): Promise<AddressChangeView> {
+  const { kind, id: actorId } = actor;
+  if (kind === 'cli' || kind === 'key' || actorId === null) throw new Error(`what ${actor.name} adds does not wait`);
+  const { addresses, policy, derivation } = wanted;
+  refuseTooMany(addresses.length);
+  refuseWaiting(await findWaitingChanges(tx, project.id), addresses);
+  const proposedAt = now();
+  const id = uuidV7(proposedAt, random(10));
+  const dueAt = unixMs(proposedAt + WAIT_MS);
+  await insertAddressChange(tx, {
+    ...{ id, projectId: project.id, network: project.network, policy, addresses, derivation },
+    ...{ actorKind: kind, actorId, actedBy: actor.name, origin: actor.origin, proposedAt, dueAt },
+  });
+  await settleChangeAlarm(tx, project);
+  const change = await findAddressChange(tx, id);
+  if (change === null) throw new Error(`${encodeId('chg', id)} vanished; changes are never deleted`);
+  const detail = { change: encodeId('chg', id), policy, dueAt: toIso(dueAt), digest: digestOfChange(change) };
+  const done = addresses.map((subject, position) => {
+    const index = derivation?.indexes[position];
+    return {
+      ...({ projectId: project.id, action: 'address.proposed', subject } as const),
+      detail: index === undefined ? detail : { ...detail, index },
+    };
+  });
+  await recordActions(tx, actor, proposedAt, done);
+  return viewChange(change, actor);
+}
+
+function refuseTooMany(count: number): void {
+  if (count <= MAX_PROPOSED) return;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    `${count} addresses were given, and ${MAX_PROPOSED} can wait at once for somebody to look at them: give fewer, or add them by the command on the machine`,
+  );
+}
+
+function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly TronAddress[]): void {
+  if (waiting.length >= MAX_WAITING) {
+    throw new AppError(
+      'CONFLICT',
+      say`no address was added: ${waiting.length} changes of this project wait already. Confirm or withdraw them: "${{ command: 'address pending' }}"`,
+    );
+  }
+  const wanted = new Set<string>(addresses);
+  for (const { id, addresses: others } of waiting) {
+    const twice = others.find((address) => wanted.has(address));
+    if (twice === undefined) continue;
+    throw new AppError(
+      'CONFLICT',
+      say`no address was added: ${twice} waits in ${encodeId('chg', id)} already. Confirm or withdraw that one: "${{ command: 'address pending' }}"`,
+    );
+  }
+}
+
+export const operations = [listAddressChanges, confirmAddressChange, withdrawAddressChange, showAddressChange];

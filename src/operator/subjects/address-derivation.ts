@@ -1,0 +1,344 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { say } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
+import type { Policy } from '../../domain/policy.ts';
+import { AUTO_DERIVE_LIMIT, deriveNextAddresses, findNextAddresses } from '../../payments/derive-addresses.ts';
+import { type Static, Type } from '../../runtime/type.ts';
+import type { Database } from '../../store/db/database.ts';
+import { changeAutoDeriveLimit, findAccountKey, listAccountKeys } from '../../store/ledger/account-keys.ts';
+import { hasAddresses } from '../../store/ledger/addresses.ts';
+import { lockProject } from '../../store/ledger/projects.ts';
+import {
+  type AccountXpub,
+  type DerivedAddress,
+  deriveAddresses as derive,
+  parseAccountXpub,
+} from '../../tron/account-xpub.ts';
+import { parseAddress, type TronAddress } from '../../tron/address.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError, fieldProblem } from '../input/field-error.ts';
+import { spotSecret } from '../input/spot-secret.ts';
+import { type Given, localOperation, type OperationDeps } from '../operation.ts';
+import { BY, flag, line, projectId } from '../option.ts';
+import { recordActions, recordedActor } from '../record-actions.ts';
+import { selectProject } from '../select-project.ts';
+import { MAX_PROPOSED, mayWait, mustWait, proposeChange } from './address-changes.ts';
+import { type Proposed, policyOption } from './addresses.ts';
+
+/** The public key of an account. Some look like a seed phrase by chance, so what is one is never taken for a secret. Errors: `INVALID_ARGUMENT`. */
+function readXpub(text: string): AccountXpub {
+  const parsed = parseAccountXpub(text.trim());
+  if (parsed.kind === 'ok') return parsed.xpub;
+  const secret = spotSecret(text);
+  if (secret === null)
+    throw new AppError('INVALID_ARGUMENT', say`${{ field: 'xpub' }}: ${parsed.reason}; no address was added`);
+  const problems = [fieldProblem('xpub', say`: ${{ secret }}`)];
+  throw new AppError('INVALID_ARGUMENT', 'no address was added', { problems });
+}
+
+/** Each address takes about a millisecond, in a transaction that locks the project. */
+const MAX_COUNT = 1000;
+
+/** How many addresses are to be derived. Errors: `INVALID_ARGUMENT`. */
+function readCount(text = ''): number {
+  const count = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MAX_COUNT) return count;
+  throw new FieldError(
+    'count',
+    `is ${clip(text)}: give a number from 1 to ${MAX_COUNT}; the next call goes on where this one ends`,
+  );
+}
+
+/** Addresses that one key may yield by itself in all. */
+const MAX_AUTO_LIMIT = 10_000;
+
+/** How many a key may yield by itself. Errors: `INVALID_ARGUMENT`. */
+function readAutoLimit(text: string): number {
+  const limit = /^\d{1,5}$/.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+  if (limit <= MAX_AUTO_LIMIT) return limit;
+  throw new FieldError('autoLimit', `is ${clip(text)}: give a number from 0 (never) to ${MAX_AUTO_LIMIT}`);
+}
+
+/** The operator must read this many last characters of #1 in the wallet; they are not shown here. */
+export const ASKED_LENGTH = 6;
+
+/** Addresses to compare with a wallet. `addresses`: the first three of an account key, without the end of #1. */
+export type FirstAddresses = {
+  addresses: string[];
+  /** Refuses a text that is neither #1 nor its end. A person reads it in the wallet. Error: `INVALID_ARGUMENT`. */
+  refuseOther(typed: string): void;
+  /** Refuses an address other than #1. Error: `INVALID_ARGUMENT`. */
+  refuseOtherAddress(given: string): void;
+};
+
+export function firstAddresses(xpub: AccountXpub): FirstAddresses {
+  const derived = derive(xpub, 0, 3);
+  const [own] = derived;
+  if (own === undefined) throw new Error('no address was derived');
+  return {
+    addresses: derived.map(shown),
+    refuseOther: (typed) => {
+      const isOwn = typed === own.address || typed === own.address.slice(-ASKED_LENGTH);
+      if (!isOwn) throw mismatch('what you typed', derived);
+    },
+    refuseOtherAddress: (given) => {
+      const address = given.trim();
+      if (address === own.address) return;
+      const parsed = parseAddress(address);
+      if (parsed.kind === 'ok') throw mismatch(address, derived);
+      // It may be anything that was in a clipboard, so it is not repeated.
+      throw new AppError('INVALID_ARGUMENT', say`${{ field: 'first' }}: ${parsed.reason}; no address was added`);
+    },
+  };
+}
+
+function mismatch(given: string, derived: readonly DerivedAddress[]): AppError {
+  return new AppError(
+    'INVALID_ARGUMENT',
+    `no address was added: your wallet's first address (${given}) is not the one that this key gives (${derived.map(shown).join(', ')}). ` +
+      "The key may be of another account, another wallet or another coin: export the one of m/44'/195'/0' for TRON, or paste addresses instead",
+  );
+}
+
+/** Hides the end of #1 also after a wrong try, so that the person reads it in the wallet the next time, and not on the screen. */
+function shown({ address, index }: DerivedAddress): string {
+  const text = index === 0 ? address.slice(0, -ASKED_LENGTH) + '.'.repeat(ASKED_LENGTH) : address;
+  return `#${index + 1} ${text}`;
+}
+
+/** `isStored`: the project has derived from it before. */
+export type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: boolean };
+
+const keyInput = {
+  xpub: line('<xpub>', "the public key of the account, m/44'/195'/0'; else the one the project has already"),
+  count: line('<n>', 'how many to add, 1 to 1000'),
+  autoLimit: line('<n>', 'how many may be added by themselves in all when amounts get scarce; 100 for a new key'),
+};
+
+const readKey = ({ projectId, xpub }: { projectId?: string | undefined; xpub?: string | undefined }) => ({
+  projectId,
+  xpub: xpub === undefined ? null : readXpub(xpub),
+});
+
+/** Finds the key to derive from: the given one, else the only one of the project. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`. */
+export const findDerivationKey = localOperation({
+  action: 'findDerivationKey',
+  input: Type.Object({ projectId: projectId(), xpub: keyInput.xpub }),
+  read: readKey,
+  run: async ({ db }: { db: Database }, actor, { projectId: wanted, xpub }): Promise<DerivationKey> => {
+    const { id, network } = await selectProject(db, actor, wanted);
+    const projectId = encodeId('prj', id);
+    if (xpub !== null) {
+      const key = await findAccountKey(db, network, xpub);
+      if (key !== null && key.projectId !== id) throw keyOfAnother();
+      return { projectId, xpub: xpub, isStored: key !== null };
+    }
+    const keys = await listAccountKeys(db, id);
+    const [only] = keys;
+    if (only === undefined) {
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        say`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet exports none, paste addresses ("${{ command: 'address add' }}")`,
+      );
+    }
+    if (keys.length === 1) return { projectId, xpub: only.xpub, isStored: true };
+    const problems = keys.map(({ xpub, nextIndex }) => {
+      const short = `${xpub.slice(0, 10)}…${xpub.slice(-6)}`;
+      return { subject: short, message: `${short}  (${nextIndex} addresses so far)` };
+    });
+    const message = say`this project has several account keys: say which with ${{ field: 'xpub' }}`;
+    throw new AppError('INVALID_ARGUMENT', message, { problems });
+  },
+});
+
+/** From 0 on; people count from 1. `projectId`: of the project that has it already. */
+type Derivable = { address: TronAddress; derivationIndex: number };
+type Skipped = Derivable & { projectId: string };
+
+/** What a key would add next. `first`: its first three, without the end of #1. `skipped`: addresses that a project has already. */
+export type DerivationView = {
+  projectId: string;
+  isStored: boolean;
+  first: string[];
+  next: Derivable[];
+  skipped: Skipped[];
+};
+
+const input = Type.Object({
+  ...keyInput,
+  first: line('<address>', 'the first address that your wallet shows; asked for if it is not given'),
+  ...{ projectId: projectId(), policy: policyOption() },
+  isFresh: flag('after a restore: you know that Quittance never had this key, so begin with its first address'),
+  seen: Type.Optional(Type.Array(Type.String())),
+});
+
+/**
+ * `autoLimit`: how many the key may yield by itself in all, `null` to leave it. `isFresh`: as in `deriveNextAddresses`. `seen`: the addresses
+ * that were shown to whoever wants them, and no others are added; `null` where none were.
+ */
+function readWanted({ autoLimit, count, policy, isFresh = false, seen, ...key }: Given<Static<typeof input>>) {
+  const limit = autoLimit === undefined ? null : readAutoLimit(autoLimit);
+  const wanted = { count: readCount(count), autoLimit: limit, policy, isFresh, seen: seen ?? null };
+  return { ...wanted, ...readKey(key) };
+}
+
+/** The addresses that an account key would add next, to be compared with a wallet. Nothing is stored. Errors: `NOT_FOUND`, `CONFLICT`. */
+export const showDerivation = localOperation({
+  action: 'showDerivation',
+  input,
+  read: (given) => {
+    const wanted = readWanted(given);
+    if (wanted.count <= MAX_PROPOSED) return wanted;
+    throw new FieldError('count', `is ${wanted.count}: give ${MAX_PROPOSED} at most, for you compare them`);
+  },
+  run: async (deps: Pick<OperationDeps, 'db' | 'now'>, actor, { count, isFresh, ...wanted }) => {
+    const key = await findDerivationKey.run(deps, actor, wanted);
+    const { id: projectId } = await selectProject(deps.db, actor, key.projectId);
+    const next = await findNextAddresses(deps, { projectId, xpub: key.xpub, count, isFresh });
+    if (next.kind !== 'found') throw notDerived(next);
+    const view: DerivationView = {
+      ...{ projectId: key.projectId, isStored: key.isStored, first: firstAddresses(key.xpub).addresses },
+      ...{ next: next.free.map(viewDerived), skipped: next.skipped.map(viewSkipped) },
+    };
+    return { key, view };
+  },
+});
+
+type Indexed = Pick<DerivedAddress, 'address' | 'index'>;
+const viewDerived = ({ address, index }: Indexed): Derivable => ({ address, derivationIndex: index });
+const viewSkipped = (one: Indexed & { projectId: string }): Skipped => ({
+  ...viewDerived(one),
+  projectId: encodeId('prj', one.projectId),
+});
+
+type DerivedView = { projectId: string; network: Network; policy: Policy; added: Derivable[]; skipped: Skipped[] };
+export type Derived = { kind: 'added'; view: DerivedView; projectPolicy: Policy; autoDeriveLimit: number } | Proposed;
+type DeriveDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
+  config: Pick<OperationDeps['config'], 'sandbox'>;
+  addressGuard: Pick<OperationDeps['addressGuard'], 'vouchesFor'>;
+};
+
+/**
+ * Adds the next addresses of an account key. The caller has made sure that a new key belongs to the project's wallet. What people derive for a
+ * project that has an address already waits, unless all of it is signed. Errors: `CONFLICT`.
+ */
+export const deriveAddresses = localOperation({
+  action: 'deriveAddresses',
+  command: 'address derive',
+  does: "add the next addresses of your wallet's account, from its public key (watch-only)",
+  by: BY,
+  input,
+  read: readWanted,
+  run: async (deps: DeriveDeps, actor, { count, autoLimit, policy, isFresh, seen, ...of }): Promise<Derived> => {
+    const { db } = deps;
+    const key = await findDerivationKey.run(deps, actor, of);
+    if (key.isStored && autoLimit !== null) await changeLimit(deps, actor, { key, autoLimit });
+    const { id: projectId } = await selectProject(db, actor, key.projectId);
+    const autoDeriveLimit = autoLimit ?? AUTO_DERIVE_LIMIT;
+    const wanted = { projectId, xpub: key.xpub, count, policy: policy ?? null, isFresh, autoDeriveLimit };
+    let only = seen;
+    if (seen !== null || mayWait(actor, deps.config)) {
+      const next = await findNextAddresses(deps, wanted);
+      if (next.kind !== 'found') throw notDerived(next);
+      const addresses = next.free.map(({ address }) => address);
+      if (seen !== null && addresses.join() !== seen.join()) throw notDerived({ kind: 'others-come-next' });
+      if (mustWait(actor, deps, { project: next.project, addresses }) && (await hasAddresses(db, projectId))) {
+        const indexes = next.free.map(({ index }) => index);
+        const derivation = { xpub: key.xpub, keyFirstIndex: next.firstIndex, autoDeriveLimit, indexes };
+        return propose(deps, actor, { projectId, policy, addresses, derivation });
+      }
+      only = addresses;
+    }
+    const outcome = await deriveNextAddresses({ ...deps, actor: recordedActor(actor) }, { ...wanted, only });
+    if (outcome.kind !== 'derived') throw notDerived(outcome);
+    const { project, added, skipped } = outcome;
+    const view = {
+      ...{ projectId: key.projectId, network: project.network, policy: outcome.policy },
+      ...{ added: added.map(viewDerived), skipped: skipped.map(viewSkipped) },
+    };
+    return { kind: 'added', view, projectPolicy: project.policy, autoDeriveLimit };
+  },
+});
+
+type Wanting = Pick<Parameters<typeof proposeChange>[3], 'addresses' | 'derivation'> & {
+  projectId: string;
+  policy: Policy | undefined;
+};
+
+function propose(deps: DeriveDeps, actor: Actor, { projectId, policy: asked, ...wanted }: Wanting): Promise<Proposed> {
+  return deps.db.transaction(async (tx) => {
+    const project = await lockProject(tx, projectId);
+    const policy = asked ?? project.policy;
+    const proposed = await proposeChange(tx, deps, actor, { project, policy, ...wanted });
+    const about = { projectId: encodeId('prj', projectId), network: project.network, policy };
+    return { kind: 'proposed', view: { ...about, proposed, activation: null }, projectPolicy: project.policy };
+  });
+}
+
+type NotDerived = Exclude<Awaited<ReturnType<typeof deriveNextAddresses>>, { kind: 'derived' }>;
+
+/** Why an account key yields no address. */
+function notDerived(outcome: NotDerived): AppError {
+  switch (outcome.kind) {
+    case 'key-of-another-project':
+      return keyOfAnother();
+    case 'all-taken':
+      return new AppError(
+        'CONFLICT',
+        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are in projects already. Give the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
+      );
+    case 'too-soon':
+      return new AppError(
+        'CONFLICT',
+        say`no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and ${{ field: 'isFresh' }} (docs/backup.md)`,
+      );
+    case 'others-come-next':
+      return new AppError(
+        'CONFLICT',
+        'no address was added: other addresses of this key come next by now. Look at them first',
+      );
+    case 'not-wanted':
+      throw new Error('addresses that a person wants are always wanted');
+    default:
+      return assertNever(outcome);
+  }
+}
+
+/** Changes how many addresses an account key of a project may yield by itself in all. */
+export const limitDerivation = localOperation({
+  action: 'limitDerivation',
+  input: Type.Object({ projectId: projectId(), xpub: keyInput.xpub, autoLimit: Type.String() }),
+  read: ({ autoLimit, ...key }) => ({ autoLimit: readAutoLimit(autoLimit), ...readKey(key) }),
+  run: async (deps: Pick<OperationDeps, 'db' | 'now'>, actor, { autoLimit, ...of }) => {
+    return changeLimit(deps, actor, { key: await findDerivationKey.run(deps, actor, of), autoLimit });
+  },
+});
+
+type Limit = { key: DerivationKey; autoLimit: number };
+
+function changeLimit({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor: Actor, { key: of, autoLimit }: Limit) {
+  const { projectId, xpub } = of;
+  return db.transaction(async (tx) => {
+    const { id, network } = await lockProject(tx, (await selectProject(tx, actor, projectId)).id);
+    const key = await findAccountKey(tx, network, xpub);
+    if (key?.projectId !== id) throw new Error(`project ${projectId} has no such account key`);
+    if (key.autoDeriveLimit !== autoLimit) {
+      await changeAutoDeriveLimit(tx, key.id, autoLimit);
+      const detail = { autoDeriveLimit: { from: key.autoDeriveLimit, to: autoLimit }, accountKeyId: key.id };
+      await recordActions(tx, actor, now(), [{ projectId: id, action: 'project.changed', subject: projectId, detail }]);
+    }
+    return { projectId, network, autoDerived: key.autoDerived, autoDeriveLimit: autoLimit };
+  });
+}
+
+function keyOfAnother(): AppError {
+  return new AppError(
+    'CONFLICT',
+    'this account key belongs to another project of the network: use another account of your wallet for this one',
+  );
+}
+
+export const operations = [deriveAddresses];

@@ -1,0 +1,246 @@
+import { comparePolicies } from '../../domain/address-need.ts';
+import { LOW_DAYS, LOW_PERCENT, USES_OF_A_RATE } from '../../domain/capacity.ts';
+import { say, type Text } from '../../domain/message.ts';
+import { type MicroUsdt, parseAmount } from '../../domain/money.ts';
+import { countPayable, payableRange } from '../../domain/policy.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import { type AmountCapacity, measureCapacity } from '../../payments/measure-capacity.ts';
+import { Type } from '../../runtime/type.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { type CapacityProject, findCapacityProject, listReserved } from '../../store/ledger/capacity.ts';
+import type { Actor } from '../actor.ts';
+import { type Column, columnsText, fieldsText } from '../command-text.ts';
+import {
+  type Field,
+  id,
+  list,
+  maybe,
+  number,
+  of,
+  part,
+  type Shown,
+  schemaOf,
+  show,
+  time,
+  usdt,
+  whole,
+  yes,
+} from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import { operation } from '../operation.ts';
+import { projectId, deciding } from '../option.ts';
+import { selectProject } from '../select-project.ts';
+import { about, address } from './addresses.ts';
+
+const counted: Field<bigint, number> = { ...whole, show: Number };
+/** The free capacity of one requested amount, and how long it lasts. */
+const ofAmount = {
+  ...{ amount: of('requestedMicro', usdt), total: counted, free: counted, freeShare: number },
+  ...{ used7Days: counted, used30Days: counted, countedSince: time, perDay7: number, perDay30: number },
+  ...{ daysLeft7: maybe(number), daysLeft30: maybe(number), daysLeft: maybe(number), low: of('isLow', yes) },
+};
+export type AmountCapacityView = Shown<typeof ofAmount>;
+
+/** What each policy would make of these amounts; `addedBelow` is USDT. `decimals`: that payers must be able to send; `null`: those of the price. */
+const compared = {
+  ...{ policy: about.policy, perAddress: whole, decimals: maybe(whole), addedBelow: of('addedMicro', usdt) },
+  addressesFor90Days: of('for90Days', maybe(whole)),
+};
+type ComparedPolicyView = Shown<typeof compared>;
+
+const ofProject = {
+  ...{ projectId: of('id', id('prj')), network: about.network, policy: about.policy },
+  ...{ maxSurcharge: of('maxSurchargeMicro', usdt), activeAddresses: counted, policies: list(part(compared)) },
+};
+/** `freeShare`: 0 to 1. `daysLeft`: `null` where nothing was used. */
+const verdict = { low: of('isLow', yes), freeShare: maybe(number), daysLeft: maybe(whole) };
+/** The most urgent amounts first. */
+const ofAmounts = { ...verdict, amounts: list(part(ofAmount)) };
+export type CapacityView = Shown<typeof ofProject & typeof ofAmounts>;
+
+type CapacityDeps = { db: Sql; now(): UnixMs };
+
+/** How many payable amounts are free, and how long they last, of the amounts in use. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
+export const showCapacity = operation({
+  action: 'showCapacity',
+  summary: 'How many payable amounts are free, and how long they last, of the amounts in use',
+  method: 'GET',
+  path: '/capacity',
+  command: 'address capacity',
+  input: Type.Object({ projectId: projectId() }),
+  output: schemaOf({ ...ofProject, ...ofAmounts }),
+  read: ({ projectId }) => ({ projectId }),
+  run: async (deps: CapacityDeps, actor, { projectId }): Promise<CapacityView> => {
+    const { project, capacity } = await measure(deps, actor, projectId);
+    const amounts = capacity.amounts.map((each) => countedOf(project, each));
+    return { ...viewProject(project, amounts), ...show(ofAmounts, { ...capacity, amounts }) };
+  },
+  print: (capacity) => {
+    const { amounts } = capacity;
+    const fields = fieldsText(capacity, [...HEAD, ['verdict', () => verdictOf(capacity, amounts)]]);
+    const table = columnsText(amounts, [
+      ['AMOUNT', 'amount'],
+      ['FREE', 'free'],
+      ['OF', 'total'],
+      ['FREE %', ({ freeShare }) => percent(freeShare)],
+      ['A DAY, 7 DAYS', ({ perDay7 }) => perDay7.toFixed(1)],
+      ['A DAY, 30 DAYS', ({ perDay30 }) => perDay30.toFixed(1)],
+      ['DAYS LEFT', 'daysLeft'],
+      ['', ({ low }) => (low ? 'LOW' : '')],
+    ]);
+    return { text: joinParts(fields, table, compare(capacity)), ...nextOf(capacity) };
+  },
+});
+
+const onAddress = part({ address, position: whole, total: whole, free: whole });
+export type AddressCapacityView = ReturnType<typeof onAddress.show>;
+export type CapacityOfAmountView = Shown<typeof ofProject & typeof ofAmount> & { addresses: AddressCapacityView[] };
+
+/** The same of one amount, on each address; at most 10,000. */
+export const showCapacityOfAmount = operation({
+  action: 'showCapacityOfAmount',
+  summary: 'The same of one amount, on each address',
+  method: 'GET',
+  path: '/capacity/:amount',
+  command: 'address capacity',
+  does: 'how many payable amounts are free, and how long they last',
+  input: Type.Object({
+    projectId: projectId(),
+    amount: deciding('<usdt>', 'one amount, on each address; else the amounts in use'),
+  }),
+  output: schemaOf({ ...ofProject, ...ofAmount, addresses: list(onAddress) }),
+  read: ({ projectId, amount: text }) => {
+    const amount = parseAmount(text);
+    if (amount.kind === 'ok') return { projectId, amount: amount.amountMicro };
+    const reason = `${clip(text)} ${amount.reason}: give USDT as an invoice asks for it, for example 25.00`;
+    throw new FieldError('amount', reason);
+  },
+  run: async (deps: CapacityDeps, actor, { projectId, amount }): Promise<CapacityOfAmountView> => {
+    const { project, capacity } = await measure(deps, actor, projectId, [amount]);
+    const [found] = capacity.amounts;
+    if (found === undefined) throw new Error(`nothing was measured of ${amount}`);
+    const range = payableRange(project, amount);
+    const total = countPayable(project.policy, range);
+    const addresses = (await listReserved(deps.db, project.id, project.policy, range)).map(
+      ({ address, position, reserved }) => {
+        return { address, position, total: Number(total), free: Number(total > reserved ? total - reserved : 0n) };
+      },
+    );
+    const { low, freeShare, daysLeft, ...forecast } = show(ofAmount, countedOf(project, found));
+    return { ...viewProject(project, [found]), ...{ low, freeShare, daysLeft }, ...forecast, addresses };
+  },
+  print: (capacity) => {
+    const fields = fieldsText(capacity, [
+      ...HEAD,
+      ['amount', ({ amount }) => `${amount} USDT`],
+      ['free', ({ free, total, freeShare }) => `${free} of ${total} (${percent(freeShare)} %)`],
+      [
+        'used a day',
+        ({ perDay7, perDay30 }) => `${perDay7.toFixed(1)} over 7 days, ${perDay30.toFixed(1)} over 30 days`,
+      ],
+      ['days left', 'daysLeft', 'not used in the last 30 days'],
+      ['verdict', () => verdictOf(capacity, [capacity])],
+    ]);
+    const table = columnsText(capacity.addresses, [
+      ['POSITION', 'position'],
+      ['ADDRESS', 'address'],
+      ['FREE', 'free'],
+      ['OF', 'total'],
+    ]);
+    return { text: joinParts(fields, table, compare(capacity)), ...nextOf(capacity) };
+  },
+});
+
+async function measure(
+  { db, now }: CapacityDeps,
+  actor: Actor,
+  projectId: string | undefined,
+  amounts?: readonly MicroUsdt[],
+) {
+  const { id } = await selectProject(db, actor, projectId);
+  const at = now();
+  const project = await findCapacityProject(db, id, at);
+  if (project === null) throw new Error(`project ${id} vanished; projects are never deleted`);
+  return { project, capacity: await measureCapacity(db, project, at, amounts) };
+}
+
+/** Before a project was made there was nothing to count. */
+const countedOf = (project: CapacityProject, amount: AmountCapacity) => ({
+  ...amount,
+  countedSince: unixMs(Math.max(amount.countedSince, project.createdAt)),
+});
+
+function viewProject(project: CapacityProject, amounts: readonly AmountCapacity[]): Shown<typeof ofProject> {
+  const used = amounts.map(({ requestedMicro, perDay7, perDay30 }) => {
+    return { requestedMicro, perDay: Math.max(perDay7, perDay30) };
+  });
+  return show(ofProject, { ...project, policies: comparePolicies(project, used) });
+}
+
+const COMPARED: readonly Column<ComparedPolicyView>[] = [
+  ['POLICY', 'policy'],
+  ['INVOICES OF AN AMOUNT ON AN ADDRESS', 'perAddress'],
+  ['PAYERS PAY MORE, LESS THAN', 'addedBelow'],
+  ['DECIMALS TO SEND', 'decimals', "the price's"],
+  ['ADDRESSES FOR 90 DAYS', 'addressesFor90Days'],
+];
+
+/** The other policies have the limit that is usual for them. */
+function compare({ policies }: Measured): string {
+  return columnsText(policies, COMPARED);
+}
+
+const joinParts = (...parts: string[]) => parts.filter((part) => part !== '').join('\n\n');
+
+type Measured = CapacityView | CapacityOfAmountView;
+
+const HEAD: readonly Column<Measured>[] = [
+  ['project', 'projectId'],
+  [
+    'policy',
+    ({ policy, maxSurcharge }) => (policy === 'exact' ? policy : `${policy}, of less than ${maxSurcharge} USDT`),
+  ],
+  ['active addresses', 'activeAddresses'],
+];
+
+function verdictOf({ activeAddresses, policy, low }: Measured, amounts: readonly AmountCapacityView[]): string {
+  if (activeAddresses === 0) return `no active address of the policy ${policy}: no invoice can be created`;
+  if (low) return `LOW: ${whyLow(amounts.filter((amount) => amount.low))}`;
+  if (amounts.length === 0) return 'good: no invoice was asked for in the last 30 days';
+  const isRare = amounts.some(({ daysLeft }) => daysLeft !== null && daysLeft < LOW_DAYS);
+  return isRare ? `good: fewer than ${USES_OF_A_RATE} uses in 30 days are too few to foretell anything` : 'good';
+}
+
+function whyLow(amounts: readonly AmountCapacityView[]): string {
+  const gone = amounts.filter(({ free }) => free === 0);
+  const scarce = amounts.filter(({ free, total }) => free > 0 && free * 100 < total * Number(LOW_PERCENT));
+  const others = amounts.filter((amount) => !gone.includes(amount) && !scarce.includes(amount));
+  const parts = [
+    [gone, 'nothing is free, and invoices are refused now, for'],
+    [scarce, `less than ${LOW_PERCENT} % is free for`],
+    [others, `less than ${LOW_DAYS} days are left for`],
+  ] as const;
+  return parts.flatMap(([found, what]) => (found.length === 0 ? [] : [`${what} ${nameAmounts(found)}`])).join('; ');
+}
+
+/** The verdict is one line; the table below it has all. */
+const MAX_NAMED = 3;
+
+function nameAmounts(amounts: readonly AmountCapacityView[]): string {
+  const names = amounts.slice(0, MAX_NAMED).map(({ amount }) => amount);
+  const more = amounts.length - names.length;
+  return more > 0 ? `${names.join(', ')} and ${more} more` : names.join(', ');
+}
+
+function nextOf({ projectId, low, activeAddresses }: Measured): { next?: Text } {
+  if (!low && activeAddresses > 0) return {};
+  return { next: say`add addresses with "${{ command: 'address add', input: { projectId } }} T…"` };
+}
+
+/** Rounded down, so that what is not all free is never shown as 100. */
+function percent(share: number): string {
+  return (Math.floor(share * 1000) / 10).toFixed(1);
+}
+
+export const operations = [showCapacity, showCapacityOfAmount];
