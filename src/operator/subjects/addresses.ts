@@ -68,7 +68,6 @@ export const life = {
   ...{ derivationIndex: maybe(whole), createdAt: time, retiredAt: maybe(time) },
 };
 const listed = { address, policy: choice(POLICIES), position: whole, ...life };
-export type ListedAddressView = Shown<typeof listed>;
 
 /** The position behind which a list begins. Errors: `INVALID_ARGUMENT`. */
 export function readPosition(text: string | undefined): number {
@@ -78,7 +77,7 @@ export function readPosition(text: string | undefined): number {
 }
 
 /** The project's addresses by position, 10,000 at most. `next`: adds the first, or shows the rest. */
-export const listAddresses = operation({
+const listAddresses = operation({
   action: 'listAddresses',
   summary: 'The addresses of a project, with their policy and status',
   method: 'GET',
