@@ -29,7 +29,7 @@ import {
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { operation } from '../operation.ts';
-import { projectId, deciding } from '../option.ts';
+import { deciding, projectId } from '../option.ts';
 import { selectProject } from '../select-project.ts';
 import { about, address } from './addresses.ts';
 
