@@ -5,8 +5,9 @@ import { firstIdOf, uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { findCandidates } from '../../src/operator/explain/candidate-queries.ts';
-import { findRecentUnpaid } from '../../src/payments/mismatch/candidates.ts';
+import { findFewRecentUnpaid, findRecentUnpaid } from '../../src/payments/mismatch/candidates.ts';
 import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
+import { readMismatches } from '../../src/payments/mismatch/read-mismatches.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';
@@ -100,20 +101,35 @@ test('where every amount of two neighbouring prices was used, open invoices are 
 });
 
 test.each([
-  [1, 200],
-  [10, 2000],
-  [11, 550],
-  [50, 2500],
-])('of %i moments at most %i unpaid invoices are read', async (moments, most) => {
+  [200, findRecentUnpaid],
+  [50, findFewRecentUnpaid],
+])('before each moment at most %i unpaid invoices are read', async (most, find) => {
+  const amount = 60_000_000 + most * 1000;
   await insertInvoices(
-    60_000_000n + BigInt(moments),
-    [...Array(300).keys()].map((n) => BigInt(60_000_000 + moments * 1000 + n)),
+    BigInt(amount),
+    [...Array(300).keys()].map((n) => BigInt(amount + n)),
     'PENDING',
     0,
   );
   const question = { projectId: project.id, belowId: firstIdOf(NOW + DAY_MS) };
-  expect(await findRecentUnpaid(db, Array(moments).fill(question))).toHaveLength(most);
+  expect(await find(db, [question, question])).toHaveLength(2 * most);
 });
+
+test.each([
+  [10, 200],
+  [11, 50],
+])(
+  'each of %i transfers of different moments is compared with %i of the newest unpaid invoices',
+  async (count, most) => {
+    const far = Array.from({ length: count }, (_, index) => BigInt(900 + index) * 1_000_000n);
+    const ids = [];
+    for (const [index, amount] of far.entries())
+      ids.push(...(await insertUnmatched([amount], -(index + 2) * 20 * MINUTE_MS)));
+    const read = [];
+    for await (const { facts } of readMismatches(db, ids)) read.push(facts.invoices.length);
+    expect(read).toEqual(Array(count).fill(most));
+  },
+);
 
 test('an invoice is compared with few of the transfers that paid nothing: the first, the last, and the nearest in amount', async () => {
   const far = (start: number) => Array.from({ length: 100 }, (_, index) => BigInt(start + index) * 1_000_000n);

@@ -133,15 +133,10 @@ const recentUnpaid = (name: string, read: number, kept: number) =>
     ],
   );
 
-/** Two or three hundred open invoices at a time are a busy shop. */
-const findAllRecentUnpaid = recentUnpaid('mismatch-invoices-recent', 500, 200);
-const findFewRecentUnpaid = recentUnpaid('mismatch-invoices-recent-few', 125, 50);
-/** More questions than these would read and keep tens of thousands of invoices, which takes seconds and blocks the event loop. */
-const MANY_QUESTIONS = 10;
-
-/** The newest unpaid invoices for each question: up to 200 of 500, or where there are more than 10 questions 50 of 125. */
-export const findRecentUnpaid: typeof findAllRecentUnpaid = (db, questions) =>
-  (questions.length > MANY_QUESTIONS ? findFewRecentUnpaid : findAllRecentUnpaid)(db, questions);
+/** Up to 200 of the 500 newest: two or three hundred open invoices at a time are a busy shop. */
+export const findRecentUnpaid = recentUnpaid('mismatch-invoices-recent', 500, 200);
+/** Up to 50 of 125. */
+export const findFewRecentUnpaid = recentUnpaid('mismatch-invoices-recent-few', 125, 50);
 
 /** A project may have thousands of addresses, and each is one lookup for each transfer. */
 const ADDRESSES_ASKED = 200;

@@ -1,9 +1,11 @@
+import { setImmediate } from 'node:timers/promises';
 import { firstIdOf } from '../../domain/ids.ts';
 import type { MismatchFacts, Sender, Suspect } from '../../domain/mismatch/facts.ts';
 import { searchRanges } from '../../domain/mismatch/search-ranges.ts';
 import type { Sql } from '../../store/db/database.ts';
 import {
   type FoundSuspect,
+  findFewRecentUnpaid,
   findInvoicesElsewhere,
   findInvoicesInRanges,
   findMismatched,
@@ -18,6 +20,8 @@ const MAX_AT_ONCE = 500;
 const GROUP = 10;
 /** Transfers of the same ten minutes are compared with the same newest invoices. */
 const WINDOW_MS = 600_000;
+/** Of more, 200 invoices each would be tens of thousands of rows, which take seconds: then 50 of each are read. */
+const MANY_WINDOWS = 10;
 
 /** The facts about a transfer that paid nothing. `repeated` is the paid invoice that a duplicate repeats, else `null`. */
 export type Mismatch = { transferId: string; facts: MismatchFacts; repeated: Suspect | null };
@@ -34,13 +38,16 @@ export async function* readMismatches(db: Sql, transferIds: readonly string[]): 
   if (transfers.length === 0) return;
   const senders = await readSenders(db, transfers);
   const repeated = await readRepeated(db, transfers);
+  const isMany = groupByWindow(transfers).length > MANY_WINDOWS;
   for (let first = 0; first < transfers.length; first += GROUP) {
     const group = transfers.slice(first, first + GROUP);
     const unmatched = group.filter(({ invoiceId }) => invoiceId === null);
-    const suspects = await readSuspects(db, unmatched, senders);
+    const suspects = await readSuspects(db, unmatched, senders, isMany);
     for (const transfer of group) {
       const facts = { ...factsOf(transfer, senders), invoices: suspects.get(transfer.id) ?? [] };
       yield { transferId: transfer.id, facts, repeated: repeated.get(transfer.id) ?? null };
+      // What is made of one may take ten milliseconds; requests are answered in between.
+      await setImmediate();
     }
   }
 }
@@ -89,6 +96,7 @@ async function readSuspects(
   db: Sql,
   transfers: MismatchedTransfer[],
   senders: Map<string, SenderFacts>,
+  isMany: boolean,
 ): Promise<Map<string, Suspect[]>> {
   const suspects = new Map(transfers.map(({ id }) => [id, new Map<string, Suspect>()]));
   const add = (ids: readonly string[] | undefined, suspect: FoundSuspect) => {
@@ -99,7 +107,8 @@ async function readSuspects(
   const elsewhere = transfers.filter(({ amountMicro }) => amountMicro < 2n ** 63n);
   for (const found of await findInvoicesElsewhere(db, elsewhere)) add([elsewhere[found.question]?.id ?? ''], found);
   const windows = groupByWindow(transfers);
-  for (const found of await findRecentUnpaid(db, windows)) add(windows[found.question]?.ids, found);
+  for (const found of await (isMany ? findFewRecentUnpaid : findRecentUnpaid)(db, windows))
+    add(windows[found.question]?.ids, found);
   return new Map([...suspects].map(([id, byId]) => [id, [...byId.values()]]));
 }
 

@@ -81,9 +81,13 @@ export function readAddresses(
   if (addressColumns.length === 0) return;
   const passedOver = new Set<unknown>();
   const refused = new Map<unknown, AppError>();
+  // Hundreds of rows may have one address.
+  const readOnce = new Map<unknown, unknown>();
   for (const row of rows) {
     for (const column of addressColumns) {
-      const read = readColumn(statement, row[column], column, { checks, sealing });
+      const value = row[column];
+      const read = readOnce.get(value) ?? readColumn(statement, value, column, { checks, sealing });
+      if (typeof value === 'string') readOnce.set(value, read);
       if (read === 'passed-over') passedOver.add(row);
       else if (read instanceof AppError) refused.set(row, read);
       else row[column] = read;
@@ -125,13 +129,11 @@ export function lacksKey(
   rows: readonly Record<string, unknown>[],
   sealer: Sealer,
 ): boolean {
-  return rows.some((row) =>
-    addressColumns.some((column) => {
-      const value = row[column];
-      const mac = typeof value === 'string' ? splitAddress(value).mac : null;
-      return mac !== null && sealer.lacksKeyOf(mac);
-    }),
-  );
+  const values = new Set(rows.flatMap((row) => addressColumns.map((column) => row[column])));
+  return [...values].some((value) => {
+    const mac = typeof value === 'string' ? splitAddress(value).mac : null;
+    return mac !== null && sealer.lacksKeyOf(mac);
+  });
 }
 
 function examineSeal(

@@ -89,6 +89,8 @@ const LAST_MS = 8_640_000_000_000_000;
 
 /** `infinity`, and what is beyond the years of `Date`, is its last moment: somebody wrote it, and no statement must fail by it. */
 function readTime(text: string): number {
+  // As nearly all are written, and read in a tenth of the time: a page may have thousands.
+  if (text[4] === '-' && text.endsWith('+00')) return Date.parse(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
   const time = Number(readTimestamp(text));
   return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));
 }
