@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { openSession } from '../../src/operator/people/session.ts';
+import { openSession } from '../../src/operator/subjects/sessions.ts';
 import { insertPerson } from '../../src/store/access/people.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import type { PostgresConnection } from '../../src/store/embedded/connection.ts';

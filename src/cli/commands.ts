@@ -15,13 +15,11 @@ import { addManifestCommands } from './manifest/commands.ts';
 import { addMasterKeyRotation } from './master-key/commands.ts';
 import { addReceiptCheck } from './receipt/commands.ts';
 import { addReportCommand } from './report/commands.ts';
-import { addSessionCommands } from './session/commands.ts';
 import { addSetupCommand } from './setup/commands.ts';
 import { addOperations, type Ways } from './terminal/add-operations.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
 import { addTransferCommands } from './transfers/commands.ts';
-import { addUserCommands } from './user/commands.ts';
 
 /**
  * Declares every command. Only types are imported here, so that showing help stays quick: the commands of a subject are loaded with its
@@ -118,8 +116,8 @@ export async function addCommands(
   addInvoiceCommands(program, terminal, print);
   addTransferCommands(program, terminal, print);
   addReportCommand(program, terminal);
-  addUserCommands(program, terminal, print);
-  addSessionCommands(program, terminal, print);
+  await add('user', 'people who use the console', () => import('../operator/subjects/people.ts'));
+  await add('session', 'who is signed in to the console', () => import('../operator/subjects/sessions.ts'));
   addAuditExport(
     await add('audit', 'who did what here, which nobody can take back', () => import('../operator/subjects/audit.ts')),
     terminal,

@@ -12,7 +12,9 @@ const OPTIONS: Readonly<Record<string, string>> = {
   isKeyless: 'without-key',
   isKeyLost: 'key-is-lost',
   path: 'to',
+  person: 'user',
   projectId: 'project',
+  projectIds: 'project',
   resolution: 'as',
 };
 

@@ -24,6 +24,8 @@ export type OperationDeps = {
     webhooks: { localTargets: boolean; retentionDays: number };
     networks: Partial<Record<Network, { usdt: AccountHex }>>;
   };
+  /** The console's own origin, which a process that serves it knows when it listens; `null`: none is configured. */
+  consoleUrl: string | null | (() => string);
   /** Hears what is no part of the answer, such as a key file that others could read. */
   note(text: string): void;
   log: Logger;

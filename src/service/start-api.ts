@@ -125,6 +125,7 @@ function operationsOf(context: Context): OperationDeps {
   return {
     ...{ db, now, random, log, networks, addressGuard },
     config: { ...config, ...keys, sandbox: sandbox !== undefined },
+    consoleUrl: config.consoleUrl ?? null,
     note: (text) => log.warn(text),
     nodes: () => Promise.reject(new Error('keys of the API ask no nodes')),
   };

@@ -2,16 +2,20 @@ import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/acknowledge-alarms.ts';
-import { changeRole, removePerson, resetPerson } from '../../src/operator/people/change-person.ts';
-import { invitePerson } from '../../src/operator/people/invite-person.ts';
-import { readNewPerson } from '../../src/operator/people/read-person.ts';
-import { personActor } from '../../src/operator/people/session.ts';
 import {
   confirmAddressChange,
   listAddressChanges,
   showAddressChange,
   withdrawAddressChange,
 } from '../../src/operator/subjects/address-changes.ts';
+import {
+  changeRole,
+  invitePerson,
+  readNewPerson,
+  removePerson,
+  resetPerson,
+} from '../../src/operator/subjects/people.ts';
+import { personActor } from '../../src/operator/subjects/sessions.ts';
 import { applyAddressChange } from '../../src/payments/apply-address-change.ts';
 import { revokeAdminKey } from '../../src/store/access/admin-keys.ts';
 import { findPerson } from '../../src/store/access/people.ts';
@@ -117,11 +121,11 @@ test('the first addresses of a project, and those of a sandbox, do not wait; a p
 test('an owner whom somebody invited, reset or promoted in the console cannot confirm for a week: who stole a session could be both', async () => {
   const shop = await openShop();
   const [ana, cy] = [await shop.owner('ana'), await shop.owner('cy')];
-  await invitePerson(shop.desk.deps, ana, readNewPerson({ login: 'mallory', role: 'owner' }));
+  await invitePerson.run(shop.desk.deps, ana, readNewPerson({ login: 'mallory', role: 'owner' }));
   const mallory = await findPerson(shop.db, { id: null, login: 'mallory' });
   if (mallory === null) throw new Error('nobody was invited');
   const actor = personActor(mallory, { origin: '198.51.100.9', requestId: null });
-  await resetPerson(shop.desk.deps, ana, { person: 'cy' });
+  await resetPerson.run(shop.desk.deps, ana, { person: 'cy' });
   const propose = async () => changeOf(await shop.add(ana, [newAddress().address]));
   for (const each of [actor, cy]) {
     await expect(confirm(shop, each, await propose())).rejects.toThrow('in the last seven days');
@@ -138,7 +142,7 @@ test.each([
   const shop = await openShop({ rowMacs: 'require' });
   const [ana, bob, cy] = [await shop.owner('ana'), await shop.owner('bob'), await shop.operator('cy')];
   shop.desk.pass(30 * DAY_MS);
-  await changeRole(shop.desk.deps, ana, { person: 'cy', role: 'owner', projects: null });
+  await changeRole.run(shop.desk.deps, ana, { person: 'cy', role: 'owner', projects: null });
   const change = changeOf(await shop.add(ana, [newAddress().address]));
   const owner = { ...cy, role: 'owner' as const };
   await expect(confirm(shop, owner, change)).rejects.toThrow('in the last seven days');
@@ -163,16 +167,19 @@ test('what a key proposed is not confirmed by the person who made the key, nor w
 });
 
 const DISTRUST: [name: string, act: (shop: Shop, login: string) => Promise<unknown>][] = [
-  ['given another role', (shop, person) => changeRole(shop.desk.deps, ANN, { person, role: 'viewer', projects: null })],
+  [
+    'given another role',
+    (shop, person) => changeRole.run(shop.desk.deps, ANN, { person, role: 'viewer', projects: null }),
+  ],
   [
     'demoted and made an owner again',
     async (shop, person) => {
-      await changeRole(shop.desk.deps, ANN, { person, role: 'viewer', projects: null });
-      await changeRole(shop.desk.deps, ANN, { person, role: 'owner', projects: null });
+      await changeRole.run(shop.desk.deps, ANN, { person, role: 'viewer', projects: null });
+      await changeRole.run(shop.desk.deps, ANN, { person, role: 'owner', projects: null });
     },
   ],
-  ['reset', (shop, person) => resetPerson(shop.desk.deps, ANN, { person })],
-  ['removed', (shop, person) => removePerson(shop.desk.deps, ANN, { person })],
+  ['reset', (shop, person) => resetPerson.run(shop.desk.deps, ANN, { person })],
+  ['removed', (shop, person) => removePerson.run(shop.desk.deps, ANN, { person })],
 ];
 
 test.each(DISTRUST)(

@@ -4,11 +4,10 @@ import { AppError } from '../../src/domain/errors.ts';
 import { toIso, unixMs } from '../../src/domain/time.ts';
 import { type Actor, ROLES, type Role } from '../../src/operator/actor.ts';
 import { parseCidr } from '../../src/operator/input/cidr.ts';
-import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
-import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { enableAdapter } from '../../src/operator/subjects/adapters.ts';
 import { authenticateAdminKey, createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
 import { createKey } from '../../src/operator/subjects/keys.ts';
+import { changeRole, invitePerson, resetPerson } from '../../src/operator/subjects/people.ts';
 import { createAddressList } from '../../src/web/address-list.ts';
 import { operationDeps } from '../console/operation-deps.ts';
 import { ANN, openDesk } from '../people/desk.ts';
@@ -156,10 +155,10 @@ const WAYS: readonly [name: string, (desk: Awaited<ReturnType<typeof open>>, act
   ['an admin key', (desk, actor) => desk.createAdminKey(actor, UNBOUND)],
   [
     'an invitation',
-    ({ deps }, actor) => invitePerson(deps, actor, { login: 'eve', name: 'eve', role: 'owner', projects: null }),
+    ({ deps }, actor) => invitePerson.run(deps, actor, { login: 'eve', name: 'eve', role: 'owner', projects: null }),
   ],
-  ['another role', ({ deps }, actor) => changeRole(deps, actor, { person: 'vera', role: 'owner' as Role })],
-  ['a reset', ({ deps }, actor) => resetPerson(deps, actor, { person: 'olga' })],
+  ['another role', ({ deps }, actor) => changeRole.run(deps, actor, { person: 'vera', role: 'owner' as Role })],
+  ['a reset', ({ deps }, actor) => resetPerson.run(deps, actor, { person: 'olga' })],
 ];
 
 test.each(BOUND.flatMap(([bound, own]) => WAYS.map(([way, give]) => [bound, way, own, give] as const)))(
@@ -168,7 +167,7 @@ test.each(BOUND.flatMap(([bound, own]) => WAYS.map(([way, give]) => [bound, way,
     const desk = await open();
     for (const login of ['vera', 'olga']) {
       const role = login === 'vera' ? 'viewer' : 'owner';
-      await invitePerson(desk.deps, ANN, { login, name: login, role, projects: null });
+      await invitePerson.run(desk.deps, ANN, { login, name: login, role, projects: null });
     }
     const actor = await desk.holderOf(own);
     const before = await desk.sql('select id, role, mac from people order by id');

@@ -6,12 +6,10 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { changeRole } from '../../src/operator/people/change-person.ts';
-import { invitePerson } from '../../src/operator/people/invite-person.ts';
-import { readNewPerson } from '../../src/operator/people/read-person.ts';
-import { personActor } from '../../src/operator/people/session.ts';
-import type { SignedAction } from '../../src/operator/people/step-up.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
+import { changeRole, invitePerson, readNewPerson } from '../../src/operator/subjects/people.ts';
+import { personActor } from '../../src/operator/subjects/sessions.ts';
+import type { SignedAction } from '../../src/operator/subjects/sign-in.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { findPerson } from '../../src/store/access/people.ts';
@@ -49,7 +47,7 @@ beforeAll(async () => {
     ['vera', 'viewer'],
   ] as const) {
     const consoleUrl = 'https://console.example';
-    await invitePerson({ ...deps, consoleUrl }, commandActor('test'), readNewPerson({ login: name, role }));
+    await invitePerson.run({ ...deps, consoleUrl }, commandActor('test'), readNewPerson({ login: name, role }));
     const person = await findPerson(db, { id: null, login: name });
     if (person === null) throw new Error(`${name} is not there`);
     console_.actors[name] = personActor(person, { origin: '192.0.2.7', requestId: null });
@@ -148,8 +146,8 @@ test('a change of the proposer’s role keeps what it proposed out', async () =>
   const { address } = newAddress();
   const change = changeIn(await addOne(address));
   const now = () => unixMs(clock.now());
-  await changeRole({ db, now }, commandActor('test'), { person: 'bob', role: 'owner', projects: null });
-  await changeRole({ db, now }, commandActor('test'), { person: 'ana', role: 'owner', projects: null });
+  await changeRole.run({ db, now }, commandActor('test'), { person: 'bob', role: 'owner', projects: null });
+  await changeRole.run({ db, now }, commandActor('test'), { person: 'ana', role: 'owner', projects: null });
   clock.advance(DAY_MS);
   const page = await eventually(
     () => console_.get(`/addresses/changes/${change}`),

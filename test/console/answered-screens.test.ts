@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Browser, BrowserContext } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
+import { openInvitation } from '../../src/operator/subjects/sign-in.ts';
 import { START_TIMEOUT_MS } from '../browser/checkout.ts';
 import { FITS, findViolations, measureLayout } from '../browser/measure-layout.ts';
 import { codeOf, HOUR_MS, joinByPassword, PASSWORD } from '../people/desk.ts';

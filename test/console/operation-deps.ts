@@ -20,6 +20,7 @@ export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>)
       },
       ...{ sandbox: false, webhooks: { localTargets: true, retentionDays: 90 }, networks: {} },
     },
+    consoleUrl: null,
     note: () => undefined,
     log: createLogger({ level: 'silent' }),
     addressGuard: NO_MANIFEST,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { changeRole } from '../../src/operator/people/change-person.ts';
-import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
+import { changeRole } from '../../src/operator/subjects/people.ts';
+import { openInvitation } from '../../src/operator/subjects/sign-in.ts';
 import { ANN, codeOf, joinByPassword, PASSWORD } from '../people/desk.ts';
 import { openConsole, SANDBOX } from './open-console.ts';
 
@@ -100,7 +100,7 @@ test('a role that is taken away ends what is open, also in the middle of a form'
   const { code } = await joinByPassword(desk, 'otto', 'operator');
   const { cookie } = await desk.ask('/sign-in', { form: { login: 'otto', password: PASSWORD, code: code() } });
   expect((await desk.ask('/invoices/new', { cookie })).status).not.toBe(303);
-  await changeRole(desk.deps, ANN, { person: 'otto', role: 'viewer', projects: null });
+  await changeRole.run(desk.deps, ANN, { person: 'otto', role: 'viewer', projects: null });
   const sent = await desk.ask('/invoices/new', { form: { amount: '1', externalId: 'x' }, cookie });
   expect([sent.status, sent.set]).toEqual([401, null]);
 });

@@ -2,10 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { commandActor, type Role } from '../../src/operator/actor.ts';
-import { changeRole, resetPerson } from '../../src/operator/people/change-person.ts';
-import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import { createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
 import { removeChannel } from '../../src/operator/subjects/notify.ts';
+import { changeRole, invitePerson, resetPerson } from '../../src/operator/subjects/people.ts';
 import { bodiesOf, createWorld, eventually, must, startMailServer, startReceiver } from './fixture.ts';
 
 test('each channel is told once that an alarm is raised, and once that it is over, whichever process does it', async () => {
@@ -81,7 +80,8 @@ test('every channel is told of a new owner at once, also in its quiet hours, and
   const [one, two] = [await startReceiver(), await startReceiver()];
   const deps = { ...world, random: randomBytes, consoleUrl: 'https://console.example' };
   const [anna, bert] = [commandActor('anna'), { ...commandActor('bert', '192.0.2.9'), kind: 'console' as const }];
-  const invite = (login: string, role: Role) => invitePerson(deps, bert, { login, name: login, role, projects: null });
+  const invite = (login: string, role: Role) =>
+    invitePerson.run(deps, bert, { login, name: login, role, projects: null });
   const key = (name: string, role: Role) =>
     createAdminKeyOperation.run(deps, anna, { name, role, projects: null, expiresAt: null, allowedCidrs: null });
   await invite('before', 'owner');
@@ -93,9 +93,9 @@ test('every channel is told of a new owner at once, also in its quiet hours, and
   await invite('vera', 'viewer');
   const { adminKeyId } = await key('cron', 'owner');
   const { personId } = await invite('olga', 'owner');
-  await changeRole(deps, bert, { person: 'vera', role: 'owner' });
-  await resetPerson(deps, bert, { person: 'before' });
-  await changeRole(deps, bert, { person: 'olga', role: 'owner' });
+  await changeRole.run(deps, bert, { person: 'vera', role: 'owner' });
+  await resetPerson.run(deps, bert, { person: 'before' });
+  await changeRole.run(deps, bert, { person: 'olga', role: 'owner' });
   for (const { received } of [one, two]) {
     await eventually(() => expect(received).toHaveLength(4));
     const texts = bodiesOf(received).map(({ text }) => String(text));

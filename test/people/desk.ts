@@ -4,14 +4,12 @@ import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { invitePerson } from '../../src/operator/people/invite-person.ts';
 import type { Derive } from '../../src/operator/people/password.ts';
-import { readNewPerson } from '../../src/operator/people/read-person.ts';
-import { openInvitation, redeemInvitation } from '../../src/operator/people/redeem-invitation.ts';
-import type { From } from '../../src/operator/people/session.ts';
 import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
-import type { SignInDeps } from '../../src/operator/people/start-session.ts';
 import { totpCode } from '../../src/operator/people/totp.ts';
+import { invitePerson, readNewPerson } from '../../src/operator/subjects/people.ts';
+import type { From } from '../../src/operator/subjects/sessions.ts';
+import { openInvitation, redeemInvitation, type SignInDeps } from '../../src/operator/subjects/sign-in.ts';
 import { createSealNotifier } from '../../src/payments/row-alarm.ts';
 import type { KeyRing } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -73,7 +71,7 @@ export async function openDesk({ poolSize = 6, rowMacs, keyRing = TEST_KEY_RING 
     },
     derived: () => derived,
     invite: async (login: string, role: 'owner' | 'operator' | 'viewer' = 'owner') => {
-      const { link } = await invitePerson(deps, ANN, readNewPerson({ login, role }));
+      const { link } = await invitePerson.run(deps, ANN, readNewPerson({ login, role }));
       return tokenOf(link);
     },
   };

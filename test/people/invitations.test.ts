@@ -1,11 +1,9 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { removePerson, resetPerson } from '../../src/operator/people/change-person.ts';
-import { invitePerson } from '../../src/operator/people/invite-person.ts';
-import { openInvitation, redeemInvitation } from '../../src/operator/people/redeem-invitation.ts';
-import { findSession } from '../../src/operator/people/session.ts';
 import { TooBusy } from '../../src/operator/people/sign-in-limits.ts';
-import { startSession } from '../../src/operator/people/start-session.ts';
+import { invitePerson, removePerson, resetPerson } from '../../src/operator/subjects/people.ts';
+import { findSession } from '../../src/operator/subjects/sessions.ts';
+import { openInvitation, redeemInvitation, startSession } from '../../src/operator/subjects/sign-in.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, codeOf, from, joinByPasskey, joinByPassword, openDesk, PASSWORD, tokenOf } from './desk.ts';
 
@@ -81,8 +79,8 @@ test('while too many sign in at once, an invitation says so at its form and stay
 test('an invitation ends after 15 minutes, and when the person is removed or gets a new link', async () => {
   const desk = await openDesk();
   const [late, removed, renewed] = [await desk.invite('late'), await desk.invite('gone'), await desk.invite('again')];
-  await removePerson(desk.deps, ANN, { person: 'gone' });
-  const { link } = await resetPerson(desk.deps, ANN, { person: 'again' });
+  await removePerson.run(desk.deps, ANN, { person: 'gone' });
+  const { link } = await resetPerson.run(desk.deps, ANN, { person: 'again' });
   for (const token of [removed, renewed]) expect(await openInvitation(desk.deps, token)).toBeNull();
   desk.pass(15 * 60_000 - 1);
   expect(await openInvitation(desk.deps, tokenOf(link))).toMatchObject({ kind: 'reset' });
@@ -169,23 +167,23 @@ test('a login is one person, however it is written, and free again once that per
   const desk = await openDesk();
   await joinByPassword(desk, 'ann');
   const twin = { login: 'ann', name: 'Ann', role: 'viewer' as const, projects: null };
-  await expect(invitePerson(desk.deps, ANN, twin)).rejects.toMatchObject({ code: 'CONFLICT' });
+  await expect(invitePerson.run(desk.deps, ANN, twin)).rejects.toMatchObject({ code: 'CONFLICT' });
   const upper = desk.sql(
     `insert into people (id, login, name, role, created_at) values (gen_random_uuid(), 'Ann', 'x', 'viewer', now())`,
   );
   await expect(upper).rejects.toThrow('people_login_check');
   await joinByPassword(desk, 'bert');
-  await removePerson(desk.deps, ANN, { person: 'ann' });
-  expect(await invitePerson(desk.deps, ANN, twin)).toMatchObject({ login: 'ann', role: 'viewer' });
+  await removePerson.run(desk.deps, ANN, { person: 'ann' });
+  expect(await invitePerson.run(desk.deps, ANN, twin)).toMatchObject({ login: 'ann', role: 'viewer' });
 });
 
 test('without QUITTANCE_CONSOLE_URL nobody is invited, and nothing is left behind', async () => {
   const desk = await openDesk();
   const input = { login: 'ann', name: 'Ann', role: 'owner' as const, projects: null };
-  const invited = invitePerson({ ...desk.deps, consoleUrl: null }, ANN, input);
+  const invited = invitePerson.run({ ...desk.deps, consoleUrl: null }, ANN, input);
   await expect(invited).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   expect(await desk.sql('select 1 from people')).toEqual([]);
-  const { link, expiresAt } = await invitePerson(desk.deps, ANN, input);
+  const { link, expiresAt } = await invitePerson.run(desk.deps, ANN, input);
   expect(link).toMatch(/^https:\/\/console\.example\/invitation\/[\w-]{43}$/);
   expect(Date.parse(expiresAt)).toBe(unixMs(desk.deps.now() + 15 * 60_000));
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { startSession } from '../../src/operator/people/start-session.ts';
 import { describeMissingKeys, findMasterKeys, rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
+import { startSession } from '../../src/operator/subjects/sign-in.ts';
 import { createKeyRing, createMasterKey } from '../../src/runtime/key-ring.ts';
 import { ANN, from, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 

@@ -1,12 +1,25 @@
 import { expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
-import { changeRole, removePerson } from '../../src/operator/people/change-person.ts';
-import { endOwnSession, endSession, listOwnSessions, listSessions } from '../../src/operator/people/list-sessions.ts';
-import { addPasskey, listOwnPasskeys, removePasskey, requestPasskey } from '../../src/operator/people/own-passkeys.ts';
-import { readRights } from '../../src/operator/people/read-person.ts';
-import { findSession, personActor, type Session } from '../../src/operator/people/session.ts';
-import { startSession } from '../../src/operator/people/start-session.ts';
-import { requestStepUp, type SignedAction, stepUp } from '../../src/operator/people/step-up.ts';
+import { changeRole, removePerson } from '../../src/operator/subjects/people.ts';
+import {
+  endOwnSession,
+  endSession,
+  findSession,
+  listOwnSessions,
+  listSessions,
+  personActor,
+  type Session,
+} from '../../src/operator/subjects/sessions.ts';
+import {
+  addPasskey,
+  listOwnPasskeys,
+  removePasskey,
+  requestPasskey,
+  requestStepUp,
+  type SignedAction,
+  startSession,
+  stepUp,
+} from '../../src/operator/subjects/sign-in.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, type Desk, from, HOUR_MS, joinByPasskey, joinByPassword, openDesk, PASSWORD } from './desk.ts';
 
@@ -32,7 +45,7 @@ test('a session ends twelve hours after its last use, and seven days after its s
   const again = await joinByPasskey(desk, 'bert', 'viewer');
   desk.pass(12 * HOUR_MS);
   expect(await findSession(desk.deps, again.token)).toBeNull();
-  expect((await listSessions(desk.deps, ANN)).data).toEqual([]);
+  expect((await listSessions.run(desk.deps, ANN, {})).data).toEqual([]);
 });
 
 test('a use is written down once a minute at most', async () => {
@@ -53,7 +66,7 @@ test('a change of role ends every session of that person and of nobody else, and
   const desk = await openDesk();
   const owner = await joinByPasskey(desk, 'owner');
   const ann = await joinByPassword(desk, 'ann', 'operator');
-  const changed = await changeRole(desk.deps, ANN, { person: 'ANN', role: 'viewer', projects: null });
+  const changed = await changeRole.run(desk.deps, ANN, { person: 'ANN', role: 'viewer', projects: null });
   expect(changed).toMatchObject({ role: 'viewer', endedSessions: 1 });
   expect(await findSession(desk.deps, ann.token)).toBeNull();
   expect(await findSession(desk.deps, owner.token)).not.toBeNull();
@@ -67,26 +80,27 @@ test('a change of role widens nobody’s projects by the way, and an owner has a
   await desk.invite('ann', 'viewer');
   const project = '00000000-0000-7000-8000-000000000001';
   await desk.sql("insert into projects (id, name, network) values ($1, 'shop', 'devnet')", [project]);
-  const change = (rights: Parameters<typeof readRights>[0]) =>
-    changeRole(desk.deps, ANN, { person: 'ann', ...readRights(rights) });
+  const read = (rights: { role: string; projectIds?: string[]; allProjects?: boolean }) =>
+    changeRole.read({ person: 'ann', ...rights }, desk.deps.now());
+  const change = (rights: Parameters<typeof read>[0]) => changeRole.run(desk.deps, ANN, read(rights));
   const projectIds = [encodeId('prj', project)];
   expect(await change({ role: 'viewer', projectIds })).toMatchObject({ projects: projectIds });
   expect(await change({ role: 'operator' })).toMatchObject({ role: 'operator', projects: projectIds });
   expect(await change({ role: 'operator', allProjects: true })).toMatchObject({ projects: null });
   await change({ role: 'viewer', projectIds });
   expect(await change({ role: 'owner' })).toMatchObject({ role: 'owner', projects: null });
-  expect(() => readRights({ role: 'owner', projectIds })).toThrow('was not changed');
+  expect(() => read({ role: 'owner', projectIds })).toThrow('was not changed');
 });
 
 test('a removed person is signed in nowhere, and its sessions are gone at once', async () => {
   const desk = await openDesk();
   await joinByPasskey(desk, 'owner');
   const ann = await joinByPassword(desk, 'ann', 'operator');
-  await removePerson(desk.deps, ANN, { person: encodeId('usr', ann.person.id) });
+  await removePerson.run(desk.deps, ANN, { person: encodeId('usr', ann.person.id) });
   expect(await findSession(desk.deps, ann.token)).toBeNull();
   const signIn = { login: 'ann', password: PASSWORD, code: ann.code() };
   expect(await startSession(desk.deps, from(), signIn)).toEqual({ kind: 'refused' });
-  await expect(changeRole(desk.deps, ANN, { person: 'ann', role: 'owner', projects: null })).rejects.toMatchObject({
+  await expect(changeRole.run(desk.deps, ANN, { person: 'ann', role: 'owner', projects: null })).rejects.toMatchObject({
     code: 'NOT_FOUND',
   });
 });
@@ -94,17 +108,17 @@ test('a removed person is signed in nowhere, and its sessions are gone at once',
 test('the last owner is neither removed nor demoted, not even by two who do it to each other at the same time', async () => {
   const desk = await openDesk();
   await joinByPasskey(desk, 'ann');
-  const demote = (person: string) => changeRole(desk.deps, ANN, { person, role: 'viewer', projects: null });
+  const demote = (person: string) => changeRole.run(desk.deps, ANN, { person, role: 'viewer', projects: null });
   await expect(demote('ann')).rejects.toMatchObject({
     code: 'CONFLICT',
     message: expect.stringContaining('last owner'),
   });
-  await expect(removePerson(desk.deps, ANN, { person: 'ann' })).rejects.toMatchObject({ code: 'CONFLICT' });
+  await expect(removePerson.run(desk.deps, ANN, { person: 'ann' })).rejects.toMatchObject({ code: 'CONFLICT' });
   // Nor while the other one has not taken up the invitation.
   await desk.invite('bert');
-  await expect(removePerson(desk.deps, ANN, { person: 'ann' })).rejects.toThrow('last owner who can sign in');
+  await expect(removePerson.run(desk.deps, ANN, { person: 'ann' })).rejects.toThrow('last owner who can sign in');
   await joinByPasskey(desk, 'cleo');
-  const both = await Promise.allSettled([demote('ann'), removePerson(desk.deps, ANN, { person: 'cleo' })]);
+  const both = await Promise.allSettled([demote('ann'), removePerson.run(desk.deps, ANN, { person: 'cleo' })]);
   expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
   // Past the program, too.
   await desk.sql("update people set removed_at = now() where login = 'bert'");
@@ -119,17 +133,24 @@ test('a session is ended by its person or by an owner, and not by another person
   const bert = await joinByPassword(desk, 'bert', 'viewer');
   const actorOf = (person: Session['person']) => personActor(person, from());
   const sessionId = encodeId('ses', ann.sessionId);
-  await expect(endOwnSession(desk.deps, actorOf(bert.person), { sessionId })).rejects.toMatchObject({
+  await expect(endOwnSession.run(desk.deps, actorOf(bert.person), { sessionId })).rejects.toMatchObject({
     code: 'NOT_FOUND',
   });
   expect(await findSession(desk.deps, ann.token)).not.toBeNull();
-  expect((await listOwnSessions(desk.deps, actorOf(bert.person))).data.map(({ login }) => login)).toEqual(['bert']);
-  expect((await listSessions(desk.deps, ANN, { person: 'ann' })).data).toMatchObject([{ sessionId, proof: 'passkey' }]);
-  expect(await endOwnSession(desk.deps, actorOf(ann.person), { sessionId })).toEqual({ sessionId, status: 'ended' });
+  expect((await listOwnSessions.run(desk.deps, actorOf(bert.person), {})).data.map(({ login }) => login)).toEqual([
+    'bert',
+  ]);
+  expect((await listSessions.run(desk.deps, ANN, { person: 'ann' })).data).toMatchObject([
+    { sessionId, proof: 'passkey' },
+  ]);
+  expect(await endOwnSession.run(desk.deps, actorOf(ann.person), { sessionId })).toEqual({
+    sessionId,
+    status: 'ended',
+  });
   expect(await findSession(desk.deps, ann.token)).toBeNull();
-  await endSession(desk.deps, ANN, { sessionId: encodeId('ses', bert.sessionId) });
+  await endSession.run(desk.deps, ANN, { sessionId: encodeId('ses', bert.sessionId) });
   expect(await findSession(desk.deps, bert.token)).toBeNull();
-  await expect(endSession(desk.deps, ANN, { sessionId })).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(endSession.run(desk.deps, ANN, { sessionId })).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
 test('a passkey steps a session up for five minutes, by a signature for this action in this session', async () => {
@@ -180,7 +201,7 @@ test('a step-up is not taken from another session, another person, a sign-in, wi
     ).toBeNull();
   }
   const passkey = ann.key.sign(own);
-  await endSession(desk.deps, ANN, { sessionId: encodeId('ses', session.id) });
+  await endSession.run(desk.deps, ANN, { sessionId: encodeId('ses', session.id) });
   expect(
     await stepUp(desk.deps, personActor(session.person, from()), { session, action: DELETE_KEY, proof: { passkey } }),
   ).toBeNull();
@@ -221,25 +242,29 @@ test('a person adds passkeys and removes them, but not the last thing that it si
   const request = await requestPasskey(desk.deps, session);
   if (request === null) throw new Error('no passkey is offered');
   expect(request.excludeCredentials).toMatchObject([{ id: key.id }]);
-  await expect(removePasskey(desk.deps, actor, { passkeyId: key.id })).rejects.toMatchObject({
+  await expect(removePasskey.run(desk.deps, actor, { passkeyId: key.id })).rejects.toMatchObject({
     code: 'CONFLICT',
   });
   const second = createAuthenticator(CONSOLE);
   const odd = second.create(request, { isVerified: false });
-  await expect(addPasskey(desk.deps, actor, { passkey: odd, name: 'safe' })).rejects.toMatchObject({
+  await expect(addPasskey.run(desk.deps, actor, { passkey: odd, name: 'safe' })).rejects.toMatchObject({
     field: 'passkey',
   });
   const passkey = second.create(request);
-  await addPasskey(desk.deps, actor, { passkey, name: 'safe' });
-  await expect(addPasskey(desk.deps, actor, { passkey, name: 'safe' })).rejects.toMatchObject({
+  await addPasskey.run(desk.deps, actor, { passkey, name: 'safe' });
+  await expect(addPasskey.run(desk.deps, actor, { passkey, name: 'safe' })).rejects.toMatchObject({
     field: 'passkey',
   });
-  await removePasskey(desk.deps, actor, { passkeyId: key.id });
-  expect((await listOwnPasskeys(desk.deps, actor)).data).toMatchObject([{ passkeyId: second.id, name: 'safe' }]);
+  await removePasskey.run(desk.deps, actor, { passkeyId: key.id });
+  expect((await listOwnPasskeys.run(desk.deps, actor, {})).data).toMatchObject([
+    { passkeyId: second.id, name: 'safe' },
+  ]);
   const bert = await joinByPasskey(desk, 'bert', 'viewer');
   const theirs = personActor(bert.person, from());
-  await expect(removePasskey(desk.deps, theirs, { passkeyId: second.id })).rejects.toMatchObject({ code: 'NOT_FOUND' });
-  await expect(listOwnPasskeys(desk.deps, ANN)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(removePasskey.run(desk.deps, theirs, { passkeyId: second.id })).rejects.toMatchObject({
+    code: 'NOT_FOUND',
+  });
+  await expect(listOwnPasskeys.run(desk.deps, ANN, {})).rejects.toMatchObject({ code: 'NOT_FOUND' });
   const rows = "select acted_by, detail from operator_actions where action like 'passkey.%' order by seq";
   expect(await desk.sql(rows)).toEqual([
     { acted_by: 'ann', detail: { name: 'safe' } },

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { resetPerson } from '../../src/operator/people/change-person.ts';
 import { hashPassword } from '../../src/operator/people/password.ts';
-import { findSession } from '../../src/operator/people/session.ts';
 import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
-import { requestSignIn, type SignInOutcome, startSession } from '../../src/operator/people/start-session.ts';
-import { requestStepUp } from '../../src/operator/people/step-up.ts';
+import { resetPerson } from '../../src/operator/subjects/people.ts';
+import { findSession } from '../../src/operator/subjects/sessions.ts';
+import { requestSignIn, requestStepUp, type SignInOutcome, startSession } from '../../src/operator/subjects/sign-in.ts';
 import { createTokenBuckets } from '../../src/web/token-bucket.ts';
 import { createAuthenticator } from './authenticator.ts';
 import { ANN, CONSOLE, type Desk, from, joinByPasskey, joinByPassword, openDesk, PASSWORD } from './desk.ts';
@@ -264,7 +263,7 @@ test('a reset forgets password, codes and passkeys, and ends every session at on
   const desk = await openDesk();
   const ann = await joinByPassword(desk, 'ann');
   const keyed = await joinByPasskey(desk, 'keyed');
-  for (const person of ['ann', 'keyed']) await resetPerson(desk.deps, ANN, { person });
+  for (const person of ['ann', 'keyed']) await resetPerson.run(desk.deps, ANN, { person });
   for (const { token } of [ann, keyed]) expect(await findSession(desk.deps, token)).toBeNull();
   for (const code of [ann.code(), ann.recoveryCodes[0] ?? '']) {
     expect(await startSession(desk.deps, from(), { login: 'ann', password: PASSWORD, code })).toEqual(REFUSED);

@@ -5,20 +5,17 @@ import { formatAdminKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { checkSeals, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
 import type { SealsView } from '../../src/operator/ledger/views.ts';
-import { changeRole, removePerson, resetPerson } from '../../src/operator/people/change-person.ts';
-import { endSession } from '../../src/operator/people/list-sessions.ts';
 import { hashPassword } from '../../src/operator/people/password.ts';
 import { recoveryCodeHash } from '../../src/operator/people/recovery-codes.ts';
-import { openInvitation } from '../../src/operator/people/redeem-invitation.ts';
-import { findSession, personActor } from '../../src/operator/people/session.ts';
-import { requestSignIn, startSession } from '../../src/operator/people/start-session.ts';
-import { stepUp } from '../../src/operator/people/step-up.ts';
 import {
   authenticateAdminKey,
   createAdminKeyOperation,
   revokeAdminKeyOperation,
 } from '../../src/operator/subjects/admin-keys.ts';
 import { rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
+import { changeRole, removePerson, resetPerson } from '../../src/operator/subjects/people.ts';
+import { endSession, findSession, personActor } from '../../src/operator/subjects/sessions.ts';
+import { openInvitation, requestSignIn, startSession, stepUp } from '../../src/operator/subjects/sign-in.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import type { SealProblem } from '../../src/store/db/seal.ts';
@@ -75,7 +72,7 @@ async function sessionSwapped(rights: Rights): Promise<Attempt> {
 
 async function sessionPutBack(rights: Rights): Promise<Attempt> {
   const { token, sessionId } = await joinByPassword(desk, 'ann');
-  await endSession(desk.deps, ANN, { sessionId: encodeId('ses', sessionId) });
+  await endSession.run(desk.deps, ANN, { sessionId: encodeId('ses', sessionId) });
   await as(rights, 'update sessions set ended_at = null where id = $1', [sessionId]);
   return { named: `sessions ${sessionId}`, isIn: isIn(token) };
 }
@@ -122,7 +119,7 @@ async function personPutBack(rights: Rights): Promise<Attempt> {
   const { token, sessionId } = await joinByPassword(desk, 'bert');
   const id = await idOf('bert');
   const [{ mac }] = (await desk.sql('select mac from sessions where id = $1', [sessionId])) as [{ mac: Buffer }];
-  await removePerson(desk.deps, ANN, { person: 'bert' });
+  await removePerson.run(desk.deps, ANN, { person: 'bert' });
   // The session with the seal that it had, so that only its person is not as it was sealed.
   await as('owner', 'update sessions set ended_at = null, mac = $2 where id = $1', [sessionId, mac]);
   await as(rights, 'update people set removed_at = null where id = $1', [id]);
@@ -323,10 +320,10 @@ async function liveOn(): Promise<{ token: string; adminKey: string; code(periods
   expect(await stepUp(desk.deps, actor, { session, action, proof })).not.toBeNull();
   expect(await stepUp(desk.deps, actor, { session, action, proof: again })).not.toBeNull();
   expect((await findSession(desk.deps, ann.token))?.steppedUpUntil).not.toBeNull();
-  await changeRole(desk.deps, ANN, { person: 'bert', role: 'viewer', projects: null });
-  await resetPerson(desk.deps, ANN, { person: 'bert' });
+  await changeRole.run(desk.deps, ANN, { person: 'bert', role: 'viewer', projects: null });
+  await resetPerson.run(desk.deps, ANN, { person: 'bert' });
   await joinByPassword(desk, 'carl', 'viewer');
-  await removePerson(desk.deps, ANN, { person: 'carl' });
+  await removePerson.run(desk.deps, ANN, { person: 'carl' });
   const { adminKey } = await newKey('owner');
   expect(await keyIsIn(adminKey)()).toBe(true);
   return { token: ann.token, adminKey, code: ann.code };
@@ -373,9 +370,9 @@ test('a person that was changed gets no new seal by a change of the role or a re
   await as('plain', "update people set role = 'owner' where login = 'bert'");
   const changed = { code: 'ROW_CHANGED', message: expect.stringContaining(await idOf('bert')) };
   const viewer = { person: 'bert', role: 'viewer', projects: null } as const;
-  await expect(changeRole(desk.deps, ANN, viewer)).rejects.toMatchObject(changed);
-  await expect(resetPerson(desk.deps, ANN, { person: 'bert' })).rejects.toMatchObject(changed);
-  expect(await removePerson(desk.deps, ANN, { person: 'bert' })).toMatchObject({ status: 'removed' });
+  await expect(changeRole.run(desk.deps, ANN, viewer)).rejects.toMatchObject(changed);
+  await expect(resetPerson.run(desk.deps, ANN, { person: 'bert' })).rejects.toMatchObject(changed);
+  expect(await removePerson.run(desk.deps, ANN, { person: 'bert' })).toMatchObject({ status: 'removed' });
   expect(await checkSeals({ db: desk.db, onProgress: () => undefined }, ANN)).toMatchObject({ good: true });
 });
 

@@ -44,7 +44,7 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome>(
 function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
   const { db, random, config } = database;
   return {
-    ...{ db, now, random, config, note: terminal.note },
+    ...{ db, now, random, config, consoleUrl: config.consoleUrl, note: terminal.note },
     // Who asks for something here pays for the requests. The answer says why a node gave none.
     log: createLogger({ level: 'error', destination: terminal.stderr }),
     addressGuard: NO_MANIFEST,

@@ -2,7 +2,7 @@ import { AppError } from '../../domain/errors.ts';
 import { ACTIONS, type Rule } from '../../operator/actions.ts';
 import type { Given, LocalOperation, OperationDeps } from '../../operator/operation.ts';
 import { perform } from '../../operator/operation.ts';
-import type { StepUpProof } from '../../operator/people/step-up.ts';
+import type { StepUpProof } from '../../operator/subjects/sign-in.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
 import { html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';

@@ -1,7 +1,7 @@
 import type { ActionName } from '../../operator/actions.ts';
 import type { Actor } from '../../operator/actor.ts';
-import type { StepUpRequest } from '../../operator/people/step-up.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import type { StepUpRequest } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, facts, field, outside, select } from '../page/pieces.ts';

@@ -1,4 +1,4 @@
-import type { requestSignIn } from '../../operator/people/start-session.ts';
+import type { requestSignIn } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import { RESUMED } from './form-tokens.ts';
 import type { Page } from './layout.ts';

@@ -1,6 +1,6 @@
 import { encodeId } from '../../domain/ids.ts';
-import type { Session } from '../../operator/people/session.ts';
-import type { PasskeyView, SessionView } from '../../operator/people/views.ts';
+import type { Session, SessionView } from '../../operator/subjects/sessions.ts';
+import type { PasskeyView } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';

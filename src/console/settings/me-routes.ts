@@ -1,5 +1,5 @@
-import { endOtherSessions, endOwnSession, listOwnSessions } from '../../operator/people/list-sessions.ts';
-import { listOwnPasskeys } from '../../operator/people/own-passkeys.ts';
+import { endOtherSessions, endOwnSession, listOwnSessions } from '../../operator/subjects/sessions.ts';
+import { listOwnPasskeys } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addClick } from '../forms/add-click.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
@@ -15,19 +15,19 @@ export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
     const { done } = readQuery(request, ['project', 'done']);
     const session = await deps.findSession(request);
     if (session === null) return visit.actor.id === null ? nobodyPage() : { goTo: '/sign-in' };
-    const { data: passkeys } = await listOwnPasskeys(deps, visit.actor);
-    const { data: sessions } = await listOwnSessions(deps, visit.actor);
+    const { data: passkeys } = await listOwnPasskeys.run(deps, visit.actor, {});
+    const { data: sessions } = await listOwnSessions.run(deps, visit.actor, {});
     return mePage(visit, { session, passkeys, sessions, said: SAID.get(done ?? '') ?? null });
   });
   addPasskeyForms(routes, deps);
   addClick(routes, OTHERS_PATH, 'endOtherSessions', async ({ visit, request }) => {
     const keep = (await ownSessionOf(deps, request)) ?? '';
-    await endOtherSessions(deps, visit.actor, { keep });
+    await endOtherSessions.run(deps, visit.actor, { keep });
     return '/settings/me?done=others-ended';
   });
   addClick(routes, '/settings/me/sessions/:sessionId/end', 'endOwnSession', async ({ visit, request }) => {
     const { sessionId = '' } = request.params as { sessionId?: string };
-    await endOwnSession(deps, visit.actor, { sessionId });
+    await endOwnSession.run(deps, visit.actor, { sessionId });
     return '/settings/me?done=session-ended';
   });
 }

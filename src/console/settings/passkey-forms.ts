@@ -1,7 +1,12 @@
 import { AppError } from '../../domain/errors.ts';
-import { addPasskey, listOwnPasskeys, removePasskey, requestPasskey } from '../../operator/people/own-passkeys.ts';
 import { notVerified } from '../../operator/people/passkey-proof.ts';
-import type { PasskeyView } from '../../operator/people/views.ts';
+import {
+  addPasskey,
+  listOwnPasskeys,
+  type PasskeyView,
+  removePasskey,
+  requestPasskey,
+} from '../../operator/subjects/sign-in.ts';
 import { html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';
@@ -45,8 +50,8 @@ function addingForm(deps: ConsoleDeps): Form<object, { passkey: unknown; name: s
         },
       ],
     }),
-    read: ({ created = '', name = '' }) => ({ passkey: parse(created), name }),
-    run: (actor, wanted) => addPasskey(deps.people(), actor, wanted),
+    read: ({ created = '', name = '' }) => addPasskey.read({ passkey: parse(created), name }, deps.now()),
+    run: (actor, wanted) => addPasskey.run(deps.people(), actor, wanted),
     done: () => ({ goTo: `${ME}?done=passkey-added` }),
   };
 }
@@ -62,12 +67,12 @@ function parse(created: string): unknown {
 
 type Kept = { passkey: PasskeyView; others: number };
 
-function removalForm(deps: ConsoleDeps): Form<Kept, { passkeyId: string }, void> {
+function removalForm(deps: ConsoleDeps): Form<Kept, { passkeyId: string }, unknown> {
   return {
     ...{ action: 'removePasskey', path: `${ME}/passkeys/:passkeyId/remove` },
     find: async ({ visit, request }) => {
       const { passkeyId } = request.params as { passkeyId?: string };
-      const { data } = await listOwnPasskeys(deps, visit.actor);
+      const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
       const passkey = data.find((each) => each.passkeyId === passkeyId);
       if (passkey === undefined) throw new AppError('NOT_FOUND', 'there is no such passkey of yours');
       return { passkey, others: data.length - 1 };
@@ -76,8 +81,8 @@ function removalForm(deps: ConsoleDeps): Form<Kept, { passkeyId: string }, void>
       ...{ title: 'Remove a passkey', about: null, button: 'Remove it', back: ME, fields: [] },
       consequence: html`<p>${outside(passkey.name, 100)} signs you in no more. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions that it opened go on: end those that you do not know.</p><p class="hint">Your device still offers it until you delete it there.</p>`,
     }),
-    read: (_filled, { passkey: { passkeyId } }) => ({ passkeyId }),
-    run: (actor, wanted) => removePasskey(deps.people(), actor, wanted),
+    read: (_filled, { passkey: { passkeyId } }) => removePasskey.read({ passkeyId }, deps.now()),
+    run: (actor, wanted) => removePasskey.run(deps.people(), actor, wanted),
     done: () => ({ goTo: `${ME}?done=passkey-removed` }),
   };
 }

@@ -1,14 +1,18 @@
 import { AppError } from '../../domain/errors.ts';
 import { clip } from '../../operator/input/clip.ts';
-import { changeRole, removePerson, resetPerson } from '../../operator/people/change-person.ts';
-import { invitePerson } from '../../operator/people/invite-person.ts';
-import { listPeople } from '../../operator/people/list-people.ts';
-import { listSessions } from '../../operator/people/list-sessions.ts';
-import { readNewPerson, readRights } from '../../operator/people/read-person.ts';
-import type { PersonView, SessionView } from '../../operator/people/views.ts';
+import {
+  changeRole,
+  type InvitedView,
+  invitePerson,
+  listPeople,
+  type PersonView,
+  removePerson,
+  resetPerson,
+} from '../../operator/subjects/people.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { listSessions, type SessionView } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm } from '../forms/add-form.ts';
+import { addForm, byOperation } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { ltr } from '../page/pieces.ts';
@@ -30,10 +34,10 @@ export type Found = { person: PersonView; sessions: readonly SessionView[]; proj
 /** The person that a path names. Errors: `NOT_FOUND`. */
 export async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
   const { personId = '' } = request.params as { personId?: string };
-  const { data: people } = await listPeople(deps, visit.actor);
+  const { data: people } = await listPeople.run(deps, visit.actor, {});
   const person = people.find((each) => each.personId === personId);
   if (person === undefined) throw new AppError('NOT_FOUND', `there is no person ${clip(personId)}`);
-  const { data: sessions } = await listSessions(deps, visit.actor, { person: personId });
+  const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
   return { person, sessions, projects: visit.projects };
 }
 
@@ -41,9 +45,13 @@ const pathOf = ({ personId }: PersonView) => `/settings/people/${personId}`;
 
 function inviteForm(
   deps: ConsoleDeps,
-): Form<readonly ListedProjectView[], ReturnType<typeof readNewPerson>, Awaited<ReturnType<typeof invitePerson>>> {
+): Form<readonly ListedProjectView[], ReturnType<typeof invitePerson.read>, InvitedView> {
   return {
-    ...{ action: 'invitePerson', path: '/settings/people/new' },
+    ...byOperation(deps, invitePerson, ({ login = '', name, ...filled }, projects) => {
+      const { role, projectIds } = readRightsFields(filled, projects);
+      return { login, name, role, projectIds };
+    }),
+    path: '/settings/people/new',
     find: async ({ visit }) => visit.projects,
     show: (_visit, projects) => ({
       ...{ title: 'Invite somebody', about: null, button: 'Make the link', back: '/settings/people' },
@@ -60,36 +68,31 @@ function inviteForm(
         ...rightsFields(projects, { role: 'viewer', projects: null }),
       ],
     }),
-    read: ({ login = '', name, ...filled }, projects) => {
-      const { role, projectIds } = readRightsFields(filled, projects);
-      return readNewPerson({ login, name, role, projectIds });
-    },
-    run: (actor, wanted) => invitePerson(deps.people(), actor, wanted),
     done: (_visit, _projects, invited) => linkPage(invited),
   };
 }
 
-function roleForm(deps: ConsoleDeps): Form<Found, ReturnType<typeof readRights> & { person: string }, unknown> {
+function roleForm(deps: ConsoleDeps): Form<Found, ReturnType<typeof changeRole.read>, unknown> {
   return {
-    ...{ action: 'changeRole', path: '/settings/people/:personId/role' },
+    ...byOperation(deps, changeRole, (filled, { person, projects }: Found) => ({
+      ...readRightsFields(filled, projects),
+      person: person.personId,
+    })),
+    path: '/settings/people/:personId/role',
     find: (asked) => findPerson(deps, asked),
     show: (visit, { person, sessions, projects }) => ({
       ...{ title: `The role of ${person.login}`, about: null, button: 'Change the role', back: pathOf(person) },
       consequence: html`<p>${ltr(person.login)} is ${person.role}, for the projects: ${projectNames(visit, person.projects)}. ${ends(sessions)} The person signs in again with what it has.</p>`,
       fields: rightsFields(projects, person),
     }),
-    read: (filled, { person, projects }) => ({
-      ...readRights(readRightsFields(filled, projects)),
-      person: person.personId,
-    }),
-    run: (actor, wanted) => changeRole(deps, actor, wanted),
     done: (_visit, { person }) => ({ goTo: `${pathOf(person)}?changed=1` }),
   };
 }
 
-function resetForm(deps: ConsoleDeps): Form<Found, { person: string }, Awaited<ReturnType<typeof resetPerson>>> {
+function resetForm(deps: ConsoleDeps): Form<Found, { person: string }, InvitedView> {
   return {
-    ...{ action: 'resetPerson', path: '/settings/people/:personId/reset' },
+    ...byOperation(deps, resetPerson, (_filled, { person }: Found) => ({ person: person.personId })),
+    path: '/settings/people/:personId/reset',
     find: (asked) => findPerson(deps, asked),
     show: (_visit, { person, sessions }) => ({
       ...{
@@ -101,15 +104,14 @@ function resetForm(deps: ConsoleDeps): Form<Found, { person: string }, Awaited<R
       },
       consequence: html`<p>For who lost what they sign in with, or may not be the only one who has it. It takes away at once: ${signsInWith(person)}. ${ends(sessions)} A former link ends.</p><p>The new link works once, within 15 minutes; whoever opens it chooses anew what to sign in with. Role and projects stay.</p>`,
     }),
-    read: (_filled, { person }) => ({ person: person.personId }),
-    run: (actor, wanted) => resetPerson(deps.people(), actor, wanted),
     done: (_visit, _found, invited) => linkPage(invited),
   };
 }
 
 function removeForm(deps: ConsoleDeps): Form<Found, { person: string }, unknown> {
   return {
-    ...{ action: 'removePerson', path: '/settings/people/:personId/remove' },
+    ...byOperation(deps, removePerson, (_filled, { person }: Found) => ({ person: person.personId })),
+    path: '/settings/people/:personId/remove',
     find: (asked) => findPerson(deps, asked),
     show: (_visit, { person, sessions }) => ({
       ...{
@@ -121,8 +123,6 @@ function removeForm(deps: ConsoleDeps): Form<Found, { person: string }, unknown>
       },
       consequence: html`<p>${ltr(person.login)} signs in no more, with: ${signsInWith(person)}. ${ends(sessions)}</p><p>What the person did stays in the audit log. There is no way back but a new invitation.</p>`,
     }),
-    read: (_filled, { person }) => ({ person: person.personId }),
-    run: (actor, wanted) => removePerson(deps, actor, wanted),
     done: () => ({ goTo: '/settings/people?removed=1' }),
   };
 }

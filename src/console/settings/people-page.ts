@@ -1,5 +1,6 @@
 import type { UnixMs } from '../../domain/time.ts';
-import type { InvitedView, PersonView, SessionView } from '../../operator/people/views.ts';
+import type { InvitedView, PersonView } from '../../operator/subjects/people.ts';
+import type { SessionView } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import { copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts';

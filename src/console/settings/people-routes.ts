@@ -1,5 +1,5 @@
-import { listPeople } from '../../operator/people/list-people.ts';
-import { endSession, listSessions } from '../../operator/people/list-sessions.ts';
+import { listPeople } from '../../operator/subjects/people.ts';
+import { endSession, listSessions } from '../../operator/subjects/sessions.ts';
 import { html } from '../../web/html.ts';
 import { addClick } from '../forms/add-click.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
@@ -15,7 +15,7 @@ export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
     const { removed } = readQuery(request, ['project', 'removed']);
     const said = removed === undefined ? null : html`The person is removed, and signed out.`;
-    return peoplePage(visit, (await listPeople(deps, visit.actor)).data, { now: deps.now(), said });
+    return peoplePage(visit, (await listPeople.run(deps, visit.actor, {})).data, { now: deps.now(), said });
   });
   addPeopleForms(routes, deps);
   routes.get('/settings/people/:personId', 'listPeople', async (asked) => {
@@ -26,13 +26,13 @@ export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   });
   routes.get('/settings/sessions', 'listSessions', async ({ visit, request }) => {
     const { ended } = readQuery(request, ['project', 'ended']);
-    const { data } = await listSessions(deps, visit.actor);
+    const { data } = await listSessions.run(deps, visit.actor, {});
     const said = ended === undefined ? null : html`The session is ended.`;
     return sessionsPage(visit, data, { own: await ownSessionOf(deps, request), said });
   });
   addClick(routes, '/settings/sessions/:sessionId/end', 'endSession', async ({ visit, request }) => {
     const { sessionId = '' } = request.params as { sessionId?: string };
-    await endSession(deps, visit.actor, { sessionId });
+    await endSession.run(deps, visit.actor, { sessionId });
     return '/settings/sessions?ended=1';
   });
 }

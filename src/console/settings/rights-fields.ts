@@ -1,6 +1,6 @@
 import { ROLES } from '../../operator/actor.ts';
 import { FieldError } from '../../operator/input/field-error.ts';
-import type { PersonView } from '../../operator/people/views.ts';
+import type { PersonView } from '../../operator/subjects/people.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import type { FormField } from '../forms/form.ts';
 import type { Fields } from '../page/read-fields.ts';

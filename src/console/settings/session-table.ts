@@ -1,4 +1,4 @@
-import type { SessionView } from '../../operator/people/views.ts';
+import type { SessionView } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import { outside, table, time } from '../page/pieces.ts';

@@ -1,4 +1,4 @@
-import type { SessionView } from '../../operator/people/views.ts';
+import type { SessionView } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import type { Visit } from '../page/visit.ts';

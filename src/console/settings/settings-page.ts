@@ -1,13 +1,13 @@
 import type { ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { perform } from '../../operator/operation.ts';
-import { listPeople } from '../../operator/people/list-people.ts';
-import { listSessions } from '../../operator/people/list-sessions.ts';
 import { listAdminKeysOperation } from '../../operator/subjects/admin-keys.ts';
 import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
 import { listKeys } from '../../operator/subjects/keys.ts';
 import { listChannels } from '../../operator/subjects/notify.ts';
+import { listPeople } from '../../operator/subjects/people.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { listSessions } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
@@ -90,12 +90,12 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     {
       ...{ title: 'People', url: '/settings/people', action: 'listPeople' },
       about: 'Who may sign in, and what each may do.',
-      state: async () => `${number((await listPeople(deps, actor)).data.length)} known`,
+      state: async () => `${number((await listPeople.run(deps, actor, {})).data.length)} known`,
     },
     {
       ...{ title: 'Sessions', url: '/settings/sessions', action: 'listSessions' },
       about: 'Who is signed in, and from where.',
-      state: async () => `${number((await listSessions(deps, actor)).data.length)} signed in`,
+      state: async () => `${number((await listSessions.run(deps, actor, {})).data.length)} signed in`,
     },
     {
       ...{ title: 'Audit log', url: '/settings/audit', action: 'listAudit' },

@@ -1,5 +1,5 @@
 import { toIso } from '../../domain/time.ts';
-import type { OpenInvitation } from '../../operator/people/redeem-invitation.ts';
+import type { OpenInvitation } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import type { Page } from '../page/layout.ts';

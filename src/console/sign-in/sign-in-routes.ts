@@ -1,11 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
-import { INVITATION_PATH } from '../../operator/people/invite-person.ts';
-import { endOwnSession } from '../../operator/people/list-sessions.ts';
-import { openInvitation, type Redemption, redeemInvitation } from '../../operator/people/redeem-invitation.ts';
-import { personActor } from '../../operator/people/session.ts';
-import { requestSignIn, type SignIn, startSession } from '../../operator/people/start-session.ts';
+import { INVITATION_PATH } from '../../operator/subjects/people.ts';
+import { endOwnSession, personActor } from '../../operator/subjects/sessions.ts';
+import {
+  openInvitation,
+  type Redemption,
+  redeemInvitation,
+  requestSignIn,
+  type SignIn,
+  startSession,
+} from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import { createAnswerError } from '../page/answer-error.ts';
 import { checkOrigin } from '../page/check-origin.ts';
@@ -62,7 +67,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
     const session = await sessions.find(request);
     if (session !== null) {
       const actor = personActor(session.person, fromOf(request));
-      await endOwnSession(people(), actor, { sessionId: encodeId('ses', session.id) });
+      await endOwnSession.run(people(), actor, { sessionId: encodeId('ses', session.id) });
     }
     writeSessionToken(reply, consoleUrl(), null);
     return goTo(reply, '/sign-in');

@@ -113,8 +113,6 @@ const listed = {
   invitedUntil: 'timestamptz?',
 } as const;
 
-export type ListedPerson = Row<typeof listed>;
-
 /** The people that there are, the first 1,000. */
 export const listPeopleRows = rowsOf(
   'person-list',

@@ -1,8 +1,7 @@
 import { commandActor, type Role } from '../../../src/operator/actor.ts';
-import { invitePerson } from '../../../src/operator/people/invite-person.ts';
-import { readNewPerson } from '../../../src/operator/people/read-person.ts';
-import { openInvitation, redeemInvitation } from '../../../src/operator/people/redeem-invitation.ts';
-import { findSession, personActor } from '../../../src/operator/people/session.ts';
+import { invitePerson, readNewPerson } from '../../../src/operator/subjects/people.ts';
+import { findSession, personActor } from '../../../src/operator/subjects/sessions.ts';
+import { openInvitation, redeemInvitation } from '../../../src/operator/subjects/sign-in.ts';
 import { codeOf } from '../../people/desk.ts';
 import type { TestConsole } from '../console.ts';
 
@@ -18,7 +17,7 @@ export async function seatPeople({ people, actors, sessions }: TestConsole): Pro
   const deps = people();
   const ann = commandActor('ann');
   const invite = async (login: string, name: string, role: Role) => {
-    const { link } = await invitePerson(deps, ann, readNewPerson({ login, name, role }));
+    const { link } = await invitePerson.run(deps, ann, readNewPerson({ login, name, role }));
     return link.slice(link.lastIndexOf('/') + 1);
   };
   for (const [login, name, role] of NAMES) {

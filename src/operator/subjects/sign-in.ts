@@ -1,0 +1,434 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId, NIL_UUID } from '../../domain/ids.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import { Type } from '../../runtime/type.ts';
+import {
+  findInvitation,
+  hasRecoveryCode,
+  insertRecoveryCodes,
+  takeInvitation,
+  takeRecoveryCode,
+} from '../../store/access/invitations.ts';
+import { findPasskeys, insertPasskey, removePasskeyRow } from '../../store/access/passkeys.ts';
+import {
+  findFactors,
+  lockFactors,
+  type Person,
+  type PersonFactors,
+  personOf,
+  storePassword,
+  takeMiss,
+  takeTotpStep,
+} from '../../store/access/people.ts';
+import { forgetOldSessions, hasSignedInFrom, stepUpSession } from '../../store/access/sessions.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import type { ActionName } from '../actions.ts';
+import type { Actor } from '../actor.ts';
+import { maybe, of, type Shown, show, text, time } from '../fields.ts';
+import { FieldError } from '../input/field-error.ts';
+import { nameProblem } from '../input/name-problem.ts';
+import { localOperation } from '../operation.ts';
+import {
+  notNew,
+  notVerified,
+  passkeyCreation,
+  passkeyRequest,
+  spend,
+  takePasskey,
+  verifyCreated,
+  verifyPasskey,
+} from '../people/passkey-proof.ts';
+import { hashPassword, isPassword } from '../people/password.ts';
+import { MAX_PASSWORD_BYTES, passwordProblem } from '../people/password-problem.ts';
+import { createRecoveryCodes, recoveryCodeHash } from '../people/recovery-codes.ts';
+import { type SignInLimits, TooBusy } from '../people/sign-in-limits.ts';
+import { TOTP_CODE, totpLink, totpStepOf } from '../people/totp.ts';
+import { openTotp, sealTotp, totpSecretsOf } from '../people/totp-secret.ts';
+import { recordActions } from '../record-actions.ts';
+import { hashToken, loginOf } from './people.ts';
+import { type From, openSession, personActor, type Session, type StartedSession, steppedUpUntil } from './sessions.ts';
+
+export type SignInDeps = {
+  db: Database;
+  keyRing: KeyRing;
+  consoleUrl: string;
+  limits: SignInLimits;
+  now(): UnixMs;
+  /** By which old sessions are deleted; that of `now` when absent. */
+  certainNow?(): UnixMs;
+  random(bytes: number): Uint8Array;
+};
+
+/** `code`: six digits of an authenticator app, or a recovery code. `passkey`: what the browser answered. */
+export type SignIn = { passkey: unknown } | { login: string; password: string; code: string };
+
+/** `refused` says no more, whatever was wrong. `limited`: nobody has looked at it. */
+export type SignInOutcome =
+  | ({ kind: 'started' } & StartedSession)
+  | { kind: 'refused' }
+  | { kind: 'limited'; retryAfterSeconds: number };
+
+/** What is shown before somebody has signed in: a request for any passkey of this console. */
+const SIGN_IN = ['sign-in'] as const;
+export const requestSignIn = (deps: SignInDeps) => passkeyRequest(deps, null, SIGN_IN);
+
+/** A network from which somebody has signed in is known this long; so long sessions are kept. */
+const KNOWN_MS = 90 * 86_400_000;
+
+/** Wrong codes beside the right password: ten at once, then one in half an hour. Who guesses on needs decades. */
+const MISSES = { most: 10, everySeconds: 1800 };
+
+const REFUSED = { kind: 'refused' } as const;
+
+/** Signs a person in, by a passkey or by password and code. */
+export async function startSession(deps: SignInDeps, from: From, signIn: SignIn): Promise<SignInOutcome> {
+  const outcome =
+    'passkey' in signIn ? await byPasskey(deps, from, signIn.passkey) : await byPassword(deps, from, signIn);
+  // Whoever signs in clears away: this way the work is bound to what people do, and strangers cause none.
+  if (outcome.kind === 'started')
+    await forgetOldSessions(deps.db, unixMs(Math.max(0, (deps.certainNow ?? deps.now)() - KNOWN_MS)));
+  return outcome;
+}
+
+async function byPasskey(deps: SignInDeps, from: From, response: unknown): Promise<SignInOutcome> {
+  const verified = await verifyPasskey(deps, SIGN_IN, response);
+  if (verified === null) return REFUSED;
+  return deps.db.transaction(async (tx) => {
+    // Locked first, as by whoever takes from the person what it signs in with.
+    const person = await lockFactors(tx, verified.person.id);
+    if (person === null || !(await takePasskey(tx, verified, deps.now()))) return REFUSED;
+    return { kind: 'started', ...(await openSession(tx, deps, { person: personOf(person), from, proof: 'passkey' })) };
+  });
+}
+
+/** The same statements and one run of scrypt for every login and every password, known or not. */
+async function byPassword(
+  deps: SignInDeps,
+  from: From,
+  { login, password, code }: Extract<SignIn, { password: string }>,
+): Promise<SignInOutcome> {
+  const { db, limits, now } = deps;
+  if (login.length > MAX_PASSWORD_BYTES || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return REFUSED;
+  const given = loginOf(login);
+  const found = await findFactors(db, { id: null, login: given });
+  const id = found?.id ?? NIL_UUID;
+  const isKnown = await hasSignedInFrom(db, id, from.network, unixMs(now() - KNOWN_MS));
+  // Nobody guesses one, so a stranger who uses up what a network may try does not keep out who has one.
+  const recovery = recoveryCodeHash(code);
+  const hasCode = recovery !== null && (await hasRecoveryCode(db, recovery, id));
+  const attempt = { login: given, network: from.network, isKnown, nowMs: now() };
+  const verdict = limits.take(attempt);
+  if (verdict.kind === 'limited' && !hasCode) return verdict;
+  try {
+    const isRight = await isPassword(password, found?.passwordHash ?? null, limits.derive(isKnown || hasCode));
+    if (!isRight || found === null) return REFUSED;
+  } catch (error) {
+    if (error instanceof TooBusy) return { kind: 'limited', retryAfterSeconds: error.retryAfterSeconds };
+    throw error;
+  }
+  const started = await db.transaction(async (tx) => {
+    const person = await lockFactors(tx, id);
+    if (person === null || person.passwordHash !== found.passwordHash) return null;
+    const proof = await takeCode(tx, deps, personActor(personOf(person), from), { person, code });
+    return proof && openSession(tx, deps, { person: personOf(person), from, proof });
+  });
+  if (started === null) return REFUSED;
+  if (verdict.kind === 'pass') limits.giveBack(attempt);
+  return { kind: 'started', ...started };
+}
+
+type CodeDeps = { keyRing: KeyRing; now(): UnixMs };
+
+/**
+ * Takes the code of an app or a recovery code, once. `null`: it is wrong, was taken before, or too many were wrong, which keeps no recovery code
+ * out. A wrong one is recorded: whoever sent it has the password, or the session. The caller has locked the person.
+ */
+async function takeCode(
+  tx: Sql,
+  { keyRing, now }: CodeDeps,
+  actor: Actor,
+  { person, code }: { person: PersonFactors; code: string },
+): Promise<'totp' | 'recovery-code' | null> {
+  const recovery = recoveryCodeHash(code);
+  if (recovery !== null && (await takeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
+  // Taken before it is looked at, so that many at once are no more than one after the other.
+  if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
+  if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
+  const subject = encodeId('usr', person.id);
+  await recordActions(tx, actor, now(), [{ projectId: null, action: 'session.refused', subject, detail: {} }]);
+  return null;
+}
+
+async function takeTotp(tx: Sql, { keyRing, now }: CodeDeps, person: PersonFactors, code: string) {
+  const secret = await openTotp(keyRing, person);
+  const step = secret && totpStepOf(secret, code, now());
+  return step !== null && takeTotpStep(tx, person.id, step);
+}
+
+/** What the page of an invitation shows. `passkey` is `null` where browsers know none: at an IP address. */
+export type OpenInvitation = {
+  person: Pick<Person, 'login' | 'name' | 'role'>;
+  kind: 'invite' | 'reset';
+  expiresAt: UnixMs;
+  passkey: Awaited<ReturnType<typeof passkeyCreation>>;
+  totp: { secret: string; uri: string };
+};
+
+/** Looks at an invitation and takes nothing from it, so that what previews links in chats does no harm. `null`: it has ended, or there is none. */
+export async function openInvitation(deps: SignInDeps, token: string): Promise<OpenInvitation | null> {
+  const found = await findInvitation(deps.db, hashToken(token), deps.now());
+  if (found === null) return null;
+  const { person, kind, expiresAt } = found;
+  const [secret = Buffer.alloc(0)] = totpSecretsOf(deps.keyRing, token);
+  return {
+    ...{ person, kind, expiresAt },
+    passkey: await passkeyCreation(deps, person, invitationPurpose(token)),
+    totp: totpLink(secret, { login: person.login, issuer: `Quittance ${new URL(deps.consoleUrl).host}` }),
+  };
+}
+
+/** `name`: what the person calls the passkey. `code`: of the app that has read the secret of this invitation. */
+export type Redemption = { passkey: unknown; name: string } | { password: string; code: string };
+
+/** `recoveryCodes`: shown this one time; none beside a passkey. */
+export type Redeemed = StartedSession & { recoveryCodes: string[] };
+
+/**
+ * Takes an invitation up: the person has from now on what it signs in with, and is signed in. Errors: `NOT_FOUND` (the invitation has ended),
+ * `INVALID_ARGUMENT` (`passkey`, `name`, `password` or `code`).
+ */
+export async function redeemInvitation(
+  deps: SignInDeps,
+  from: From,
+  token: string,
+  proof: Redemption,
+): Promise<Redeemed> {
+  const { db, now } = deps;
+  const found = await findInvitation(db, hashToken(token), now());
+  if (found === null) throw ended();
+  const { person, kind } = found;
+  const factor =
+    'passkey' in proof ? await readPasskey(deps, token, proof) : await readPassword(deps, person, token, proof);
+  return db.transaction(async (tx) => {
+    // Locked first, so that of two at once one waits here, and then finds the invitation taken.
+    const factors = await lockFactors(tx, person.id);
+    if (factors === null || !(await takeInvitation(tx, hashToken(token), now()))) throw ended();
+    const locked = personOf(factors);
+    const recoveryCodes = await factor.store(tx, locked);
+    const started = await openSession(tx, deps, { person: locked, from, proof: factor.proof });
+    const [subject, detail] = [encodeId('usr', locked.id), { kind, factor: factor.proof }];
+    await recordActions(tx, personActor(locked, from), now(), [
+      { projectId: null, action: 'user.joined', subject, detail },
+    ]);
+    return { ...started, recoveryCodes };
+  });
+}
+
+const ended = () =>
+  new AppError(
+    'NOT_FOUND',
+    'this invitation has ended: it was taken up, is older than 15 minutes, or another one took its place. Ask for a new link',
+  );
+
+const invitationPurpose = (token: string) => ['invitation', hashToken(token).toString('hex')];
+
+async function readPasskey(deps: SignInDeps, token: string, { passkey, name }: { passkey: unknown; name: string }) {
+  const calledProblem = nameProblem(name.trim());
+  if (calledProblem !== null) throw new FieldError('name', calledProblem);
+  const created = await verifyCreated(deps, invitationPurpose(token), passkey);
+  if (created === null) throw notVerified();
+  const store = async (tx: Sql, { id: personId }: Person) => {
+    const { challenge, ...key } = created;
+    const isNew =
+      (await spend(tx, challenge)) &&
+      (await insertPasskey(tx, personId, { ...key, name: name.trim(), createdAt: deps.now() }));
+    if (!isNew) throw notNew();
+    return [];
+  };
+  return { proof: 'passkey' as const, store };
+}
+
+async function readPassword(
+  { keyRing, now, random, limits }: SignInDeps,
+  person: Person,
+  token: string,
+  { password, code }: { password: string; code: string },
+) {
+  const problem = passwordProblem(password, person.login);
+  if (problem !== null) throw new FieldError('password', problem);
+  const proved = totpSecretsOf(keyRing, token).flatMap((secret) => {
+    const step = totpStepOf(secret, code, now());
+    return step === null ? [] : [{ secret, step }];
+  });
+  const [app] = proved;
+  if (app === undefined)
+    throw new FieldError(
+      'code',
+      'is not the one that your app shows now: look whether the clock of the device is right',
+    );
+  const hash = await hashPassword(password, limits.derive(true)).catch(refuseBusy);
+  const store = async (tx: Sql, joined: Person) => {
+    const totp = await sealTotp(tx, keyRing, joined.id, app.secret);
+    await storePassword(tx, joined, { hash, totp, step: app.step });
+    const codes = createRecoveryCodes(random);
+    await insertRecoveryCodes(
+      tx,
+      joined.id,
+      codes.flatMap((each) => recoveryCodeHash(each) ?? []),
+      now(),
+    );
+    return codes;
+  };
+  return { proof: 'totp' as const, store };
+}
+
+function refuseBusy(error: unknown): never {
+  if (!(error instanceof TooBusy)) throw error;
+  throw new FieldError(
+    'password',
+    'cannot be taken just now, because too many sign in at once: try again in a few seconds',
+  );
+}
+
+/** What somebody is about to do: the use case, and the input as it is shown. What is seen is what is signed. */
+export type SignedAction = { name: ActionName; input: string };
+
+/** How a person can prove again who it is. */
+export type StepUpRequest = { passkey: Awaited<ReturnType<typeof passkeyRequest>>; hasCode: boolean };
+
+/** Asks a person to prove again who it is before an action. */
+export async function requestStepUp(deps: SignInDeps, session: Session, action: SignedAction): Promise<StepUpRequest> {
+  const { id } = session.person;
+  const factors = await findFactors(deps.db, { id, login: null });
+  return {
+    passkey: await passkeyRequest(deps, id, actionPurpose(session, action)),
+    hasCode: factors?.totpSealed != null,
+  };
+}
+
+/** `code`: of an authenticator app, or a recovery code. */
+export type StepUpProof = { passkey: unknown } | { code: string };
+
+/**
+ * Notes that the person of a session proved again who it is, which counts for five minutes. A passkey must have signed the challenge of this
+ * action in this session. `actor`: that person. `null`: the proof is of somebody else, of another action, or was used.
+ */
+export async function stepUp(
+  deps: SignInDeps,
+  actor: Actor,
+  { session, action, proof }: { session: Session; action: SignedAction; proof: StepUpProof },
+): Promise<{ steppedUpUntil: UnixMs } | null> {
+  const note = async (tx: Sql, by: string) => {
+    if (!(await stepUpSession(tx, session.id, deps.now()))) return null;
+    const subject = encodeId('ses', session.id);
+    const detail = { for: action.name, input: createHash('sha256').update(action.input).digest('hex'), proof: by };
+    await recordActions(tx, actor, deps.now(), [{ projectId: null, action: 'session.stepped-up', subject, detail }]);
+    return { steppedUpUntil: steppedUpUntil({ steppedUpAt: deps.now() }, deps.now()) ?? unixMs(deps.now()) };
+  };
+  const { person } = session;
+  if ('passkey' in proof) {
+    const verified = await verifyPasskey(deps, actionPurpose(session, action), proof.passkey);
+    if (verified === null || verified.person.id !== person.id) return null;
+    return deps.db.transaction(async (tx) => {
+      const isTaken = (await lockFactors(tx, person.id)) !== null && (await takePasskey(tx, verified, deps.now()));
+      return isTaken ? note(tx, 'passkey') : null;
+    });
+  }
+  return deps.db.transaction(async (tx) => {
+    const locked = await lockFactors(tx, person.id);
+    const by = locked && (await takeCode(tx, deps, actor, { person: locked, code: proof.code }));
+    return by === null ? null : note(tx, by);
+  });
+}
+
+const actionPurpose = ({ id }: Session, { name, input }: SignedAction) => ['step-up', id, name, input];
+
+const passkeyFields = {
+  passkeyId: of('id', { ...text, show: (id: Buffer) => id.toString('base64url') }),
+  ...{ name: text, createdAt: time, lastUsedAt: maybe(time) },
+};
+export type PasskeyView = Shown<typeof passkeyFields>;
+
+/** The passkeys of whoever asks, the oldest first; at most 100. */
+export const listOwnPasskeys = localOperation({
+  action: 'listOwnPasskeys',
+  input: Type.Object({}),
+  read: () => ({}),
+  run: async ({ db }: Pick<SignInDeps, 'db'>, actor, _wanted: object) => {
+    return { data: (await findPasskeys(db, personIdOf(actor))).map((key) => show(passkeyFields, key)) };
+  },
+});
+
+/** A person has a few: a telephone, a laptop, a security key in the safe. */
+const MOST = 20;
+
+const passkeyPurpose = (personId: string) => ['passkey', personId];
+
+/** What a browser is asked to make another passkey by; `null` where it cannot. */
+export const requestPasskey = (deps: SignInDeps, { person }: Session) =>
+  passkeyCreation(deps, person, passkeyPurpose(person.id));
+
+/** Adds a passkey to those of whoever asks. `name`: what it is called. Errors: `INVALID_ARGUMENT`. */
+export const addPasskey = localOperation({
+  action: 'addPasskey',
+  input: Type.Object({ passkey: Type.Unknown(), name: Type.String() }),
+  read: ({ passkey, name }) => ({ passkey, name }),
+  run: async (deps: SignInDeps, actor, { passkey, name }): Promise<PasskeyView> => {
+    const personId = personIdOf(actor);
+    const problem = nameProblem(name.trim());
+    if (problem !== null) throw new FieldError('name', problem);
+    const created = await verifyCreated(deps, passkeyPurpose(personId), passkey);
+    if (created === null) throw notVerified();
+    const { challenge, ...key } = created;
+    const row = { ...key, name: name.trim(), createdAt: deps.now() };
+    await deps.db.transaction(async (tx) => {
+      await lockFactors(tx, personId);
+      if ((await findPasskeys(tx, personId)).length >= MOST) {
+        throw new AppError('CONFLICT', `you have ${MOST} passkeys: remove one first`);
+      }
+      if (!((await spend(tx, challenge)) && (await insertPasskey(tx, personId, row)))) throw notNew();
+      await recordPasskey(tx, deps, actor, { action: 'passkey.added', detail: { name: row.name } });
+    });
+    return show(passkeyFields, { ...row, lastUsedAt: null });
+  },
+});
+
+/** Removes a passkey of whoever asks, but not the last thing that it signs in with. Errors: `NOT_FOUND`, `CONFLICT`. */
+export const removePasskey = localOperation({
+  action: 'removePasskey',
+  input: Type.Object({ passkeyId: Type.String() }),
+  read: ({ passkeyId }) => ({ passkeyId }),
+  run: async (deps: Pick<SignInDeps, 'db' | 'now'>, actor, { passkeyId }) => {
+    const personId = personIdOf(actor);
+    await deps.db.transaction(async (tx) => {
+      // So that two at once do not remove the last two.
+      const factors = await lockFactors(tx, personId);
+      if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
+        throw new AppError('NOT_FOUND', 'there is no such passkey of yours');
+      }
+      const rest = await findPasskeys(tx, personId);
+      if (rest.length === 0 && factors?.passwordHash == null) {
+        throw new AppError('CONFLICT', 'it is all that you sign in with: add another passkey first');
+      }
+      await recordPasskey(tx, deps, actor, { action: 'passkey.removed', detail: { left: rest.length } });
+    });
+    return { passkeyId };
+  },
+});
+
+function recordPasskey(
+  tx: Sql,
+  { now }: Pick<SignInDeps, 'now'>,
+  actor: Actor,
+  done: { action: 'passkey.added' | 'passkey.removed'; detail: object },
+): Promise<void> {
+  return recordActions(tx, actor, now(), [{ projectId: null, subject: encodeId('usr', personIdOf(actor)), ...done }]);
+}
+
+/** Only people have passkeys, not commands and keys. Errors: `NOT_FOUND`. */
+function personIdOf({ kind, id }: Actor): string {
+  if (kind === 'console' && id !== null) return id;
+  throw new AppError('NOT_FOUND', 'passkeys are those of people of the console');
+}
