@@ -32,7 +32,7 @@ test('the picture of a mail: what the mail server of the tests took, shown as it
   const { mails, port } = await startMailServer();
   const mail = { from: 'quittance@example.com', to: ['ops@example.com'] };
   await world.addChannel('email', { ...mail, url: `smtp://quittance:secret@127.0.0.1:${port}` });
-  world.start();
+  world.start({ installation: { name: 'pay.example.com', consoleUrl: 'https://console.example.com' } });
   await world.raise(
     'blind',
     '',
