@@ -17,7 +17,7 @@ import type { Page } from '../page/layout.ts';
 import { readQuery } from '../page/read-fields.ts';
 import type { Routes } from '../page/routes.ts';
 import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
-import { readRightsFields, rightsFields } from './rights-fields.ts';
+import { readRightsFields, rightsFields } from './people.ts';
 
 const PAGE = '/settings/admin-keys';
 

@@ -5,7 +5,7 @@ import { chooseProject } from '../page/visit.ts';
 import { addAdminKeyRoutes } from './admin-key-routes.ts';
 import { addChannelRoutes } from './channel-routes.ts';
 import { addKeyRoutes } from './key-routes.ts';
-import { addProjectRoutes } from './project-routes.ts';
+import { addProjectRoutes } from './project.ts';
 import { settingsPage } from './settings-page.ts';
 
 /** What there is to set, the projects, the keys, and who is told. */

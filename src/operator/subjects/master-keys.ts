@@ -26,7 +26,7 @@ import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
 import { findKeysOfRows, resealRows } from '../ledger/reseal-rows.ts';
 import { operation } from '../operation.ts';
-import { reencryptTotp } from '../people/totp-secret.ts';
+import { reencryptTotp } from '../people/totp.ts';
 import { recordActions } from '../record-actions.ts';
 
 /**

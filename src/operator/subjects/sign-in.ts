@@ -40,12 +40,10 @@ import {
   verifyCreated,
   verifyPasskey,
 } from '../people/passkey-proof.ts';
-import { hashPassword, isPassword } from '../people/password.ts';
-import { MAX_PASSWORD_BYTES, passwordProblem } from '../people/password-problem.ts';
+import { hashPassword, isPassword, MAX_PASSWORD_BYTES, passwordProblem } from '../people/password.ts';
 import { createRecoveryCodes, recoveryCodeHash } from '../people/recovery-codes.ts';
 import { type SignInLimits, TooBusy } from '../people/sign-in-limits.ts';
-import { TOTP_CODE, totpLink, totpStepOf } from '../people/totp.ts';
-import { openTotp, sealTotp, totpSecretsOf } from '../people/totp-secret.ts';
+import { openTotp, sealTotp, TOTP_CODE, totpLink, totpSecretsOf, totpStepOf } from '../people/totp.ts';
 import { recordActions } from '../record-actions.ts';
 import { hashToken, loginOf } from './people.ts';
 import { type From, openSession, personActor, type Session, type StartedSession, steppedUpUntil } from './sessions.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { passwordProblem } from './password-problem.ts';
+import { passwordProblem } from './password.ts';
 import { createRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts';
 
 const problemOf = (password: string) => passwordProblem(password, 'annsmith@shop.example');

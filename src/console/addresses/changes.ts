@@ -1,0 +1,229 @@
+import { AppError } from '../../domain/errors.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { clip } from '../../operator/input/clip.ts';
+import {
+  type AddressChangeView,
+  confirmAddressChange,
+  showAddressChange,
+  withdrawAddressChange,
+} from '../../operator/subjects/address-changes.ts';
+import {
+  type AddressView,
+  activateAddresses,
+  retireAddresses,
+  type SwitchedAddressesView,
+  showAddress,
+} from '../../operator/subjects/addresses.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addForm, byOperation } from '../forms/add-form.ts';
+import type { FormField } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { facts, number, outside, time } from '../page/pieces.ts';
+import { type Fields, readQuery } from '../page/read-fields.ts';
+import type { Asked, Routes } from '../page/routes.ts';
+import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { ENDING_FIELD, endingField, readEnding } from './adding.ts';
+
+type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };
+
+/** One addition that waits: its page, confirming it and withdrawing it. */
+export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get('/addresses/changes/:changeId', 'showAddressChange', async (asked) => {
+    const { done } = readQuery(asked.request, ['done']);
+    const { project, ...shown } = await find(deps, asked);
+    return changePage(asked.visit, project, { ...shown, said: done === undefined ? null : (SAID[done] ?? null) });
+  });
+  addConfirmForm(routes, deps);
+  addForm<Subject, { changeId: string }, AddressChangeView>(routes, deps, {
+    ...byOperation(deps, withdrawAddressChange, (_, { change }: Subject) => ({ changeId: change.changeId })),
+    path: '/addresses/changes/:changeId/withdraw',
+    find: (asked) => find(deps, asked),
+    show: (_, { change, project }) => ({
+      ...{ title: 'Withdraw addresses', about: project, button: 'Withdraw', fields: [] },
+      consequence: html`<p>${countOf(change)} not added, now or later. Who wants them proposes them anew.</p>${renderChanged(change)}`,
+      back: `/addresses/changes/${change.changeId}`,
+    }),
+    done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=withdrawn` }),
+  });
+}
+
+const SAID: Readonly<Record<string, ReturnType<typeof html>>> = {
+  confirmed: html`They are added, and take invoices.`,
+  withdrawn: html`It is withdrawn: nothing was added.`,
+};
+
+const countOf = ({ addresses }: AddressChangeView) =>
+  addresses.length === 1 ? '1 address is' : `${number(addresses.length)} addresses are`;
+
+function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
+  addForm<Subject, { changeId: string }, unknown>(routes, deps, {
+    action: 'confirmAddressChange',
+    path: '/addresses/changes/:changeId/confirm',
+    find: (asked) => find(deps, asked),
+    show: (_, { change, project }) => ({
+      ...{ title: 'Confirm addresses', about: project, button: 'They are ours: add them now' },
+      consequence: html`<p>${countOf(change)} added at once, with the policy ${change.policy}, and payers are shown them. Money that goes to an address of somebody else is lost.</p>${renderChanged(change)}`,
+      fields: [ENDING_FIELD],
+      back: `/addresses/changes/${change.changeId}`,
+    }),
+    read: ({ ending }, { change, refusal }) => {
+      if (refusal !== null) throw new AppError('CONFLICT', `nothing was added: ${refusal}`);
+      readEnding('ending', ending, change.addresses[0]);
+      return { changeId: change.changeId };
+    },
+    run: (actor, wanted) => confirmAddressChange.run(deps, actor, wanted),
+    done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=confirmed` }),
+  });
+}
+
+/** A change as the visitor may see it. One of another project is as unknown. Errors: `NOT_FOUND`. */
+async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subject> {
+  const { changeId = '' } = request.params as { changeId?: string };
+  const unknown = new AppError('NOT_FOUND', `there is no change ${clip(changeId)} that you may see`);
+  const { view: change, refusal } = await showAddressChange
+    .run(deps, visit.actor, { changeId })
+    .catch((error: unknown) => {
+      throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
+    });
+  return { change, refusal, project: needProject(visit, change.projectId) };
+}
+
+const STATES: Record<AddressChangeView['state'], readonly [name: string, look: string]> = {
+  waiting: ['Waits', 'CONFIRMING'],
+  applied: ['Added', 'PAID'],
+  withdrawn: ['Withdrawn', 'EXPIRED'],
+  failed: ['Failed', 'EXPIRED'],
+};
+
+/** An addition that waits, or has ended. `refusal`: why the visitor may not confirm it. */
+function changePage(
+  visit: Visit,
+  project: ListedProjectView,
+  { change, refusal, said }: { change: AddressChangeView; refusal: string | null; said: Html | null },
+): Page {
+  const [name, look] = STATES[change.state];
+  return {
+    title: 'Addresses that wait',
+    about: project,
+    beside: html`<span class="badge" data-state="${look}">${name}</span>`,
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Who wants this</h2>${renderFacts(change)}</section>
+<section class="card" aria-labelledby="which"><h2 id="which">${number(change.addresses.length)} ${change.addresses.length === 1 ? 'address' : 'addresses'}</h2>${renderChanged(change)}</section>
+${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
+<p><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></p>`,
+  };
+}
+
+function renderFacts(change: AddressChangeView): Html {
+  const { proposedBy, origin, proposedAt, dueAt, state, policy, endedAt, endedBy, reason } = change;
+  return facts([
+    ['Proposed by', html`${outside(proposedBy.name, 100)} (${proposedBy.kind === 'admin' ? 'admin key' : 'console'})`],
+    ['From', origin === null ? null : outside(origin, 60)],
+    ['At', html`${time(proposedAt)} UTC`],
+    ['Policy', policy],
+    ['Added by itself at', state === 'waiting' ? html`${time(dueAt)} UTC, unless somebody withdraws it` : null],
+    ['Ended', endedAt === null ? null : html`${time(endedAt)} UTC, by ${outside(endedBy ?? '', 100)}`],
+    ['Why not', reason === null ? null : outside(reason, 1000)],
+  ]);
+}
+
+/** Each whole, because somebody compares them with a wallet. */
+function renderChanged({ addresses, derivationIndexes }: AddressChangeView): Html {
+  const items = addresses.map((address, position) => {
+    const index = derivationIndexes?.[position];
+    return html`<li><bdi class="mono">${address}</bdi>${index === undefined ? null : html` <small class="hint">#${index + 1} of an account key</small>`}</li>`;
+  });
+  return html`<ul>${items}</ul>`;
+}
+
+function renderActions(visit: Visit, { changeId }: AddressChangeView, refusal: string | null): Html {
+  const mayConfirm = refusal === null && isAllowed(visit.actor, 'confirmAddressChange');
+  const confirm = mayConfirm
+    ? html`<a class="button" href="/addresses/changes/${changeId}/confirm">They are ours: add them now</a>`
+    : null;
+  const withdraw = isAllowed(visit.actor, 'withdrawAddressChange')
+    ? html`<a class="button quiet" href="/addresses/changes/${changeId}/withdraw">Withdraw</a>`
+    : null;
+  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each of them in your wallet?</h2><p>If you do not know them, withdraw this and find out who proposed it: a session or an admin key may be in other hands.</p>
+<div class="actions">${confirm}${withdraw}</div>${refusal === null ? null : html`<p class="hint">You cannot confirm it: <bdi>${refusal}</bdi>.</p>`}</section>`;
+}
+
+type Switching = { project: ListedProjectView; address: AddressView };
+type Switched = { view: SwitchedAddressesView };
+
+const NOTE: FormField = {
+  ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
+  hint: 'Kept with your name in the audit log.',
+};
+
+const ENDING = endingField('ending', 'Its last six characters', 'Type them from your wallet, not from this page.');
+
+/** Taking an address out of use, and into use again. */
+export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
+  const given = ({ note }: Fields, { project, address }: Switching) => {
+    const { projectId } = project;
+    return { projectId, entries: [{ text: address.address, place: 'the address' }], note };
+  };
+  const common = {
+    find: (asked: Asked, project: string | undefined) => findAddress(deps, asked, project),
+    done: (visit: Visit, { project }: Switching, { view }: Switched) => ({
+      goTo: urlTo(visit, '/addresses', project, { done: view.status }),
+    }),
+  };
+  addForm(routes, deps, {
+    ...{ ...common, ...byOperation(deps, retireAddresses, given), path: '/addresses/:address/retire' },
+    show: (visit, { project, address }) => ({
+      ...{ title: 'Retire an address', about: project, button: 'Retire it', fields: [NOTE] },
+      consequence: renderRetiring(address),
+      back: urlTo(visit, '/addresses', project),
+    }),
+  });
+  addForm(routes, deps, {
+    ...common,
+    ...byOperation(deps, activateAddresses, (filled: Fields, subject: Switching) => {
+      readEnding('ending', filled['ending'], subject.address.address);
+      return given(filled, subject);
+    }),
+    ...{ path: '/addresses/:address/activate' },
+    show: (visit, { project, address }) => ({
+      ...{ title: 'Use an address again', about: project, button: 'Use it again', fields: [ENDING, NOTE] },
+      consequence: html`${renderAddress(address)}<p>It takes new invoices of the policy ${address.policy} again. Is it still in your wallet? Money that goes to an address you lost is lost.</p>`,
+      back: urlTo(visit, '/addresses', project),
+    }),
+  });
+}
+
+const renderAddress = ({ address }: AddressView) => html`<p><bdi class="mono">${address}</bdi></p>`;
+
+function renderRetiring(address: AddressView): Html {
+  const { openInvoices, isOpenInvoicesMore, activeAddresses, projectPolicy, policy, status } = address;
+  const open =
+    openInvoices === null
+      ? 'Its open invoices stay'
+      : openInvoices === 1
+        ? '1 open invoice stays'
+        : `${number(openInvoices)}${isOpenInvoicesMore ? '+' : ''} open invoices stay`;
+  const isLast = status === 'active' && policy === projectPolicy && activeAddresses[policy] === 1;
+  const last = isLast
+    ? html`<p class="notice">It is the last one in use of the policy ${policy}: until there is another, every new invoice is refused.</p>`
+    : null;
+  return html`${renderAddress(address)}<p>${open} payable, 0 new. It is watched for ever: what comes to it is recorded, and late payments still pay.</p>${last}`;
+}
+
+/** An address of a project that the visitor may see. Any other is as unknown. Errors: `NOT_FOUND`. */
+async function findAddress(
+  deps: ConsoleDeps,
+  { visit, request }: Asked,
+  asked: string | undefined,
+): Promise<Switching> {
+  const { address: text = '' } = request.params as { address?: string };
+  const project = needProject(visit, asked);
+  const { projectId } = project;
+  const address = await showAddress.run(deps, visit.actor, { projectId, address: text }).catch((error: unknown) => {
+    if (!(error instanceof AppError) || error.code !== 'NOT_FOUND') throw error;
+    throw new AppError('NOT_FOUND', `there is no address ${clip(text)} that you may see`);
+  });
+  return { project, address };
+}

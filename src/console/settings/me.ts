@@ -1,0 +1,191 @@
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { notVerified } from '../../operator/people/passkey-proof.ts';
+import {
+  endOtherSessions,
+  endOwnSession,
+  listOwnSessions,
+  type Session,
+  type SessionView,
+} from '../../operator/subjects/sessions.ts';
+import {
+  addPasskey,
+  listOwnPasskeys,
+  type PasskeyView,
+  removePasskey,
+  requestPasskey,
+} from '../../operator/subjects/sign-in.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addClick } from '../forms/add-click.ts';
+import { addForm } from '../forms/add-form.ts';
+import { type Form, oneClick } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { facts, ltr, outside, table, time } from '../page/pieces.ts';
+import { readQuery } from '../page/read-fields.ts';
+import type { Routes } from '../page/routes.ts';
+import type { Visit } from '../page/visit.ts';
+import { ownSessionOf } from './own-session.ts';
+import { projectNames, sessionTable } from './people.ts';
+
+/** What everybody has: an account of one's own. */
+export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get('/settings/me', 'listOwnSessions', async ({ visit, request }) => {
+    const { done } = readQuery(request, ['project', 'done']);
+    const session = await deps.findSession(request);
+    if (session === null) return visit.actor.id === null ? nobodyPage() : { goTo: '/sign-in' };
+    const { data: passkeys } = await listOwnPasskeys.run(deps, visit.actor, {});
+    const { data: sessions } = await listOwnSessions.run(deps, visit.actor, {});
+    return mePage(visit, { session, passkeys, sessions, said: SAID.get(done ?? '') ?? null });
+  });
+  addPasskeyForms(routes, deps);
+  addClick(routes, OTHERS_PATH, 'endOtherSessions', async ({ visit, request }) => {
+    const keep = (await ownSessionOf(deps, request)) ?? '';
+    await endOtherSessions.run(deps, visit.actor, { keep });
+    return '/settings/me?done=others-ended';
+  });
+  addClick(routes, '/settings/me/sessions/:sessionId/end', 'endOwnSession', async ({ visit, request }) => {
+    const { sessionId = '' } = request.params as { sessionId?: string };
+    await endOwnSession.run(deps, visit.actor, { sessionId });
+    return '/settings/me?done=session-ended';
+  });
+}
+
+const SAID: ReadonlyMap<string, Html> = new Map([
+  ['passkey-added', html`The passkey is yours: it signs you in from now on.`],
+  ['passkey-removed', html`The passkey is removed.`],
+  ['session-ended', html`The session is ended.`],
+  ['others-ended', html`You are signed out everywhere else.`],
+]);
+
+type Shown = {
+  session: Session;
+  passkeys: readonly PasskeyView[];
+  sessions: readonly SessionView[];
+  said: Html | null;
+};
+
+/** What do I sign in with, and where am I signed in? */
+function mePage(visit: Visit, { session: { id, person }, passkeys, sessions, said }: Shown): Page {
+  const { login, name, role, projects } = person;
+  const own = encodeId('ses', id);
+  const shownProjects = projects?.map((project) => encodeId('prj', project)) ?? null;
+  return {
+    title: 'Your account',
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${passkeys.length === 0 ? NUDGE : null}
+<section class="card" aria-labelledby="you"><h2 id="you">You</h2>${facts([
+      ['Login', ltr(login)],
+      ['Name', outside(name, 100)],
+      ['Role', role],
+      ['Projects', projectNames(visit, shownProjects, 1000)],
+    ])}</section>
+${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
+<section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
+${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all but this one (${sessions.length - 1})`)}</div>`}
+<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner makes a new link for you, by which you choose all of it anew: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">make one for yourself</a>, or ask another owner` : 'ask one'}. Whoever has the machine that runs Quittance can make it too.</p></section>`,
+  };
+}
+
+const OTHERS_PATH = '/settings/me/sessions/end-others';
+
+const ADD = html`<a class="button" href="/settings/me/passkeys/new">Add a passkey</a>`;
+
+const NUDGE = html`<section class="card well"><h2>Sign in with a passkey</h2><p>Your fingerprint, face or PIN of this device, or a security key: nothing to remember or type, and nothing that a false page could ask for. What you have now goes on working.</p><p>${ADD}</p></section>`;
+
+function renderPasskeys(passkeys: readonly PasskeyView[]): Html {
+  return html`<section class="card flush" aria-labelledby="passkeys"><h2 id="passkeys">Your passkeys</h2>${table('Your passkeys, the oldest first', PASSKEYS, passkeys)}</section>
+<div class="actions">${ADD}</div>`;
+}
+
+const PASSKEYS = [
+  ['Name', ({ name }: PasskeyView) => outside(name, 100)],
+  ['Made', ({ createdAt }: PasskeyView) => time(createdAt)],
+  ['Last used', ({ lastUsedAt }: PasskeyView) => (lastUsedAt === null ? 'never' : time(lastUsedAt))],
+  [
+    'Remove it',
+    ({ passkeyId, name }: PasskeyView) =>
+      html`<a href="/settings/me/passkeys/${passkeyId}/remove">Remove<span class="unseen"> the passkey ${name}</span></a>`,
+  ],
+] as const;
+
+/** The owner of a sandbox is nobody. */
+function nobodyPage(): Page {
+  return {
+    title: 'Your account',
+    main: html`<section class="card empty"><h2>You have none</h2><p>You came by the link that the sandbox printed, and are its owner as long as it runs. To see how people sign in, <a href="/settings/people/new">invite somebody</a>.</p></section>`,
+  };
+}
+
+/** Making and removing the passkeys of whoever asks. */
+function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
+  addForm(routes, deps, addingForm(deps));
+  addForm(routes, deps, removalForm(deps));
+}
+
+const ME = '/settings/me';
+
+/** The subject is what the browser is asked to make one by. */
+function addingForm(deps: ConsoleDeps): Form<object, { passkey: unknown; name: string }, unknown> {
+  return {
+    ...{ action: 'addPasskey', path: `${ME}/passkeys/new` },
+    find: async ({ request }) => {
+      const session = await deps.findSession(request);
+      if (session === null) throw new AppError('NOT_FOUND', 'passkeys are those of people who have signed in');
+      const options = await requestPasskey(deps.people(), session);
+      if (options !== null) return options;
+      throw new AppError(
+        'CONFLICT',
+        'browsers make passkeys for names, and this console is at an IP address: set QUITTANCE_CONSOLE_URL to its name',
+      );
+    },
+    show: (_visit, options) => ({
+      ...{ title: 'Add a passkey', about: null, button: 'Make a passkey', back: ME },
+      consequence: html`<p>The browser asks for your fingerprint, face or PIN, or for a security key. From then on it signs you in by itself; what you sign in with now goes on working.</p><p class="hint">Where no button follows, this browser knows no passkeys, or runs no JavaScript.</p>`,
+      fields: [
+        { name: 'created', label: 'Passkey', kind: 'passkey', options },
+        {
+          name: 'name',
+          label: 'What you call it',
+          kind: 'line',
+          value: 'This device',
+          more: html` maxlength="100" required`,
+        },
+      ],
+    }),
+    read: ({ created = '', name = '' }) => addPasskey.read({ passkey: parse(created), name }, deps.now()),
+    run: (actor, wanted) => addPasskey.run(deps.people(), actor, wanted),
+    done: () => ({ goTo: `${ME}?done=passkey-added` }),
+  };
+}
+
+/** Errors: `INVALID_ARGUMENT`. */
+function parse(created: string): unknown {
+  try {
+    return JSON.parse(created);
+  } catch {
+    throw notVerified();
+  }
+}
+
+type Kept = { passkey: PasskeyView; others: number };
+
+function removalForm(deps: ConsoleDeps): Form<Kept, { passkeyId: string }, unknown> {
+  return {
+    ...{ action: 'removePasskey', path: `${ME}/passkeys/:passkeyId/remove` },
+    find: async ({ visit, request }) => {
+      const { passkeyId } = request.params as { passkeyId?: string };
+      const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
+      const passkey = data.find((each) => each.passkeyId === passkeyId);
+      if (passkey === undefined) throw new AppError('NOT_FOUND', 'there is no such passkey of yours');
+      return { passkey, others: data.length - 1 };
+    },
+    show: (_visit, { passkey, others }) => ({
+      ...{ title: 'Remove a passkey', about: null, button: 'Remove it', back: ME, fields: [] },
+      consequence: html`<p>${outside(passkey.name, 100)} signs you in no more. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions that it opened go on: end those that you do not know.</p><p class="hint">Your device still offers it until you delete it there.</p>`,
+    }),
+    read: (_filled, { passkey: { passkeyId } }) => removePasskey.read({ passkeyId }, deps.now()),
+    run: (actor, wanted) => removePasskey.run(deps.people(), actor, wanted),
+    done: () => ({ goTo: `${ME}?done=passkey-removed` }),
+  };
+}

@@ -1,0 +1,400 @@
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { ROLES } from '../../operator/actor.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { FieldError } from '../../operator/input/field-error.ts';
+import {
+  changeRole,
+  type InvitedView,
+  invitePerson,
+  listPeople,
+  type PersonView,
+  removePerson,
+  resetPerson,
+} from '../../operator/subjects/people.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { endSession, listSessions, type SessionView } from '../../operator/subjects/sessions.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addClick } from '../forms/add-click.ts';
+import { addForm, byOperation } from '../forms/add-form.ts';
+import { type Form, type FormField, oneClick } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts';
+import { type Fields, readQuery } from '../page/read-fields.ts';
+import type { Asked, Routes } from '../page/routes.ts';
+import type { Visit } from '../page/visit.ts';
+import { ownSessionOf } from './own-session.ts';
+
+/** Who may come in, and who is in. */
+export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
+    const { removed } = readQuery(request, ['project', 'removed']);
+    const said = removed === undefined ? null : html`The person is removed, and signed out.`;
+    return peoplePage(visit, (await listPeople.run(deps, visit.actor, {})).data, { now: deps.now(), said });
+  });
+  addPeopleForms(routes, deps);
+  routes.get('/settings/people/:personId', 'listPeople', async (asked) => {
+    const { changed } = readQuery(asked.request, ['project', 'changed']);
+    const said = changed === undefined ? null : html`The role is changed, and the person is signed out.`;
+    const own = await ownSessionOf(deps, asked.request);
+    return personPage(asked.visit, { ...(await findPerson(deps, asked)), own, now: deps.now(), said });
+  });
+  routes.get('/settings/sessions', 'listSessions', async ({ visit, request }) => {
+    const { ended } = readQuery(request, ['project', 'ended']);
+    const { data } = await listSessions.run(deps, visit.actor, {});
+    const said = ended === undefined ? null : html`The session is ended.`;
+    return sessionsPage(visit, data, { own: await ownSessionOf(deps, request), said });
+  });
+  addClick(routes, '/settings/sessions/:sessionId/end', 'endSession', async ({ visit, request }) => {
+    const { sessionId = '' } = request.params as { sessionId?: string };
+    await endSession.run(deps, visit.actor, { sessionId });
+    return '/settings/sessions?ended=1';
+  });
+}
+
+/** `now`: by which a link has run out. `said`: what was just done. */
+type Now = { now: UnixMs; said: Html | null };
+
+/** Who may come in here, and what may each do? */
+function peoplePage(visit: Visit, people: readonly PersonView[], { now, said }: Now): Page {
+  return {
+    title: 'People',
+    beside: html`<a class="button" href="/settings/people/new">Invite somebody</a>`,
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="People">${table('People, the oldest first', columnsFor(visit, now), people)}</section>`}
+<p class="hint">A viewer reads and exports, an operator also decides about money that came, an owner does everything. <a href="/settings/sessions">Who is signed in</a></p>`,
+  };
+}
+
+const NOBODY = html`<section class="card empty"><h2>Nobody yet</h2><p>You came by the link of the sandbox. Invite somebody: each chooses what to sign in with.</p></section>`;
+
+function columnsFor(visit: Visit, now: UnixMs) {
+  return [
+    [
+      'Login',
+      ({ personId, login }: PersonView) =>
+        html`<a class="row" href="/settings/people/${personId}">${outside(login, 100)}</a>`,
+    ],
+    ['Name', ({ name }: PersonView) => outside(name, 100)],
+    ['Role', ({ role }: PersonView) => role],
+    ['Projects', ({ projects }: PersonView) => projectNames(visit, projects)],
+    ['Signs in with', (person: PersonView) => signsInWith(person)],
+    ['Last seen', (person: PersonView) => lastSeen(person, now)],
+  ] as const;
+}
+
+/** More are told by the person's page. */
+const MAX_NAMED = 3;
+
+export function projectNames(
+  { projects: known }: Visit,
+  projects: readonly string[] | null,
+  most = MAX_NAMED,
+): Html | string {
+  if (projects === null) return 'all';
+  const names = projects.slice(0, most).map((projectId, index) => {
+    const name = known.find((each) => each.projectId === projectId)?.name ?? projectId;
+    return html`${index === 0 ? null : ', '}${outside(name, 100)}`;
+  });
+  return html`${names}${projects.length > most ? ` and ${projects.length - most} more` : null}`;
+}
+
+/** `2 passkeys, password and app, 8 recovery codes`. */
+function signsInWith({ passkeys, hasPassword, recoveryCodes }: PersonView): string {
+  const parts = [
+    ...(passkeys === 0 ? [] : [passkeys === 1 ? '1 passkey' : `${passkeys} passkeys`]),
+    ...(hasPassword ? ['password and app'] : []),
+    ...(recoveryCodes === 0 ? [] : [recoveryCodes === 1 ? '1 recovery code' : `${recoveryCodes} recovery codes`]),
+  ];
+  return parts.length === 0 ? 'nothing yet' : parts.join(', ');
+}
+
+function lastSeen({ seenAt, invitedUntil }: PersonView, now: UnixMs): Html {
+  const seen = seenAt === null ? html`never` : time(seenAt);
+  return invitedUntil === null ? seen : html`${seen} ${linkBadge(invitedUntil, now)}`;
+}
+
+function linkBadge(until: string, now: UnixMs): Html {
+  return Date.parse(until) > now
+    ? html`<span class="badge" data-state="CONFIRMING">invited</span> until ${time(until)}`
+    : html`<span class="badge" data-state="EXPIRED">link ran out</span>`;
+}
+
+type Shown = Now & { person: PersonView; sessions: readonly SessionView[]; own: string | null };
+
+/** One person, and what an owner can do about it. */
+function personPage(visit: Visit, { person, sessions, own, now, said }: Shown): Page {
+  const { personId, login, name, role, projects, createdAt, seenAt, invitedUntil } = person;
+  const at = `/settings/people/${personId}`;
+  return {
+    title: login,
+    beside: html`<a href="/settings/people">People</a>`,
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
+      ['Name', outside(name, 100)],
+      ['Role', role],
+      ['Projects', projectNames(visit, projects, 1000)],
+      ['Signs in with', signsInWith(person)],
+      ['Last seen', seenAt === null ? 'never' : html`${time(seenAt)} UTC`],
+      ['Link', invitedUntil && linkBadge(invitedUntil, now)],
+      ['Invited', html`${time(createdAt)} UTC`],
+      ['Id', ltr(personId)],
+    ])}
+<div class="actions"><a class="button quiet" href="${at}/role">Change the role</a><a class="button quiet" href="${at}/reset">Make a new link</a><a class="button quiet" href="${at}/remove">Remove</a><a href="/settings/audit?${new URLSearchParams({ by: login }).toString()}">What this person did</a></div></section>
+${
+  sessions.length === 0
+    ? html`<p class="hint">Not signed in now.</p>`
+    : html`<section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Signed in</h2>${sessionTable(visit, sessions, { own, end: (id) => `/settings/sessions/${id}/end` })}</section>`
+}`,
+  };
+}
+
+/** The link of an invitation, which nobody can show again. */
+function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
+  return {
+    title: `The link of ${login}`,
+    main: html`<section class="card form"><p><strong>Give it to that person alone</strong>, by a way that nobody else reads: whoever opens it first becomes ${ltr(login)}, ${role}. It is shown only now, works once, and until ${time(expiresAt)} UTC.</p>
+<pre>${ltr(link)}</pre>
+<div class="actions">${copyButton(link, 'Copy link of the invitation')}<a href="/settings/people">People</a></div></section>`,
+  };
+}
+
+/** Inviting somebody, and what an owner can change about a person. */
+function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
+  addForm(routes, deps, inviteForm(deps));
+  addForm(routes, deps, roleForm(deps));
+  addForm(routes, deps, resetForm(deps));
+  addForm(routes, deps, removeForm(deps));
+}
+
+/** A person with its live sessions. */
+type Found = { person: PersonView; sessions: readonly SessionView[]; projects: readonly ListedProjectView[] };
+
+/** The person that a path names. Errors: `NOT_FOUND`. */
+async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
+  const { personId = '' } = request.params as { personId?: string };
+  const { data: people } = await listPeople.run(deps, visit.actor, {});
+  const person = people.find((each) => each.personId === personId);
+  if (person === undefined) throw new AppError('NOT_FOUND', `there is no person ${clip(personId)}`);
+  const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
+  return { person, sessions, projects: visit.projects };
+}
+
+const pathOf = ({ personId }: PersonView) => `/settings/people/${personId}`;
+
+function inviteForm(
+  deps: ConsoleDeps,
+): Form<readonly ListedProjectView[], ReturnType<typeof invitePerson.read>, InvitedView> {
+  return {
+    ...byOperation(deps, invitePerson, ({ login = '', name, ...filled }, projects) => {
+      const { role, projectIds } = readRightsFields(filled, projects);
+      return { login, name, role, projectIds };
+    }),
+    path: '/settings/people/new',
+    find: async ({ visit }) => visit.projects,
+    show: (_visit, projects) => ({
+      ...{ title: 'Invite somebody', about: null, button: 'Make the link', back: '/settings/people' },
+      consequence: html`<p>Makes a link that works once, within 15 minutes. Whoever opens it chooses what to sign in with, and may then do what the role says.</p>`,
+      fields: [
+        {
+          name: 'login',
+          label: 'Login',
+          kind: 'line',
+          hint: 'An e-mail address or a short name. It is never written to.',
+          more: html` maxlength="100" autocapitalize="off" spellcheck="false" required`,
+        },
+        { name: 'name', label: 'Name (optional)', kind: 'line', more: html` maxlength="100"` },
+        ...rightsFields(projects, { role: 'viewer', projects: null }),
+      ],
+    }),
+    done: (_visit, _projects, invited) => linkPage(invited),
+  };
+}
+
+function roleForm(deps: ConsoleDeps): Form<Found, ReturnType<typeof changeRole.read>, unknown> {
+  return {
+    ...byOperation(deps, changeRole, (filled, { person, projects }: Found) => ({
+      ...readRightsFields(filled, projects),
+      person: person.personId,
+    })),
+    path: '/settings/people/:personId/role',
+    find: (asked) => findPerson(deps, asked),
+    show: (visit, { person, sessions, projects }) => ({
+      ...{ title: `The role of ${person.login}`, about: null, button: 'Change the role', back: pathOf(person) },
+      consequence: html`<p>${ltr(person.login)} is ${person.role}, for the projects: ${projectNames(visit, person.projects)}. ${ends(sessions)} The person signs in again with what it has.</p>`,
+      fields: rightsFields(projects, person),
+    }),
+    done: (_visit, { person }) => ({ goTo: `${pathOf(person)}?changed=1` }),
+  };
+}
+
+function resetForm(deps: ConsoleDeps): Form<Found, { person: string }, InvitedView> {
+  return {
+    ...byOperation(deps, resetPerson, (_filled, { person }: Found) => ({ person: person.personId })),
+    path: '/settings/people/:personId/reset',
+    find: (asked) => findPerson(deps, asked),
+    show: (_visit, { person, sessions }) => ({
+      ...{
+        title: `A new link for ${person.login}`,
+        about: null,
+        button: 'Take it away and make a link',
+        back: pathOf(person),
+        fields: [],
+      },
+      consequence: html`<p>For who lost what they sign in with, or may not be the only one who has it. It takes away at once: ${signsInWith(person)}. ${ends(sessions)} A former link ends.</p><p>The new link works once, within 15 minutes; whoever opens it chooses anew what to sign in with. Role and projects stay.</p>`,
+    }),
+    done: (_visit, _found, invited) => linkPage(invited),
+  };
+}
+
+function removeForm(deps: ConsoleDeps): Form<Found, { person: string }, unknown> {
+  return {
+    ...byOperation(deps, removePerson, (_filled, { person }: Found) => ({ person: person.personId })),
+    path: '/settings/people/:personId/remove',
+    find: (asked) => findPerson(deps, asked),
+    show: (_visit, { person, sessions }) => ({
+      ...{
+        title: `Remove ${person.login}`,
+        about: null,
+        button: 'Remove this person',
+        back: pathOf(person),
+        fields: [],
+      },
+      consequence: html`<p>${ltr(person.login)} signs in no more, with: ${signsInWith(person)}. ${ends(sessions)}</p><p>What the person did stays in the audit log. There is no way back but a new invitation.</p>`,
+    }),
+    done: () => ({ goTo: '/settings/people?removed=1' }),
+  };
+}
+
+function ends({ length }: readonly SessionView[]): Html {
+  if (length === 0) return html`No session is open.`;
+  return html`<strong>${length === 1 ? '1 session ends' : `${length} sessions end`} at once</strong>, also in the middle of a form.`;
+}
+
+const ROLE_WORDS = {
+  viewer: 'viewer: reads and exports',
+  operator: 'operator: also decides about money that came',
+  owner: 'owner: everything, in all projects',
+} as const;
+
+const SCOPES = [
+  ['all', 'all, also those to come'],
+  ['some', 'only those ticked below'],
+] as const;
+
+/** A role, and the projects that it is for. With one project there is nothing to choose. */
+export function rightsFields(
+  projects: readonly ListedProjectView[],
+  { role, projects: own }: Pick<PersonView, 'role' | 'projects'>,
+): readonly FormField[] {
+  const roles = ROLES.map((each) => [each, ROLE_WORDS[each]] as const);
+  const choice: FormField = { name: 'role', label: 'Role', kind: 'select', options: roles, value: role };
+  if (projects.length < 2) return [choice];
+  return [
+    choice,
+    { name: 'scope', label: 'Projects', kind: 'select', options: SCOPES, value: own === null ? 'all' : 'some' },
+    ...projects.map(({ projectId, name, network }) => ({
+      ...{ name: projectId, label: name, hint: network, kind: 'check' as const },
+      value: own?.includes(projectId) === true ? 'yes' : undefined,
+    })),
+  ];
+}
+
+/** Reads them back: nobody gets all projects by ticking none. Errors: `INVALID_ARGUMENT`. */
+export function readRightsFields(filled: Fields, projects: readonly ListedProjectView[]) {
+  const projectIds = projects.flatMap(({ projectId }) => (filled[projectId] === undefined ? [] : [projectId]));
+  const { role = '', scope } = filled;
+  if (projects.length < 2) return { role, projectIds: [], allProjects: undefined };
+  if (scope !== 'all' && scope !== 'some') throw new FieldError('scope', 'takes "all" or "some"');
+  if (scope === 'some' && projectIds.length === 0) throw new FieldError('scope', 'says only those ticked, and none is');
+  if (scope === 'all' && projectIds.length > 0)
+    throw new FieldError('scope', 'says all, and some are ticked: choose one');
+  return { role, projectIds, allProjects: scope === 'all' };
+}
+
+/** `own`: the session that asks. `end`: the path to which a session's button is sent. */
+type ShownSessions = { own: string | null; end(sessionId: string): string };
+
+/** Sessions, the last used first, each with a button that ends it. `of`: whose they are, where that is not said by the page. */
+export function sessionTable(
+  visit: Visit,
+  sessions: readonly SessionView[],
+  { own, end, of }: ShownSessions & { of?: 'people' },
+): Html {
+  const button = ({ sessionId, login }: SessionView) =>
+    oneClick(visit, end(sessionId), html`End<span class="unseen"> the session ${sessionId} of ${login}</span>`);
+  const who = [
+    'Who',
+    ({ personId, login }: SessionView) =>
+      html`<a class="row" href="/settings/people/${personId}">${outside(login, 100)}</a>`,
+  ] as const;
+  const columns = [
+    ...(of === 'people' ? [who] : []),
+    ['Last seen', ({ sessionId, seenAt }: SessionView) => (sessionId === own ? THIS_ONE : time(seenAt))],
+    [
+      'Since',
+      ({ createdAt, proof }: SessionView) => html`${time(createdAt)} <small class="hint">by ${PROOFS[proof]}</small>`,
+    ],
+    [
+      'From',
+      ({ origin, userAgent }: SessionView) =>
+        html`${browserOf(userAgent)} <small class="hint">${outside(origin, 200)}</small>`,
+    ],
+    ['End it', button],
+  ] as const;
+  return table('Sessions, the last used first', columns, sessions);
+}
+
+const THIS_ONE = html`<span class="badge" data-state="PAID">This one</span>`;
+
+const PROOFS: Record<SessionView['proof'], string> = {
+  passkey: 'passkey',
+  totp: 'password and code',
+  'recovery-code': 'password and recovery code',
+};
+
+/** Each names itself, and most name others too: the first that fits is meant. */
+const BROWSERS = [
+  [/\bEdg(A|iOS)?\//, 'Edge'],
+  [/\bOPR\//, 'Opera'],
+  [/\b(Firefox|FxiOS)\//, 'Firefox'],
+  [/\b(Chrome|CriOS)\//, 'Chrome'],
+  [/\bSafari\//, 'Safari'],
+] as const;
+const SYSTEMS = [
+  [/\b(iPhone|iPad)\b/, 'iOS'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b/, 'macOS'],
+  [/\bLinux\b/, 'Linux'],
+] as const;
+
+/** `Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0` → `Firefox, Linux`. What it is not known by is shown as it is. */
+function browserOf(userAgent: string | null): Html | string {
+  if (userAgent === null) return 'an unknown browser';
+  const name = BROWSERS.find(([sign]) => sign.test(userAgent))?.[1];
+  if (name === undefined) return outside(userAgent, 40);
+  const system = SYSTEMS.find(([sign]) => sign.test(userAgent))?.[1];
+  return html`<span title="${userAgent}">${system === undefined ? name : `${name}, ${system}`}</span>`;
+}
+
+/** Who is signed in, since when and from where? */
+function sessionsPage(
+  visit: Visit,
+  sessions: readonly SessionView[],
+  { own, said }: { own: string | null; said: Html | null },
+): Page {
+  const end = (sessionId: string) => `/settings/sessions/${sessionId}/end`;
+  return {
+    title: 'Sessions',
+    beside: html`<a href="/settings/people">People</a>`,
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${
+  sessions.length === 0
+    ? html`<section class="card empty"><h2>Nobody is signed in</h2><p>You came by the link of the sandbox, which makes no session.</p></section>`
+    : html`<section class="card flush" aria-label="Sessions">${sessionTable(visit, sessions, { own, end, of: 'people' })}</section>`
+}
+<p class="hint">A session ends 12 hours after its last use, and 7 days after its start. One that is ended here is refused with its next click. If you do not know one, end it, and make a new link for that person: the session is gone, but not what it was opened with.</p>`,
+  };
+}
