@@ -19,7 +19,7 @@ import { addSetupCommand } from './setup/commands.ts';
 import { addOperations, type Ways } from './terminal/add-operations.ts';
 import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import type { Result, Terminal } from './terminal/terminal.ts';
-import { addTransferCommands } from './transfers/commands.ts';
+import { addTransferExport } from './transfers/commands.ts';
 
 /**
  * Declares every command. Only types are imported here, so that showing help stays quick: the commands of a subject are loaded with its
@@ -114,7 +114,15 @@ export async function addCommands(
   addChainCommands(program, terminal, print);
   addReconcileCommand(program, terminal, print);
   addInvoiceCommands(program, terminal, print);
-  addTransferCommands(program, terminal, print);
+  addTransferExport(
+    await add('transfers', 'what arrived at your addresses, and the money that fits nothing', async () => {
+      const { operations } = await import('../operator/subjects/transfers.ts');
+      return {
+        operations: [...operations, ...(await import('../operator/subjects/transfer-decisions.ts')).operations],
+      };
+    }),
+    terminal,
+  );
   addReportCommand(program, terminal);
   await add('user', 'people who use the console', () => import('../operator/subjects/people.ts'));
   await add('session', 'who is signed in to the console', () => import('../operator/subjects/sessions.ts'));

@@ -5,7 +5,7 @@ import { type TSchema, Type } from '../runtime/type.ts';
  * How a command takes a member of an input: as what stands behind it, or as an option with the name that `optionOf` gives the member.
  * `value` is what help shows of it, as `<key_…>`; a flag has none. `conflicts`: a member that may not be given beside it. `isSecret`: `-` reads it
  * from standard input. `isRemovable`: a second option, `--no-…`, gives `null`. `file`: it is the path of one, of which the member gets the
- * name and the content. `entries`: texts with their places, and the option for a file that has them.
+ * name and the content. `entries`: texts with their places, and the option for a file that has them. `flags`: each value is given by a flag of its name.
  */
 export type Option = {
   isArgument?: boolean;
@@ -20,6 +20,7 @@ export type Option = {
   isRemovable?: boolean;
   file?: { of: string; mostBytes: number };
   entries?: { file?: { value: string; help: string } };
+  flags?: Readonly<Record<string, Text>>;
 };
 const OPTION = Symbol('option');
 type Optioned = TSchema & { [OPTION]?: Option };
@@ -49,6 +50,9 @@ export const needed = (value: string, help: string, { wire, ...more }: More = {}
   option(Type.String(wired(wire)), { value, help, isNeeded: true, ...more });
 export const oneOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
   option(Type.Enum([...choices]), { value, help, isNeeded: true, choices });
+/** One of some values, each given by a flag of its name. */
+export const flags = <const Value extends string>(of: Readonly<Record<Value, Text>>) =>
+  option(Type.Optional(Type.Enum(Object.keys(of) as Value[])), { value: '', help: '', flags: of });
 export const maybeOneOf = <const Choice extends string>(
   choices: readonly Choice[],
   value: string,
@@ -72,6 +76,9 @@ export const file = (
 };
 export const argument = (value: string, help: string, wire?: Wire) =>
   option(Type.String(wired(wire)), { value, help, isArgument: true });
+/** All that stand there. */
+export const argumentList = (value: string, help: string) =>
+  option(Type.Array(Type.String()), { value, help, isArgument: true });
 export const argumentOf = <const Choice extends string>(choices: readonly Choice[], value: string, help: string) =>
   option(Type.Enum([...choices]), { value, help, isArgument: true, choices });
 export const secret = (value: string, help: string, wire?: Wire) =>

@@ -6,7 +6,8 @@ import Schema from 'typebox/schema';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
-import { ResolvedView, ShownTransfersView, TransferListView } from '../../src/operator/transfers/views.ts';
+import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
+import { listTransfers, showTransfers } from '../../src/operator/subjects/transfers.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { insertOutgoing } from '../../src/store/ledger/outgoing-transfers.ts';
@@ -353,14 +354,14 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
     const open = (await cli('list', ...own, '--json')).json.data;
     expect(open.map(({ transferId }: { transferId: string }) => transferId)).toEqual(expect.arrayContaining(ids));
     const both = await cli('resolve', ...ids, ids[0] ?? '', '--as', 'ignored', '--json');
-    expect(Schema.Errors(ResolvedView, both.json)[1]).toEqual([]);
+    expect(Schema.Errors(resolveTransfers.output, both.json)[1]).toEqual([]);
     expect(both.json.transfers.map(({ transferId }: { transferId: string }) => transferId)).toEqual(ids);
   });
 
   test('a list and what is shown of a transfer are the views that every face gets', async () => {
-    expect(Schema.Errors(TransferListView, (await cli('list', ...own, '--all', '--json')).json)[1]).toEqual([]);
+    expect(Schema.Errors(listTransfers.output, (await cli('list', ...own, '--all', '--json')).json)[1]).toEqual([]);
     for (const id of [short, matched, dust]) {
-      expect(Schema.Errors(ShownTransfersView, (await cli('show', id, '--json')).json)[1]).toEqual([]);
+      expect(Schema.Errors(showTransfers.output, (await cli('show', id, '--json')).json)[1]).toEqual([]);
     }
   });
 

@@ -4,7 +4,7 @@ import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { showTransfers } from '../../src/operator/transfers/show-transfers.ts';
+import { showTransfers } from '../../src/operator/subjects/transfers.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { openTestDatabase } from '../support/postgres.ts';
 import { eventually, inboxOf } from '../support/service.ts';
@@ -42,7 +42,7 @@ beforeEach(async () => {
 const tokenOf = async (headers = {}) => tokenIn(await console_.get(path, headers), path);
 
 async function resolutions() {
-  const { view } = await showTransfers(console_.service, commandActor('test'), { reference: transferId });
+  const { view } = await showTransfers.run(console_.service, commandActor('test'), { reference: transferId });
   return view.data[0]?.resolutions ?? [];
 }
 

@@ -6,7 +6,7 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
-import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
+import { exportTransfers, readSelection } from '../../src/operator/subjects/transfer-export.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { shrinkStyle } from '../../src/web/shrink.ts';

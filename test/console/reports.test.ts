@@ -5,7 +5,7 @@ import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { dayOf } from '../../src/operator/subjects/reports.ts';
-import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
+import { exportTransfers, readSelection } from '../../src/operator/subjects/transfer-export.ts';
 import { createTestProject, type TestProject } from '../support/service.ts';
 import {
   actorNamed,

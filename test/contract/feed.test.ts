@@ -9,7 +9,7 @@ import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
+import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { requestClaim } from '../../src/store/ledger/lookup.ts';
 import { recordEvents } from '../../src/store/outbox/events.ts';
@@ -248,7 +248,7 @@ describe('what really happens', () => {
       now: () => unixMs(service.clock.now()),
       random: (size: number) => randomBytes(size),
     };
-    await resolveTransfers(deps, commandActor('test'), {
+    await resolveTransfers.run(deps, commandActor('test'), {
       ...{ transferIds, resolution: 'credited-outside', note: 'of the desk', invoice: expired.externalId },
     });
     const bodies = await eventually(

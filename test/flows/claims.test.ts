@@ -3,8 +3,8 @@ import { decodeId } from '../../src/domain/ids.ts';
 import { formatAmount, microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listTransfers, readTransferFilter } from '../../src/operator/transfers/list-transfers.ts';
-import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
+import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
+import { listTransfers } from '../../src/operator/subjects/transfers.ts';
 import { findCheckoutInvoice } from '../../src/store/ledger/checkout.ts';
 import { requestClaim } from '../../src/store/ledger/lookup.ts';
 import { runSql } from '../contract/sql.ts';
@@ -116,7 +116,7 @@ test('a decision opens the page of a claimed invoice again, unless it settles it
     expect(await claimedMicro(invoice)).not.toBeNull();
     const [row] = await runSql(service, `select id from transfers where tx_id = decode($1, 'hex')`, [txId]);
     const request = { transferIds: [String(row?.['id'])], resolution, note: '', invoice: invoice.id };
-    await resolveTransfers(deps, commandActor('test'), request);
+    await resolveTransfers.run(deps, commandActor('test'), request);
     const page = await findCheckoutInvoice(service.db, tokenOf(invoice));
     expect(page).toMatchObject({ claimedMicro: null, isSettled: resolution === 'credited-outside' });
   }
@@ -232,8 +232,8 @@ test('two payers may claim the same transfer, the shop is told of both, and clai
     pair.map(({ id }, index) => [id, index]),
   );
   const list = async (before?: string) => {
-    const filter = readTransferFilter({ limit: '1', before });
-    return listTransfers(service, commandActor('test'), { ...filter, projectId: service.project.projectId });
+    const wanted = listTransfers.read({ projectId: service.project.projectId, limit: '1', before }, unixMs(0));
+    return (await listTransfers.run(service, commandActor('test'), wanted)).view;
   };
   const seen: string[] = [];
   for (let page = await list(); ; page = await list(page.nextBefore)) {

@@ -6,8 +6,8 @@ import { decodeId } from '../../src/domain/ids.ts';
 import type { ResolutionKind } from '../../src/domain/resolution.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
-import { findTransfersOfTransaction } from '../../src/operator/transfers/transfer-records.ts';
+import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
+import { findTransfersOfTransaction } from '../../src/operator/subjects/transfer-records.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import {
@@ -186,7 +186,7 @@ async function shortOrder() {
   await untilTold(service);
   const [short] = await findTransfersOfTransaction(service.db, txId, null, 500);
   const decide = (resolution: ResolutionKind, named: string | null) =>
-    resolveTransfers(DEPS(), OPERATOR, { transferIds: [short?.id ?? ''], resolution, note: '', invoice: named });
+    resolveTransfers.run(DEPS(), OPERATOR, { transferIds: [short?.id ?? ''], resolution, note: '', invoice: named });
   return { ...invoice, url: String(url), transferId: short?.id ?? '', txId, decide };
 }
 
@@ -292,7 +292,7 @@ test('if the process dies within a decision there is neither decision nor event'
     note: '',
     invoice: order.id,
   } as const;
-  await expect(resolveTransfers(dying, OPERATOR, request)).rejects.toThrow('killed');
+  await expect(resolveTransfers.run(dying, OPERATOR, request)).rejects.toThrow('killed');
   expect(await counts()).toEqual(before);
   expect((await call(`${order.url}/status`)).body.state).toBe('waiting');
 });
@@ -304,7 +304,7 @@ test('more than 500 transfers are not resolved at once, whoever asks', async () 
     note: '',
     invoice: null,
   } as const;
-  await expect(async () => resolveTransfers(DEPS(), OPERATOR, request)).rejects.toThrow(
+  await expect(async () => resolveTransfers.run(DEPS(), OPERATOR, request)).rejects.toThrow(
     '501 transfers were given, and at most 500',
   );
 });

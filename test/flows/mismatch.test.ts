@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cause } from '../../src/domain/mismatch.ts';
+import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listTransfers, readTransferFilter } from '../../src/operator/transfers/list-transfers.ts';
+import { listTransfers } from '../../src/operator/subjects/transfers.ts';
 import { diagnoseTransfers } from '../../src/payments/mismatch/diagnose-transfers.ts';
 import { runSql } from '../contract/sql.ts';
 import {
@@ -168,10 +169,9 @@ test('what came from our own addresses, a known depositor, or an imitation of ei
 test('shops are told over HTTP of each what operators are, page by page, and of no others', async () => {
   const ask = async (query: string, apiKey = service.project.apiKey): Promise<{ status: number; body: Json }> =>
     call(`${service.url}/v1/transfers${query}`, { headers: { 'x-api-key': apiKey } });
-  const told = await listTransfers({ db: service.db }, commandActor('test'), {
-    projectId: service.project.projectId,
-    ...readTransferFilter({ state: 'all', limit: '500' }),
-  });
+  const wanted = { projectId: service.project.projectId, state: 'all', limit: '500' } as const;
+  const list = listTransfers.read(wanted, unixMs(0));
+  const { view: told } = await listTransfers.run({ db: service.db }, commandActor('test'), list);
   expect(told.data.length).toBeGreaterThan(10);
   const expected = told.data.map(({ transferId, kind, amount, invoice, reason, nearestInvoice, claimedBy }) => {
     return { transferId, kind, amount, invoice, reason, nearestInvoice, claimedBy };

@@ -6,9 +6,8 @@ import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { writeText } from '../../src/operator/command-words.ts';
-import { showTransfersOperation } from '../../src/operator/transfers/operations.ts';
-import { refundTransfer } from '../../src/operator/transfers/refund-transfer.ts';
-import { showTransfers } from '../../src/operator/transfers/show-transfers.ts';
+import { refundTransfer } from '../../src/operator/subjects/transfer-decisions.ts';
+import { showTransfers } from '../../src/operator/subjects/transfers.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { runCli } from '../cli/run-cli.ts';
@@ -87,7 +86,7 @@ async function leave(to: string, amountMicro: bigint): Promise<string> {
 }
 
 const tie = (transfer: string, txId: string) =>
-  refundTransfer(deps(), ACTOR, {
+  refundTransfer.run(deps(), ACTOR, {
     ...{ transferId: decodeId('trf', transfer) ?? '', txId, note: `refund tx ${txId}`, invoice: null },
   });
 const cli = (...args: string[]) => runCli(args, { env: { DATABASE_URL: service.connectionString } });
@@ -157,7 +156,7 @@ test('what is no refund is refused with the reason, and leaves nothing', async (
   });
   expect((await refunds()).length).toBe(before);
   expect((await listed(transfer)).refund).toBeNull();
-  const { view } = await showTransfers(service, ACTOR, showTransfersOperation.read({ reference: transfer }, now()));
+  const { view } = await showTransfers.run(service, ACTOR, showTransfers.read({ reference: transfer }, now()));
   expect(view.data[0]?.resolutions).toEqual([]);
 });
 
@@ -187,7 +186,7 @@ test('what paid its invoice, and a transfer of a project that one may not see, a
   const other = await createTestProject(service.db);
   const guest = actorNamed('guest', { projects: [other.id] });
   const wanted = { transferId: decodeId('trf', mine) ?? '', txId: 'ab'.repeat(32), note: '', invoice: null };
-  await expect(refundTransfer(deps(), guest, wanted)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  await expect(refundTransfer.run(deps(), guest, wanted)).rejects.toMatchObject({ code: 'NOT_FOUND' });
 });
 
 test('a refund stays once it is tied, and one that somebody else wrote is refused by the database or shown by nobody', async () => {

@@ -16,8 +16,8 @@ import {
   showReport,
   writeReport,
 } from '../../src/operator/subjects/reports.ts';
-import { exportTransfers, readSelection } from '../../src/operator/transfers/export-transfers.ts';
-import { readResolution, resolveTransfers } from '../../src/operator/transfers/resolve-transfers.ts';
+import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
+import { exportTransfers, readSelection } from '../../src/operator/subjects/transfer-export.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
@@ -186,9 +186,9 @@ test('a report has the sums of the export by kind, and its balance is the sum of
   const plan = await planRepair(books.rescanning(), range, () => undefined);
   await repair(books.rescanning(), plan, { actor: ACTOR, reason: 'two nodes lied together' });
   const unmatched = (await client.query(`select id from transfers where amount_micro = 7`)).rows;
-  await resolveTransfers(books, ACTOR, {
+  await resolveTransfers.run(books, ACTOR, {
     transferIds: unmatched.map(({ id }) => id),
-    ...{ resolution: readResolution('ignored'), note: '', invoice: null },
+    ...{ resolution: 'ignored', note: '', invoice: null },
   });
 
   const ledger = await reconciled(all);

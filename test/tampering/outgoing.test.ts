@@ -4,7 +4,7 @@ import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { updateProject } from '../../src/operator/subjects/projects.ts';
-import { refundTransfer } from '../../src/operator/transfers/refund-transfer.ts';
+import { refundTransfer } from '../../src/operator/subjects/transfer-decisions.ts';
 import { lockCursor } from '../../src/store/chain/cursor.ts';
 import { insertOutgoing } from '../../src/store/ledger/outgoing-transfers.ts';
 import { findProject } from '../../src/store/ledger/projects.ts';
@@ -44,7 +44,7 @@ const INSERT = `insert into outgoing_transfers (network, tx_id, log_index, proje
  select 'devnet', decode($2, 'hex'), 0, project_id, address_id, block_number + 1, sha256('x'), now(), from_address, amount_micro, 'proven', '{}',`;
 
 const refund = (transferId: string, txId: string) =>
-  refundTransfer(deps(), ACTOR, { transferId, txId, note: 'sent back', invoice: null });
+  refundTransfer.run(deps(), ACTOR, { transferId, txId, note: 'sent back', invoice: null });
 
 /** What stands in the column of the MAC of a row that somebody puts there. */
 const MACS: readonly (readonly [string, string])[] = [

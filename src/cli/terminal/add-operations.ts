@@ -48,6 +48,7 @@ export function addOperations(
 function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): (given: readonly unknown[]) => Typed {
   const names: string[] = [];
   const byOption = new Map<string, string>();
+  const byFlag = new Map<string, readonly [member: string, value: string]>();
   for (const [member, schema] of Object.entries(membersOf(input))) {
     const declared = declaredOption(schema);
     if (declared === undefined) continue;
@@ -60,6 +61,12 @@ function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): 
       const argument = new Argument(declared.value, writeText(declared.help));
       command.addArgument(declared.choices === undefined ? argument : argument.choices(declared.choices));
       names.push(member);
+    } else if (declared.flags !== undefined) {
+      for (const [place, [value, help]] of Object.entries(declared.flags).entries()) {
+        const others = Object.keys(declared.flags).slice(place + 1);
+        command.addOption(new Option(`--${value}`, writeText(help)).conflicts(others));
+        byFlag.set(value, [member, value]);
+      }
     } else {
       const option = commanderOption(member, declared);
       byOption.set(option.attributeName(), member);
@@ -70,9 +77,10 @@ function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): 
   if (by !== undefined && by.before === undefined) command.option('--by <name>', by.help);
   return (given) => {
     const options = Object.entries(given[names.length] as Record<string, unknown>);
-    const entries = options.flatMap(([option, value]) => {
+    const entries = options.flatMap(([option, value]): (readonly [string, unknown])[] => {
       const member = byOption.get(option);
-      return member === undefined ? [] : [[member, value] as const];
+      const flag = byFlag.get(option);
+      return member !== undefined ? [[member, value]] : flag !== undefined ? [flag] : [];
     });
     if (nothing !== undefined && entries.length === 0) throw new AppError('INVALID_ARGUMENT', nothing);
     const typed = names.map((member, place) => [member, given[place]] as const);

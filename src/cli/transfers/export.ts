@@ -1,4 +1,4 @@
-import { EXPORT_COLUMNS, exportTransfers, readSelection } from '../../operator/transfers/export-transfers.ts';
+import { EXPORT_COLUMNS, exportTransfers, readSelection } from '../../operator/subjects/transfer-export.ts';
 import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
 import { cliActor } from '../terminal/operator.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';

@@ -12,7 +12,7 @@ import type {
   ResolutionView,
   TransferListView,
   TransferView,
-} from '../../operator/transfers/views.ts';
+} from '../../operator/subjects/transfers.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';
 import {

@@ -1,19 +1,15 @@
-import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { AppError } from '../../domain/errors.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
-import { readNote } from '../../operator/input/read-note.ts';
 import { perform } from '../../operator/operation.ts';
-import { listTransfers, readTransferFilter } from '../../operator/transfers/list-transfers.ts';
-import { refundTransferOperation } from '../../operator/transfers/operations.ts';
 import {
-  readInvoiceName,
-  readResolution,
-  readTransferIds,
+  readRefundNote,
+  readRefundTx,
+  refundTransfer,
   resolveTransfers,
-} from '../../operator/transfers/resolve-transfers.ts';
-import { showTransfers } from '../../operator/transfers/show-transfers.ts';
-import { readRefundNote, readRefundTx } from '../../operator/transfers/transfer-input.ts';
+} from '../../operator/subjects/transfer-decisions.ts';
+import { listTransfers, showTransfers } from '../../operator/subjects/transfers.ts';
 import { html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
@@ -40,8 +36,8 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const query = readQuery(request, ['project', 'state', 'before', 'resolved']);
   const { projectId, ...project } = needProject(visit, query.project);
   const state = readChoice('state', query.state, STATES) ?? 'open';
-  const filter = readTransferFilter({ state, before: query.before, limit: PAGE_SIZE });
-  const found = await listTransfers(deps, visit.actor, { ...filter, projectId });
+  const wanted = listTransfers.read({ projectId, state, before: query.before, limit: PAGE_SIZE }, deps.now());
+  const { view: found } = await perform(listTransfers, deps, visit.actor, wanted);
   const said = query.resolved === undefined ? null : html`The decision is recorded. No invoice was changed.`;
   const isFirst = query.before === undefined;
   return unmatchedPage(visit, { projectId, ...project }, { state, list: found, said, isFirst });
@@ -53,7 +49,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   const unknown = new AppError('NOT_FOUND', `there is no transfer ${clip(transferId)} that you may see`);
   if (!transferId.startsWith('trf_')) throw unknown;
   const { data } = (
-    await showTransfers(deps, visit.actor, { reference: transferId }).catch((error: unknown) => {
+    await showTransfers.run(deps, visit.actor, { reference: transferId }).catch((error: unknown) => {
       throw error instanceof AppError && error.code !== 'DATABASE_UNAVAILABLE' ? unknown : error;
     })
   ).view;
@@ -75,7 +71,7 @@ async function resolve(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
     await decide(deps, visit.actor, transferId, filled);
   } catch (error) {
     if (!(error instanceof AppError) || STATUS[error.code] === undefined) throw error;
-    return refuse(describeProblem(error), STATUS[error.code] ?? 400);
+    return refuse(describeProblem(error, { tx: 'Transaction of the refund' }), STATUS[error.code] ?? 400);
   }
   return { goTo: `/unmatched?resolved=1${visit.projects.length > 1 ? `&project=${project.projectId}` : ''}` };
 }
@@ -86,21 +82,16 @@ const STATUS: Partial<Record<AppError['code'], number>> = { INVALID_ARGUMENT: 40
 type Filled = Fields<(typeof RESOLVE_FIELDS)[number]>;
 
 /** A refund is tied to the transfer that left, unless that left a wallet of which the ledger does not know: then the note names it. */
-async function decide(deps: ConsoleDeps, actor: Actor, transfer: string, filled: Filled): Promise<void> {
-  const [transferId = ''] = readTransferIds([transfer]);
-  const resolution = readResolution(filled.resolution ?? '');
-  const txId = filled.refundTx === undefined ? null : readRefundTx('refundTx', filled.refundTx);
-  const problems: FieldProblem[] = [];
-  const note = txId === null ? readNote(filled.note, problems) : readRefundNote(txId, filled.note, problems);
-  const [problem] = problems;
-  if (problem !== undefined) throw new AppError('INVALID_ARGUMENT', problem.message);
-  const common = {
-    ...{ note, invoice: readInvoiceName(filled.invoice?.trim()) },
-    seenAt: filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt,
-  };
-  if (resolution === 'refunded' && txId !== null && filled.elsewhere === undefined) {
-    await perform(refundTransferOperation, deps, actor, { ...common, transferId, txId });
-  } else {
-    await resolveTransfers(deps, actor, { ...common, transferIds: [transferId], resolution });
+async function decide(deps: ConsoleDeps, actor: Actor, transferId: string, filled: Filled): Promise<void> {
+  const { resolution = '', refundTx, elsewhere } = filled;
+  const seenAt = filled.seenAt === undefined || filled.seenAt === 'never' ? null : filled.seenAt;
+  const given = { note: filled.note, invoice: filled.invoice?.trim() };
+  if (resolution === 'refunded' && refundTx !== undefined && elsewhere === undefined) {
+    const wanted = refundTransfer.read({ ...given, transferId, tx: refundTx }, deps.now());
+    await perform(refundTransfer, deps, actor, { ...wanted, seenAt });
+    return;
   }
+  const note = refundTx === undefined ? given.note : readRefundNote(readRefundTx('tx', refundTx), given.note);
+  const wanted = resolveTransfers.read({ ...given, note, resolution, transfers: [transferId] }, deps.now());
+  await perform(resolveTransfers, deps, actor, { ...wanted, seenAt });
 }

@@ -3,7 +3,7 @@ import { assertNever } from '../../domain/assert-never.ts';
 import { AppError } from '../../domain/errors.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
-import { readTransferIds, resolveTransfers } from '../../operator/transfers/resolve-transfers.ts';
+import { resolveTransfers } from '../../operator/subjects/transfer-decisions.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { requestClaim } from '../../store/ledger/lookup.ts';
 import { createInvoice, findPayable, type Payable } from '../sandbox/find-payable.ts';
@@ -51,10 +51,8 @@ export async function happenToInvoice(
     case 'transfer.resolved': {
       const { txIds } = await sendPayment(sandbox, 'short', invoice, null);
       const { data } = await until(isAbout('transfer.unmatched', 'txId', txIds));
-      await resolveTransfers(deps, commandActor('trigger'), {
-        transferIds: readTransferIds([String(data['transferId'])]),
-        ...{ resolution: 'credited-outside', note: '', invoice: id },
-      });
+      const wanted = { transfers: [String(data['transferId'])], resolution: 'credited-outside', invoice: id };
+      await resolveTransfers.run(deps, commandActor('trigger'), resolveTransfers.read(wanted, deps.now()));
       return until(isAbout(type, 'txId', txIds));
     }
     default:

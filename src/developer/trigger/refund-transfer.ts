@@ -7,7 +7,7 @@ import { commandActor } from '../../operator/actor.ts';
 import { readCandidates } from '../../operator/input/read-candidates.ts';
 import { NO_MANIFEST } from '../../operator/operation.ts';
 import { addAddresses, retireAddresses } from '../../operator/subjects/addresses.ts';
-import { refundTransfer as tieRefund } from '../../operator/transfers/refund-transfer.ts';
+import { refundTransfer as tieRefund } from '../../operator/subjects/transfer-decisions.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { pause } from '../listen/pause.ts';
 import type { Sandbox } from '../sandbox/with-sandbox.ts';
@@ -42,15 +42,19 @@ export async function refundTransfer(
   return until((event) => event.type === 'transfer.refunded' && event.data['txId'] === came);
 }
 
-async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund>[0], Parameters<typeof tieRefund>[2]]) {
-  return tieRefund(deps, ACTOR, wanted).then(
+async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund.run>[0], Parameters<typeof tieRefund.run>[2]]) {
+  return tieRefund.run(deps, ACTOR, wanted).then(
     () => true,
     (error: unknown) => isConflict(error) && false,
   );
 }
 
 /** It gets no invoices, and is watched all the same. */
-async function adopt(deps: Parameters<typeof tieRefund>[0], { projectId }: Sandbox, address: string): Promise<void> {
+async function adopt(
+  deps: Parameters<typeof tieRefund.run>[0],
+  { projectId }: Sandbox,
+  address: string,
+): Promise<void> {
   const adding = { ...deps, config: { sandbox: true, networks: {} }, addressGuard: NO_MANIFEST };
   const entries = [{ text: address, place: 'the address' }];
   await addAddresses

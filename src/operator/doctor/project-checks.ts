@@ -1,5 +1,5 @@
 import { say } from '../../domain/message.ts';
-import { shorten } from '../explain/explanation.ts';
+import { shorten } from '../input/clip.ts';
 import { showCapacity } from '../subjects/capacity.ts';
 import { type ListedProjectView, listProjects } from '../subjects/projects.ts';
 import { listEndpoints } from '../subjects/webhooks.ts';

@@ -2,8 +2,8 @@ import { assertNever } from '../../domain/assert-never.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
+import { shorten } from '../input/clip.ts';
 import type { ExplainedAttempt, ExplainedDelivery, ExplainedEvent } from './event-queries.ts';
-import { shorten } from './explanation.ts';
 
 type Answer = { delivery: ExplainedDelivery; attempts: readonly ExplainedAttempt[] };
 

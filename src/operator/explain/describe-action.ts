@@ -1,6 +1,6 @@
 import type { TimelineEntry } from '../../domain/timeline.ts';
 import type { OperatorAction } from '../../store/access/audit-log.ts';
-import { shorten } from './explanation.ts';
+import { shorten } from '../input/clip.ts';
 
 /** What was done, behind the name of who did it. */
 export const DONE: Record<OperatorAction['action'], string> = {

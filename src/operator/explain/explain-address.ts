@@ -9,7 +9,8 @@ import { listOperatorActions } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { lifeStatusOf } from '../../store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
-import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../transfers/transfer-records.ts';
+import { shorten } from '../input/clip.ts';
+import { findTransfersFrom, findTransfersToAddress, type TransferRecord } from '../subjects/transfer-records.ts';
 import {
   countInvoicesOfAddress,
   countTransfersOfAddress,
@@ -20,7 +21,7 @@ import {
 } from './address-queries.ts';
 import { MAX_COUNTED } from './candidate-queries.ts';
 import { describeAction } from './describe-action.ts';
-import { type Explanation, nameProjects, SEARCHED, shorten } from './explanation.ts';
+import { type Explanation, nameProjects, SEARCHED } from './explanation.ts';
 import type { Subject } from './read-subject.ts';
 import { describeAnnulment, describeOutgoing } from './transfer-entries.ts';
 

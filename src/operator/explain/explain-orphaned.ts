@@ -1,8 +1,9 @@
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
+import { shorten } from '../input/clip.ts';
 import { describeTransaction, stepToInvoice, type Transaction } from './describe-transaction.ts';
 import { findConfirmingOf, findEventsOfInvoice, transactionOf } from './event-queries.ts';
-import { type Explanation, shorten } from './explanation.ts';
+import type { Explanation } from './explanation.ts';
 import { describeStatuses } from './invoice-entries.ts';
 import { findExplainedInvoice } from './invoice-queries.ts';
 

@@ -4,14 +4,14 @@ import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts
 import type { Sql } from '../../store/db/database.ts';
 import type { Annulment } from '../../store/ledger/standing.ts';
 import type { Actor } from '../actor.ts';
-import { findResolutions } from '../transfers/transfer-desk.ts';
-import { findTransfersOfTransaction, type TransferRecord } from '../transfers/transfer-records.ts';
+import { shorten } from '../input/clip.ts';
+import { findResolutions, findTransfersOfTransaction, type TransferRecord } from '../subjects/transfer-records.ts';
 import { type ExplainedOutgoing, findOutgoingOfTransaction } from './address-queries.ts';
 import { type ExplainedSighting, findSightingsOfInvoice, findSightingsOfTransaction } from './candidate-queries.ts';
 import { describeTransaction, stepToInvoice, type Transaction } from './describe-transaction.ts';
 import { describeEvent, readDeliveries } from './event-entries.ts';
 import { findEventsOfTransfers } from './event-queries.ts';
-import { type Explanation, type Step, shorten } from './explanation.ts';
+import type { Explanation, Step } from './explanation.ts';
 import { describeSighting } from './invoice-entries.ts';
 import {
   type DescribedTransfer,

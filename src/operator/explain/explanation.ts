@@ -63,9 +63,3 @@ export function nameProjects(projects: Actor['projects']): string {
 export function printableText(text: Text): Text {
   return typeof text === 'string' ? printable(text) : text;
 }
-
-/** Stored text for a sentence: short enough to read. The data has all of it. */
-export function shorten(text: string, length = 80): string {
-  const characters = [...text];
-  return characters.length > length ? `${characters.slice(0, length).join('')}…` : text;
-}

@@ -3,9 +3,9 @@ import { encodeId } from '../../domain/ids.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
+import { shorten } from '../input/clip.ts';
 import type { ExplainedSighting } from './candidate-queries.ts';
 import { type ExplainedEvent, transactionOf } from './event-queries.ts';
-import { shorten } from './explanation.ts';
 import type { InvoiceFacts } from './invoice-facts.ts';
 import type { ExplainedInvoice } from './invoice-queries.ts';
 

@@ -1,8 +1,7 @@
 import type { UnixMs } from '../../domain/time.ts';
 import { type Compared, compareTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { findResolutions } from '../transfers/transfer-desk.ts';
-import { findTransfers } from '../transfers/transfer-records.ts';
+import { findResolutions, findTransfers } from '../subjects/transfer-records.ts';
 import {
   type ExplainedSighting,
   findCandidates,

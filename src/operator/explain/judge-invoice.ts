@@ -3,11 +3,11 @@ import { isLate } from '../../domain/invoice.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { SETTLING } from '../../domain/resolution.ts';
 import { toIso } from '../../domain/time.ts';
-import type { TransferRecord } from '../transfers/transfer-records.ts';
+import { shorten } from '../input/clip.ts';
+import type { TransferRecord } from '../subjects/transfer-records.ts';
 import { MAX_COUNTED } from './candidate-queries.ts';
 import { describeOutcome, isInProgress } from './delivery-entries.ts';
 import type { DescribedEvent } from './event-entries.ts';
-import { shorten } from './explanation.ts';
 import type { InvoiceFacts } from './invoice-facts.ts';
 import {
   type DescribedTransfer,

@@ -11,11 +11,11 @@ import type { TimelineEntry } from '../../domain/timeline.ts';
 import type { Annulment } from '../../store/ledger/standing.ts';
 import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
 import { accountToAddress } from '../../tron/address.ts';
-import { describeCause } from '../transfers/describe-transfer.ts';
-import type { Resolution } from '../transfers/transfer-desk.ts';
-import type { TransferRecord } from '../transfers/transfer-records.ts';
+import { shorten } from '../input/clip.ts';
+import type { Resolution, TransferRecord } from '../subjects/transfer-records.ts';
+import { viewCause } from '../subjects/transfers.ts';
 import type { ExplainedOutgoing } from './address-queries.ts';
-import { type Step, shorten } from './explanation.ts';
+import type { Step } from './explanation.ts';
 
 /**
  * An incoming transfer, why it may fit nothing (best first), how it fits the invoice that was asked about (`null` if it hardly
@@ -123,8 +123,8 @@ function describeCauses(
     ],
     data: {
       ...data,
-      ...(fit === null ? {} : { forThisInvoice: describeCause(fit.cause) }),
-      causes: causes.map(describeCause),
+      ...(fit === null ? {} : { forThisInvoice: viewCause(fit.cause) }),
+      causes: causes.map(viewCause),
     },
   };
 }

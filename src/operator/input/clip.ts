@@ -15,3 +15,9 @@ export function quote(text: string): string {
 export function quoteWhole(text: string): string {
   return printableJson(JSON.stringify(text));
 }
+
+/** Stored text for a sentence: short enough to read. The data has all of it. */
+export function shorten(text: string, length = 80): string {
+  const characters = [...text];
+  return characters.length > length ? `${characters.slice(0, length).join('')}…` : text;
+}

@@ -1,19 +1,17 @@
-import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId, firstIdOf } from '../../domain/ids.ts';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
-import { say } from '../../domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { toIso } from '../../domain/time.ts';
-import type { Database, Sql } from '../../store/db/database.ts';
+import type { Database } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { readChoice } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { limitTime } from '../limit-time.ts';
+import { findInvoiceId } from '../select-invoice.ts';
 import { selectProject } from '../select-project.ts';
-import { findNamedInvoice } from '../transfers/transfer-desk.ts';
 import { type DeskInvoice, findDeskInvoice, findDeskInvoices, type InvoiceFilter } from './invoice-desk.ts';
 import type { InvoiceListView, InvoiceView } from './views.ts';
 
@@ -87,18 +85,6 @@ export async function listInvoices(
 /** How many must be looked through to find so many: all that are looked at fit where only their time matters. */
 export function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number): number {
   return status === null && policy === null && amountMicro === null ? wanted : WINDOW;
-}
-
-/** The UUID of the invoice of a project that has this id (`inv_…`) or this order id. Errors: `NOT_FOUND`. */
-export async function findInvoiceId(db: Sql, projectId: string, named: string): Promise<string> {
-  // PostgreSQL has no text with this character, so no order id has it.
-  const name = named.includes('\u0000') ? null : { id: decodeId('inv', named), externalId: named };
-  const found = name && (await findNamedInvoice(db, projectId, name));
-  if (found !== null) return found.id;
-  throw new AppError(
-    'NOT_FOUND',
-    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}; "${{ command: 'explain', args: ['ORDER'] }}" finds one by a part of its order id, its amount, its transaction or its link`,
-  );
 }
 
 /** One invoice of a project, by its id (`inv_…`) or its order id, with the link for its payer. Errors: `NOT_FOUND`. */

@@ -6,8 +6,8 @@ import { findInvoicePayment } from '../../store/ledger/payments.ts';
 import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
+import { findInvoiceId } from '../select-invoice.ts';
 import { selectProject } from '../select-project.ts';
-import { findInvoiceId } from './list-invoices.ts';
 
 type Withdrawn = { invoiceId: string; projectId: string; withdrawnAt: string };
 

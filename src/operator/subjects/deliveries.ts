@@ -32,9 +32,9 @@ import {
 import { clip } from '../input/clip.ts';
 import { readChoice, readLimit } from '../input/read-choice.ts';
 import { readPeriod } from '../input/read-period.ts';
-import { findInvoiceId } from '../invoices/list-invoices.ts';
 import { operation } from '../operation.ts';
 import { argument, limit, line, period, projectId } from '../option.ts';
+import { findInvoiceId } from '../select-invoice.ts';
 import { selectProject } from '../select-project.ts';
 import { type Diagnosis, diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
 import type { KeyDeps } from './master-keys.ts';

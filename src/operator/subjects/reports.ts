@@ -18,7 +18,7 @@ import { ProjectId } from '../input/given.ts';
 import { isGivenUp, limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { selectProject } from '../select-project.ts';
-import type { TransferKind } from '../transfers/transfer-desk.ts';
+import type { TransferKind } from './transfer-records.ts';
 
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 

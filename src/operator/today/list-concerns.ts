@@ -5,7 +5,7 @@ import { asSum, formatAmount, microUsdt } from '../../domain/money.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import type { Actor } from '../actor.ts';
 import type { ChainStatusView } from '../chain/views.ts';
-import { shorten } from '../explain/explanation.ts';
+import { shorten } from '../input/clip.ts';
 import type { ListedEndpointView } from '../subjects/webhooks.ts';
 import { MAX_OPEN } from './today-queries.ts';
 import type { ConcernView } from './views.ts';

@@ -17,9 +17,10 @@ import * as projects from '../subjects/projects.ts';
 import * as receipts from '../subjects/receipts.ts';
 import * as reports from '../subjects/reports.ts';
 import * as requests from '../subjects/requests.ts';
+import * as transferDecisions from '../subjects/transfer-decisions.ts';
+import * as transfers from '../subjects/transfers.ts';
 import * as webhookSending from '../subjects/webhook-sending.ts';
 import * as webhooks from '../subjects/webhooks.ts';
-import * as transfers from '../transfers/operations.ts';
 
 const ALL: readonly LocalOperation[] = [
   ...projects.operations,
@@ -36,7 +37,8 @@ const ALL: readonly LocalOperation[] = [
   ...deliveries.operations,
   ...deliveryReplay.operations,
   ...requests.operations,
-  ...Object.values(transfers),
+  ...transfers.operations,
+  ...transferDecisions.operations,
   ...reports.operations,
   ...Object.values(explain),
   ...Object.values(chain),

@@ -3,16 +3,21 @@ import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { Match } from '../../domain/match.ts';
 import type { MicroUsdt } from '../../domain/money.ts';
 import type { Network } from '../../domain/network.ts';
+import type { ResolutionKind } from '../../domain/resolution.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import { ANY_NETWORK } from '../../store/db/any-network.ts';
+import type { Sql } from '../../store/db/database.ts';
 import { rowsOf } from '../../store/db/rows-of.ts';
 import { sealColumn } from '../../store/db/seal.ts';
-import { SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
-import { count, maybe, maybeText, micro, type Row, sealedBefore, text } from '../../store/db/statement.ts';
+import { SEALED_RESOLUTION, SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
+import { count, maybe, maybeText, micro, type Row, sealedBefore, statement, text } from '../../store/db/statement.ts';
 import { ANNULMENT_COLUMNS, annulmentShape } from '../../store/ledger/standing.ts';
 import { joinRefund, refundShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
+import { namedInvoice } from '../select-invoice.ts';
+
+export type TransferKind = Match['kind'];
 
 const shape = {
   id: 'uuid',
@@ -29,7 +34,7 @@ const shape = {
   blockTime: 'timestamptz',
   from: 'text',
   amountMicro: micro<MicroUsdt>(),
-  kind: text<Match['kind']>(),
+  kind: text<TransferKind>(),
   /** When it was decided: with its event, or when its row was written. */
   decidedAt: 'timestamptz',
   recordedAt: 'timestamptz',
@@ -106,3 +111,40 @@ export const findTransfersFrom = rowsOf(
    ${JOINS} where $2::uuid[] is null or s.id = any($2) order by t.block_time desc, t.id desc limit $3`,
   (sender: TronAddress, projects: Actor['projects'], limit: number) => [sender, projects, limit],
 );
+
+/** The most that are read for one transfer; an operator who decided more often sees the newest. */
+const MAX_RESOLUTIONS = 100;
+
+const selectResolutions = statement(
+  'resolution-select',
+  {
+    transferId: 'uuid',
+    resolution: text<ResolutionKind>(),
+    note: 'text',
+    /** The invoice that the money was for. */
+    invoice: maybe(namedInvoice),
+    resolvedBy: 'text',
+    resolvedAt: 'timestamptz',
+    seal: sealedBefore(SEALED_RESOLUTION),
+  },
+  `select r.transfer_id, r.resolution, r.note, i.id as invoice_id, i.external_id as invoice_external_id,
+     i.status as invoice_status, r.resolved_by, r.resolved_at, ${sealColumn(SEALED_RESOLUTION, 'r.')} as seal
+   from unnest($1::uuid[]) as asked (id)
+   cross join lateral (
+     select * from transfer_resolutions where transfer_id = asked.id order by id desc limit ${MAX_RESOLUTIONS}) r
+   left join lateral (
+     select id, external_id, status from invoices where project_id = r.project_id and id = r.invoice_id limit 1) i on true
+   order by r.id`,
+);
+
+/** An operator's record about a transfer that paid nothing. Ids are UUIDs. */
+export type Resolution = Omit<Row<typeof selectResolutions.shape>, 'seal'>;
+
+/** The resolutions of transfers (UUIDs), oldest first, the newest 100 of each. A transfer without resolutions has no entry. */
+export async function findResolutions(db: Sql, transferIds: readonly string[]): Promise<Map<string, Resolution[]>> {
+  const found = new Map<string, Resolution[]>();
+  for (const row of await db.run(selectResolutions, [transferIds])) {
+    found.set(row.transferId, [...(found.get(row.transferId) ?? []), row]);
+  }
+  return found;
+}

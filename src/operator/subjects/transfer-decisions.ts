@@ -1,0 +1,494 @@
+import { assertNever } from '../../domain/assert-never.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { describeDecision, describeRefund, describeTransfer, newEvent } from '../../domain/event.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import { readTransactionReference } from '../../domain/lookup/transaction-reference.ts';
+import { say, type Text } from '../../domain/message.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { findRefund, type NoRefund } from '../../domain/refund.ts';
+import { isResolution, noteProblem, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { Type } from '../../runtime/type.ts';
+import type { RecordedAction } from '../../store/access/audit-log.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { rowsOf } from '../../store/db/rows-of.ts';
+import { hexSeal } from '../../store/db/seal.ts';
+import { SEALED_RESOLUTION } from '../../store/db/sealed-tables.ts';
+import { text as column, type Row, statement } from '../../store/db/statement.ts';
+import { stands } from '../../store/ledger/standing.ts';
+import { findSentBack, insertRefund } from '../../store/ledger/transfer-refunds.ts';
+import { insertEvents } from '../../store/outbox/events.ts';
+import { type Actor, maySee } from '../actor.ts';
+import { columnsText } from '../command-text.ts';
+import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields.ts';
+import { clip, quote } from '../input/clip.ts';
+import { FieldError, fieldProblem } from '../input/field-error.ts';
+import { gatherProblems } from '../input/gather-problems.ts';
+import { readNote } from '../input/read-note.ts';
+import { spotSecret } from '../input/spot-secret.ts';
+import { operation } from '../operation.ts';
+import { argument, argumentList, line, needed } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { findNamedInvoice, type NamedInvoice } from '../select-invoice.ts';
+import {
+  findResolutions,
+  findTransfers,
+  type Resolution,
+  type TransferKind,
+  type TransferRecord,
+} from './transfer-records.ts';
+import { noTransferId, readTransferId, refundFields, resolutionFields } from './transfers.ts';
+
+/** The new resolution, and the one that was in force before. */
+const resolvedFields = {
+  ...resolutionFields,
+  transfers: list(part({ transferId: of('id', id('trf')), before: maybe(part(resolutionFields)) })),
+};
+type ResolvedView = Shown<typeof resolvedFields>;
+
+/** More than a person decides on at once; a day of dust is resolved in a few commands. */
+const MAX_RESOLVED = 500;
+const NOTHING = 'nothing was resolved';
+
+/** An operator's decision about transfers (UUIDs, at most 500). `invoice`: the one that the money was for, `inv_…` or an external id. */
+/** `seenAt`: when the resolution that the person saw was made, `null` for none; absent where that does not matter. */
+export type ResolveRequest = {
+  transferIds: readonly string[];
+  resolution: ResolutionKind;
+  note: string;
+  invoice: string | null;
+  seenAt?: string | null;
+};
+
+const invoiceInput = line('<invoice>', 'what the money was for: inv_… or the externalId');
+const BY = { help: 'who decided; else the user of the operating system' };
+
+/**
+ * Records a decision about transfers that paid nothing: for all of them or, if one cannot be resolved, for none. Earlier records
+ * stay. The shop is told in the same transaction, and the page of an invoice that the decision settles asks for no payment. No invoice
+ * changes its status, because only one exact transfer makes an invoice `PAID`. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export const resolveTransfers = operation({
+  action: 'resolveTransfers',
+  summary:
+    'Note what was done about transfers that paid nothing; your shop is told by `transfer.resolved`. No invoice changes its status, but the page of one that you credited outside asks for no payment',
+  method: 'POST',
+  path: '/transfers/resolve',
+  command: 'transfers resolve',
+  does: 'note what you did about transfers that paid nothing; it never changes an invoice',
+  by: BY,
+  output: schemaOf(resolvedFields),
+  input: Type.Object({
+    transfers: argumentList('<transfers...>', 'trf_…; all of them are resolved or, if one cannot be, none'),
+    resolution: needed('<resolution>', 'refunded, credited-outside, own-deposit or ignored'),
+    note: line('<text>', 'what you want to remember, for example the transaction of the refund'),
+    invoice: invoiceInput,
+  }),
+  read: (given): ResolveRequest => {
+    const problems: FieldProblem[] = [];
+    const transferIds = gatherProblems(problems, () => readTransferIds(given.transfers));
+    const resolution = gatherProblems(problems, () => readResolution(given.resolution));
+    const note = readNote(given.note, problems);
+    const invoice = gatherProblems(problems, () => readInvoiceName(given.invoice));
+    if (transferIds === undefined || resolution === undefined || invoice === undefined || problems.length > 0) {
+      throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+    }
+    return { transferIds, resolution, note, invoice };
+  },
+  run: async (
+    { db, now, random }: { db: Database; now(): UnixMs; random: Random },
+    actor,
+    { resolution, note, ...request }: ResolveRequest,
+  ) => {
+    const transferIds = [...new Set(request.transferIds)];
+    if (transferIds.length > MAX_RESOLVED) {
+      throw new RangeError(
+        `${transferIds.length} transfers were given, and at most ${MAX_RESOLVED} are resolved at once`,
+      );
+    }
+    return db.transaction(async (tx) => {
+      const decision = await lockDecision(tx, actor, { ...request, transferIds });
+      const detail = { resolution, note, invoiceId: decision.invoice && encodeId('inv', decision.invoice.id) };
+      const done = { action: 'transfer.resolved', detail } as const;
+      return recordDecision(tx, actor, { ...decision, resolution, note, resolvedAt: now(), done, random });
+    });
+  },
+  print: (done) => {
+    const hadBefore = done.transfers.some(({ before }) => before !== null);
+    const kept = hadBefore ? '\nwhat was noted before stays in the history' : '';
+    return { text: `${resolvedText(done)}${kept}`, next: adviceOnResolved(done) };
+  },
+});
+
+function resolvedText({ resolution, transfers }: ResolvedView): string {
+  return columnsText(transfers, [
+    ['TRANSFER', 'transferId'],
+    ['RESOLUTION', () => resolution],
+    [
+      'BEFORE',
+      ({ before }) => (before === null ? 'open' : `${before.resolution} by ${before.resolvedBy}, ${before.resolvedAt}`),
+    ],
+  ]);
+}
+
+function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
+  const which =
+    invoice === null ? 'no invoice changed' : `the invoice ${quote(invoice.externalId)} stays ${invoice.status}`;
+  if (resolution !== 'credited-outside') return which;
+  return `${which}: PAID means one transfer of exactly its amount and nothing else, so what you granted stands in your own system only`;
+}
+
+/** The UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
+function readTransferIds(texts: readonly string[]): string[] {
+  const ids = texts.map((text) => decodeId('trf', text));
+  const problems: FieldProblem[] = texts.flatMap((text, index) => {
+    if (ids[index] !== null) return [];
+    return [{ subject: spotSecret(text) === null ? text.slice(0, 60) : 'transfers', message: noTransferId(text) }];
+  });
+  if (texts.length > MAX_RESOLVED) {
+    const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at once`;
+    problems.push({ subject: 'transfers', message });
+  }
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+  return ids.filter((id) => id !== null);
+}
+
+/** Errors: `INVALID_ARGUMENT`. */
+function readResolution(text: string): ResolutionKind {
+  if (isResolution(text)) return text;
+  throw new FieldError('resolution', `is ${clip(text)}: choose ${RESOLUTIONS.join(', ')}`);
+}
+
+/** An `inv_…` or an external id, whose bound is longer. PostgreSQL takes no NUL. Errors: `INVALID_ARGUMENT`. */
+function readInvoiceName(text: string | undefined): string | null {
+  if (text === undefined) return null;
+  if (text !== '' && text.length <= 400 && !text.includes('\0')) return text;
+  throw new FieldError('invoice', `is ${clip(text)}: give inv_… or an externalId`);
+}
+
+type Random = (bytes: number) => Uint8Array;
+
+type Decision = {
+  transfers: readonly LockedTransfer[];
+  invoice: NamedInvoice | null;
+  before: Awaited<ReturnType<typeof findResolutions>>;
+};
+
+/** Holds transfers that can be resolved until the transaction ends. Errors: `NOT_FOUND`, `CONFLICT`. */
+async function lockDecision(
+  tx: Sql,
+  actor: Actor,
+  { transferIds, invoice: name, seenAt }: Pick<ResolveRequest, 'transferIds' | 'invoice' | 'seenAt'>,
+): Promise<Decision> {
+  const transfers = (await lockTransfers(tx, transferIds)).filter(({ projectId }) => maySee(actor, projectId));
+  refuseUnresolvable(transferIds, transfers);
+  const invoice = name === null ? null : await findInvoice(tx, transfers, name);
+  const before = await findResolutions(tx, transferIds);
+  refuseChanged(transferIds, before, seenAt);
+  return { transfers, invoice, before };
+}
+
+/** Writes the events, the resolutions, and the rows of the audit log, which come last in a transaction. */
+async function recordDecision(
+  tx: Sql,
+  actor: Actor,
+  {
+    transfers,
+    invoice,
+    before,
+    resolution,
+    note,
+    resolvedAt,
+    done,
+    random,
+  }: Decision &
+    Pick<ResolveRequest, 'resolution' | 'note'> & {
+      resolvedAt: UnixMs;
+      done: { action: RecordedAction; detail: object };
+      random: Random;
+    },
+): Promise<ResolvedView> {
+  const resolvedBy = actor.name;
+  const records = await findTransfers(
+    tx,
+    transfers.map(({ id }) => id),
+  );
+  const decided = describeDecision({ resolution, invoice, resolvedAt });
+  if (records.length !== transfers.length) throw new Error('a transfer vanished; transfers are never deleted');
+  const told = records.map((transfer, index) => {
+    return { transfer, event: newEvent(draftOf(transfer, decided), { timestamp: resolvedAt, random, index }) };
+  });
+  for (const network of new Set(records.map((transfer) => transfer.network))) {
+    const here = told.filter(({ transfer }) => transfer.network === network).map(({ event }) => event);
+    await insertEvents(tx, network, here, resolvedAt);
+  }
+  const common = { resolution, note, invoiceId: invoice?.id ?? null, resolvedBy };
+  const rows = told.map(({ transfer: { id: transferId, projectId }, event }) => {
+    return { ...common, projectId, transferId, eventId: event.id };
+  });
+  await insertResolutions(tx, rows, resolvedAt);
+  const actions = transfers.map(({ id, projectId }) => ({ ...done, projectId, subject: encodeId('trf', id) }));
+  await recordActions(tx, actor, resolvedAt, actions);
+  return show(resolvedFields, {
+    ...{ resolution, note, invoice, resolvedBy, resolvedAt },
+    transfers: transfers.map(({ id }) => ({ id, before: before.get(id)?.at(-1) ?? null })),
+  });
+}
+
+function draftOf(transfer: TransferRecord, resolution: object) {
+  const { id: transferId, projectId, address: to, invoice } = transfer;
+  const data = { ...describeTransfer({ ...transfer, to, invoiceId: invoice?.id ?? null }), resolution };
+  return { type: 'transfer.resolved', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
+}
+
+function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTransfer[]): void {
+  const unknown = ids
+    .filter((id) => !transfers.some((transfer) => transfer.id === id))
+    .map((id) => encodeId('trf', id));
+  refuseAny(
+    'NOT_FOUND',
+    NOTHING,
+    unknown.map((subject) => ({ subject, message: `there is no transfer ${subject}` })),
+  );
+  const named = transfers.map((transfer) => ({ ...transfer, subject: encodeId('trf', transfer.id) }));
+  const annulled = named.filter(({ isAnnulled }) => isAnnulled);
+  refuseAny(
+    'CONFLICT',
+    NOTHING,
+    annulled.map(({ subject }) => {
+      return { subject, message: `${subject} never came: the chain denies it, and it was taken back` };
+    }),
+  );
+  const matched = named.filter(({ kind }) => kind === 'matched');
+  refuseAny(
+    'CONFLICT',
+    `${NOTHING}: what paid its invoice is settled, and PAID is never left`,
+    matched.map(({ subject, externalId }) => {
+      return { subject, message: `${subject} paid the invoice ${quote(externalId ?? '')}` };
+    }),
+  );
+}
+
+/** A form that is sent twice, or in two tabs, decides once. */
+function refuseChanged(
+  ids: readonly string[],
+  before: Awaited<ReturnType<typeof findResolutions>>,
+  seenAt: string | null | undefined,
+): void {
+  if (seenAt === undefined) return;
+  const problems = ids.flatMap((id) => {
+    const inForce = before.get(id)?.at(-1);
+    if ((inForce === undefined ? null : toIso(inForce.resolvedAt)) === seenAt) return [];
+    const by = inForce === undefined ? 'nobody' : inForce.resolvedBy;
+    const subject = encodeId('trf', id);
+    return [{ subject, message: `${subject} was resolved by ${by} meanwhile: look again before you decide` }];
+  });
+  refuseAny('CONFLICT', NOTHING, problems);
+}
+
+function refuseAny(code: 'NOT_FOUND' | 'CONFLICT', message: string, problems: FieldProblem[]): void {
+  if (problems.length > 0) throw new AppError(code, message, { problems });
+}
+
+async function findInvoice(tx: Sql, transfers: readonly LockedTransfer[], name: string) {
+  const [projectId = '', ...others] = new Set(transfers.map((transfer) => transfer.projectId));
+  if (others.length > 0) {
+    throw new AppError(
+      'CONFLICT',
+      say`${NOTHING}: the transfers belong to several projects, and ${{ field: 'invoice' }} names one of one project; resolve them apart`,
+    );
+  }
+  const invoice = await findNamedInvoice(tx, projectId, { id: decodeId('inv', name), externalId: name });
+  if (invoice !== null) return invoice;
+  throw new AppError(
+    'NOT_FOUND',
+    `${NOTHING}: project ${encodeId('prj', projectId)}, which got the money, has no invoice ${clip(name)}`,
+  );
+}
+
+const locked = {
+  id: 'uuid',
+  projectId: 'uuid',
+  kind: column<TransferKind>(),
+  isAnnulled: 'bool',
+  externalId: 'text?',
+} as const;
+
+type LockedTransfer = Row<typeof locked>;
+
+/** Holds transfers until the transaction ends, so that whoever resolves them at the same time sees what was there before. */
+const lockTransfers = rowsOf(
+  'desk-lock',
+  locked,
+  `select t.id, t.project_id, t.kind, not ${stands('t')} as is_annulled,
+     (select external_id from invoices where project_id = t.project_id and id = t.invoice_id) as external_id
+   from lock_transfers($1::uuid[]) locked join transfers t on t.id = locked order by t.id`,
+  (ids: readonly string[]) => [ids],
+);
+
+/** `eventId`: of its `transfer.resolved` (UUID), which was recorded before it. */
+type NewResolution = Omit<Resolution, 'invoice' | 'resolvedAt'> & {
+  projectId: string;
+  invoiceId: string | null;
+  eventId: string;
+};
+
+const addResolutions = statement(
+  'resolution-insert',
+  {},
+  `insert into transfer_resolutions (project_id, transfer_id, resolution, note, invoice_id, resolved_by, resolved_at, is_untold, event_id, mac)
+   select (r->>'projectId')::uuid, (r->>'transferId')::uuid, r->>'resolution', r->>'note', (r->>'invoiceId')::uuid,
+     r->>'resolvedBy', $2, false, (r->>'eventId')::uuid, decode(r->>'mac', 'hex')
+   from jsonb_array_elements($1::text::jsonb) with ordinality as entries (r, place) order by place`,
+);
+
+/** Adds resolutions. The constraints refuse those of matched transfers and invoices of another project. */
+async function insertResolutions(tx: Sql, resolutions: readonly NewResolution[], now: UnixMs): Promise<void> {
+  const sealer = await tx.sealer();
+  const rows = resolutions.map((row) => ({
+    ...row,
+    mac: hexSeal(sealer, SEALED_RESOLUTION, { ...row, resolvedAt: now }),
+  }));
+  await tx.run(addResolutions, [JSON.stringify(rows), new Date(now)]);
+}
+
+/** `transferId`: a UUID; `txId`: of the transaction by which it was sent back, 64 hex characters. `note` names it. The rest as in `resolveTransfers`. */
+type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest, 'note' | 'invoice' | 'seenAt'>;
+
+/**
+ * Ties a transfer that paid nothing to the one by which it was sent back, which the ledger has: it left an address of the same project, for
+ * the sender, with exactly the amount, in a later block. Resolves it as `refunded` and tells the shop, in one transaction. Errors: `NOT_FOUND`,
+ * `CONFLICT`.
+ */
+export const refundTransfer = operation({
+  action: 'refundTransfer',
+  summary:
+    'Tie a transfer that paid nothing to the one by which it was sent back in full from an address of the project; your shop is told by `transfer.refunded` and `transfer.resolved`',
+  method: 'POST',
+  path: '/transfers/:transferId/refund',
+  command: 'transfers refund',
+  does: 'note that you sent a transfer back, by the transaction that the ledger has; your shop is told',
+  by: BY,
+  output: schemaOf({ ...resolvedFields, refund: part(refundFields) }),
+  input: Type.Object({
+    transferId: argument('<transfer>', 'trf_…, which paid nothing', 'trf_…'),
+    tx: needed('<transaction>', 'by which you sent all of it back to its sender, from an address of the project', {
+      wire: 'The transaction of the refund: 64 hexadecimal characters, or its Tronscan link',
+    }),
+    note: line('<text>', 'what you want to remember beside the transaction'),
+    invoice: invoiceInput,
+  }),
+  read: (given): RefundRequest => {
+    const problems: FieldProblem[] = [];
+    const transferId = readTransferId(given.transferId);
+    const txId = gatherProblems(problems, () => readRefundTx('tx', given.tx));
+    const note = readRefundNote(txId ?? '', given.note, problems);
+    const invoice = gatherProblems(problems, () => readInvoiceName(given.invoice));
+    if (txId === undefined || invoice === undefined || problems.length > 0) {
+      throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+    }
+    return { transferId, txId, note, invoice };
+  },
+  run: (
+    { db, now, random }: { db: Database; now(): UnixMs; random: Random },
+    actor,
+    { transferId, txId, note, ...request }: RefundRequest,
+  ) => {
+    return db.transaction(async (tx) => {
+      const decision = await lockDecision(tx, actor, { ...request, transferIds: [transferId] });
+      const [came] = await findTransfers(tx, [transferId]);
+      if (came === undefined) throw new Error(`${encodeId('trf', transferId)} vanished; transfers are never deleted`);
+      const found = findRefund(came, await findSentBack(tx, came.network, txId, came.projectId));
+      if (found.kind !== 'found') throw refusedRefund(came, txId, found);
+      const { sent } = found;
+      const refundedAt = now();
+      const { projectId, network } = came;
+      const tie = { transferId, projectId, network, txId, logIndex: sent.logIndex, refundedAt };
+      if (!(await insertRefund(tx, tie))) throw await tied(tx, came);
+      const refund = describeRefund({ ...sent, txId }, came);
+      const data = { ...describeTransfer({ ...came, to: came.address, invoiceId: came.invoice?.id ?? null }), refund };
+      const told = { type: 'transfer.refunded', projectId, invoiceId: null, transferId, sequence: 1, data } as const;
+      await insertEvents(tx, network, [newEvent(told, { timestamp: refundedAt, random })], refundedAt);
+      const { invoice } = decision;
+      const detail = { txId, logIndex: sent.logIndex, note, invoiceId: invoice && encodeId('inv', invoice.id) };
+      const done = { action: 'transfer.refunded' as const, detail };
+      const resolved = await recordDecision(tx, actor, {
+        ...{ ...decision, resolution: 'refunded', note, resolvedAt: refundedAt, done, random },
+      });
+      return { ...resolved, refund };
+    });
+  },
+  print: (done) => {
+    const { amount, from, to, txId, logIndex, blockNumber } = done.refund;
+    const went = `${amount} USDT went back from ${from} to ${to}, in block ${blockNumber}, transaction ${txId}, log ${logIndex}`;
+    return { text: `${resolvedText(done)}\n${went}`, next: adviceOnResolved(done) };
+  },
+});
+
+/** A note that names a refund, so that lists and exports lead to it. */
+function nameRefund(txId: string): string {
+  return `refund tx ${txId}`;
+}
+
+/** The note of whoever refunded, behind the name of the refund. Problems are added to `problems`, or else thrown. */
+export function readRefundNote(txId: string, text: string | undefined, given?: FieldProblem[]): string {
+  const problems = given ?? [];
+  const own = readNote(text, problems);
+  const note = own === '' ? nameRefund(txId) : `${nameRefund(txId)}; ${own}`;
+  const problem = problems.length > 0 ? null : noteProblem(note);
+  if (problem !== null) problems.push(fieldProblem('note', problem));
+  if (given === undefined && problems.length > 0) throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
+  return note;
+}
+
+/** The id of the transaction by which money was sent back, from the id or its Tronscan link. Errors: `INVALID_ARGUMENT`. */
+export function readRefundTx(field: string, text: string): string {
+  const transaction = readTransactionReference(text.trim());
+  if (transaction.kind === 'id') return transaction.txId;
+  throw new FieldError(
+    field,
+    `is ${clip(text)}: give the 64 characters of a transaction on TRON, or its Tronscan link`,
+  );
+}
+
+/** Somebody was faster, or it was tied to a transfer that the chain denies by now. */
+async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
+  const refund = (await findTransfers(tx, [id]))[0]?.refund;
+  const by = refund == null ? 'to another transfer' : `to the transfer in ${refund.txId}`;
+  return conflict(`${encodeId('trf', id)} is tied ${by} already`);
+}
+
+const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was resolved: ${reason}`);
+
+function refusedRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): AppError {
+  const args = [encodeId('trf', id)];
+  const elsewhere = say`if the money left another wallet, or went to another address, note it instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
+  switch (why.kind) {
+    case 'none-left':
+      return conflict(
+        say`the ledger has no transfer from an address of this project in transaction ${txId}. It has one about a minute after it was sent, when its block is irreversible: then do this again. And ${elsewhere}`,
+      );
+    case 'denied':
+      return conflict(`the chain denies what was recorded of transaction ${txId}, and it was taken back`);
+    case 'other-recipient':
+      return conflict(
+        say`it came from ${from}, and transaction ${txId} went to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`,
+      );
+    case 'other-amount': {
+      const [size, how] = why.differenceMicro < 0n ? [-why.differenceMicro, 'less'] : [why.differenceMicro, 'more'];
+      return conflict(
+        say`transaction ${txId} sent ${formatAmount(microUsdt(size))} USDT ${how} than the ${formatAmount(amountMicro)} that came; ${elsewhere}`,
+      );
+    }
+    case 'too-early':
+      return conflict(
+        `transaction ${txId} stands in block ${why.sent.blockNumber}, and the transfer came later, in block ${blockNumber}`,
+      );
+    case 'taken':
+      return conflict(`transaction ${txId} is the refund of ${encodeId('trf', why.refundOf)} already`);
+    default:
+      return assertNever(why);
+  }
+}
+
+export const operations = [resolveTransfers, refundTransfer];

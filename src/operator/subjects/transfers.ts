@@ -1,0 +1,565 @@
+import { formatSigned } from '../../chain/reconcile/reconcile-address.ts';
+import { AppError } from '../../domain/errors.ts';
+import { describeRefund } from '../../domain/event.ts';
+import { decodeId, encodeId } from '../../domain/ids.ts';
+import { INVOICE_STATUSES } from '../../domain/invoice.ts';
+import { readTransactionReference } from '../../domain/lookup/transaction-reference.ts';
+import { type Hint, say, type Text } from '../../domain/message.ts';
+import { CAUSE_CODES, type Cause } from '../../domain/mismatch.ts';
+import type { MicroUsdt } from '../../domain/money.ts';
+import { RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { findClaims } from '../../payments/claims.ts';
+import { diagnoseTransfers } from '../../payments/mismatch/diagnose-transfers.ts';
+import { Type } from '../../runtime/type.ts';
+import { addressColumn } from '../../store/db/address-column.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { rowsOf } from '../../store/db/rows-of.ts';
+import { sealColumn } from '../../store/db/seal.ts';
+import { SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
+import {
+  text as column,
+  maybeText,
+  maybe as mayLack,
+  micro,
+  type Row,
+  sealedBefore,
+  statement,
+} from '../../store/db/statement.ts';
+import { stands } from '../../store/ledger/standing.ts';
+import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
+import { type AccountHex, accountToAddress } from '../../tron/address.ts';
+import { type Actor, maySee } from '../actor.ts';
+import { columnsText, formatFields, isoSecond } from '../command-text.ts';
+import {
+  choice,
+  type Field,
+  id,
+  list,
+  listOf,
+  maybe,
+  of,
+  part,
+  type Shown,
+  show,
+  text,
+  texts,
+  time,
+  usdt,
+  whole,
+  yes,
+} from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import { readLimit } from '../input/read-choice.ts';
+import { readPeriod } from '../input/read-period.ts';
+import { operation } from '../operation.ts';
+import { argument, flags, limit, line, period, projectId } from '../option.ts';
+import { namedInvoice } from '../select-invoice.ts';
+import { selectProject } from '../select-project.ts';
+import {
+  findResolutions,
+  findTransfers,
+  findTransfersOfTransaction,
+  type TransferKind,
+  type TransferRecord,
+} from './transfer-records.ts';
+
+const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies TransferKind[];
+const named = { invoiceId: of('id', id('inv')), externalId: text, status: choice(INVOICE_STATUSES) };
+export const resolutionFields = {
+  ...{ resolution: choice(RESOLUTIONS), note: text, invoice: maybe(part(named)) },
+  ...{ resolvedBy: text, resolvedAt: time },
+};
+export type ResolutionView = Shown<typeof resolutionFields>;
+const likely = { code: choice(CAUSE_CODES), confidence: choice(['high', 'medium', 'low']) };
+const place = {
+  ...{ txId: text, logIndex: whole, time: of('blockTime', time), amount: of('amountMicro', usdt), from: text },
+};
+/** A transfer in a list. `nearestInvoice` belongs to the likeliest reason; `claimedBy`: invoices whose payers looked it up. */
+const listed = {
+  ...{ transferId: of('id', id('trf')), ...place, to: text, kind: choice(KINDS), invoice: maybe(part(named)) },
+  ...{ reason: maybe(part(likely)), nearestInvoice: maybe(part(named)), claimedBy: list(part(named)) },
+  resolution: maybe(choice(RESOLUTIONS)),
+};
+export type ListedTransferView = Shown<typeof listed>;
+/** `nextBefore`: the last transfer of this page, if there is another. */
+export type TransferListView = { data: ListedTransferView[]; nextBefore: string | null };
+
+const signed: Field<bigint, string> = { ...text, show: formatSigned };
+const figures: Field<Cause['evidence'], Cause['evidence']> = {
+  schema: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
+  show: (evidence) => evidence,
+};
+const causeFields = {
+  ...{ ...likely, explanation: text, evidence: figures },
+  invoices: list(
+    part({ ...named, payableAmount: of('payableMicro', usdt), difference: of('differenceMicro', signed) }),
+  ),
+};
+export type CauseView = Shown<typeof causeFields>;
+export const viewCause = (cause: Cause): CauseView => show(causeFields, cause);
+
+/** By which a transfer was sent back: `from` one of our addresses, `to` its sender. Events have the same. */
+export const refundFields = {
+  ...{ txId: text, logIndex: whole, blockNumber: whole, blockTime: { ...text, schema: time.schema } },
+  ...{ from: text, to: text, amount: text },
+};
+export type RefundView = Shown<typeof refundFields>;
+/** An event about a transfer, with one delivery of it. */
+const eventFields = {
+  ...{ eventId: id('evt'), type: text, createdAt: time },
+  delivery: maybe(
+    part({
+      ...{ endpointId: id('whe'), status: choice(['pending', 'delivered', 'dead']) },
+      ...{ isEndpointDisabled: of('isDisabled', yes), attempts: of('attemptCount', whole) },
+      nextAttemptAt: {
+        ...{ of: '*', schema: maybe(time).schema },
+        show: ({ status, nextAttemptAt }: { status: string; nextAttemptAt: UnixMs }) =>
+          status === 'pending' ? toIso(nextAttemptAt) : null,
+      },
+      ...{ finishedAt: maybe(time), lastStatus: maybe(whole), lastError: maybe(text) },
+    }),
+  ),
+};
+const evidence = {
+  ...{
+    blockNumber: whole,
+    blockId: text,
+    producer: maybe({ ...text, show: (hex: AccountHex): string => accountToAddress(hex) }),
+  },
+  ...{ verified: text, nodes: texts, recordedAt: time },
+};
+/** All that is known of one transfer. `claims`: invoices whose payers looked it up. */
+const transferFields = {
+  ...{
+    transferId: of('id', id('trf')),
+    projectId: id('prj'),
+    network: text,
+    kind: choice(KINDS),
+    amount: place.amount,
+  },
+  ...{ from: text, to: of('address', text), toRetiredAt: of('retiredAt', maybe(time)), time: place.time },
+  ...{ txId: text, logIndex: whole, evidence: of('*', part(evidence)), invoice: maybe(part(named)) },
+  takenBack: of('annulment', maybe(part({ deniedBy: text, at: time, by: text, reason: text }))),
+  ...{ refund: maybe(part(refundFields)), causes: list(part(causeFields)) },
+  claims: list(part({ invoice: part(named), claimedAt: time })),
+  ...{ events: list(part(eventFields)), resolutions: list(part(resolutionFields)) },
+};
+export type TransferView = Shown<typeof transferFields>;
+
+/** The kinds that a text names: one, or `all`. Errors: `INVALID_ARGUMENT`. */
+export function readKinds(text: string): readonly TransferKind[] {
+  if (text === 'all') return KINDS;
+  const kind = KINDS.find((known) => known === text);
+  if (kind !== undefined) return [kind];
+  throw new FieldError('kind', `is ${clip(text)}: choose ${KINDS.join(', ')} or all`);
+}
+
+/** The UUID behind a `trf_…`. Errors: `INVALID_ARGUMENT`. */
+export function readTransferId(text: string): string {
+  const id = decodeId('trf', text);
+  if (id !== null) return id;
+  throw new AppError('INVALID_ARGUMENT', noTransferId(text));
+}
+
+/** Why a text is no `trf_…`. */
+export function noTransferId(text: string): Text {
+  return say`${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "${{ command: 'transfers list' }}" shows it`;
+}
+
+type DeskFilter = {
+  kinds: readonly TransferKind[];
+  state: 'open' | 'resolved' | 'all';
+  /** By the time of the block: at or after `from`, before `until`. */
+  from: UnixMs | null;
+  until: UnixMs | null;
+  /** Only those that were recorded before this one (UUID). */
+  before: string | null;
+  limit: number;
+};
+
+/** So many diagnoses are asked for at once, and no terminal shows more. */
+const MAX_LIMIT = 500;
+
+/** Transfers to the addresses of a project: those that payers claim, then the newest. Those that pay nothing and have no resolution yet, unless it says otherwise. */
+export const listTransfers = operation({
+  action: 'listTransfers',
+  summary:
+    'Transfers to the addresses of a project: those that pay nothing and wait for a decision, unless it says otherwise',
+  method: 'GET',
+  path: '/transfers',
+  command: 'transfers list',
+  does: 'list transfers that pay no invoice and wait for your decision, the newest first',
+  output: listOf(listed, { nextBefore: maybe(text).schema }),
+  input: Type.Object({
+    projectId: projectId(),
+    kind: line('<kind>', 'unmatched, duplicate, matched or all; else those that pay nothing'),
+    state: flags({
+      open: say`only those without a resolution (the default, unless ${{ field: 'kind' }} is matched or all)`,
+      resolved: 'only those with a resolution',
+      all: 'whether resolved or not',
+    }),
+    ...period(),
+    limit: limit(MAX_LIMIT, '50'),
+    before: line('<trf_…>', 'the page after this transfer: those that were recorded before it'),
+  }),
+  read: ({ projectId, kind, state, before, limit: most = '50', ...times }) => {
+    const kinds = kind === undefined ? (['unmatched', 'duplicate'] as const) : readKinds(kind);
+    if (kind === 'matched' && (state === 'open' || state === 'resolved')) {
+      throw new AppError('INVALID_ARGUMENT', `matched transfers paid their invoices: leave out --${state}`);
+    }
+    const limit = readLimit(most, { least: 1, most: MAX_LIMIT });
+    return {
+      ...{ projectId, kinds, limit, ...readPeriod(times) },
+      // A caller who asks for matched transfers wants to see them, though there is nothing to resolve.
+      state: state ?? (kinds.some((each) => each === 'matched') ? 'all' : 'open'),
+      before: before === undefined ? null : readTransferId(before),
+    };
+  },
+  run: async ({ db }: { db: Sql }, actor, { projectId, ...filter }: DeskFilter & { projectId: string | undefined }) => {
+    const project = await selectProject(db, actor, projectId);
+    // The query reads one more than asked for: it shows whether there is another page.
+    const found = await listDeskTransfers(db, project.id, { ...filter, limit: filter.limit + 1 });
+    const page = found.slice(0, filter.limit);
+    const ids = page.map(({ id }) => id);
+    const causes = await diagnoseTransfers(db, ids);
+    const claims = await findClaims(db, ids);
+    const last = found.length > page.length ? page.at(-1) : undefined;
+    const data = page.map((transfer) => {
+      const cause = causes.get(transfer.id)?.[0] ?? null;
+      const claimedBy = (claims.get(transfer.id) ?? []).map(({ invoice }) => invoice);
+      return show(listed, { ...transfer, reason: cause, nearestInvoice: cause?.invoices[0] ?? null, claimedBy });
+    });
+    const view: TransferListView = { data, nextBefore: last === undefined ? null : encodeId('trf', last.id) };
+    return { view, state: filter.state, isFirst: filter.before === null };
+  },
+  print: ({ view: { data, nextBefore }, state, isFirst }) => ({
+    text: columnsText(data, [
+      ['TRANSFER', 'transferId'],
+      ['TIME (UTC)', ({ time }) => isoSecond(time)],
+      ['AMOUNT', 'amount'],
+      ['FROM', ({ from }) => shortAddress(from)],
+      ['TO', ({ to }) => shortAddress(to)],
+      ['KIND', 'kind'],
+      ['LIKELY REASON', ({ reason }) => reason && `${reason.code} (${reason.confidence})`],
+      ['NEAREST INVOICE', ({ invoice, nearestInvoice }) => shortText((invoice ?? nearestInvoice)?.externalId ?? '')],
+      ['CLAIMED BY', ({ claimedBy }) => shortText(claimedBy.map(({ externalId }) => externalId).join(', '))],
+      ['RESOLUTION', ({ kind, resolution }) => (kind === 'matched' ? null : (resolution ?? 'open'))],
+    ]),
+    next: adviceOnList({ data, nextBefore }, state, isFirst),
+  }),
+});
+
+/** Enough to tell addresses apart in a list; nobody should pay to one that was read off here. */
+function shortAddress(address: string): string {
+  return `${address.slice(0, 5)}…${address.slice(-5)}`;
+}
+
+const MAX_TEXT = 24;
+
+function shortText(text: string): string {
+  const characters = [...text];
+  return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT - 1).join('')}…` : text;
+}
+
+function adviceOnList({ data, nextBefore }: TransferListView, state: DeskFilter['state'], isFirst: boolean): Text {
+  if (nextBefore !== null)
+    return say`there are more: the same command with ${{ field: 'before' }} ${nextBefore} shows the next page`;
+  if (data.length > 0)
+    return say`see one with "${{ command: 'transfers show', args: ['trf_…'] }}", and note what you did with "${{ command: 'transfers resolve' }}"`;
+  if (!isFirst) return 'no more transfers';
+  return state === 'open'
+    ? say`nothing waits for a decision; ${{ field: 'all' }} shows the resolved ones too, ${{ field: 'kind' }} all also what paid its invoice`
+    : 'no such transfers';
+}
+
+const row = {
+  id: 'uuid',
+  txId: 'text',
+  logIndex: 'int4',
+  blockTime: 'timestamptz',
+  from: 'text',
+  to: 'address',
+  amountMicro: micro<MicroUsdt>(),
+  kind: column<TransferKind>(),
+  /** The invoice that it pays, or, of a duplicate, that was paid before. */
+  invoice: mayLack(namedInvoice),
+  /** The resolution in force. */
+  resolution: maybeText<ResolutionKind>(),
+  seal: sealedBefore(SEALED_TRANSFER),
+} as const;
+
+/** A transfer to one of our addresses as the desk shows it in a list. Ids are UUIDs, `txId` is 64 hex characters. */
+type DeskTransfer = Omit<Row<typeof row>, 'seal'>;
+
+const IS_OPEN = 'not exists (select from transfer_resolutions where transfer_id = u.id)';
+const isClaimed = (id: string) => `exists (select from transfer_claims where transfer_id = ${id})`;
+
+// What payers claim and nobody has decided about comes first: it is little, and found by the claims. The page is cut out of both in the order
+// of an index. Then lateral, so that PostgreSQL looks up each row's invoice and
+// resolution, however small it believes the tables to be.
+const listText = (
+  only: string,
+) => `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_time, t.from_address as "from",
+     ${addressColumn('a')} as "to", t.amount_micro, t.kind, i.id as invoice_id, i.external_id as invoice_external_id,
+     i.status as invoice_status, r.resolution, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
+   from (
+     (select u.*, true as is_claimed from transfers u
+      where u.id in (select transfer_id from transfer_claims where project_id = $1) and ${asked(only)} and ${IS_OPEN}
+        and ($3::uuid is null or ${isClaimed('$3')} and u.id < $3)
+      order by u.id desc limit $7::int8)
+     union all
+     (select u.*, false from transfers u
+      where ${asked(only)} and not (${isClaimed('u.id')} and ${IS_OPEN})
+        and case $6::text
+          when 'open' then u.kind <> 'matched' and ${IS_OPEN}
+          when 'resolved' then not ${IS_OPEN}
+          else true end
+        and u.id < case when $3::uuid is null or ${isClaimed('$3')} then 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid else $3 end
+      order by u.id desc limit $7::int8)
+     order by is_claimed desc, id desc limit $7::int8) t
+   join addresses a on a.id = t.address_id
+   left join lateral (
+     select id, external_id, status from invoices where project_id = t.project_id and id = t.invoice_id limit 1) i on true
+   left join lateral (
+     select resolution from transfer_resolutions where transfer_id = t.id order by id desc limit 1) r on true
+   order by t.is_claimed desc, t.id desc`;
+
+function asked(only: string): string {
+  return `u.project_id = $1 and u.kind = any($2::text[]) and ${only} and ${stands('u')}
+       and ($4::timestamptz is null or u.block_time >= $4) and ($5::timestamptz is null or u.block_time < $5)`;
+}
+
+const listUnsettled = statement('desk-list-unsettled', row, listText("u.kind <> 'matched'"));
+const listAll = statement('desk-list', row, listText('true'));
+
+/** Transfers to the addresses of a project, what payers claim first, then the newest, but for those that were taken back. */
+function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Promise<DeskTransfer[]> {
+  const { kinds, state, from, until, before, limit } = filter;
+  // Said in the text of the statement, it lets PostgreSQL read the index of those that pay nothing.
+  const select = kinds.includes('matched') ? listAll : listUnsettled;
+  return db.run(select, [projectId, kinds, before, ...toDates({ from, until }), state, limit]);
+}
+
+/** The bounds of a time as PostgreSQL takes them. */
+export function toDates({ from, until }: Pick<DeskFilter, 'from' | 'until'>): (Date | null)[] {
+  return [from, until].map((time) => (time === null ? null : new Date(time)));
+}
+
+/** Above the 200 that one multisend pays, and as many as can be diagnosed at once. */
+const MAX_TRANSFERS = 500;
+/** The most deliveries of one transfer: more than anybody has endpoints. */
+const MAX_DELIVERIES = 100;
+
+/** `projectNames`: of each transfer, for people. `hint`: how the first one that waits for a decision is resolved. */
+type ShownTransfers = { view: { data: TransferView[] }; projectNames: string[]; hint: Hint | null };
+
+/**
+ * All that is known at one moment of one transfer (`trf_…`), or of each transfer to us in one transaction (its id or Tronscan link).
+ * Errors: `NOT_FOUND`, `INVALID_ARGUMENT`.
+ */
+export const showTransfers = operation({
+  action: 'showTransfers',
+  summary: 'A transfer, or those of a transaction: evidence, likely causes, webhooks, and what was done about it',
+  method: 'GET',
+  path: '/transfers/:reference',
+  command: 'transfers show',
+  does: 'show a transfer: evidence, likely causes, webhooks, and what was done about it',
+  output: listOf(transferFields),
+  input: Type.Object({
+    reference: argument(
+      '<transfer>',
+      'trf_…, or the transaction id (or its Tronscan link) for all transfers to you in it',
+      'trf_…, or the id of a transaction',
+    ),
+  }),
+  read: ({ reference }) => ({ reference }),
+  run: ({ db }: { db: Database }, actor, { reference }): Promise<ShownTransfers> => {
+    return db.snapshot(async (tx) => {
+      const transfers = await findReferenced(tx, actor, reference);
+      const ids = transfers.map(({ id }) => id);
+      const causes = await diagnoseTransfers(tx, ids);
+      const events = await findTransferEvents(tx, ids, MAX_DELIVERIES);
+      const claims = await findClaims(tx, ids);
+      const resolutions = await findResolutions(tx, ids);
+      const open = transfers.find(({ id, kind, annulment }) => {
+        return kind !== 'matched' && annulment === null && !resolutions.has(id);
+      });
+      const data = transfers.map((transfer) => {
+        const refund = soundRefund(transfer.refund);
+        return show(transferFields, {
+          ...{ ...transfer, refund: refund && describeRefund(refund, transfer), causes: causes.get(transfer.id) ?? [] },
+          ...{ claims: claims.get(transfer.id) ?? [], resolutions: resolutions.get(transfer.id) ?? [] },
+          events: events.filter(({ transferId }) => transferId === transfer.id),
+        });
+      });
+      return {
+        view: { data },
+        projectNames: transfers.map(({ projectName }) => projectName),
+        hint:
+          open === undefined
+            ? null
+            : { command: 'transfers resolve', args: [encodeId('trf', open.id)], input: { resolution: '…' } },
+      };
+    });
+  },
+  print: ({ view, projectNames, hint }) => ({
+    text: view.data.map((transfer, index) => toText(transfer, projectNames[index] ?? '')).join('\n\n'),
+    ...(hint === null ? {} : { next: say`when you have decided: ${hint}` }),
+  }),
+});
+
+async function findReferenced(db: Sql, actor: Actor, reference: string): Promise<TransferRecord[]> {
+  const transaction = readTransactionReference(reference.trim().replace(/^0x(?=[0-9a-f]{64}$)/i, ''));
+  if (transaction.kind !== 'id') {
+    if (!reference.startsWith('trf_')) {
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        `${clip(reference)} is neither a transfer id (trf_…) nor a transaction id (64 hexadecimal characters, or its Tronscan link)`,
+      );
+    }
+    const found = (await findTransfers(db, [readTransferId(reference)])).filter(({ projectId }) =>
+      maySee(actor, projectId),
+    );
+    if (found.length === 0) throw new AppError('NOT_FOUND', `there is no transfer ${reference}`);
+    return found;
+  }
+  const { txId } = transaction;
+  const found = await findTransfersOfTransaction(db, txId, actor.projects, MAX_TRANSFERS);
+  if (found.length > 0) return found;
+  throw new AppError(
+    'NOT_FOUND',
+    say`the ledger has no transfer to one of your addresses in transaction ${txId}. A transfer stands there once its block is irreversible, about a minute after it was sent; one of 0, of another token or to another address never does: "${{ command: 'explain', args: [txId] }}" says what the transaction is`,
+  );
+}
+
+const KIND_MEANS = {
+  matched: 'it paid its invoice',
+  duplicate: 'exactly the amount of an invoice that was paid before',
+  unmatched: 'no invoice waits for exactly this amount at this address',
+} as const;
+
+function toText(transfer: TransferView, projectName: string): string {
+  const { invoice, kind, evidence, toRetiredAt, takenBack, refund, causes, claims, events, resolutions } = transfer;
+  const { nodes, verified } = evidence;
+  const isDecided = kind === 'matched' || takenBack !== null;
+  const fields = formatFields([
+    ['transfer', transfer.transferId],
+    ['project', `${transfer.projectId} (${projectName}), ${transfer.network}`],
+    ['kind', `${kind}: ${KIND_MEANS[kind]}`],
+    ['taken back', takenBack && describeTakenBack(takenBack, transfer)],
+    ['resolution', isDecided ? null : (resolutions.at(-1)?.resolution ?? 'open: nothing was decided yet')],
+    [
+      'refund',
+      refund && `in transaction ${refund.txId}, log ${refund.logIndex}, ${refund.blockTime}, from ${refund.from}`,
+    ],
+    ['amount', `${transfer.amount} USDT`],
+    ['from', transfer.from],
+    ['to', toRetiredAt === null ? transfer.to : `${transfer.to} (retired ${toRetiredAt})`],
+    ['invoice', invoice && `${invoice.invoiceId} (${invoice.externalId}), ${invoice.status}`],
+    ['time', transfer.time],
+    ['transaction', `${transfer.txId}, log ${transfer.logIndex}`],
+    ['block', `${evidence.blockNumber}, ${evidence.blockId}`],
+    ['made by', evidence.producer ?? 'not kept at the time'],
+    ['verified', nodes.length === 0 ? verified : `${verified}, shown by ${nodes.join(', ')}`],
+    ['recorded', evidence.recordedAt],
+  ]);
+  const parts = [
+    fields,
+    causes.length === 0 ? '' : causesText(causes),
+    columnsText(claims, [
+      ['CLAIMED', 'claimedAt'],
+      ['BY THE PAYER OF', ({ invoice }) => invoice.invoiceId],
+      ['STATUS', ({ invoice }) => invoice.status],
+      ['EXTERNAL ID', ({ invoice }) => invoice.externalId],
+    ]),
+    columnsText(events, [
+      ['EVENT', 'eventId'],
+      ['TYPE', 'type'],
+      ['CREATED', 'createdAt'],
+      ['ENDPOINT', ({ delivery }) => delivery?.endpointId ?? 'no endpoint at the time'],
+      ['DELIVERY', ({ delivery }) => delivery && deliveryText(delivery)],
+    ]),
+    columnsText(resolutions, [
+      ['RESOLVED', 'resolvedAt'],
+      ['AS', 'resolution'],
+      ['BY', 'resolvedBy'],
+      ['INVOICE', ({ invoice }) => invoice?.externalId ?? null],
+      ['NOTE', 'note'],
+    ]),
+  ];
+  return parts.filter((part) => part !== '').join('\n\n');
+}
+
+function describeTakenBack(
+  { at, by, reason, deniedBy }: NonNullable<TransferView['takenBack']>,
+  { kind }: TransferView,
+): string {
+  const means =
+    kind === 'matched' ? 'the chain denies this payment, and the invoice stays PAID' : 'the chain denies it';
+  return `${means}; by ${by}, ${at}: ${reason} (the chain has block ${deniedBy} there)`;
+}
+
+function causesText(causes: readonly CauseView[]): string {
+  const parts = causes.flatMap(({ code, confidence, explanation, invoices }, index) => [
+    formatFields([[`${index + 1}. ${code}, ${confidence}`, explanation]]),
+    columnsText(invoices, [
+      ['   INVOICE', ({ invoiceId }) => `   ${invoiceId}`],
+      ['STATUS', 'status'],
+      ['TO PAY', 'payableAmount'],
+      ['DIFFERENCE', ({ difference }) => (/^-|^0\.0+$/.test(difference) ? difference : `+${difference}`)],
+      ['EXTERNAL ID', 'externalId'],
+    ]),
+  ]);
+  return `LIKELY CAUSES, the best first; the chain shows amounts, not intentions\n${parts.filter(Boolean).join('\n')}`;
+}
+
+function deliveryText(delivery: NonNullable<TransferView['events'][number]['delivery']>): string {
+  const { status, isEndpointDisabled, attempts, nextAttemptAt, lastStatus, lastError } = delivery;
+  const next = isEndpointDisabled ? 'its endpoint is disabled' : `next ${nextAttemptAt}`;
+  const parts = [
+    `${status} after ${attempts === 1 ? '1 attempt' : `${attempts} attempts`}`,
+    lastError ?? (lastStatus === null ? null : `status ${lastStatus}`),
+    status === 'pending' ? next : null,
+  ];
+  return parts.filter((part) => part !== null).join(', ');
+}
+
+const eventShape = {
+  transferId: 'uuid',
+  eventId: 'uuid',
+  type: 'text',
+  createdAt: 'timestamptz',
+  /** `null` where the project had no endpoint at the time. */
+  delivery: mayLack({
+    endpointId: 'uuid',
+    isDisabled: 'bool',
+    status: column<'pending' | 'delivered' | 'dead'>(),
+    attemptCount: 'int4',
+    nextAttemptAt: 'timestamptz',
+    finishedAt: 'timestamptz?',
+    lastStatus: 'int4?',
+    lastError: 'text?',
+  }),
+} as const;
+/** The events about transfers (UUIDs) with their deliveries, oldest first; `limitOfEach` bounds those of one transfer. */
+const findTransferEvents = rowsOf(
+  'desk-events',
+  eventShape,
+  `select e.transfer_id, e.id as event_id, e.type, e.created_at, d.endpoint_id as delivery_endpoint_id,
+     w.disabled_at is not null as delivery_is_disabled, d.status as delivery_status,
+     d.attempt_count as delivery_attempt_count, d.next_attempt_at as delivery_next_attempt_at,
+     d.finished_at as delivery_finished_at, d.last_status as delivery_last_status, d.last_error as delivery_last_error
+   from unnest($1::uuid[]) as asked (id)
+   cross join lateral (
+     select e.transfer_id, e.id, e.type, e.created_at, d.endpoint_id
+     from events e left join deliveries d on d.event_id = e.id
+     where e.transfer_id = asked.id order by e.id, d.endpoint_id limit $2::int8) e
+   left join deliveries d on d.event_id = e.id and d.endpoint_id = e.endpoint_id
+   left join webhook_endpoints w on w.id = d.endpoint_id
+   order by e.id, d.endpoint_id`,
+  (transferIds: readonly string[], limitOfEach: number) => [transferIds, limitOfEach],
+);
+
+export const operations = [listTransfers, showTransfers];
