@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { codeWords, wordRange } from '../../src/domain/code-word.ts';
 import type { MicroUsdt } from '../../src/domain/money.ts';
-import { HINT_EVERY } from '../../src/payments/allocate.ts';
+import { HINT_EVERY } from '../../src/payments/create-invoice.ts';
 import { MAX_SURCHARGE_MICRO } from '../prices.ts';
 import type { GrowthShop } from './shop.ts';
 

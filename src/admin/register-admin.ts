@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError, type ErrorCode } from '../domain/errors.ts';
+import { ACTIONS, type Rule } from '../operator/actions.ts';
 import type { Actor } from '../operator/actor.ts';
 import { authorize } from '../operator/authorize.ts';
-import { asWritten } from '../operator/command-words.ts';
+import { asWritten, writeText } from '../operator/command-words.ts';
 import { printableJson } from '../operator/input/printable.ts';
 import { type Operation, type OperationDeps, perform } from '../operator/operation.ts';
 import { authenticateAdminKey } from '../operator/subjects/admin-keys.ts';
@@ -9,6 +11,7 @@ import { OPERATIONS } from '../operator/wire/operations.ts';
 import { OUTCOME_TYPE, writeOutcome } from '../operator/wire/outcome-json.ts';
 import { createAddressList } from '../web/address-list.ts';
 import { noteCaller } from '../web/bound-connections.ts';
+import type { Schema } from '../web/check-input.ts';
 import { clientOf } from '../web/client-address.ts';
 import { checkJsonHeaders, singleHeader } from '../web/json-headers.ts';
 import { limitNetworks } from '../web/limit-networks.ts';
@@ -16,8 +19,6 @@ import { Problem } from '../web/problem.ts';
 import { MAX_INPUT_BYTES, readInput } from '../web/read-input.ts';
 import { type RateLimit, refuseLimited } from '../web/refuse-limited.ts';
 import { createTokenBuckets, type TokenBuckets } from '../web/token-bucket.ts';
-import { describeAdminApi } from './describe-admin-api.ts';
-import { refusalOf } from './refusals.ts';
 
 /** Of one key: enough for a program that walks through lists, and little beside what shops ask. */
 const KEY_LIMIT: RateLimit = { perSecond: 20, burst: 100 };
@@ -114,4 +115,139 @@ async function answer(
   reply.type('application/json; charset=utf-8');
   // As a command prints it.
   return `${printableJson(JSON.stringify(operation.view(outcome), asWritten, 2))}\n`;
+}
+
+const PROBLEM = { $ref: '#/components/schemas/Problem' };
+/** What only a request can be refused for: its key, its length, its content type, its number. */
+const REQUEST_STATUSES = [401, 413, 415, 429, 500];
+
+/** The OpenAPI document (3.1) of the admin API, made of what its routes are made of. */
+function describeAdminApi(operations: readonly Operation[], url: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const operation of operations) {
+    const path = `/admin/v1${operation.path.replace(/:(\w+)/g, '{$1}')}`;
+    paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describeOperation(operation) };
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Quittance, admin API',
+      version: '1',
+      description: 'What operators do. What it can do, "quittance --server" can do with the same keys.',
+    },
+    servers: [{ url }],
+    paths,
+    components: {
+      securitySchemes: { adminKey: { type: 'http', scheme: 'bearer', bearerFormat: 'qa_…' } },
+      schemas: { Problem: PROBLEM_SCHEMA },
+    },
+  };
+}
+
+function describeOperation({ action, summary, method, path, input, output }: Operation): object {
+  const { properties = {}, required = [] } = input as unknown as Schema;
+  const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
+  const others = Object.keys(properties).filter((name) => !inPath.includes(name));
+  const { role, wide }: Rule = ACTIONS[action];
+  const scope = wide === true ? ' for all projects' : '';
+  const content = {
+    ...{ type: 'object', required: required.filter((name) => others.includes(name)) },
+    properties: Object.fromEntries(others.map((name) => [name, properties[name]])),
+    additionalProperties: false,
+  };
+  return {
+    ...{ operationId: action, summary, description: `Takes the role ${role}${scope}.`, security: [{ adminKey: [] }] },
+    parameters: [
+      ...inPath.map((name) => ({
+        name,
+        in: 'path',
+        required: true,
+        ...describeInPath(properties[name], required, name),
+      })),
+      ...(method === 'GET'
+        ? others.map((name) => ({ name, in: 'query', required: required.includes(name), schema: properties[name] }))
+        : []),
+    ],
+    ...(method === 'GET'
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: content } } } }),
+    responses: {
+      200: { description: 'Done', content: { 'application/json': { schema: output } } },
+      ...Object.fromEntries(
+        [...REFUSAL_STATUSES, ...REQUEST_STATUSES].map((status) => [
+          status,
+          { description: DESCRIPTIONS[status], content: { 'application/problem+json': { schema: PROBLEM } } },
+        ]),
+      ),
+    },
+  };
+}
+
+function describeInPath(schema: Schema | undefined, required: readonly string[], name: string): object {
+  return required.includes(name) ? { schema } : { schema, description: '"-" where it is left out' };
+}
+
+const DESCRIPTIONS: Readonly<Record<number, string>> = {
+  400: 'Something is wrong with the input',
+  401: 'The key is not accepted',
+  403: 'The role of the key, or the projects that it may see, are not enough',
+  404: 'There is no such thing, or not for this key',
+  409: 'It cannot be done as things stand',
+  413: 'The body is too large',
+  415: 'The body is no JSON',
+  429: 'Too many requests',
+  500: 'Something is wrong on our side',
+  503: 'The database, or nodes, do not answer; or more requests came than can be served',
+};
+
+const PROBLEM_SCHEMA = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'code', 'detail', 'requestId'],
+  properties: {
+    ...{ type: { type: 'string' }, title: { type: 'string' }, status: { type: 'integer' }, code: { type: 'string' } },
+    ...{ detail: { type: 'string' }, requestId: { type: 'string' } },
+    errors: { type: 'array', items: { type: 'object' } },
+  },
+};
+
+/** How an operation that was refused is answered; any other code is 409: it cannot be done as things stand. */
+const STATUSES: Readonly<Partial<Record<ErrorCode, number>>> = {
+  ...{ USAGE: 400, INVALID_ARGUMENT: 400, FORBIDDEN: 403, NOT_FOUND: 404 },
+  ...{ NO_NODE: 503, NODE_REFUSED: 503, NODES_DISAGREE: 503, SANDBOX_NOT_RUNNING: 503 },
+};
+const OTHER_STATUS = 409;
+const REFUSAL_STATUSES: readonly number[] = [...new Set([...Object.values(STATUSES), OTHER_STATUS])];
+
+const TITLES: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  403: 'Forbidden',
+  404: 'Not Found',
+  409: 'Conflict',
+  503: 'Service Unavailable',
+};
+
+/** Refusals that every part of the server answers alike. */
+const OF_THE_SERVER: readonly string[] = [
+  'DATABASE_UNAVAILABLE',
+  'ADDRESS_DAMAGED',
+  'ADDRESS_NOT_VOUCHED',
+  'ROW_CHANGED',
+];
+
+/**
+ * The answer (RFC 9457) to an operation that was refused, with the words of the command line, which can run it too; `null` for an error
+ * that is none of an operation.
+ */
+function refusalOf(error: unknown, requestId: string): { status: number; body: string } | null {
+  const isOfKeys = error instanceof Error && error.name === 'KeyRingError' && 'code' in error;
+  if (!isOfKeys && (!(error instanceof AppError) || OF_THE_SERVER.includes(error.code))) return null;
+  const code = String(error.code);
+  const status = STATUSES[code as ErrorCode] ?? OTHER_STATUS;
+  const { text, problems } = error instanceof AppError ? error : { text: error.message, problems: [] };
+  const errors = problems.map(({ subject, message }) => ({ subject: writeText(subject), message: writeText(message) }));
+  const body = {
+    ...{ type: 'about:blank', title: TITLES[status] ?? '', status, code, detail: writeText(text), requestId },
+    ...(errors.length === 0 ? {} : { errors }),
+  };
+  return { status, body: JSON.stringify(body) };
 }

@@ -9,6 +9,7 @@ import { createSharing, findEarlier, type Sharing } from '../payments/create-inv
 import { createOrder, type Ordered } from '../payments/create-order.ts';
 import { Type } from '../runtime/type.ts';
 import { findInvoicePayment, type InvoicePayment } from '../store/ledger/payments.ts';
+import { withdrawInvoice } from '../store/ledger/withdraw-invoice.ts';
 import type { Caller } from '../web/authenticate.ts';
 import { headerValues } from '../web/header-values.ts';
 import { clocksApart, Problem, problemOf } from '../web/problem.ts';
@@ -27,8 +28,8 @@ import {
   InvoiceSchema,
   InvoiceWithMetadataSchema,
   InvoiceWithPaymentSchema,
+  WithdrawnInvoiceSchema,
 } from './schemas.ts';
-import { registerWithdrawal } from './withdraw-invoice.ts';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
@@ -247,4 +248,36 @@ const readSchema = {
     200: { anyOf: [InvoiceWithPaymentSchema, InvoiceWithMetadataSchema, InvoiceSchema] },
     ...problemResponses(400, 401, 403, 404, 429, 500, 503),
   },
+};
+
+/** `POST /v1/invoices/:invoiceId/withdraw`. A body is not read: there is nothing to say. */
+function registerWithdrawal(app: FastifyInstance, deps: ApiDeps, readInvoice: ReadInvoice): void {
+  app.post('/v1/invoices/:invoiceId/withdraw', guarded(deps, 'create', schema), (request) =>
+    withdraw(deps, readInvoice, request),
+  );
+}
+
+async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: FastifyRequest) {
+  const { projectId, network } = callerOf(request);
+  readQuery(request, []);
+  const { id } = await readInvoice(request);
+  await withdrawInvoice(deps.db, { id, projectId, network, at: deps.now() });
+  const invoice = await findInvoicePayment(deps.db, projectId, id);
+  if (invoice === null) throw new Error(`invoice ${encodeId('inv', id)} vanished; rows of invoices are never deleted`);
+  if (invoice.withdrawnAt === null)
+    throw new Problem(
+      'INVOICE_PAID',
+      'The invoice is PAID, so there is nothing left to withdraw. Send the money back yourself if you have to.',
+    );
+  return { ...projectInvoice(invoice, deps.publicUrl()), withdrawnAt: toIso(invoice.withdrawnAt) };
+}
+
+const schema = {
+  operationId: 'withdrawInvoice',
+  tags: ['invoices'],
+  summary: 'Withdraw the page of an invoice',
+  description:
+    'The page shows no way to pay any more, and says so. It is no status: a payment that is under way, or comes all the same, still pays. Doing it again changes nothing.',
+  params: InvoicePath,
+  response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 403, 404, 409, 413, 415, 429, 500, 503) },
 };

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { encodeId, timeOfId, uuidV7 } from '../domain/ids.ts';
 import { unixMs } from '../domain/time.ts';
-import { createRequestBuffer, type Loss, MAX_WAITING, TOGETHER, TURNED_AWAY_A_MINUTE } from './request-buffer.ts';
+import { createRequestBuffer, type Loss, MAX_WAITING, TOGETHER, TURNED_AWAY_A_MINUTE } from './request-log.ts';
 
 const P = { id: 'key p', projectId: 'p' };
 const Q = { id: 'key q', projectId: 'p' };

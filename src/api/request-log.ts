@@ -1,23 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { timeOfId } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
 import { createSeldom } from '../runtime/seldom.ts';
-import { forgetOldRequests, insertRequests, type RequestBatch } from '../store/access/requests.ts';
+import {
+  forgetOldRequests,
+  insertRequests,
+  type LoggedRequest,
+  type RequestBatch,
+  secondOf,
+} from '../store/access/requests.ts';
 import type { Sql } from '../store/db/database.ts';
 import { notesOf } from '../web/request-notes.ts';
-import {
-  type AnsweredRequest,
-  createRequestBuffer,
-  LOSSES,
-  type Loss,
-  type RequestBuffer,
-  TOGETHER,
-} from './request-buffer.ts';
 
-export type RequestLog = {
+type RequestLog = {
   /** Keeps what was answered, if it is of the API for shops. Never throws, and waits for nothing. */
   onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
   /** Writes from now on. `stop` writes what is left, for seconds at most. */
@@ -175,4 +174,67 @@ function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
       lost = {};
     },
   };
+}
+
+/** `isAdmitted`: a key's request within its limit. */
+type AnsweredRequest = Pick<RequestBatch, 'key'> & { isAdmitted: boolean; request: LoggedRequest };
+
+/** Why a request is not kept: see the metric `quittance_requests_unlogged_total`. */
+const LOSSES = ['flood', 'full', 'failed'] as const;
+export type Loss = (typeof LOSSES)[number];
+
+type RequestBuffer = {
+  add(answered: AnsweredRequest): void;
+  /** The oldest, 500 at most, by key and second. They are no longer in the buffer. */
+  take(): RequestBatch[];
+  size(): number;
+};
+
+/** Of each kind that nothing limits by itself: they come from strangers, or have a valid key and were turned away. 30 MB a day and kind at most. */
+export const TURNED_AWAY_A_MINUTE = 600;
+/** Three seconds of what a process answers at most, and minutes of what is usual: some megabytes. */
+export const MAX_WAITING = 20_000;
+/** To write so many takes less than a millisecond of the event loop, and more would cost each hardly less. */
+export const TOGETHER = 500;
+
+/** What was answered and is not written yet. Where it comes too fast the oldest go. */
+export function createRequestBuffer(onLost: (why: Loss, count: number) => void, now: () => UnixMs): RequestBuffer {
+  let waiting: AnsweredRequest[] = [];
+  const isFlood = countTurnedAway(now);
+  return {
+    add: (answered) => {
+      if (!answered.isAdmitted && isFlood(answered)) return onLost('flood', 1);
+      waiting.push(answered);
+      if (waiting.length <= MAX_WAITING) return;
+      waiting = waiting.slice(TOGETHER);
+      onLost('full', TOGETHER);
+    },
+    take: () => {
+      const taken = waiting.slice(0, TOGETHER);
+      waiting = waiting.slice(TOGETHER);
+      return inBatches(taken);
+    },
+    size: () => waiting.length,
+  };
+}
+
+function countTurnedAway(now: () => UnixMs): (answered: AnsweredRequest) => boolean {
+  let [minute, strangers, known] = [0, 0, 0];
+  return ({ key }) => {
+    const present = Math.floor(now() / 60_000);
+    if (present !== minute) [minute, strangers, known] = [present, 0, 0];
+    const count = key === null ? ++strangers : ++known;
+    return count > TURNED_AWAY_A_MINUTE;
+  };
+}
+
+function inBatches(taken: readonly AnsweredRequest[]): RequestBatch[] {
+  const batches = new Map<string, Pick<RequestBatch, 'key'> & { requests: [LoggedRequest, ...LoggedRequest[]] }>();
+  for (const { key, request } of taken) {
+    const name = `${key?.id} ${secondOf(timeOfId(request.id))}`;
+    const batch = batches.get(name);
+    if (batch === undefined) batches.set(name, { key, requests: [request] });
+    else batch.requests.push(request);
+  }
+  return [...batches.values()];
 }

@@ -1,10 +1,29 @@
 import type { Command } from '@commander-js/extra-typings';
+import type { LocalOperation } from '../operator/operation.ts';
 import { readVersion } from '../runtime/version.ts';
-import { addCommands } from './commands.ts';
+import { addAuditExport } from './audit/commands.ts';
+import { addBackupCommands } from './backup/commands.ts';
+import { addChainCommands } from './chain/commands.ts';
+import { addDatabaseCommands } from './database/commands.ts';
+import { addReplay } from './deliveries/commands.ts';
+import { addDeveloperCommands } from './developer/commands.ts';
+import { addDoctorCommand } from './doctor/commands.ts';
+import { addEventsCommands } from './events/commands.ts';
+import { addExplainCommand } from './explain/commands.ts';
+import { addInvoiceCommands } from './invoice/commands.ts';
+import { addLedgerCommands } from './ledger/commands.ts';
+import { addManifestCommands } from './manifest/commands.ts';
+import { addMasterKeyRotation } from './master-key/commands.ts';
+import { addReceiptCheck } from './receipt/commands.ts';
+import { addReportCommand } from './report/commands.ts';
+import { addSetupCommand } from './setup/commands.ts';
+import { addOperations, type Ways } from './terminal/add-operations.ts';
 import type { ExitCode } from './terminal/describe-error.ts';
+import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';
 import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
-import type { Surroundings, Terminal } from './terminal/terminal.ts';
+import type { Result, Surroundings, Terminal } from './terminal/terminal.ts';
+import { addTransferExport } from './transfers/commands.ts';
 
 /**
  * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
@@ -44,3 +63,138 @@ Output:
   Results go to standard output, everything else to standard error. With --json the
   result is one object; an error is {"error": {"code", "message", "errors"?}} and comes
   on standard output too: the exit code tells which of the two it is.`;
+
+/**
+ * Declares every command. Only types are imported here, so that showing help stays quick: the commands of a subject are loaded with its
+ * operations where `isWanted` says so of their group, and other modules by the actions.
+ */
+export async function addCommands(
+  program: Command,
+  terminal: Terminal,
+  isWanted: (group: string) => boolean,
+): Promise<void> {
+  const print = async (result: Promise<Result>) => terminal.print(await result);
+  // `addFirst`: commands of the group that stand before those of its operations.
+  const add = async (
+    name: string,
+    about: string,
+    load: () => Promise<{ operations: readonly LocalOperation[] }>,
+    { addFirst, ways }: { addFirst?: (group: Command) => void; ways?: Ways } = {},
+  ) => {
+    const group = program.command(name).description(about);
+    addFirst?.(group);
+    if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations, ways);
+    return group;
+  };
+
+  program
+    .command('start')
+    .description('run the service; with no network configured, the sandbox')
+    .action(async () => (await import('./start.ts')).start(terminal));
+  program
+    .command('migrate')
+    .description('bring the database schema up to this release')
+    .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
+
+  addSetupCommand(program, terminal, print);
+  addDoctorCommand(program, terminal, print);
+  addBackupCommands(program, terminal, print);
+  addDatabaseCommands(program, terminal, print);
+  await add(
+    'project',
+    'projects: each belongs to one network for life',
+    () => import('../operator/subjects/projects.ts'),
+  );
+  await add('key', 'secret keys of the API', () => import('../operator/subjects/keys.ts'));
+  await add(
+    'admin-key',
+    'keys of the admin API, for --server and for programs',
+    () => import('../operator/subjects/admin-keys.ts'),
+  );
+  await add('address', 'receiving addresses of your own wallet; never keys', loadAddresses, {
+    ways: { 'address derive': async (...given) => (await import('./address/derive.ts')).printDerived(...given) },
+  });
+  await add('webhook', 'endpoints that are told about events', async () => {
+    const { operations } = await import('../operator/subjects/webhooks.ts');
+    return { operations: [...operations, ...(await import('../operator/subjects/webhook-sending.ts')).operations] };
+  });
+  await add(
+    'adapter',
+    'for shops that speak the API of epusdt, BEpusdt or EPay',
+    () => import('../operator/subjects/adapters.ts'),
+  );
+  addReplay(
+    await add(
+      'deliveries',
+      'what became of each event at each endpoint',
+      () => import('../operator/subjects/deliveries.ts'),
+    ),
+    terminal,
+    print,
+  );
+  await add('notify', 'channels by which operators are told of alarms', () => import('../operator/subjects/notify.ts'));
+  await add(
+    'request',
+    'what shops asked of the API in the last 30 days',
+    () => import('../operator/subjects/requests.ts'),
+  );
+  await add('receipt', 'signed receipts of paid invoices', () => import('../operator/subjects/receipts.ts'), {
+    addFirst: (group) => addReceiptCheck(group, terminal, print),
+  });
+  addMasterKeyRotation(
+    await add(
+      'master-key',
+      'the keys that seal what must not be readable in the database',
+      () => import('../operator/subjects/master-keys.ts'),
+    ),
+    terminal,
+    print,
+  );
+  addLedgerCommands(program, terminal, print);
+  addManifestCommands(program, terminal, print);
+  addEventsCommands(program, terminal);
+  addExplainCommand(program, terminal, print);
+  addChainCommands(program, terminal, print);
+  addReconcileCommand(program, terminal, print);
+  addInvoiceCommands(program, terminal, print);
+  addTransferExport(
+    await add('transfers', 'what arrived at your addresses, and the money that fits nothing', async () => {
+      const { operations } = await import('../operator/subjects/transfers.ts');
+      return {
+        operations: [...operations, ...(await import('../operator/subjects/transfer-decisions.ts')).operations],
+      };
+    }),
+    terminal,
+  );
+  addReportCommand(program, terminal);
+  await add('user', 'people who use the console', () => import('../operator/subjects/people.ts'));
+  await add('session', 'who is signed in to the console', () => import('../operator/subjects/sessions.ts'));
+  addAuditExport(
+    await add('audit', 'who did what here, which nobody can take back', () => import('../operator/subjects/audit.ts')),
+    terminal,
+  );
+  addDeveloperCommands(program, terminal, print);
+}
+
+/** In the order of the help. */
+async function loadAddresses() {
+  const [{ operations: own }, derivation, changes, capacity] = await Promise.all([
+    import('../operator/subjects/addresses.ts'),
+    import('../operator/subjects/address-derivation.ts'),
+    import('../operator/subjects/address-changes.ts'),
+    import('../operator/subjects/capacity.ts'),
+  ]);
+  const [add, list, ...others] = own;
+  return {
+    operations: [add, ...derivation.operations, ...changes.operations, list, ...capacity.operations, ...others],
+  };
+}
+
+function addReconcileCommand(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('reconcile')
+    .description('compare what your addresses hold on the chain with the ledger now; exits 1 on a difference')
+    .option('--address <T…>', 'only these, several separated by commas', collect)
+    .option(...NETWORK_OPTION)
+    .action(async (options) => print((await import('./chain/reconcile.ts')).printReconciled(terminal, options)));
+}

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { unlimitedNode } from '../domain/node.ts';
 import { type Config, readConfig } from './config.ts';
-import { editDistance } from './edit-distance.ts';
+import { editDistance } from './read-settings.ts';
 import { SETTINGS, type Setting, VARIABLES } from './settings.ts';
 
 function accepted(env: NodeJS.ProcessEnv): Config {

@@ -1,15 +1,15 @@
 import { resolve } from 'node:path';
-import type { PinnedKeys } from '../domain/manifest/manifest-signature.ts';
+import { formatPinnedKeys, type PinnedKeys } from '../domain/manifest/manifest-signature.ts';
 import { NETWORKS, type Network } from '../domain/network.ts';
 import type { NodeSpec } from '../domain/node.ts';
 import type { SettingView } from '../operator/system/views.ts';
+import { describeDatabase } from '../store/db/inspect-transport.ts';
 import { type AccountHex, parseAddress } from '../tron/address.ts';
 import { USDT_CONTRACTS } from '../tron/usdt.ts';
-import { describeSettings } from './describe-settings.ts';
 import { isTronGridNode, parseNode } from './node-entry.ts';
 import { type ConfigProblem, type ReadSettings, readSettings } from './read-settings.ts';
 import { agreementOf, contradictions, DEFAULT_METRICS_PORT, idleSettings } from './rules.ts';
-import { NODE_VARIABLES, type Settings } from './settings.ts';
+import { NODE_VARIABLES, SECRET_VARIABLES, type Settings, VARIABLES, type Variable } from './settings.ts';
 import { certificateProblems } from './transport.ts';
 
 type Role = Settings['QUITTANCE_ROLES'][number];
@@ -193,4 +193,44 @@ function composeNodes(entries: readonly string[], tronGridKey: string | null): N
 function deepFreeze<Value extends object>(value: Value): Value {
   for (const part of Object.values(value)) if (typeof part === 'object' && part !== null) deepFreeze(part);
   return Object.freeze(value);
+}
+
+/** Of these a part is no secret, where the database is, and whose nodes are asked; or the value is no text. */
+const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([
+  ['DATABASE_URL', (url) => describeDatabase(String(url))],
+  ['DATABASE_OWNER_URL', (url) => describeDatabase(String(url))],
+  ['QUITTANCE_MANIFEST_KEYS', (pinned) => formatPinnedKeys(pinned as PinnedKeys)],
+  ...Object.values(NODE_VARIABLES).map((name) => [name, (urls: unknown) => describeNodes(urls)] as const),
+]);
+
+/**
+ * Every variable with what holds now, for people: no password, no key, and of a node's URL neither path nor options. `effective`: what is
+ * decided by other settings, where a variable is not set.
+ */
+function describeSettings(
+  { settings, present }: Pick<ReadSettings, 'settings' | 'present'>,
+  effective: Partial<Record<Variable, string>>,
+): SettingView[] {
+  return VARIABLES.map((name) => {
+    const describe = IN_PART.get(name);
+    const isSecret = describe === undefined && SECRET_VARIABLES.includes(name);
+    const value = settings[name];
+    const shown = effective[name] ?? (value === undefined ? '' : (describe ?? plainly)(value));
+    return { name, value: isSecret || shown === '' ? null : shown, isSet: present.has(name), isSecret };
+  });
+}
+
+function plainly(value: unknown): string {
+  return [value].flat().join(', ');
+}
+
+/** `trongrid.io (https://api.trongrid.io)`: a provider's token may stand in the path, a key in the options. */
+function describeNodes(entries: unknown): string {
+  const nodes = (entries as readonly string[]).map((entry) => {
+    const parsed = parseNode(entry);
+    if (parsed.kind !== 'ok') return '?';
+    const { protocol, host } = new URL(parsed.node.url);
+    return `${parsed.node.operator} (${protocol}//${host})`;
+  });
+  return nodes.join(', ');
 }

@@ -1,5 +1,4 @@
-import { editDistance } from './edit-distance.ts';
-import { readSecretFiles } from './secret-files.ts';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import {
   FILE_VARIABLES,
   SECRET_VARIABLES,
@@ -99,4 +98,95 @@ function nearest(variable: string): string[] {
   const least = Math.min(...distances.map(({ letters }) => letters));
   if (least > MAX_MISSPELT_LETTERS) return [];
   return distances.filter(({ letters }) => letters === least).map(({ name }) => name);
+}
+
+/**
+ * The number of letters inserted, dropped, replaced or swapped with their neighbour between two words
+ * (Damerau-Levenshtein in its "optimal string alignment" form).
+ */
+export function editDistance(left: string, right: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= left.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= right.length; column++) {
+      const isSame = left[row - 1] === right[column - 1];
+      const isSwap = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
+      current[column] = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (isSame ? 0 : 1),
+        isSwap ? at(beforeLast, column - 2) + 1 : Number.POSITIVE_INFINITY,
+      );
+    }
+    [beforeLast, last] = [last, current];
+  }
+  return at(last, right.length);
+}
+
+function at(row: number[], column: number): number {
+  return row[column] ?? Number.POSITIVE_INFINITY;
+}
+
+type SecretFileProblem = { variable: string; message: string };
+
+/** `texts` has an empty text for a secret whose file is of no use: it is meant to be set. */
+type SecretFiles = {
+  texts: ReadonlyMap<Variable, string>;
+  errors: SecretFileProblem[];
+  warnings: SecretFileProblem[];
+};
+
+/** Reads the files that `<NAME>_FILE` variables name. No text of the variables or the files is ever shown. */
+function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
+  const texts = new Map<Variable, string>();
+  const errors: SecretFileProblem[] = [];
+  const warnings: SecretFileProblem[] = [];
+  for (const [variable, secret] of FILE_VARIABLES) {
+    const path = env[variable]?.trim() ?? '';
+    if (path === '') continue;
+    const isTwice = (env[secret]?.trim() ?? '') !== '';
+    const file = isTwice ? null : readSecretFile(path);
+    if (file === null) {
+      errors.push({ variable, message: `${variable} and ${secret} are both set: keep one of them.` });
+    } else if (file.kind === 'invalid') {
+      errors.push({ variable, message: `${variable} names a file (not shown) that ${file.reason}.` });
+    } else if (file.isOpen) {
+      warnings.push({ variable, message: `${variable} names a file that every user may read: chmod 600, or 640.` });
+    }
+    texts.set(secret, file?.kind === 'ok' ? file.text : '');
+  }
+  return { texts, errors, warnings };
+}
+
+/** `isOpen`: every user of this machine may read the file. A reason completes "… names a file that …". */
+type SecretFile = { kind: 'ok'; text: string; isOpen: boolean } | { kind: 'invalid'; reason: string };
+
+/** Far more than four keys or any URL take. */
+const MAX_BYTES = 16_384;
+const READABLE_BY_ALL = 0o004;
+
+function readSecretFile(path: string): SecretFile {
+  const invalid = (reason: string): SecretFile => ({ kind: 'invalid', reason });
+  let descriptor: number | undefined;
+  try {
+    // A pipe that nobody writes to would hold up the start for ever.
+    descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const stat = fstatSync(descriptor);
+    if (!stat.isFile()) return invalid('is not a regular file');
+    const bytes = Buffer.alloc(MAX_BYTES + 1);
+    const length = readSync(descriptor, bytes);
+    if (length > MAX_BYTES) return invalid(`is larger than ${MAX_BYTES} bytes`);
+    const text = bytes.toString('utf8', 0, length).trim();
+    if (text === '') return invalid('is empty');
+    if (/[\0\r\n]/.test(text)) return invalid('holds more than one line');
+    return { kind: 'ok', text, isOpen: (stat.mode & READABLE_BY_ALL) !== 0 };
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (code === 'ENOENT') return invalid('is not there');
+    if (code === 'EACCES') return invalid('this user may not read');
+    return invalid(`cannot be read (${code})`);
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
 }

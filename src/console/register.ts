@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { decodeId, encodeId } from '../domain/ids.ts';
 import { findSubject } from '../operator/explain/explain-subject.ts';
 import type { Explanation } from '../operator/explain/explanation.ts';
-import { createJobs } from '../operator/jobs/jobs.ts';
+import { createJobs } from '../operator/subjects/jobs.ts';
 import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';

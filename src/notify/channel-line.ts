@@ -21,11 +21,10 @@ import {
 import type { Attempt } from './attempt.ts';
 import { openTarget } from './channel-target.ts';
 import { composeMessage, type Installation } from './message.ts';
-import { createPace, type Pace } from './pace.ts';
 import { isQuiet } from './quiet-hours.ts';
 import { ATTEMPT_MS, type SendDeps, sendMessage } from './send-message.ts';
 
-export type LineDeps = SendDeps & {
+type LineDeps = SendDeps & {
   db: Database;
   keyRing: KeyRing;
   log: Logger;
@@ -144,4 +143,34 @@ async function findTarget({ db, keyRing }: Line, { id }: NotifyChannel) {
       ? 'secret: what is stored of the target was changed, or the channel was removed'
       : `secret: the target is encrypted under the master key ${row?.masterKeyId}, which is not here`;
   return { kind: 'failed', error: why, retryAfterMs: null } as const;
+}
+
+/** How many messages a channel may be sent at the moment: `one`, `all` that waits in a digest, or none yet. */
+type Pace = {
+  next(waiting: { count: number; wasHeld: boolean }): 'one' | 'all' | 'none';
+  /** A message was sent. */
+  sent(kind: 'one' | 'all'): void;
+};
+
+/** What comes one by one is sent one by one, and a storm in one message every 15 s: each alarm still arrives within a minute. */
+const SINGLES_PER_MINUTE = 5;
+const MINUTE_MS = 60_000;
+const BETWEEN_DIGESTS_MS = 15_000;
+
+/** Bounds what one channel is sent. `elapsedMs`: a clock that only goes forward. */
+export function createPace(elapsedMs: () => number): Pace {
+  let singles: number[] = [];
+  let digestAtMs = Number.NEGATIVE_INFINITY;
+  return {
+    next: ({ count, wasHeld }) => {
+      const now = elapsedMs();
+      singles = singles.filter((at) => now - at < MINUTE_MS);
+      if (count <= SINGLES_PER_MINUTE - singles.length && !(wasHeld && count > 1)) return 'one';
+      return now - digestAtMs < BETWEEN_DIGESTS_MS ? 'none' : 'all';
+    },
+    sent: (kind) => {
+      if (kind === 'one') singles.push(elapsedMs());
+      else digestAtMs = elapsedMs();
+    },
+  };
 }

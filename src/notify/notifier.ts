@@ -1,19 +1,41 @@
-import type { Network } from '../domain/network.ts';
-import { type UnixMs, unixMs } from '../domain/time.ts';
+import { alarmRow } from '../domain/alarm-kinds.ts';
+import { encodeId, uuidV7 } from '../domain/ids.ts';
+import { asSum, formatAmount, microUsdt } from '../domain/money.ts';
+import { NETWORKS, type Network } from '../domain/network.ts';
+import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
+import { findAuditHead } from '../store/access/audit-log.ts';
+import { areWordsSound, findAlarmSubjects, isSilenced } from '../store/chain/alarms.ts';
 import { holdLease } from '../store/chain/hold-lease.ts';
-import type { Database } from '../store/db/database.ts';
-import { forgetOldNotifications, giveUpNotifications } from '../store/outbox/notifications.ts';
-import { listNotifyChannels } from '../store/outbox/notify-channels.ts';
+import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import {
+  countAlarms,
+  type AlarmNews as FoundAlarm,
+  findAlarmNews,
+  findMoneyNews,
+  findOwnerNews,
+  findSettledMoneyNews,
+  type MoneyNews,
+  type OwnerNews,
+  sumDay,
+} from '../store/outbox/news.ts';
+import {
+  forgetOldNotifications,
+  giveUpNotifications,
+  isPlanned,
+  type Phase,
+  planNotification,
+} from '../store/outbox/notifications.ts';
+import { listNotifyChannels, type NotifyChannel } from '../store/outbox/notify-channels.ts';
 import { createWebhookSender } from '../webhooks/send.ts';
 import { type ChannelLine, createChannelLine } from './channel-line.ts';
-import { collectNews } from './collect-news.ts';
-import type { Installation } from './message.ts';
+import { type Installation, oneLine } from './message.ts';
+import { localTime } from './quiet-hours.ts';
 import { ATTEMPT_MS } from './send-message.ts';
-import { watchChannels } from './watch-channels.ts';
 
 export type NotifierOptions = {
   db: Database;
@@ -104,3 +126,223 @@ async function tidy({ db, log }: NotifierOptions, now: UnixMs): Promise<void> {
   if (notifications > 0) log.warn({ notifications }, 'notifications of more than a day ago were given up');
   await forgetOldNotifications(db, before(KEEP_MS));
 }
+
+type Deps = { db: Database; now(): UnixMs; log: Logger; network: Network | null };
+
+/** A server that restarts is no alarm. */
+const FAILING_MS = 5 * 60_000;
+const KIND = 'notify-failing';
+const MAX_SHOWN = 100;
+
+/** Raises an alarm for each channel that has failed for 5 minutes, which the others tell of, and ends it when a message arrived or the channel was removed. */
+async function watchChannels({ db, now, log, network }: Deps, channels: readonly NotifyChannel[]): Promise<void> {
+  const failing = channels.filter(({ failingSince }) => failingSince !== null && now() - failingSince >= FAILING_MS);
+  const failingIds = new Set(failing.map(({ id }) => encodeId('chn', id)));
+  const told = new Set<string>();
+  for (const each of NETWORKS) {
+    for (const subject of await findAlarmSubjects(db, each, KIND)) {
+      told.add(subject);
+      if (failingIds.has(subject)) continue;
+      await endAlarm({ db, log }, KIND, each, subject);
+    }
+  }
+  for (const channel of failing) {
+    const subject = encodeId('chn', channel.id);
+    if (told.has(subject) || network === null) continue;
+    await tellAlarm({ db, log }, KIND, { network, subject, detail: describe(channel, subject) });
+  }
+}
+
+function describe({ kind, name, failingSince, lastError }: NotifyChannel, id: string): string {
+  const since = failingSince === null ? '' : ` since ${toIso(failingSince)}`;
+  return `Nothing reaches the notification channel ${id} (${kind}, ${oneLine(name, MAX_SHOWN)})${since}: ${lastError ?? ''}. What it is to be told waits for a day at most. Try it: quittance notify test ${id}`;
+}
+
+type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Plans what each channel is to be told: alarms, money without an order, new owners, daily summaries. A row of the outbox is made once for each thing and
+ * its end, however many processes do this and however often. What ended a day ago is no news.
+ */
+async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): Promise<void> {
+  const since = unixMs(Math.max(0, deps.now() - DAY_MS));
+  await collectAlarms(deps, since);
+  await collectMoney(deps, since);
+  await collectOwners(deps, since);
+  for (const channel of channels) await collectSummary(deps, channel, since);
+}
+
+async function collectAlarms(deps: NewsDeps, since: UnixMs): Promise<void> {
+  const sealer = await deps.db.sealer();
+  for (const { end, words, ...found } of await findAlarmNews(deps.db, since)) {
+    // One that somebody closed past Quittance is told as an open one.
+    const isOpen = isSilenced(sealer, end);
+    const news = isOpen ? { ...found, resolvedAt: null, seal: areWordsSound(sealer, words) } : found;
+    const { resolvedAt, channelId, id, kind, subject, wasRaised } = news;
+    // A channel that fails is told of by the others.
+    if (kind === 'notify-failing' && subject === encodeId('chn', channelId)) continue;
+    const about = { channelId, about: `alarm:${id}` };
+    if (!wasRaised)
+      await plan(deps, { ...about, phase: 'raised', isUrgent: alarmRow(kind).isUrgent }, alarmWords(news));
+    if (resolvedAt !== null) await plan(deps, { ...about, phase: 'over', isUrgent: false }, alarmOverWords(news));
+  }
+}
+
+async function collectMoney(deps: NewsDeps, since: UnixMs): Promise<void> {
+  const aboutOf = ({ channelId, transferId }: { channelId: string; transferId: string }) => {
+    return { channelId, about: `transfer:${transferId}`, isUrgent: false };
+  };
+  for (const news of await findMoneyNews(deps.db, since))
+    await plan(deps, { ...aboutOf(news), phase: 'raised' }, moneyWords(news));
+  for (const news of await findSettledMoneyNews(deps.db, since))
+    await plan(deps, { ...aboutOf(news), phase: 'over' }, settledWords(news));
+}
+
+/** A new owner can remove channels, so it doesn't wait for the end of quiet hours. */
+async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
+  for (const news of await findOwnerNews(deps.db, since)) {
+    const about = { channelId: news.channelId, about: `owner:${news.seq}`, phase: 'raised', isUrgent: true } as const;
+    await plan(deps, about, ownerWords(news));
+  }
+}
+
+/** Due from its minute on, so that it comes late rather than never; not on the day on which the channel was added after it. */
+async function collectSummary(deps: NewsDeps, channel: NotifyChannel, since: UnixMs): Promise<void> {
+  const { id, summaryAt, timeZone, createdAt } = channel;
+  if (summaryAt === null) return;
+  const { day, minute } = localTime(timeZone, deps.now());
+  const added = localTime(timeZone, createdAt);
+  if (minute < summaryAt || (added.day === day && added.minute >= summaryAt)) return;
+  const about = `summary:${day}`;
+  if (await isPlanned(deps.db, { channelId: id, about })) return;
+  const [sums, alarms, auditHead] = [
+    await sumDay(deps.db, since),
+    await countAlarms(deps.db),
+    await findAuditHead(deps.db),
+  ];
+  const words = summaryWords({ day, sums, alarms, auditHead });
+  await plan(deps, { channelId: id, about, phase: 'raised', isUrgent: false }, words);
+}
+
+/** Of the same millisecond what begins comes before what is over. */
+const ORDER: Readonly<Record<Phase, number>> = { raised: 0, over: 1 };
+
+type About = { channelId: string; about: string; phase: Phase; isUrgent: boolean };
+
+async function plan({ db, now, random }: NewsDeps, about: About, { title, body }: Words): Promise<void> {
+  const createdAt = now();
+  await planNotification(db, {
+    ...about,
+    id: uuidV7(createdAt, random(10), ORDER[about.phase]),
+    title,
+    body,
+    createdAt,
+  });
+}
+
+type Words = { title: string; body: string };
+
+/** `resolvedAt`: `null` also where somebody closed it past Quittance. */
+type AlarmNews = Omit<FoundAlarm, 'end' | 'words'>;
+
+const MADE_UP =
+  'Quittance did not raise this alarm, or not with these words: somebody wrote it to the database. See "row-changed" in docs/operations.md';
+/** The bounds of the schema are wider. */
+const MAX_SUBJECT = 80;
+const MAX_TITLE = 180;
+
+function alarmWords(news: AlarmNews): Words {
+  const { network, detail, raisedAt, resolvedAt, seal } = news;
+  const named = name(news);
+  if (resolvedAt === null) {
+    const text = seal ? detail : MADE_UP;
+    return {
+      title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
+      body: `${text}\n\nRaised ${toIso(raisedAt)}. More: quittance chain status --network ${network}`,
+    };
+  }
+  // Nothing vouches for the words of an alarm that is over.
+  return {
+    title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
+    body: `It began ${toIso(raisedAt)} and is over.`,
+  };
+}
+
+function alarmOverWords(news: AlarmNews): Words {
+  const { network, raisedAt, resolvedAt } = news;
+  const ended = resolvedAt === null ? '' : `, ended ${toIso(resolvedAt)}`;
+  return {
+    title: oneLine(`Over on ${network}: ${name(news)}`, MAX_TITLE),
+    body: `The alarm is over: raised ${toIso(raisedAt)}${ended}.`,
+  };
+}
+
+function name({ kind, subject }: Pick<AlarmNews, 'kind' | 'subject'>): string {
+  return subject === '' ? kind : `${kind} (${oneLine(subject, MAX_SUBJECT)})`;
+}
+
+function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, seal }: MoneyNews): Words {
+  if (!seal) return { title: `Money without an order on ${network}: not as it was recorded`, body: MADE_UP };
+  const why = kind === 'duplicate' ? 'pays an invoice that was paid already' : 'fits no invoice';
+  const amount = formatAmount(microUsdt(amountMicro));
+  return {
+    title: oneLine(`Money without an order on ${network}: ${amount} USDT to ${projectName}`, MAX_TITLE),
+    body: `${amount} USDT came to the project ${oneLine(projectName, MAX_SUBJECT)} (${encodeId('prj', projectId)}), and it ${why}.\n\nTransaction ${txId}. Why, and what to do: quittance explain ${txId}`,
+  };
+}
+
+function settledWords({ how, ...news }: MoneyNews & { how: string }): Words {
+  const { network, projectName, amountMicro, txId } = news;
+  const amount = formatAmount(microUsdt(amountMicro));
+  return {
+    title: oneLine(`Settled on ${network}: ${amount} USDT to ${projectName}, ${how}`, MAX_TITLE),
+    body: `The decision about ${amount} USDT to the project ${oneLine(projectName, MAX_SUBJECT)}: ${how}. Transaction ${txId}.`,
+  };
+}
+
+const OWNER_ACTIONS: Readonly<Record<OwnerNews['action'], string>> = {
+  'admin-key.created': 'made an admin key with the role owner',
+  'user.invited': 'invited an owner',
+  'user.changed': 'gave a person the role owner',
+  'user.reset': 'made a new sign-in link for an owner',
+};
+
+/** Whoever is an owner may do everything, so every channel hears of each new one. */
+function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: OwnerNews): Words {
+  const title = 'A new owner';
+  if (!seal) return { title: `${title}: entry ${seq} of the audit log is not as it was recorded`, body: MADE_UP };
+  const name = oneLine(detail.login ?? detail.name ?? '', MAX_SUBJECT);
+  const undo = action === 'admin-key.created' ? `admin-key revoke ${subject}` : `user remove ${subject}`;
+  const by = `${oneLine(actedBy, MAX_SUBJECT)}${origin === null ? '' : ` (${oneLine(origin, MAX_SUBJECT)})`}`;
+  return {
+    title: oneLine(`${title}: ${name}`, MAX_TITLE),
+    body: `${by} ${OWNER_ACTIONS[action]}: ${name}, ${subject}, at ${toIso(actedAt)}. An owner may do everything.\n\nIf you did not expect it, undo it now: quittance ${undo}`,
+  };
+}
+
+/** The day of a summary as it stands in the database. `auditHead`: where the log ends, so that a log that is written anew is noticed. */
+type Day = {
+  day: string;
+  sums: Awaited<ReturnType<typeof sumDay>>;
+  alarms: Awaited<ReturnType<typeof countAlarms>>;
+  auditHead: { seq: number; hash: string } | null;
+};
+
+function summaryWords({ day, sums, alarms, auditHead }: Day): Words {
+  const usdt = (micro: bigint) => `${asSum(formatAmount(microUsdt(micro)))} USDT in all`;
+  const money = sums.map(
+    ({ network, paid, paidMicro, strays, strayMicro }) =>
+      `${network}: ${paid} invoices paid, ${usdt(paidMicro)}; without an order ${strays}, ${usdt(strayMicro)}`,
+  );
+  const open = alarms.map(({ network, kind, count }) => `open on ${network}: ${kind}${count > 1 ? ` (${count})` : ''}`);
+  const lines = [
+    ...(money.length === 0 ? ['No transfer in 24 hours.'] : money),
+    ...(open.length === 0 ? ['No alarm is open.'] : open),
+    ...(auditHead === null ? [] : [`Audit log: entry ${auditHead.seq}, ${auditHead.hash}`]),
+  ];
+  return { title: `Quittance, ${day}: the last 24 hours`, body: lines.join('\n').slice(0, MAX_BODY) };
+}
+
+const MAX_BODY = 2800;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createPace } from './pace.ts';
+import { createPace } from './channel-line.ts';
 
 test('what comes one by one is sent so, and the sixth of a minute waits for a digest', () => {
   let nowMs = 0;

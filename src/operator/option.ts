@@ -25,6 +25,7 @@ export type Option = {
 const OPTION = Symbol('option');
 type Optioned = TSchema & { [OPTION]?: Option };
 
+export const membersOf = (input: TSchema) => (input as { properties?: Record<string, TSchema> }).properties ?? {};
 /** How a command takes it; `undefined`: it does not. */
 export const declaredOption = (schema: TSchema): Option | undefined => (schema as Optioned)[OPTION];
 

@@ -1,20 +1,30 @@
 import { formatCheckoutToken } from '../domain/checkout-token.ts';
 import type { DeadlineClock } from '../domain/clocks.ts';
+import { amountAlone, codeWords, countCodeWords, drawCodeWords, type WordRange } from '../domain/code-word.ts';
 import { AppError } from '../domain/errors.ts';
 import type { ProjectedInvoice } from '../domain/event.ts';
 import { judgeRepeat, type Repeated } from '../domain/idempotency.ts';
 import { uuidV7 } from '../domain/ids.ts';
 import type { MicroUsdt } from '../domain/money.ts';
-import type { Policy } from '../domain/policy.ts';
+import { type Policy, payableRange } from '../domain/policy.ts';
 import type { UnixMs } from '../domain/time.ts';
+import { type Ask, coalesce } from '../runtime/coalesce.ts';
 import { findValidApiKey } from '../store/access/api-keys.ts';
-import type { Database } from '../store/db/database.ts';
-import { countAddressesInUse } from '../store/ledger/allocation.ts';
-import type { NewInvoice, Rule } from '../store/ledger/invoice-creation.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { isOfStatement } from '../store/db/unavailable.ts';
+import {
+  advanceHint,
+  countAddressesInUse,
+  countReservedByPart,
+  findFreeExact,
+  findPlaces,
+  findReservedInPart,
+  hasExactBehindHint,
+  type Place,
+} from '../store/ledger/allocation.ts';
+import { insertInvoices, type NewInvoice, type PlacedInvoice, type Rule } from '../store/ledger/invoice-creation.ts';
 import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts';
-import { allocateFirst, allocateNext } from './allocate.ts';
-import { createPlaces, type Places } from './places.ts';
-import { type SharedInserts, shareInserts } from './share-inserts.ts';
+import { createPlaces, firstSound, type Offer, type Places } from './places.ts';
 
 export type CreateDeps = {
   db: Database;
@@ -140,4 +150,216 @@ async function askAgain(
 async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Repeated<ReservedInvoice> | null> {
   const { projectId, idempotencyKey, externalId, options = null } = input;
   return judgeRepeat(await findReserved(db, projectId, idempotencyKey, externalId), { ...input, options });
+}
+
+type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
+
+/** A range is looked at in parts of so many units of the tail, 900 words, because the widest ones have 90,000. */
+const PART_UNITS = 10_000n;
+
+/** Addresses among which requests for one amount at once may have to spread. */
+const MAX_SPREAD = 256;
+const LEAST_SPREAD = 16;
+
+/** Every so many addresses those before are remembered as taken, so that no creation looks at many more. */
+export const HINT_EVERY = 8;
+
+/**
+ * Gives an invoice its address and payable amount in one statement, which may be that of others too. `null` if no invoice came of it,
+ * for whatever reason. The first address that has something free is filled before the next one is begun, because each costs about 8 TRX
+ * to empty.
+ */
+async function allocateFirst(
+  deps: Deps,
+  inserts: SharedInserts,
+  invoice: NewInvoice,
+  rule: Rule,
+): Promise<ProjectedInvoice | null> {
+  const created = await inserts({ invoice, rule });
+  if (created === null) return null;
+  await noteFull(deps, rule, invoice, created.place);
+  return created.invoice;
+}
+
+type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind: 'lost' } | { kind: 'exhausted' };
+
+/**
+ * Looks at what is free, takes of that, and remembers the rest for those who come next. `lost`: others took it first, or something else
+ * stood against the invoice. `exhausted`: nothing is free. `round` counts from 1; the more were lost, the more widely requests spread.
+ */
+async function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
+  deps.places.forget(rule);
+  const found = await (rule.policy === 'exact' ? findAddresses : findWords)(deps, invoice, rule, round);
+  if (found.kind !== 'free') return found;
+  const [mine, ...rest] = found.offers;
+  if (mine === undefined) return { kind: 'lost' };
+  deps.places.remember(rule, invoice.requestedMicro, rest);
+  const [inserted] = await insertInvoices(deps.db, [offer(invoice, rule, mine).invoice]);
+  if (!inserted) return { kind: 'lost' };
+  await noteFull(deps, rule, invoice, mine.place);
+  return { kind: 'created', invoice: inserted };
+}
+
+type Found = { kind: 'free'; offers: Offer[] } | { kind: 'lost' } | { kind: 'exhausted' };
+
+async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<Found> {
+  const { db, randomBelow } = deps;
+  const range = payableRange(rule, invoice.requestedMicro);
+  const { projectId, policy } = rule;
+  for (let full = 0; ; ) {
+    const [place] = await firstSound(
+      ({ after, limit }) => findPlaces(db, projectId, policy, range, { after: Math.max(after, full), limit }),
+      1,
+    );
+    if (place === undefined) return { kind: 'exhausted' };
+    const reserved = await countReservedByPart(db, place.id, range, PART_UNITS * range.unitMicro);
+    const part = drawPart(range, reserved, randomBelow);
+    const offers = part === null ? [] : await offersOf(deps, place, part);
+    if (offers.length > 0) return { kind: 'free', offers };
+    // What is remembered ends before an address that somebody put there, which is never full, and before one whose last amounts arrived lately.
+    await advanceHint(db, projectId, policy, range, countCodeWords(range));
+    full = place.position;
+  }
+}
+
+async function offersOf({ db, randomBelow }: Deps, place: Place, part: WordRange): Promise<Offer[]> {
+  const taken = new Set(await findReservedInPart(db, place.id, part));
+  const free = codeWords(part).filter((word) => !taken.has(word));
+  const words = shuffle(free, randomBelow);
+  const offers: Offer[] = [];
+  while (words.length > 0) offers.push({ place, words: words.splice(0, WORDS_EACH) });
+  return offers;
+}
+
+/** A part of the range in which a word is free, drawn by how many are; `null` if there is none. */
+function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n: number) => number): WordRange | null {
+  const partMicro = PART_UNITS * range.unitMicro;
+  const parts = reserved.map((count, index) => {
+    const fromMicro = range.fromMicro + BigInt(index) * partMicro;
+    const endMicro = fromMicro + partMicro;
+    const part = { ...range, fromMicro, belowMicro: endMicro < range.belowMicro ? endMicro : range.belowMicro };
+    return { part, free: Math.max(0, Number(countCodeWords(part) - count)) };
+  });
+  const total = parts.reduce((sum, { free }) => sum + free, 0);
+  let place = total === 0 ? 0 : randomBelow(total);
+  for (const { part, free } of parts) {
+    if (place < free) return part;
+    place -= free;
+  }
+  return null;
+}
+
+async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Found> {
+  const { db, randomBelow } = deps;
+  const amount = amountAlone(invoice.requestedMicro);
+  const limit = Math.min(LEAST_SPREAD * 4 ** (round - 1), MAX_SPREAD);
+  const found = await firstSound((page) => findFreeExact(db, rule.projectId, amount, page), limit);
+  if (found.length === 0) {
+    // The next refusal looks at none.
+    if (await hasExactBehindHint(db, rule.projectId, amount))
+      await advanceHint(db, rule.projectId, 'exact', amount, 1n);
+    return { kind: 'exhausted' };
+  }
+  const places = round === 1 ? found : shuffle(found, randomBelow);
+  return { kind: 'free', offers: places.map((place) => ({ place, words: [invoice.requestedMicro] })) };
+}
+
+async function noteFull({ db }: Deps, { policy, projectId }: Rule, { requestedMicro }: NewInvoice, place: Place) {
+  const isDue = policy === 'exact' && place.position % HINT_EVERY === 0;
+  if (isDue) await advanceHint(db, projectId, 'exact', amountAlone(requestedMicro), 1n);
+}
+
+function shuffle<Item>(items: readonly Item[], randomBelow: (n: number) => number): Item[] {
+  const shuffled = [...items];
+  for (let i = shuffled.length - 1; i > 0; i--) {
+    const j = randomBelow(i + 1);
+    const [a, b] = [shuffled[i], shuffled[j]];
+    if (a !== undefined && b !== undefined) [shuffled[i], shuffled[j]] = [b, a];
+  }
+  return shuffled;
+}
+
+type Wanted = { invoice: NewInvoice; rule: Rule };
+
+/** Creates an invoice in one statement, alone or with those that come while others are under way. `null`: none came of it. */
+type SharedInserts = Ask<Wanted, { invoice: ProjectedInvoice; place: Place } | null>;
+
+/** Few, so that creations gather: with four, PostgreSQL takes a third more time for each where 64 clients ask. */
+const MAX_UNDER_WAY = 2;
+/** Beyond sixteen there is little left to share. Each takes 3 KB at most. */
+const MAX_TOGETHER = 32;
+
+/**
+ * Each word costs a MAC, a lost draw some statements, for it finds out what is free. While a fifth of an address is taken, 96 of 100 draws
+ * of so many hold a free one.
+ */
+const WORDS_EACH = 2;
+/** One word is enough while the first one of a draw is taken less often than this. */
+const RARELY_TAKEN = 1 / 250;
+/** The mean goes back over about so many draws. */
+const MEMORY = 500;
+
+type ShareInsertsDeps = { db: Sql; places: Places; randomBelow(n: number): number };
+
+/** Makes the first statement of creations common to those that come at the same time. */
+function shareInserts(deps: ShareInsertsDeps): SharedInserts {
+  let taken = 0;
+  const noteDraw = (words: readonly MicroUsdt[], got: MicroUsdt | undefined) => {
+    taken += (Number(got !== words[0]) - taken) / MEMORY;
+  };
+  return coalesce({
+    maxUnderWay: MAX_UNDER_WAY,
+    maxTogether: MAX_TOGETHER,
+    answer: async (wanted) => {
+      const placed = await placeAll(deps, wanted, taken < RARELY_TAKEN ? 1 : WORDS_EACH);
+      const offered = placed.flatMap((each) => each?.invoice ?? []);
+      if (offered.length === 0) return wanted.map(() => null);
+      const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
+        // Nothing was created, and one of them may be the cause: each goes on alone, and meets its own error again.
+        if (wanted.length > 1 && isOfStatement(error)) return [];
+        throw error;
+      });
+      const created = new Map(inserted.map((invoice, index) => [offered[index]?.id, invoice]));
+      for (const { id, words } of offered) noteDraw(words, created.get(id)?.payableMicro);
+      return placed.map((each) => {
+        const invoice = each === null ? null : created.get(each.invoice.id);
+        return each === null || !invoice ? null : { invoice, place: each.place };
+      });
+    },
+  });
+}
+
+type Placed = { invoice: PlacedInvoice; place: Place } | null;
+
+/** Equals, which want the same payable amounts, draw together and share what they drew out, so that none takes the word of another. */
+async function placeAll(
+  { places, randomBelow }: ShareInsertsDeps,
+  wanted: readonly Wanted[],
+  wordsEach: number,
+): Promise<Placed[]> {
+  const drawn = new Map<string, MicroUsdt[]>();
+  const placed: Placed[] = [];
+  for (const { invoice, rule } of wanted) {
+    // An address that fails its examination is that of one project: who wants it goes on alone, and meets the error again.
+    const taken = await places.take(rule, invoice.requestedMicro).catch(() => null);
+    if (taken === null) placed.push(null);
+    else if ('words' in taken) placed.push(offer(invoice, rule, taken));
+    else {
+      const name = `${rule.projectId} ${rule.policy} ${invoice.requestedMicro} ${rule.maxSurchargeMicro}`;
+      const rest = drawn.get(name) ?? draw(invoice, rule, wanted.length * wordsEach, randomBelow);
+      drawn.set(name, rest);
+      const words = rest.splice(0, wordsEach);
+      placed.push(words.length === 0 ? null : offer(invoice, rule, { place: taken, words }));
+    }
+  }
+  return placed;
+}
+
+function draw({ requestedMicro }: NewInvoice, rule: Rule, count: number, randomBelow: (n: number) => number) {
+  if (rule.policy === 'exact') return [requestedMicro];
+  return drawCodeWords(payableRange(rule, requestedMicro), count, randomBelow);
+}
+
+function offer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { invoice: PlacedInvoice; place: Place } {
+  return { invoice: { ...invoice, rule, addressId: place.id, words }, place };
 }

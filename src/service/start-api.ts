@@ -17,6 +17,17 @@ import { registerSandbox } from '../api/sandbox.ts';
 import { registerTransfers } from '../api/transfers.ts';
 import { createUnpaidRefusals } from '../api/unpaid-refusals.ts';
 import { registerWebhookEndpoints } from '../api/webhook-endpoints.ts';
+import { createTransactionReader, type TransactionReaderDeps } from '../chain/verify/transaction-reader.ts';
+import { registerLive } from '../checkout/live/live-routes.ts';
+import { registerAsk } from '../checkout/lookup/ask.ts';
+import { createLookupLimits, registerLookup } from '../checkout/lookup/lookup.ts';
+import { createLookupBudget } from '../checkout/lookup/lookup-budget.ts';
+import { registerLogos } from '../checkout/page/logos.ts';
+import { limitPages } from '../checkout/page/page-limits.ts';
+import { registerCheckout } from '../checkout/page/register.ts';
+import { serveRobots } from '../checkout/page/robots.ts';
+import { registerReceipts } from '../checkout/receipt/receipt-routes.ts';
+import { createReceiptSigner } from '../checkout/receipt/receipt-signer.ts';
 import type { OperationDeps } from '../operator/operation.ts';
 import { createRelief } from '../payments/relief.ts';
 import { createUnpaidGate } from '../payments/unpaid-gate.ts';
@@ -24,13 +35,13 @@ import { createWatchedNetworks } from '../payments/watched-networks.ts';
 import { startLoop } from '../runtime/loop.ts';
 import { findNewestApiKeys, findValidApiKey, touchApiKeys } from '../store/access/api-keys.ts';
 import { EVENTS_CHANNEL } from '../store/outbox/events.ts';
+import { accountToAddress } from '../tron/address.ts';
 import { type Authenticator, createAuthenticator, MAX_REMEMBERED } from '../web/authenticate.ts';
 import { createServer } from '../web/server.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { Context } from './context.ts';
 import { listen } from './listen.ts';
 import { patiently } from './patiently.ts';
-import { registerPages } from './register-pages.ts';
 
 const MAX_BUCKETS = 10_000;
 /** For this long a new key can count as a stranger's. A stranger is refused where others of its network use up the limit of wrong keys. */
@@ -149,4 +160,32 @@ function startKeyLoop(context: Context, authenticator: Authenticator) {
       return TOUCH_KEYS_MS;
     },
   });
+}
+
+/** Registers the pages that payers open. */
+async function registerPages(app: FastifyInstance, context: Context): Promise<void> {
+  const { requestDb: db, keyRing, log, metrics, now, random, pools, publicUrl } = context;
+  const usdt = Object.fromEntries(pools.map(({ network, usdt }) => [network, accountToAddress(usdt)]));
+  const lookUp = { readTransaction: createReaders(context), limits: createLookupLimits(now) };
+  const signer = createReceiptSigner({ db, keyRing, log, now, random });
+  await signer.prepare();
+  const deps = { db, now, site: { publicUrl, usdt, proofOf: context.addressGuard.proofOf } };
+  limitPages(app, deps);
+  serveRobots(app);
+  registerCheckout(app, deps);
+  registerLive(app, { ...deps, log, metrics });
+  registerLogos(app, { db });
+  registerLookup(app, { ...deps, ...lookUp });
+  registerAsk(app, { ...deps, ...lookUp });
+  registerReceipts(app, { ...deps, signer });
+}
+
+/** Payers' questions about transactions, by network, go to nodes within a budget of their own. */
+function createReaders({ config, pools, requestDb: db, now, log }: Context) {
+  const budget = createLookupBudget(now, config.lookupsPerMinute);
+  const readers = pools.map(({ network, pool, usdt }) => {
+    const spend: TransactionReaderDeps['spend'] = ({ askedFor, client }) => budget.take(network, askedFor, client);
+    return [network, createTransactionReader({ db, network, pool, usdt, now, log, spend })] as const;
+  });
+  return Object.fromEntries(readers);
 }

@@ -1,25 +1,36 @@
+import { randomInt } from 'node:crypto';
 import { isIP } from 'node:net';
+import type { FastifyInstance } from 'fastify';
 import { type AdminDeps, registerAdmin } from '../admin/register-admin.ts';
 import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import { renderGeneral } from '../checkout/lookup/answer.ts';
+import { renderExample } from '../checkout/page/example.ts';
 import { wordsOf } from '../checkout/words/words.ts';
+import { registerConsole } from '../console/register.ts';
+import { createSessions } from '../console/sign-in/sessions.ts';
+import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
 import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
 import type { Actor } from '../operator/actor.ts';
 import { doctorSettings } from '../operator/doctor/doctor-settings.ts';
 import { type DoctorView, runDoctor } from '../operator/doctor/run-doctor.ts';
-import type { NodeAccess } from '../operator/operation.ts';
+import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
+import { createSignInLimits } from '../operator/people/sign-in-limits.ts';
+import type { RunningProcess } from '../operator/system/show-system.ts';
+import type { SettingView } from '../operator/system/views.ts';
 import { guardAdditions } from '../payments/manifest/guard-adding.ts';
+import { deriveKey } from '../runtime/key-ring.ts';
 import { logLostConnections } from '../runtime/log-lost-connections.ts';
 import { reasonOf } from '../runtime/reason-of.ts';
 import { readVersion } from '../runtime/version.ts';
 import { type Database, openDatabase } from '../store/db/database.ts';
+import { INVOICES_CHANNEL } from '../store/ledger/checkout.ts';
 import { html, plainText } from '../web/html.ts';
 import { createServer } from '../web/server.ts';
+import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { Context } from './context.ts';
 import { listen } from './listen.ts';
-import { registerOperatorPages } from './register-console.ts';
 import type { ServiceOptions } from './service-options.ts';
 
 /** Its connections are its own, so that a report never slows the creation of an invoice. Four people who click rarely need more. */
@@ -122,4 +133,43 @@ function nodeAccess({ db, pools, metrics, now, random, publicUrl }: Context): No
     },
     describeForPayer: (answer) => plainText(renderGeneral(wordsOf('en'), html`the merchant`, answer)),
   };
+}
+
+type Options = {
+  operations: OperationDeps;
+  nodes: NodeAccess;
+  consoleUrl(): string;
+  process: RunningProcess;
+  settings: readonly SettingView[];
+  examine(actor: Actor): Promise<DoctorView>;
+  sandboxToken?: string;
+};
+
+/** Registers the pages that operators open. They need the master key, under which stands what people sign in with. */
+function registerOperatorPages(
+  app: FastifyInstance,
+  { keyRing, publicUrl, certainNow, steadyNow, deadlineClock }: Context,
+  { operations, nodes, consoleUrl, process, settings, examine, ...options }: Options,
+): void {
+  const { db, log, now, random, networks } = operations;
+  if (keyRing === null) {
+    log.warn(
+      'the console has no pages without the master key: set QUITTANCE_MASTER_KEY as the other processes have it',
+    );
+    return;
+  }
+  const limits = createSignInLimits(createTokenBuckets);
+  const people = () => ({ db, keyRing, consoleUrl: consoleUrl(), limits, now, certainNow, random });
+  const deps = { ...options, people, consoleUrl, log };
+  const sessions = createSessions(deps);
+  addSignInRoutes(app, deps);
+  registerConsole(app, {
+    ...{ ...operations, publicUrl, steadyNow, deadlineClock, randomBelow: (n: number) => randomInt(n), consoleUrl },
+    onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
+    ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
+    renderExample,
+    ...{ findSession: sessions.find, people, process, settings, examine },
+    ask: { ...nodes, networks, log },
+    formKey: deriveKey(keyRing.current(), { purpose: 'quittance forms', salt: '' }),
+  });
 }

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import { startWatcher } from '../chain/follow/watcher.ts';
 import { startStateWatch } from '../chain/reconcile/compare-states.ts';
 import { startReconciler } from '../chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../domain/network.ts';
+import { startBackupSchedule } from '../operator/backup/backup-schedule.ts';
 import { startLogWatch } from '../payments/audit/watch-log.ts';
 import { startClaims } from '../payments/claims.ts';
 import { createHeldBack } from '../payments/held-back.ts';
@@ -16,8 +18,8 @@ import { startAddressChangeWatch } from '../payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../payments/watch-guarantees.ts';
 import { startOrderFloodWatch } from '../payments/watch-order-floods.ts';
+import type { Loop } from '../runtime/loop.ts';
 import type { Context } from './context.ts';
-import { startBackups } from './start-backups.ts';
 
 /**
  * The role `watcher`. A watcher runs for each network, and beside it the comparisons: of the books with the chain, of the schema with the
@@ -81,4 +83,13 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     // They stop together, because the watcher ends the requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });
+}
+
+/** Makes backups while this process follows the network; nothing where no directory is set for them. */
+function startBackups(context: Context, leading: { network: Network; isLeader(): boolean }): Loop[] {
+  const { config, keyRing } = context;
+  const schedule = config.backups ?? null;
+  if (schedule === null || keyRing === null) return [];
+  const needsOwnUser = config.networks.mainnet !== undefined;
+  return [startBackupSchedule({ ...context, ...leading, keyRing, schedule, needsOwnUser, host: hostname() })];
 }

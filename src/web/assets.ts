@@ -3,14 +3,13 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { PACKAGE_ROOT } from '../runtime/package-root.ts';
 import { constantText, sendCompressed } from './send-compressed.ts';
-import { shrinkScript, shrinkStyle } from './shrink.ts';
 
 const PUBLIC = new URL('public/', PACKAGE_ROOT);
 
 const TYPES = { css: 'text/css', js: 'text/javascript' } as const;
 
 /** A file that pages load. `url` changes with the content. */
-export type Asset = { text: string; version: string; path: string; url: string; type: string };
+type Asset = { text: string; version: string; path: string; url: string; type: string };
 
 /**
  * Reads an asset at start: the files are small, and a missing file should be noticed then. Every style sheet begins with `tokens.css`.
@@ -41,4 +40,30 @@ export function serveAsset(
     });
     return sendCompressed(request, reply, content);
   });
+}
+
+/**
+ * A style sheet of ours without comments and spare whitespace. Its strings must hold none of `{};,>:` followed or led by spaces, and no
+ * comment.
+ */
+export function shrinkStyle(text: string): string {
+  return text
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/ ?([{};,>]) ?/g, '$1')
+    .replaceAll(/: /g, ':')
+    .replaceAll(';}', '}')
+    .trim();
+}
+
+/**
+ * A script of ours without the comments that stand on lines of their own, and without indentation and empty lines. The other line breaks
+ * stay, for they end statements. No string of it goes over two lines.
+ */
+export function shrinkScript(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('//'))
+    .join('\n');
 }

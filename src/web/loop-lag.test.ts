@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventually } from '../../test/support/service.ts';
-import { lagOf, startLoopLag } from './loop-lag.ts';
+import { lagOf, startLoopLag } from './server.ts';
 
 test('the lag is what a random moment meets, not the mean of the turns', () => {
   // Twenty turns of 20 ms and one of 400: half of all moments fall into the long one.

@@ -1,5 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
 import { AppError } from '../domain/errors.ts';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
 import { shortageBehind } from '../domain/shortage.ts';
@@ -11,16 +14,14 @@ import { ANSWER_HEADERS } from './answer-headers.ts';
 import { boundConnections } from './bound-connections.ts';
 import { type Client, proxiesOf, readClients } from './client-address.ts';
 import { createClientErrors } from './client-errors.ts';
+import { headerValues } from './header-values.ts';
 import { LIMITS } from './load-gate.ts';
-import { startLoopLag } from './loop-lag.ts';
-import { bearOddRequests, checkHost, withoutOrigin } from './odd-requests.ts';
 import { Problem, problemBody, problemOf, unavailable } from './problem.ts';
-import { createRequestLines } from './request-lines.ts';
 import { notesOf } from './request-notes.ts';
 import { shedLoad } from './shed-load.ts';
 import { boundUnsentAnswers } from './unsent-answers.ts';
 
-export type ServerOptions = {
+type ServerOptions = {
   publicUrl(): string;
   /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed; empty: none. */
   trustProxy: readonly string[];
@@ -296,4 +297,96 @@ function decodablePath(url: string): string {
 
 function newRequestId({ now, random }: Pick<ServerOptions, 'now' | 'random'>): string {
   return encodeId('req', uuidV7(now(), random(10)));
+}
+
+/** Answers requests that Node would answer by itself, or not at all. */
+function bearOddRequests(app: FastifyInstance): void {
+  // Reads all headers that 16 KiB hold: by default Node ignores those after the 2,000th, also a second key.
+  app.server.maxHeadersCount = 0;
+  // An expectation other than 100-continue may be ignored (RFC 9110, 10.1.1).
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  // This server speaks no other protocol. Node loses requests that were pipelined behind such a request, so the client must send them
+  // again.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
+    done();
+  });
+}
+
+/** A request names its host once (RFC 9112, 3.2). Throws the problem. */
+function checkHost(request: IncomingMessage): void {
+  const { length } = headerValues(request, 'host');
+  if (length === 1 || (length === 0 && request.httpVersion === '1.0')) return;
+  throw new Problem('INVALID_REQUEST', `The Host header came ${length} times; send it once.`);
+}
+
+/** A client that takes us for its proxy writes `http://host/path`. */
+function withoutOrigin(url: string): string {
+  if (url.startsWith('/')) return url;
+  const path = url.replace(/^https?:\/\/[^/?#]*/i, '');
+  return path === url || path.startsWith('/') ? path : `/${path}`;
+}
+
+type LoopLag = { lagMs(): number; stop(): void };
+
+/** How often the event loop is sampled, and the window of a figure: a tenth of what a client notices. */
+const [RESOLUTION_MS, WINDOW_MS] = [20, 250];
+
+/**
+ * Measures how long an event at a random moment waits for the event loop, in milliseconds, over the last quarter of a second. The mean of
+ * the turns would not do: a hundred short turns hide the long one that nearly every event met.
+ */
+export function startLoopLag(): LoopLag {
+  const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  histogram.enable();
+  let lagMs = 0;
+  const timer = setInterval(() => {
+    lagMs = lagOf(histogram.mean / 1e6, histogram.stddev / 1e6);
+    histogram.reset();
+  }, WINDOW_MS);
+  timer.unref();
+  return {
+    lagMs: () => lagMs,
+    stop: () => {
+      clearInterval(timer);
+      histogram.disable();
+    },
+  };
+}
+
+/** A moment falls into a turn in proportion to the turn's length, so the turn that it meets lasts E[d²]/E[d]. */
+export function lagOf(meanMs: number, deviationMs: number): number {
+  // Without a turn since the last window there is nothing to measure, and the histogram says NaN.
+  if (!(meanMs > 0)) return 0;
+  return Math.max(0, meanMs + deviationMs ** 2 / meanMs - RESOLUTION_MS);
+}
+
+/** Load balancers ask these all the time. */
+const PROBES = new Set(['/healthz', '/readyz']);
+
+type RequestLines = { onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void };
+
+/**
+ * Lines of the log about answers. Always: those with 5xx, and creations that were refused (4xx), of which those with one route, status and
+ * code are summed up to a line a minute, so that an outage fills no disk. With `isOn` every other answer has a line of its own. Never a
+ * path, a query, a header or a body: the route is its pattern.
+ */
+function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; isOn: boolean }): RequestLines {
+  const failures = createTally(now);
+  return {
+    onAnswer: (request, { statusCode: status }, tookMs) => {
+      const { method, id: requestId } = request;
+      const route = request.routeOptions.url ?? 'none';
+      const isCreation = method === 'POST' && route === '/v1/invoices';
+      const isFailure = status >= 500 || (status >= 400 && isCreation);
+      if (!isFailure && (!isOn || PROBES.has(route))) return;
+      const { key, code } = notesOf(request);
+      const requests = isFailure ? failures.note(`${method} ${route} ${status} ${code}`) : undefined;
+      if (requests === null) return;
+      const about = { requestId, key: key === null ? undefined : encodeId('key', key.id), method, route, status };
+      const line = { ...about, code: code ?? undefined, ms: Math.round(tookMs), requests };
+      if (status >= 500) log.warn(line, 'requests were not served');
+      else log.info(line, isFailure ? 'creations were refused' : 'a request was answered');
+    },
+  };
 }

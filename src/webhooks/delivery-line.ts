@@ -1,16 +1,25 @@
-import { unixMs } from '../domain/time.ts';
+import { encodeId } from '../domain/ids.ts';
+import { askedPauseMs, retryDelayMs, schedulePosition } from '../domain/retry.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
+import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
+import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
-import type { Database } from '../store/db/database.ts';
-import { findCallbackOrders } from '../store/outbox/adapter-orders.ts';
-import { leaseDueDeliveries } from '../store/outbox/deliveries.ts';
-import { type AttemptContext, attemptDelivery, type SignableDelivery } from './attempt-delivery.ts';
-import { createSecretOpener, UNSIGNABLE_PAUSE_MS } from './decrypt-secrets.ts';
+import { createSeldom, createTally } from '../runtime/seldom.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { type AdapterOrder, findCallbackOrders } from '../store/outbox/adapter-orders.ts';
+import { type LeasedDelivery, leaseDueDeliveries, returnDeliveries } from '../store/outbox/deliveries.ts';
+import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
+import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
+import { openEndpointSecrets } from './endpoint-secrets.ts';
 import type { Hastener } from './hasten.ts';
-import { createOutcomeQueue } from './outcome-queue.ts';
-import { isOutage } from './record-attempts.ts';
+import { isOutage, namesOf, recordAttempts } from './record-attempts.ts';
+import { redactAnswer } from './redact.ts';
+import { failedAttempt, type SendResult } from './send.ts';
+import { sendCallback } from './send-callback.ts';
+import { type SendDeps, sendSigned } from './send-signed.ts';
 
 /**
  * The most deliveries waiting, under way and unrecorded together. Those that a crash leaves are attempted again when their leases run out.
@@ -28,7 +37,7 @@ const LEASE_AT_LEAST_EVERY_MS = 100;
 /** From an announcement to the attempt it takes 2 ms on a machine that has nothing else to do. */
 const IN_TIME_MS = 10;
 
-export type DeliveryLineOptions = AttemptContext & {
+type DeliveryLineOptions = AttemptContext & {
   db: Database;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   keyRing: KeyRing;
@@ -203,4 +212,197 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
       await Promise.all(underWay);
     },
   };
+}
+
+/** A delivery whose endpoint's secrets cannot be opened is due again after this pause. No attempt was made, so none counts. */
+const UNSIGNABLE_PAUSE_MS = 60_000;
+
+type SecretOpener = (
+  deliveries: readonly LeasedDelivery[],
+  now: UnixMs,
+) => Promise<{ signable: SignableDelivery[]; unsignable: LeasedDelivery[] }>;
+
+/**
+ * Opens the secrets of the endpoints of a leased batch, for that batch only: a rotation counts from the next batch on, and no secret stays
+ * in memory. A delivery is not attempted without the current secret of its endpoint; a former secret that does not open is left out.
+ */
+function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; log: Logger }): SecretOpener {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  const report = (unopened: readonly StoredSecret[], unsigned: readonly string[], now: UnixMs) => {
+    if (unopened.length + unsigned.length === 0 || Math.abs(now - loggedAt) < UNSIGNABLE_PAUSE_MS) return;
+    loggedAt = now;
+    const reported = unopened
+      .slice(0, MAX_LOGGED)
+      .map((row) => ({ endpointId: encodeId('whe', row.endpointId), masterKeyId: row.masterKeyId }));
+    const endpoints = unsigned.slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
+    log.error(
+      { unopened: reported, waitingEndpoints: endpoints },
+      'secrets of webhook endpoints cannot be opened, and the events of these endpoints wait: give this process the master keys that sealed them (quittance master-key status), or rotate the secrets',
+    );
+  };
+  return async (deliveries, now) => {
+    const ids = [...new Set(deliveries.map(({ endpointId }) => endpointId))];
+    const rows = await findActiveSecrets(db, ids, now);
+    const opened = await openEndpointSecrets(keyRing, rows);
+    const secrets = new Map<string, string[]>();
+    for (const [index, row] of rows.entries()) {
+      const each = opened[index];
+      // The rows of an endpoint begin with its current secret.
+      if (each?.kind !== 'ok') continue;
+      if (row.endsAt === null) secrets.set(row.endpointId, [each.secret]);
+      else secrets.get(row.endpointId)?.push(each.secret);
+    }
+    const unopened = rows.filter((_, index) => opened[index]?.kind !== 'ok');
+    report(
+      unopened,
+      ids.filter((id) => !secrets.has(id)),
+      now,
+    );
+    const signable = deliveries.flatMap((delivery) => {
+      const of = secrets.get(delivery.endpointId);
+      return of === undefined ? [] : [{ ...delivery, secrets: of }];
+    });
+    return { signable, unsignable: deliveries.filter(({ endpointId }) => !secrets.has(endpointId)) };
+  };
+}
+
+const MAX_LOGGED = 10;
+
+/** A delivery whose endpoint's secrets are open: `whsec_…`, newest first. `order`: of an adapter, which tells it in its own form. */
+type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: AdapterOrder };
+
+/** `random`: 0 … 1, for the jitter of retries. */
+type AttemptContext = SendDeps & { clock: Clock; signingClock?: Clock; log: Logger; random: () => number };
+
+/**
+ * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. `hastenedFrom`: when it had been
+ * due, if this attempt is before its time. If it fails, the next one is then, so that the schedule stays as it is.
+ */
+async function attemptDelivery(
+  context: AttemptContext,
+  delivery: SignableDelivery,
+  hastenedFrom: UnixMs | null = null,
+): Promise<AttemptOutcome | null> {
+  const { clock, signingClock = clock, random } = context;
+  const startedAt = unixMs(clock.now());
+  const result = await send(context, delivery, signingClock.now());
+  if (result.kind === 'aborted') return null;
+  const { status, latencyMs } = result;
+  const answer = result.answer && (result.answer.length === 0 ? '' : redactAnswer(result.answer));
+  const common = { delivery, startedAt, latencyMs, status, answer, isHastened: hastenedFrom !== null };
+  if (result.kind === 'delivered') return { ...common, kind: 'delivered', error: null, nextAttemptAt: null };
+  const { error, retryAfterMs } = result;
+  if (hastenedFrom !== null) {
+    const nextAttemptAt = unixMs(Math.max(hastenedFrom, clock.now() + askedPauseMs(retryAfterMs)));
+    return { ...common, kind: 'failed', error, nextAttemptAt };
+  }
+  const position = schedulePosition(delivery.attempt, delivery.maxAttempts);
+  const delayMs = retryDelayMs(position, random(), retryAfterMs);
+  const nextAttemptAt = delayMs === null ? null : unixMs(clock.now() + delayMs);
+  return { ...common, kind: 'failed', error, nextAttemptAt };
+}
+
+async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: number): Promise<SendResult> {
+  const webhook = { ...delivery, id: encodeId('evt', delivery.eventId), body: Buffer.from(delivery.body) };
+  try {
+    const { order } = delivery;
+    if (order !== undefined) return await sendCallback(context, { ...delivery, order }, nowMs);
+    return await sendSigned(context, webhook, nowMs);
+  } catch (error) {
+    context.log.error({ error, ...namesOf(delivery) }, 'a webhook could not be signed; give its endpoint a new secret');
+    return failedAttempt(null, 'unsigned: the webhook could not be signed', 0);
+  }
+}
+
+/** Outcomes of attempts, and leases to give back, until they are written. The number of leases at once bounds them. */
+type OutcomeQueue = {
+  add(outcome: AttemptOutcome): void;
+  /** Gives leases back uncounted, to be attempted after `delayMs`. */
+  giveBack(deliveries: readonly LeasedDelivery[], delayMs?: number): void;
+  /** Writes the whole queue. Throws if that is not possible now; nothing is lost, and the caller must call `flush` again. */
+  flush(): Promise<void>;
+  size(): number;
+};
+
+/** The size of a statement; with more, the answers alone would be megabytes. */
+const BATCH = 256;
+/** With the pauses of the dispatcher that is half a minute. By then one outcome is at fault and not the database. */
+const MAX_TRIES = 10;
+
+export function createOutcomeQueue(options: {
+  db: Database;
+  clock: Clock;
+  certainNow?(): UnixMs;
+  log: Logger;
+  metrics: Pick<Metrics, 'deliveryAttempts'>;
+  hastener: Hastener;
+}): OutcomeQueue {
+  const { db, clock, log } = options;
+  const once = () => performance.now();
+  const deps = { ...options, pages: createSeldom(once), outages: createTally(once) };
+  const now = (): UnixMs => unixMs(clock.now());
+  let outcomes: AttemptOutcome[] = [];
+  let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];
+  const tries = new WeakMap<AttemptOutcome, number>();
+
+  /** Records each outcome alone, so that one that cannot be recorded does not hold up the others. */
+  const recordSingly = async (batch: readonly AttemptOutcome[]): Promise<void> => {
+    let failure: unknown = null;
+    for (const outcome of batch) {
+      try {
+        await recordAttempts(deps, [outcome], now());
+        outcomes = outcomes.filter((other) => other !== outcome);
+      } catch (error) {
+        failure = error;
+        if (isRetryable(error)) break;
+        const count = (tries.get(outcome) ?? 0) + 1;
+        tries.set(outcome, count);
+        if (count < MAX_TRIES) continue;
+        outcomes = outcomes.filter((other) => other !== outcome);
+        const fields = { error, ...namesOf(outcome.delivery), outcome: outcome.kind };
+        log.error(fields, 'a webhook attempt cannot be recorded; it is made again');
+      }
+    }
+    if (failure !== null) throw failure;
+  };
+  const recordBatch = async (): Promise<void> => {
+    const batch = outcomes.slice(0, BATCH);
+    try {
+      await recordAttempts(deps, batch, now());
+      outcomes = outcomes.slice(batch.length);
+    } catch (error) {
+      if (isRetryable(error)) throw error;
+      await recordSingly(batch);
+    }
+  };
+  const returnBatch = async (): Promise<void> => {
+    const delayMs = returns[0]?.delayMs;
+    const batch = returns.filter((one) => one.delayMs === delayMs);
+    const dueAt = unixMs(clock.now() + (delayMs ?? 0));
+    await returnDeliveries(
+      db,
+      batch.map(({ delivery }) => delivery),
+      dueAt,
+    );
+    returns = returns.filter((one) => !batch.includes(one));
+  };
+  return {
+    add: (outcome) => {
+      outcomes.push(outcome);
+    },
+    giveBack: (deliveries, delayMs = 0) => {
+      returns.push(...deliveries.map((delivery) => ({ delivery, delayMs })));
+    },
+    flush: async () => {
+      // Outcomes that are added meanwhile wait for the next flush, so that this one ends.
+      for (let left = outcomes.length; left > 0; left -= BATCH) await recordBatch();
+      while (returns.length > 0) await returnBatch();
+    },
+    size: () => outcomes.length + returns.length,
+  };
+}
+
+/** The database is away, or could not do it just now. */
+function isRetryable(error: unknown): boolean {
+  return error instanceof Error && 'retryable' in error && error.retryable === true;
 }

@@ -9,14 +9,13 @@ import type { LoopHealth } from '../runtime/loop-health.ts';
 import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
 import { createSeldom } from '../runtime/seldom.ts';
-import type { Database } from '../store/db/database.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { findOldestUndelivered } from '../store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
 import { createHastener } from './hasten.ts';
 import { COUNTED_ATTEMPTS } from './record-attempts.ts';
 import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
-import { createUndeliveredGauge } from './undelivered-gauge.ts';
-import { createWakeup, type Wakeup } from './wakeup.ts';
 
 const isAway = (error: unknown) => error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE';
 
@@ -153,4 +152,77 @@ async function runLoop(
       await delay(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
     }
   }
+}
+
+type Wakeup = {
+  /** Ends the present wait, or the next one if none is going on. */
+  wake(): void;
+  /** Resolves when woken, or after `ms`. Only one caller may wait at a time. */
+  wait(ms: number): Promise<void>;
+};
+
+/** A pause that can be cut short; a wake that comes between two waits is not lost. */
+export function createWakeup(): Wakeup {
+  let isAwake = false;
+  let resume: (() => void) | undefined;
+  return {
+    wake: () => {
+      isAwake = true;
+      resume?.();
+    },
+    wait: async (ms) => {
+      if (!isAwake) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, ms);
+          resume = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+        resume = undefined;
+      }
+      isAwake = false;
+    },
+  };
+}
+
+/** The query reads every undelivered row, and alarms on the gauge are in minutes. */
+const REFRESH_MS = 5000;
+
+/**
+ * Keeps the age of the oldest undelivered event. `refresh` returns at once, so that neither a scrape nor the dispatcher waits for
+ * the database; `ended` resolves when no query is going on.
+ */
+function createUndeliveredGauge({
+  db,
+  clock,
+  log,
+  metrics,
+}: {
+  db: Sql;
+  clock: Clock;
+  log: Logger;
+  metrics: Pick<Metrics, 'oldestUndeliveredSeconds'>;
+}): { refresh(): void; ended(): Promise<void> } {
+  let readAt = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | null = null;
+  const read = async (now: number) => {
+    const oldest = await findOldestUndelivered(db);
+    metrics.oldestUndeliveredSeconds.set(oldest === null ? 0 : Math.max(0, now - oldest) / 1000);
+  };
+  return {
+    refresh: () => {
+      const now = clock.now();
+      if (reading !== null || Math.abs(now - readAt) < REFRESH_MS) return;
+      readAt = now;
+      reading = read(now)
+        .catch((error: unknown) => log.warn({ error }, 'the age of the oldest undelivered event is not known'))
+        .finally(() => {
+          reading = null;
+        });
+    },
+    ended: async () => {
+      await reading;
+    },
+  };
 }

@@ -1,16 +1,29 @@
+import { randomUUID } from 'node:crypto';
 import { type EndpointHealth, hasFailedTooLong, healthAfterFailures } from '../domain/circuit.ts';
+import { newEvent } from '../domain/event.ts';
 import { encodeId } from '../domain/ids.ts';
 import { OUTAGE } from '../domain/retry.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { toIso, type UnixMs } from '../domain/time.ts';
+import { parseUrl } from '../domain/url.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { pooledRandom } from '../runtime/random.ts';
 import type { Seldom, Tally } from '../runtime/seldom.ts';
+import { insertOperatorActions } from '../store/access/audit-log.ts';
+import { BY_ITSELF } from '../store/access/service-actor.ts';
+import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { isOfStatement } from '../store/db/unavailable.ts';
 import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
 import { type AttemptOutcome, recordOutcomes } from '../store/outbox/delivery-outcomes.ts';
-import { lockEndpointHealth, saveEndpointHealth } from '../store/outbox/endpoint-health.ts';
-import { disableEndpoint } from './disable-endpoint.ts';
+import {
+  countUndelivered,
+  type FailingEndpoint,
+  lockEndpointHealth,
+  saveEndpointHealth,
+} from '../store/outbox/endpoint-health.ts';
+import { insertEvents } from '../store/outbox/events.ts';
+import { disableWebhookEndpoint } from '../store/outbox/webhook-endpoints.ts';
 import type { Hastener } from './hasten.ts';
 import { quotePage } from './web-page.ts';
 
@@ -201,4 +214,35 @@ export function namesOf(delivery: LeasedDelivery) {
     endpointId: encodeId('whe', delivery.endpointId),
     attempt: delivery.attempt,
   };
+}
+
+/**
+ * Disables an endpoint because of how it fails, in the caller's transaction: the project's other endpoints are told by an event, and
+ * the operator by an alarm. Its deliveries stay as they are. `false` if it is disabled already.
+ */
+async function disableEndpoint(
+  tx: Sql,
+  endpoint: FailingEndpoint,
+  { now, reason }: { now: UnixMs; reason: string },
+): Promise<boolean> {
+  if (!(await disableWebhookEndpoint(tx, endpoint.id, now, reason))) return false;
+  const { projectId, network, description } = endpoint;
+  const endpointId = encodeId('whe', endpoint.id);
+  // Path and query of the URL may hold a token.
+  const origin = parseUrl(endpoint.url)?.origin ?? 'invalid URL';
+  const undelivered = await countUndelivered(tx, endpoint.id);
+  const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };
+  const told = { type: 'endpoint.disabled', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
+  await insertEvents(tx, network, [newEvent(told, { timestamp: now, random: pooledRandom })], now);
+  const detail = `webhook endpoint ${endpointId} (${origin}) was disabled: ${reason}. ${undelivered} events wait for it: repair it, then "quittance webhook enable ${endpointId}"`;
+  await raiseAlarm(tx, network, { id: randomUUID(), kind: 'webhook-disabled', subject: endpointId, detail });
+  const action = {
+    projectId,
+    action: 'webhook.disabled',
+    subject: endpointId,
+    detail: { reason },
+    actedAt: now,
+  } as const;
+  await insertOperatorActions(tx, [{ ...BY_ITSELF, ...action }]);
+  return true;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createWakeup } from './wakeup.ts';
+import { createWakeup } from './dispatcher.ts';
 
 const FOR_EVER_MS = 2 ** 31 - 1;
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/acknowledge-alarms.ts';
+import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/operations.ts';
 import {
   confirmAddressChange,
   listAddressChanges,

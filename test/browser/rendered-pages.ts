@@ -8,7 +8,7 @@ import { composeMessage, versionOf } from '../../src/checkout/page/live-message.
 import { renderPage } from '../../src/checkout/page/page.ts';
 import { isReadable, type LinkPage, type Page } from '../../src/checkout/page/page-state.ts';
 import { WALLET_NODES } from '../../src/checkout/page/wallets.ts';
-import { renderReceipt } from '../../src/checkout/receipt/receipt-page.ts';
+import { renderReceipt } from '../../src/checkout/receipt/receipt-routes.ts';
 import { chooseLanguage, type Language } from '../../src/checkout/words/languages.ts';
 import { wordsOf } from '../../src/checkout/words/words.ts';
 

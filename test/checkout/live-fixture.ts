@@ -6,7 +6,7 @@ import {
   type LivePage,
   type LivePages,
   type LivePagesDeps,
-} from '../../src/checkout/live/live-pages.ts';
+} from '../../src/checkout/live/live-routes.ts';
 import type { LiveMessage } from '../../src/checkout/page/live-message.ts';
 import { wordsOf } from '../../src/checkout/words/words.ts';
 import { uuidV7 } from '../../src/domain/ids.ts';

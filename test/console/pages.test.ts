@@ -9,7 +9,7 @@ import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts
 import { exportTransfers, readSelection } from '../../src/operator/subjects/transfer-export.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';
 import { parseAddress } from '../../src/tron/address.ts';
-import { shrinkStyle } from '../../src/web/shrink.ts';
+import { shrinkStyle } from '../../src/web/assets.ts';
 import { createInvoice, createTestProject, payableOf, readInvoice, untilStatus } from '../support/service.ts';
 import {
   actorNamed,

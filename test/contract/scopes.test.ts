@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
+import { createSandboxControls } from '../../src/developer/sandbox/run-sandbox.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import type { Check, Look } from '../../src/operator/doctor/check.ts';
-import { CHECKS } from '../../src/operator/doctor/checks.ts';
 import { databaseDurability, databaseRights, postgresRelease } from '../../src/operator/doctor/database-checks.ts';
 import { readServer } from '../../src/operator/doctor/database-queries.ts';
 import type { Probed } from '../../src/operator/doctor/probe-service.ts';
+import { CHECKS } from '../../src/operator/doctor/run-doctor.ts';
 import { publicUrl, streams } from '../../src/operator/doctor/service-checks.ts';
 
 /** What no test plants in a server that others use, as the server or the proxy would report it. */

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { cliActor } from '../../src/cli/terminal/operator.ts';
-import { acknowledgeAlarms } from '../../src/operator/chain/acknowledge-alarms.ts';
+import { acknowledgeAlarms } from '../../src/operator/chain/operations.ts';
 import { notePromotion } from '../../src/payments/note-timeline.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';

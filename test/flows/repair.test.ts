@@ -5,7 +5,7 @@ import { describeError } from '../../src/cli/terminal/describe-error.ts';
 import type { ChainTransfer, SolidBlock } from '../../src/domain/chain-block.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { deniedPayments, planRepair, type RepairPlan, repair } from '../../src/operator/chain/repair.ts';
+import { deniedPayments, planRepair, type RepairPlan, repair } from '../../src/operator/chain/repair-range.ts';
 import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
 import { verifyRange } from '../../src/operator/chain/verify-range.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';

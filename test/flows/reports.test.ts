@@ -5,7 +5,7 @@ import { formatAmount, type MicroUsdt, microUsdt } from '../../src/domain/money.
 import { toIso, type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { reconcileNow } from '../../src/operator/chain/reconcile-now.ts';
-import { planRepair, repair } from '../../src/operator/chain/repair.ts';
+import { planRepair, repair } from '../../src/operator/chain/repair-range.ts';
 import { exportInvoices } from '../../src/operator/invoices/export-invoices.ts';
 import { readInvoiceFilter } from '../../src/operator/invoices/list-invoices.ts';
 import {

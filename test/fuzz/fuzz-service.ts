@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
+import { createSandboxControls } from '../../src/developer/sandbox/run-sandbox.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import type { Sandbox } from '../../src/developer/sandbox/with-sandbox.ts';
 import { encodeId } from '../../src/domain/ids.ts';

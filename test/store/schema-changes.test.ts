@@ -4,8 +4,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Database } from '../../src/store/db/database.ts';
 import { closeLedger } from '../../src/store/db/ledger-identity.ts';
 import { migrate, readMigrations } from '../../src/store/db/migrate.ts';
-import { findSchemaChanges, nameChange, SCHEMA_FILE } from '../../src/store/db/schema-changes.ts';
-import { readSchemaObjects } from '../../src/store/db/schema-objects.ts';
+import { findSchemaChanges, nameChange, readSchemaObjects, SCHEMA_FILE } from '../../src/store/db/schema-changes.ts';
 import { createTestDatabase, openTestDatabase, type TestDatabase } from '../support/postgres.ts';
 
 let db: Database;

@@ -6,8 +6,7 @@
  */
 import { writeFile } from 'node:fs/promises';
 import { onTestFinished, test } from 'vitest';
-import { SCHEMA_FILE } from '../../src/store/db/schema-changes.ts';
-import { readSchemaObjects } from '../../src/store/db/schema-objects.ts';
+import { readSchemaObjects, SCHEMA_FILE } from '../../src/store/db/schema-changes.ts';
 import { createTestDatabase, openTestDatabase } from '../support/postgres.ts';
 
 test('records the schema of this release', async () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { type BackupMade, type Protection, writeBackup } from '../../src/operator/backup/write-backup.ts';
+import { type BackupMade, type Protection, writeBackup } from '../../src/operator/backup/create-backup.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from './postgres.ts';
 

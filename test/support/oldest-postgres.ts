@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findBinaries } from '../../src/store/embedded/binaries.ts';
 import { type PostgresConnection, tryToConnect } from '../../src/store/embedded/connection.ts';
-import { makeRuntimeUser } from '../../src/store/embedded/runtime-user.ts';
+import { makeRuntimeUser } from '../../src/store/embedded/embedded.ts';
 import { choosePostgresUser, removeAs, runAs, spawnOptions } from '../../src/store/embedded/user.ts';
 import { createTemplate } from './postgres-template.ts';
 import { eventually } from './service.ts';

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { acknowledgeAlarms } from '../../src/operator/chain/acknowledge-alarms.ts';
+import { acknowledgeAlarms } from '../../src/operator/chain/operations.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
 import { listAudit, readAuditFilter, verifyAudit } from '../../src/operator/subjects/audit.ts';
 import { runSql } from '../contract/sql.ts';

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/acknowledge-alarms.ts';
+import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/operations.ts';
 import { showStatus } from '../../src/operator/chain/show-status.ts';
 import {
   countOpenAlarms,

@@ -4,8 +4,8 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
+import { createOutcomeQueue } from '../../src/webhooks/delivery-line.ts';
 import { createHastener } from '../../src/webhooks/hasten.ts';
-import { createOutcomeQueue } from '../../src/webhooks/outcome-queue.ts';
 import {
   attemptsMade,
   createWorld,

@@ -1,13 +1,25 @@
+import { createHash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { readAsset } from '../../web/assets.ts';
+import { betweenTags, type Html, html, rawHtml } from '../../web/html.ts';
+import { PROBLEMS } from '../../web/problem.ts';
 import { type Constant, constantText, sendCompressed } from '../../web/send-compressed.ts';
-import { APART, type ApiDocument } from './api-document.ts';
-import { POLICY, renderErrors } from './render-document.ts';
-import { renderApart, renderReference } from './render-reference.ts';
-import { writeLlms } from './write-llms.ts';
-import { writePostman } from './write-postman.ts';
+import {
+  APART,
+  type ApiDocument,
+  groupOperations,
+  nameOf,
+  type Operation,
+  type Parameter,
+  placeOf,
+  resolveSchema,
+  type Schema,
+} from './api-document.ts';
+import { LANGUAGES } from './code-examples.ts';
+import { API_KEY, exampleRequest } from './example-request.ts';
 
 /** `read`: what `/openapi.json` says; another object once that has changed. `limit` throws for a client that asks too often. */
-export type ReferenceDeps = { read(): ApiDocument; limit(request: FastifyRequest): void };
+type ReferenceDeps = { read(): ApiDocument; limit(request: FastifyRequest): void };
 
 /** `GET /docs`, `/docs/webhook-endpoints`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`, each written from the document of the API. */
 export function registerReference(app: FastifyInstance, { read, limit }: ReferenceDeps): void {
@@ -27,4 +39,333 @@ export function registerReference(app: FastifyInstance, { read, limit }: Referen
   serve('/docs/errors', 'text/html', renderErrors);
   serve('/docs/postman.json', 'application/json', writePostman);
   serve('/llms.txt', 'text/plain', writeLlms);
+}
+
+/** What a program that reads for a developer should know first, in the form of llmstxt.org. */
+function writeLlms(document: ApiDocument): string {
+  const { info, servers } = document;
+  const [{ url }] = servers;
+  const operations = groupOperations(document).flatMap((group) => group.operations);
+  const create = operations.find(({ details }) => details.operationId === 'createInvoice');
+  const body = create === undefined ? null : exampleRequest(document, create).body;
+  return `# ${info.title}
+
+> Self-hosted, non-custodial invoicing for USDT on TRON. Your server creates an invoice and sends the payer to its page; it is PAID when the exact transfer is irreversible.
+
+Every request below \`${url}\` has the secret key of a project in the header \`X-Api-Key\`. It belongs on a server: a browser never calls this API.
+
+- Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string, \`externalId\` your own id of the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, send the payer to \`checkoutUrl\`. Without an answer, and after \`429\` and \`5xx\`, send the same request again with the same key: it makes no second invoice.
+- Read an invoice: \`GET /v1/invoices/{invoiceId}\`. Fulfil only if \`status\` is \`PAID\` and \`externalId\` is the one that you stored. \`CONFIRMING\` is not paid yet; \`EXPIRED\` can still be paid.
+- Amounts are exact: never round them, and never take part of a payment for one. What came close is listed by \`GET /v1/transfers\`.
+- Errors are \`application/problem+json\`. Decide by \`code\`.
+
+Rules for a receiver of webhooks:
+
+${RECEIVER_RULES.map((rule, index) => `${index + 1}. ${rule}`).join('\n')}
+
+## Reference
+
+- [Reference](${url}/docs): every operation with curl, JavaScript, Python, PHP, Go and Java; webhooks, objects, errors
+- [OpenAPI 3.1](${url}/openapi.json): the same for programs
+- [Postman collection](${url}/docs/postman.json): every operation, to try
+- [Errors](${url}/docs/errors): what each code means and what to do
+
+## Operations
+
+${operations.map((each) => `- [${each.method} ${each.path}](${url}${placeOf(each)}): ${each.details.summary}`).join('\n')}
+`;
+}
+
+const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
+
+/** A collection (v2.1) of every operation, ready to send once its variable `QUITTANCE_API_KEY` is set. */
+function writePostman(document: ApiDocument): string {
+  const { info, servers } = document;
+  const folders = groupOperations(document).map(({ tag, operations }) => ({
+    name: tag.name,
+    description: tag.description,
+    item: operations.map((operation) => writeItem(document, operation)),
+  }));
+  return JSON.stringify({
+    info: { name: `${info.title} API`, description: info.description, schema: SCHEMA },
+    variable: [
+      { key: 'QUITTANCE_URL', value: servers[0].url, type: 'string' },
+      { key: API_KEY.variable, value: '', type: 'string' },
+    ],
+    auth: {
+      type: 'apikey',
+      apikey: [
+        { key: 'key', value: 'X-Api-Key', type: 'string' },
+        { key: 'value', value: `{{${API_KEY.variable}}}`, type: 'string' },
+        { key: 'in', value: 'header', type: 'string' },
+      ],
+    },
+    item: folders,
+  });
+}
+
+function writeItem(document: ApiDocument, operation: Operation) {
+  const { summary, description = summary, parameters = [] } = operation.details;
+  const { method, url, headers, body } = exampleRequest(document, operation);
+  const of = (place: string) =>
+    parameters
+      .filter((parameter) => parameter.in === place)
+      // Postman would send what has no value empty.
+      .map(({ name, example, description: meaning }) =>
+        example === undefined
+          ? { key: name, value: '', description: meaning, disabled: true }
+          : { key: name, value: String(example), description: meaning },
+      );
+  // Postman writes `:invoiceId` for `{invoiceId}`.
+  const path = operation.path
+    .slice(1)
+    .replaceAll(/\{(\w+)\}/g, ':$1')
+    .split('/');
+  return {
+    name: summary,
+    request: {
+      method,
+      description,
+      // The key is the business of `auth`.
+      header: headers.flatMap(([key, value]) => (typeof value === 'string' ? [{ key, value }] : [])),
+      url: {
+        raw: `{{QUITTANCE_URL}}/${path.join('/')}${new URL(url).search}`,
+        ...{ host: ['{{QUITTANCE_URL}}'], path, query: of('query'), variable: of('path') },
+      },
+      ...(body === null ? {} : { body: { mode: 'raw', raw: body, options: { raw: { language: 'json' } } } }),
+    },
+    response: [],
+  };
+}
+
+/** The page of the API: every operation with a program in each language, every webhook, object and error. */
+function renderReference(document: ApiDocument): string {
+  const [groups, [apart]] = divide(document);
+  const events = eventsOf(document).map(({ name }) => name);
+  const others = Object.keys(objectsOf(document, apart === undefined ? [] : [apart]));
+  const objects = Object.entries(document.components.schemas).filter(
+    ([name]) => ![...events, ...others].includes(name),
+  );
+  const main = html`${renderStart(document)}
+${renderGroups(document, groups)}
+${renderWebhooks(document)}
+<h2 id="objects">Objects</h2>
+${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
+  const more = html`${apart === undefined ? null : html`<li><a href="/docs/${APART}">${apart.tag.description}</a></li>`}<li><a href="#webhooks">Webhooks</a></li><li><a href="#objects">Objects</a></li>`;
+  return renderDocument(`${document.info.title} API`, main, renderContents(groups, more));
+}
+
+/** The page of the operations that stand apart, with their objects. */
+function renderApart(document: ApiDocument): string {
+  const [, groups] = divide(document);
+  const objects = Object.entries(objectsOf(document, groups));
+  const main = html`${renderStart(document)}
+${renderGroups(document, groups)}
+<h2 id="objects">Objects</h2>
+${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
+  const more = html`<li><a href="#objects">Objects</a></li><li><a href="/docs">All of the API</a></li>`;
+  return renderDocument(
+    `${document.info.title} API: ${groups[0]?.tag.description}`,
+    main,
+    renderContents(groups, more),
+  );
+}
+
+type Group = ReturnType<typeof groupOperations>[number];
+
+/** What stands on the page of the API, and what stands apart. */
+function divide(document: ApiDocument): [Group[], Group[]] {
+  const groups = groupOperations(document);
+  return [groups.filter(({ tag }) => tag.name !== APART), groups.filter(({ tag }) => tag.name === APART)];
+}
+
+/** The objects with a name that operations take and answer when all is well. */
+function objectsOf({ components }: ApiDocument, groups: readonly Group[]): Record<string, Schema> {
+  const named = groups.flatMap(({ operations }) =>
+    operations.flatMap(({ details: { requestBody, responses } }) =>
+      [requestBody, ...Object.values(responses)].flatMap(
+        (each) => each?.content?.['application/json']?.schema.$ref ?? [],
+      ),
+    ),
+  );
+  return Object.fromEntries(named.map((reference) => [nameOf(reference), components.schemas[nameOf(reference)] ?? {}]));
+}
+
+function renderContents(groups: readonly Group[], more: Html): Html {
+  return html`<nav aria-label="Contents"><ul>
+${groups.flatMap((group) =>
+  group.operations.map(({ details }) => html`<li><a href="#${details.operationId}">${details.summary}</a></li>`),
+)}
+${more}<li><a href="/docs/errors">Errors</a></li>
+</ul></nav>`;
+}
+
+function renderGroups(document: ApiDocument, groups: readonly Group[]): Html {
+  return html`${groups.map(({ tag: { name, description }, operations }) => {
+    return html`<h2 id="${name}">${description}</h2>${operations.map((each) => renderOperation(document, each))}`;
+  })}`;
+}
+
+function renderStart({ info, servers }: ApiDocument): Html {
+  const choices = LANGUAGES.map(
+    ({ id, name }, index) =>
+      html`<label><input type="radio" name="language" id="in-${id}"${index === 0 ? html` checked` : null}> ${name}</label>`,
+  );
+  return html`<p>${prose(info.description)}</p>
+<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with the secret key of your project in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples take it from the variable <code>${API_KEY.variable}</code>. A browser never calls this API. Whatever is not called <i>optional</i> is always there.</p>
+<p>For programs: <a href="/openapi.json">OpenAPI 3.1</a>, <a href="/docs/postman.json">Postman collection</a>, <a href="/llms.txt">llms.txt</a>.</p>
+<fieldset><legend>Examples in</legend>${choices}</fieldset>`;
+}
+
+function renderOperation(document: ApiDocument, operation: Operation): Html {
+  const { method, path, details } = operation;
+  const { operationId, summary, description, parameters = [], requestBody, responses, security } = details;
+  const request = exampleRequest(document, operation);
+  const programs = LANGUAGES.map(({ id, name, write }) => {
+    return html`<figure class="${id}"><figcaption>${name}</figcaption><pre><code>${betweenTags(write(request))}</code></pre></figure>`;
+  });
+  const body = requestBody && resolveSchema(document, requestBody.content['application/json'].schema);
+  const answers = Object.entries(responses).map(([status, { description: codes, content }]) => {
+    const schema = content?.['application/json']?.schema;
+    return html`<dt>${status}</dt><dd>${schema === undefined ? problemLinks(codes) : describeValue(schema)}</dd>`;
+  });
+  return html`<h3 id="${operationId}">${summary}</h3>
+<p><code class="route"><b>${method}</b> ${path}</code> scope <code>${security?.[0]?.apiKey[0] ?? ''}</code></p>
+${paragraph(description)}${programs}
+${parameters.length === 0 ? null : html`<h4>Parameters</h4>${parameterList(parameters)}`}
+${body === undefined ? null : html`<h4>Body</h4>${fieldList(body)}`}
+<h4>Answers</h4><dl>${answers}</dl>
+`;
+}
+
+function renderWebhooks(document: ApiDocument): Html {
+  const events = eventsOf(document);
+  const { properties, required } = events[0]?.schema ?? {};
+  const common = {
+    ...properties,
+    type: { type: 'string' },
+    data: { type: 'object', description: 'Of each type its own' },
+  };
+  return html`<h2 id="webhooks">Webhooks</h2>
+<p>A signed <code>POST</code> to your server for every change, in the format of Standard Webhooks.</p>
+<ol>${RECEIVER_RULES.map((rule) => html`<li>${prose(rule)}</li>`)}</ol>
+<h3 id="event">What every event has</h3>
+${fieldList({ properties: common, required })}
+${events.map(({ type, name, schema }) =>
+  renderObject(name, html`<code>${type}</code>`, { ...schema.properties?.['data'], description: schema.description }),
+)}`;
+}
+
+function eventsOf({ webhooks, components }: ApiDocument) {
+  return Object.entries(webhooks).map(([type, { post }]) => {
+    const name = nameOf(post.requestBody.content['application/json'].schema.$ref ?? '');
+    return { type, name, schema: components.schemas[name] ?? {} };
+  });
+}
+
+function renderObject(id: string, heading: Html, schema: Schema): Html {
+  return html`<h3 id="${id}">${heading}</h3>
+${paragraph(schema.description)}${fieldList(schema)}`;
+}
+
+function paragraph(text: string | undefined): Html | null {
+  return text === undefined ? null : html`<p>${prose(text)}</p>`;
+}
+
+/** What whoever receives webhooks must do, in this order. */
+const RECEIVER_RULES = [
+  'Verify `webhook-signature` on the raw bytes of the body, before anything parses them. It is `v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`; the key is what base64 decodes from your secret behind `whsec_`. There may be several, with a space between: one that fits is enough. Compare in constant time.',
+  'Refuse a `webhook-timestamp` (Unix seconds) more than 5 minutes from your clock.',
+  'Answer 2xx within 15 seconds, also to a `type` that you do not know. Anything else is tried again, for more than three days.',
+  'Handle each `webhook-id` once: the same event may come twice.',
+  'Read the invoice before you fulfil, and fulfil only if its `status` is `PAID` and its `externalId` is the one that you stored.',
+] as const;
+
+/** Shows the programs of the chosen language alone, where a browser can. */
+const CHOICE = `${LANGUAGES.map(({ id }) => `main:has(#in-${id}:checked) .${id}`).join(',')}{display:block}`;
+const STYLE = readAsset('docs.css').text + CHOICE;
+
+/** Of pages with the one style and nothing else; `data:` is the empty icon, which keeps browsers from asking for one. */
+const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+function renderDocument(title: string, main: Html, nav: Html | null = null): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<style>${rawHtml(STYLE)}</style>
+</head>
+<body>
+<header><h1>${title}</h1></header>
+${nav}
+<main>
+${main}
+</main>
+</body>
+</html>
+`.html;
+}
+
+/** The page that the `type` of every error names. */
+function renderErrors(): string {
+  const problems = Object.entries(PROBLEMS).map(
+    ([code, { status, title, advice }]) =>
+      html`<h2 id="${code}"><code>${code}</code> (${status})</h2><p>${title}. ${prose(advice)}</p>`,
+  );
+  const main = html`<p>Every error is <code>application/problem+json</code> (RFC 9457): decide by its <code>code</code>, show people <code>detail</code>, give the operator <code>requestId</code>. Codes may be added. <a href="/docs">The reference</a> says which an operation can answer.</p>
+${problems}`;
+  return renderDocument('Errors of the Quittance API', main);
+}
+
+/** A text of the document, where code stands in backticks. */
+function prose(text = ''): Html {
+  return html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`;
+}
+
+/** The members of an object, each with its type and meaning. */
+function fieldList({ properties = {}, required = [] }: Schema): Html {
+  const rows = Object.entries(properties).map(([name, schema]) =>
+    row(name, describeValue(schema, `${required.includes(name) ? '' : ', optional'}`)),
+  );
+  return html`<dl>${rows}</dl>`;
+}
+
+function parameterList(parameters: readonly Parameter[]): Html {
+  const rows = parameters.map(({ name, in: place, required, description, schema }) =>
+    row(name, describeValue({ ...schema, description }, `, in ${place}${required === true ? '' : ', optional'}`)),
+  );
+  return html`<dl>${rows}</dl>`;
+}
+
+function row(name: string, value: Html): Html {
+  return html`<dt><code>${name}</code></dt><dd>${value}</dd>
+`;
+}
+
+/** The type, the meaning, and the members of an object that has no name of its own. */
+function describeValue(schema: Schema, more = ''): Html {
+  const { properties, required } = schema.items ?? schema;
+  const members = properties === undefined ? null : fieldList({ properties, required });
+  return html`<i>${typeOf(schema)}${more}</i> ${prose(schema.description)}${members}`;
+}
+
+function typeOf({ $ref, const: only, anyOf, items, type, format, minimum, maximum, default: usual }: Schema): Html {
+  if ($ref !== undefined) return html`<a href="#${nameOf($ref)}">${nameOf($ref)}</a>`;
+  if (only !== undefined) return html`<code>${only}</code>`;
+  if (anyOf !== undefined) return anyOf.map(typeOf).reduce((before, each) => html`${before} or ${each}`);
+  if (items !== undefined) return html`array of ${typeOf(items)}`;
+  const bounds = maximum === undefined ? '' : `, ${minimum} to ${maximum}`;
+  return html`${format ?? type ?? ''}${bounds}${usual === undefined ? '' : `, ${usual} if left out`}`;
+}
+
+/** `INVALID_JSON, INVALID_REQUEST`: each leads to its error and says what that is. */
+function problemLinks(codes: string): Html {
+  const problems = PROBLEMS as Readonly<Record<string, { title: string }>>;
+  return codes
+    .split(', ')
+    .map((code) => html`<a href="/docs/errors#${code}">${code}</a> ${problems[code]?.title ?? ''}`)
+    .reduce((before, each) => html`${before}<br>${each}`);
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBlindness } from './blindness.ts';
+import { createBlindness } from './watcher.ts';
 
 const BLOCK_MS = 3000;
 

@@ -1,4 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
+import { showPendingEvents } from '../../payments/contract-states.ts';
+import { detectBlocks } from '../../payments/detect-blocks.ts';
 import { expireInvoices } from '../../payments/expire-invoices.ts';
 import { createHeldBack } from '../../payments/held-back.ts';
 import type { Watching } from '../../payments/watching.ts';
@@ -12,15 +14,14 @@ import { shippedCheckpoint } from '../proof/checkpoints.ts';
 import { loadProducers } from '../verify/producers.ts';
 import { createWalk } from '../verify/walk-producers.ts';
 import { catchUp, dropStuckWindow } from './catch-up.ts';
-import { detect, showContractEvents } from './detect.ts';
-import { askSolid, finalize, judgeableUpTo } from './finalize.ts';
+import { askSolid, finalize, judgeableUpTo, ownSolidOf } from './finalize.ts';
 import { askSolidInTime, followHead, spareAsks } from './follow-head.ts';
-import { detectedTime, type FollowDeps, type Following, tipOf } from './following.ts';
+import { certainTime, detectedTime, type FollowDeps, type Following, tipOf } from './following.ts';
 import { keepProducers } from './identify-signer.ts';
 import { createPace } from './pace.ts';
-import { createProgress } from './progress.ts';
 import { awaitsOperator, gatherQuorum } from './quorum.ts';
 import { startCursor } from './start-cursor.ts';
+import { toChainBlock, type WindowBlock } from './window.ts';
 
 /** Further behind what is irreversible than this, blocks are read in ranges. */
 const CATCH_UP_BLOCKS = 20;
@@ -218,4 +219,130 @@ function noNodeMessage({ pool, network }: FollowDeps): string {
     .health()
     .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
   return `no node of ${network} can be asked now: ${states.join('; ')}`;
+}
+
+/**
+ * Records the verified blocks above the solid one that the database does not have yet, or not with all their transfers. After a
+ * restart that waits until as much is verified as was examined before, so that no invoice loses a sighting that it still has.
+ */
+async function detect(watching: Watching, following: Following): Promise<void> {
+  const { window, orphaned } = following;
+  const firstUnsigned = window.findIndex(({ signer }) => signer === null);
+  const signed = firstUnsigned < 0 ? window : window.slice(0, firstUnsigned);
+  const first = signed.findIndex(isBehind);
+  const blocks = signed.slice(first);
+  const [lowest, newest] = [blocks[0], blocks.at(-1)];
+  if (first < 0 || lowest === undefined || newest === undefined) return;
+  const cursor = await findCursor(watching.db, watching.network);
+  if (cursor !== null && newest.number < cursor.head.number) return;
+  const open = blocks.filter(({ agreed }) => agreed === null);
+  const detected = await detectBlocks(
+    watching,
+    lowest.number - 1,
+    blocks.map(toChainBlock),
+    certainTime(following),
+    open,
+    orphaned.map(toChainBlock),
+  );
+  orphaned.splice(0);
+  for (const block of blocks) {
+    block.detected = block.agreed === null ? 'proven' : 'everything';
+    block.hasSighting = detected.has(block.number);
+  }
+}
+
+/**
+ * Shows what the contract announced above the solid block, once all blocks up to the newest examined one are sighted, and whenever that
+ * changed: also when a block that announced something was orphaned.
+ */
+async function showContractEvents(deps: FollowDeps, watching: Watching, following: Following): Promise<void> {
+  const { window } = following;
+  const isSighted =
+    window.length > 0 && window.every(({ signer, detected }) => signer === null || detected !== 'nothing');
+  if (!isSighted) return;
+  const certain = window.filter(({ detected }) => detected !== 'nothing');
+  const events = certain.flatMap(({ agreed }) => agreed?.logs.events ?? []);
+  const shown = JSON.stringify(events.map(({ name, txId, logIndex }) => [name, txId, logIndex]));
+  if (shown === following.shownEvents) return;
+  await showPendingEvents({ ...watching, log: deps.log }, events);
+  following.shownEvents = shown;
+}
+
+function isBehind({ detected, agreed }: WindowBlock): boolean {
+  return detected === 'nothing' || (detected === 'proven' && agreed !== null);
+}
+
+/** The log tells of progress this often. */
+const LOG_MS = 10_000;
+/** Requests a block are told over at least as many blocks as show what is usual. */
+const MEASURED_BLOCKS = 20;
+
+/** Watches how far a follower is and how fast: for metrics, the log, and the status that other processes read. */
+export function createProgress({ network, metrics, log, pool }: FollowDeps) {
+  let run: { startedMs: number; from: number; loggedMs: number } | null = null;
+  let catchUp: ChainStatus['catchUp'] = null;
+  const head = { requests: 0, blocks: 0, requestsPerBlock: null as number | null };
+  const countRequests = () => pool.health().reduce((sum, { requests }) => sum + requests, 0);
+  const setGauges = (following: Following) => {
+    metrics.chainHeadNumber.set({ network }, tipOf(following).number);
+    metrics.chainOwnSolidNumber.set({ network }, ownSolidOf(following));
+    metrics.chainProcessedNumber.set({ network }, following.base.number);
+    metrics.chainLagBlocks.set({ network }, Math.max(0, following.nodeSolid.number - following.base.number));
+    metrics.chainCatchUpRate.set({ network }, catchUp?.blocksPerSecond ?? 0);
+    metrics.chainCatchUpSeconds.set({ network }, catchUp?.secondsLeft ?? 0);
+  };
+  return {
+    /** Blocks are read in ranges from now on, so that the first one tells a rate. */
+    onBehind: (following: Following) => {
+      const nowMs = performance.now();
+      run ??= { startedMs: nowMs, from: following.base.number, loggedMs: nowMs };
+    },
+    /** A range was recorded while catching up. */
+    onCatchUp: (following: Following) => {
+      if (run === null) return;
+      const nowMs = performance.now();
+      head.blocks = 0;
+      const blocksPerSecond = (following.base.number - run.from) / Math.max(0.001, (nowMs - run.startedMs) / 1000);
+      const left = following.nodeSolid.number - following.base.number;
+      const rounded = Math.round(blocksPerSecond * 10) / 10;
+      // While blocks wait there is no rate to tell.
+      const isKnown = rounded > 0 && left > 0;
+      catchUp = {
+        blocksPerSecond: isKnown ? rounded : null,
+        secondsLeft: isKnown ? Math.ceil(left / blocksPerSecond) : null,
+      };
+      setGauges(following);
+      if (nowMs - run.loggedMs < LOG_MS) return;
+      run.loggedMs = nowMs;
+      const rate = isKnown ? catchUp : {};
+      log.info({ processed: following.base.number, left, ...rate }, 'catching up with the chain');
+    },
+    /** The head was looked at, and so many blocks were new. */
+    onHead: (following: Following, added: number) => {
+      if (run !== null) log.info({ processed: following.base.number }, 'caught up with the chain');
+      run = null;
+      catchUp = null;
+      if (head.blocks === 0) head.requests = countRequests();
+      head.blocks += added;
+      if (head.blocks > MEASURED_BLOCKS) {
+        head.requestsPerBlock = Math.round(((countRequests() - head.requests) / head.blocks) * 100) / 100;
+        head.blocks = 0;
+      }
+      setGauges(following);
+    },
+    status: (following: Following): Omit<ChainStatus, 'blind' | 'nodes'> => ({
+      headNumber: tipOf(following).number,
+      ownSolidNumber: ownSolidOf(following),
+      nodeSolidNumber: following.nodeSolid.number,
+      processedNumber: following.base.number,
+      catchUp,
+      openBlock: openBlockOf(following),
+      requestsPerBlock: head.requestsPerBlock,
+    }),
+  };
+}
+
+function openBlockOf(following: Following): number | null {
+  const limit = Math.min(ownSolidOf(following), following.nodeSolid.number);
+  return following.window.find(({ agreed, number }) => agreed === null && number <= limit)?.number ?? null;
 }

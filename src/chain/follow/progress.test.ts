@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
+import { createProgress } from './follower.ts';
 import type { FollowDeps, Following } from './following.ts';
-import { createProgress } from './progress.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import type { Node } from '../nodes/node.ts';
+import { ofDifferentOperators } from '../nodes/operators.ts';
 import type { ExaminedBlock, ProvenHeader } from '../proof/prove-block.ts';
-import { type ReadBlock, readRange } from '../verify/read-block.ts';
+import { LONG_RANGE_BLOCKS, RANGE_BLOCKS, type ReadBlock, readRange } from '../verify/read-block.ts';
+import { readByLogs } from '../verify/read-by-logs.ts';
 import { readBlock, withLogs } from '../verify/read-with-logs.ts';
 import type { FollowDeps, Following } from './following.ts';
-import type { InFlight } from './in-flight.ts';
 import { othersFor, withQuorum } from './quorum.ts';
-import { createRangeSources } from './range-sources.ts';
 import type { WindowBlock } from './window.ts';
 
 /** A block that was read and has its logs, as far as other operators show them too; `block.signer` is not looked for yet. */
@@ -196,4 +196,138 @@ async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Re
   } finally {
     over.abort();
   }
+}
+
+/**
+ * Blocks of a range, and ranges of one node at once; main-network blocks from a node that is 300 ms away need sixty. Where logs stand for
+ * infos a range takes two requests, so that fewer and longer ones keep to a provider's fifteen a second.
+ */
+const SHORT = { blocks: RANGE_BLOCKS, bounds: { most: 12, wait: [2, 4] } } as const;
+const LONG = { blocks: LONG_RANGE_BLOCKS, bounds: { most: 3, wait: [1, 2] } } as const;
+
+type Pace = { blocks: number; flight: InFlight };
+type Source = { source: Node; short: Pace; long: Pace };
+
+/**
+ * The nodes that give ranges, and how long the ranges of each are. The preferred node comes first; another one only while all of its ranges
+ * are good.
+ */
+function createRangeSources(
+  deps: FollowDeps,
+  { avoided }: Following,
+  { node, nodes, failuresOf }: { node: Node; nodes: readonly Node[]; failuresOf(node: Node): number },
+) {
+  const sources = sourcesOf(nodes, avoided);
+  const logs = createLogsReader(deps, nodes);
+  const paceOf = ({ source, short, long }: Source) =>
+    failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
+  return {
+    readLogs: logs.read,
+    /** The shortest time that a range of the preferred node took lately, in milliseconds. */
+    leastMs: () => {
+      const preferred = sources.find(({ source }) => source === node);
+      return preferred === undefined ? 0 : paceOf(preferred).flight.leastMs();
+    },
+    /** A node that may be asked for another range. */
+    withRoom: (): (Pace & { source: Node }) | null => {
+      const isGood = ({ source }: Source) => source === node || failuresOf(source) === 0;
+      const found = sources.find((each) => isGood(each) && paceOf(each).flight.hasRoom());
+      return found === undefined ? null : { source: found.source, ...paceOf(found) };
+    },
+  };
+}
+
+/** The preferred node, and those others that are not avoided for a moment. */
+function sourcesOf(nodes: readonly Node[], avoided: Following['avoided']): Source[] {
+  const isAvoided = ({ operator }: Node) => operator === avoided?.operator && performance.now() < avoided.untilMs;
+  return nodes
+    .filter((each, index) => index === 0 || !isAvoided(each))
+    .map((source) => ({ source, short: paceFor(SHORT), long: paceFor(LONG) }));
+}
+
+function paceFor({ blocks, bounds }: { blocks: number; bounds: InFlightBounds }): Pace {
+  return { blocks, flight: createInFlight(bounds) };
+}
+
+/** Asks the node that shows a range, and as many of other operators as must agree, for logs in place of infos. */
+function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
+  const isAble = (node: Node) => node.isOpenFor('logs');
+  const askedFor = (source: Node) => ofDifferentOperators([source, ...nodes].filter(isAble), deps.agreement);
+  const areEnough = (asked: readonly Node[]) => asked.length === deps.agreement;
+  return {
+    areEnoughAsked: (source: Node) => areEnough(askedFor(source)),
+    read: async (source: Node, blocks: readonly ExaminedBlock[]): Promise<ReadBlock[]> => {
+      const asked = askedFor(source);
+      if (!areEnough(asked)) return [];
+      const shown = await readByLogs(deps, asked, blocks);
+      for (const useless of shown.useless)
+        useless.setAside('logs', 'what it shows does not have the transfers of the blocks');
+      return shown.blocks;
+    },
+  };
+}
+
+/** How many ranges a node is asked for at the same time. */
+type InFlight = {
+  hasRoom(): boolean;
+  /** A range is asked for. Call what it returns when the range is there; not when it failed. */
+  begin(): { onAnswer(): void; onEnd(): void };
+  /** The shortest time that a range took lately, in milliseconds; infinite before the first. */
+  leastMs(): number;
+};
+
+/** Before anything is measured. */
+const FIRST = 2;
+/**
+ * `most`: of one node. `wait`: ranges that wait somewhere, in a queue of the node, its budget, the line or this process; with fewer than the
+ * first number the way is empty now and then, more than the second only take memory.
+ */
+type InFlightBounds = { most: number; wait: readonly [number, number] };
+/** The shortest time is measured anew after so many ranges, for blocks grow, and ways become longer. It costs the time of about one. */
+const PROBE_RANGES = 200;
+
+/**
+ * As many as the way to the node holds, found as TCP Vegas does: the time that a range takes beyond the shortest is time that it
+ * waited for others. While hardly any waits, one more is sent, up to `most`; when many do, one fewer.
+ */
+export function createInFlight(
+  { most, wait: [few, many] }: InFlightBounds,
+  clockMs = () => performance.now(),
+): InFlight {
+  let size = FIRST;
+  let underWay = 0;
+  let leastMs = Number.POSITIVE_INFINITY;
+  let untilProbe = 0;
+  /** Hardly any are sent until one came back that met no queue. */
+  const limit = () => (untilProbe === 0 ? FIRST : size);
+  const learn = (tookMs: number, wasFull: boolean) => {
+    untilProbe = Math.max(0, untilProbe - 1);
+    leastMs = Math.min(tookMs, leastMs);
+    const waiting = size * (1 - leastMs / tookMs);
+    if (waiting > many) size = Math.max(FIRST, size - 1);
+    else if (waiting < few && wasFull) size = Math.min(most, size + 1);
+  };
+  return {
+    hasRoom: () => underWay < limit(),
+    leastMs: () => leastMs,
+    begin: () => {
+      const startedMs = clockMs();
+      underWay += 1;
+      const wasFull = underWay >= size;
+      const isProbe = untilProbe === 0;
+      return {
+        onEnd: () => {
+          underWay -= 1;
+        },
+        onAnswer: () => {
+          const tookMs = Math.max(1, clockMs() - startedMs);
+          if (untilProbe > 0) learn(tookMs, wasFull);
+          else if (isProbe) {
+            leastMs = tookMs;
+            untilProbe = PROBE_RANGES;
+          }
+        },
+      };
+    },
+  };
 }

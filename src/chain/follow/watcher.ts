@@ -1,21 +1,25 @@
+import type { Gauge } from 'prom-client';
 import { AppError } from '../../domain/errors.ts';
+import type { Network } from '../../domain/network.ts';
 import { whileLeading } from '../../payments/watching.ts';
+import type { Logger } from '../../runtime/log.ts';
 import { startLoop } from '../../runtime/loop.ts';
+import type { LoopHealth } from '../../runtime/loop-health.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
+import { findOpenAlarms } from '../../store/chain/alarms.ts';
 import { findHalt } from '../../store/chain/cursor.ts';
-import type { Lease } from '../../store/chain/leases.ts';
+import { acquireLease, type Lease, releaseLease, renewLease, watcherLease } from '../../store/chain/leases.ts';
 import { findRememberedPauses } from '../../store/chain/status.ts';
-import { createAlarms } from './alarms.ts';
+import type { Database } from '../../store/db/database.ts';
+import { type Alarms, createAlarms } from './alarms.ts';
 import { createFollower } from './follower.ts';
 import type { FollowDeps } from './following.ts';
-import { forgetGauges } from './forget-gauges.ts';
-import { type HeldLease, holdLease, type LeaseOptions } from './hold-lease.ts';
 import { createStatusRecorder } from './status-recorder.ts';
-import { createVisibility } from './visibility.ts';
 
-export type WatcherDeps = Omit<FollowDeps, 'alarms'> & LeaseOptions;
+type WatcherDeps = Omit<FollowDeps, 'alarms'> & LeaseOptions;
 
-export type Watcher = {
+type Watcher = {
   /** Whether this process holds the network's lease. */
   isLeader(): boolean;
   stop(): Promise<void>;
@@ -132,4 +136,207 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
 
 function codeOf(error: unknown): string {
   return error instanceof AppError ? error.code : 'INTERNAL';
+}
+
+/**
+ * Takes what only the leader of a network knows out of the metrics of this process, which is not: else an alarm that is over, or a chain that
+ * is seen again, would look otherwise here for as long as it stands by.
+ */
+async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
+  const plain = [
+    ...[metrics.chainHeadNumber, metrics.chainSolidNumber, metrics.chainOwnSolidNumber, metrics.chainProcessedNumber],
+    ...[metrics.chainLagBlocks, metrics.chainCatchUpRate, metrics.chainCatchUpSeconds, metrics.chainBlind],
+  ];
+  for (const gauge of plain) gauge.remove({ network });
+  const detailed = [
+    ...[metrics.alarmsOpen, metrics.balanceDifference, metrics.capacityFreeRatio, metrics.capacityDaysLeft],
+  ] as Gauge[];
+  for (const gauge of detailed) {
+    const { values } = await gauge.get();
+    for (const { labels } of values) if (labels['network'] === network) gauge.remove(labels);
+  }
+}
+
+/** Tells the operator of blindness: by an alarm, a metric, and a line in the log when it is over. */
+type Visibility = Omit<Blindness, 'begin'> & {
+  /** Takes over the alarm of a former process, which ends or goes on here: it is not raised twice. */
+  begin(): Promise<void>;
+  /** Tells of a change, and returns whether there was one. */
+  notify(): Promise<'lost' | 'regained' | null>;
+};
+
+type VisibilityDeps = {
+  db: Database;
+  network: Network;
+  blockMs: number;
+  alarms: Alarms;
+  log: Logger;
+  metrics: Pick<Metrics, 'chainBlind'>;
+};
+
+function createVisibility({ db, network, blockMs, alarms, log, metrics }: VisibilityDeps): Visibility {
+  const blindness = createBlindness(blockMs);
+  /** The state that the operator was told last. */
+  let isBlind = false;
+  return {
+    ...blindness,
+    begin: async () => {
+      const open = (await findOpenAlarms(db, network)).find(({ kind }) => kind === 'blind');
+      blindness.begin(open?.detail ?? null);
+      isBlind = open !== undefined;
+    },
+    notify: async () => {
+      const reason = blindness.reason();
+      metrics.chainBlind.set({ network }, reason === null ? 0 : 1);
+      // This process or another one may have raised the alarm.
+      if (reason === null) await alarms.resolve('blind');
+      if (isBlind === (reason !== null)) return null;
+      if (reason === null) log.info('the chain is visible again');
+      else await alarms.raise('blind', '', `blind: invoices are created, nothing is confirmed or expired: ${reason}`);
+      isBlind = reason !== null;
+      return isBlind ? 'lost' : 'regained';
+    },
+  };
+}
+
+/** Whether the chain is visible, from what each look at it brought. Times are monotonic milliseconds. */
+type Blindness = {
+  /** Why nothing is seen of the chain, or `null`. */
+  reason(): string | null;
+  /** This process begins to look; `reason` is what is open of a former one. */
+  begin(reason: string | null): void;
+  /** Verified up to this height. Only one that was never reached before is news. */
+  onHead(number: number): void;
+  /** The nodes answered, and the newest examined block is so old. */
+  onLook(examinedAgeMs: number): void;
+  onFailure(reason: string): void;
+  /** Forgets the failures so far, because they say nothing about the chain. */
+  forgetFailures(): void;
+};
+
+/** A newest examined block that is older than this many block times means that the nodes, or the network, have stopped. */
+const STALE_BLOCKS = 20;
+/**
+ * A public node refuses an answer now and then, and a fork while blocks are read contradicts once. A node that is down, or on
+ * another chain, fails again and again.
+ */
+const FAILURES = 3;
+/**
+ * So many block times without a block or a look that succeeded. Looks fail several times a second, and a service that starts,
+ * or comes back, works through old blocks: neither is blind yet.
+ */
+const UNSEEN_BLOCKS = 3;
+
+/**
+ * The watcher is blind when it gets no answer, or old blocks and no further one. Only a fresh block ends that: a node that falls
+ * further and further behind shows a new block now and then.
+ */
+export function createBlindness(blockMs: number, clockMs = () => performance.now()): Blindness {
+  let reason: string | null = null;
+  let failures = 0;
+  let highest = -1;
+  let newBlockMs = clockMs();
+  let seenMs = newBlockMs;
+  const isLongAgo = (ms: number) => clockMs() - ms >= UNSEEN_BLOCKS * blockMs;
+  return {
+    reason: () => reason,
+    begin: (open) => {
+      reason = open;
+      failures = 0;
+      newBlockMs = clockMs();
+      seenMs = newBlockMs;
+    },
+    onHead: (number) => {
+      if (number <= highest) return;
+      highest = number;
+      newBlockMs = clockMs();
+      seenMs = newBlockMs;
+    },
+    onLook: (examinedAgeMs) => {
+      failures = 0;
+      if (examinedAgeMs <= STALE_BLOCKS * blockMs) {
+        reason = null;
+        seenMs = clockMs();
+      } else if (reason !== null || isLongAgo(newBlockMs)) {
+        reason = `the newest block that nodes show to examine is ${Math.round(examinedAgeMs / 1000)} s old`;
+      }
+    },
+    onFailure: (why) => {
+      failures += 1;
+      if (reason !== null || (failures >= FAILURES && isLongAgo(seenMs))) reason = why;
+    },
+    forgetFailures: () => {
+      failures = 0;
+    },
+  };
+}
+
+type LeaseOptions = {
+  /** Names this process in the lease. */
+  holder: string;
+  /** A crashed watcher's successor starts after this long at most, by the database's clock; 8,000 when absent. */
+  leaseMs?: number;
+  loops?: LoopHealth;
+};
+
+type HeldLease = {
+  current(): Lease | null;
+  /** Whether this process surely holds it: by our own clock, for what the database does not decide as it does for the ledger. */
+  isHeld(): boolean;
+  /** The database says that it is another's. Does nothing about a lease that ran out or was followed by one of ours. */
+  lose(lost: Lease): void;
+  /** While it is another's, the time from one request for it to the next. */
+  askMs: number;
+  /** Gives it back. */
+  stop(): Promise<void>;
+};
+
+/** Short, for nothing is confirmed until a successor starts; a renewal that fails is tried again before it ends. */
+const LEASE_MS = 8000;
+const RENEWALS_PER_LEASE = 4;
+/** A standby asks for the lease twice a second, more often than it is renewed: a crash leaves the chain unwatched for less than 10 s. */
+const ASKS_PER_RENEWAL = 4;
+
+/** Asks for a network's lease until this process has it, and renews it from then on. */
+function holdLease(
+  deps: LeaseOptions & { db: Database; network: Network; log: Logger },
+  onLost: () => void,
+): HeldLease {
+  const { db, network, log, leaseMs = LEASE_MS } = deps;
+  const renewMs = leaseMs / RENEWALS_PER_LEASE;
+  const askMs = renewMs / ASKS_PER_RENEWAL;
+  let lease: Lease | null = null;
+  /** Monotonic, counted from before it was asked for. */
+  let surelyUntilMs = 0;
+  const isHeld = () => lease !== null && performance.now() < surelyUntilMs;
+  const drop = () => {
+    lease = null;
+    onLost();
+  };
+  const renewal = startLoop({
+    name: `lease of ${network}`,
+    log,
+    health: deps.loops,
+    maxPauseMs: renewMs,
+    run: async () => {
+      const askedMs = performance.now();
+      if (lease === null) lease = await acquireLease(db, watcherLease(network), deps.holder, leaseMs);
+      else if (!(await renewLease(db, lease, leaseMs))) drop();
+      if (lease === null) return askMs;
+      surelyUntilMs = askedMs + leaseMs;
+      return renewMs;
+    },
+  });
+  return {
+    current: () => lease,
+    isHeld,
+    lose: (lost) => {
+      if (lease === lost && isHeld()) drop();
+    },
+    askMs,
+    stop: async () => {
+      await renewal.stop();
+      if (lease !== null) await releaseLease(db, lease).catch(() => undefined);
+    },
+  };
 }

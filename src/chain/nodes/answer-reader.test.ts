@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createAnswerReader } from './answer-reader.ts';
+import { createAnswerReader } from './http-client.ts';
 import { type JsonShape, NotJson } from './json-reader.ts';
 
 const PLENTY = 64 * 1024 * 1024;

@@ -1,9 +1,8 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { NodeSpec } from '../../domain/node.ts';
 import { Agent, request } from '../../runtime/http-agent.ts';
-import { createAnswerReader } from './answer-reader.ts';
 import type { Caller, CallLimits } from './caller.ts';
-import { NotJson, TooMuchJson } from './json-reader.ts';
+import { createJsonReader, type JsonReader, type JsonShape, NotJson, TooMuchJson } from './json-reader.ts';
 import { isAboutSolid, type Question } from './question.ts';
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
@@ -108,4 +107,206 @@ async function readBeginning(body: Body): Promise<string> {
     if (text.length > REFUSAL_BYTES) break;
   }
   return text;
+}
+
+/** An object of three characters takes about 64 bytes, so this much text holds 11 MB at most. */
+const UNSCANNED_BYTES = 512 * 1024;
+/** A value takes about this much memory. */
+const VALUE_BYTES = 64;
+const MAX_DEPTH = 64;
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
+
+/**
+ * Reads a JSON answer in bounded memory. A small one is parsed at once. Of a larger one the elements of its outermost array, such as the
+ * blocks of a range, are parsed one by one as they come: only the parts that `shape` keeps of each are held, and no parse holds up the
+ * process for long. An answer with more values than may be held is read byte by byte, at a seventh of the speed, and held only as far as
+ * `shape` keeps it.
+ */
+export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  let elements: ElementReader | null = null;
+  let pieces: JsonReader | null = null;
+  const push = (chunk: Uint8Array) => {
+    if (pieces !== null) return pieces.push(chunk);
+    elements ??= createElementReader(shape);
+    elements.push(chunk);
+    const held = Math.max(bytes, elements.values() * VALUE_BYTES);
+    if (held <= maxHeldBytes && elements.depth() <= MAX_DEPTH) return;
+    pieces = goOnInPieces(shape, maxHeldBytes, elements.unfinished());
+    elements = null;
+  };
+  return {
+    push: (chunk) => {
+      bytes += chunk.length;
+      if (bytes <= UNSCANNED_BYTES) chunks.push(chunk);
+      else for (const each of [...chunks.splice(0), chunk]) push(each);
+    },
+    end: () => {
+      if (pieces !== null) return pieces.end();
+      return elements === null ? shapeOutermost(parse(chunks), shape) : elements.end();
+    },
+  };
+}
+
+/** Reads what has come without the elements that were parsed already, and puts these into their places. */
+function goOnInPieces(shape: JsonShape, maxHeldBytes: number, { chunks, array, kept }: Unfinished): JsonReader {
+  const left = kept.values();
+  const fill = (value: unknown) => {
+    const next = isPlace(value) ? left.next() : null;
+    return next?.done === false ? next.value : array?.keep(value);
+  };
+  const elements = array === null ? shape.elements : { ...shape.elements, [array.name]: fill };
+  const pieces = createJsonReader({ ...shape, ...(elements === undefined ? {} : { elements }) }, maxHeldBytes);
+  for (const chunk of chunks) pieces.push(chunk);
+  return pieces;
+}
+
+type OutermostArray = { depth: number; name: string; keep(value: unknown): unknown };
+/** `chunks`: all but the elements that were parsed. */
+type Unfinished = { chunks: readonly Uint8Array[]; array: OutermostArray | null; kept: readonly unknown[] };
+type ElementReader = ReturnType<typeof createElementReader>;
+
+/**
+ * Finds the objects in the outermost array, which is the answer or a member of it, and parses each when it has come. The rest is parsed at
+ * the end, with an empty object in the place of each.
+ */
+function createElementReader(shape: JsonShape) {
+  const rest: Uint8Array[] = [];
+  const element: Uint8Array[] = [];
+  const kept: unknown[] = [];
+  const skipText = createTextSkipper();
+  let array: OutermostArray | null = null;
+  let isElement = false;
+  let depth = 0;
+  let deepest = 0;
+  let values = 0;
+
+  /** Returns whether what begins is in the array itself. */
+  const open = (byte: number): 'element' | 'array' | null => {
+    const isInArray = byte === OPEN_OBJECT && depth === array?.depth;
+    values += 1;
+    depth += 1;
+    deepest = Math.max(deepest, depth);
+    if (isInArray) return 'element';
+    return byte === OPEN_ARRAY && array === null && depth <= 2 ? 'array' : null;
+  };
+  const beginArray = () => {
+    const name = depth === 1 ? '' : lastName(rest);
+    array = { depth, name, keep: own(shape.elements, name) ?? ((value) => value) };
+  };
+  const endElement = () => {
+    isElement = false;
+    kept.push(array?.keep(parse(element)));
+    element.length = 0;
+    rest.push(PLACE);
+  };
+  const close = (): 'element' | null => {
+    depth -= 1;
+    if (array !== null && depth < array.depth) array = { ...array, depth: Number.POSITIVE_INFINITY };
+    return isElement && depth === array?.depth ? 'element' : null;
+  };
+  const push = (chunk: Uint8Array) => {
+    let from = 0;
+    const takeUpTo = (to: number) => {
+      // A copy of the rest: a comma must not keep its chunk.
+      if (to > from && isElement) element.push(chunk.subarray(from, to));
+      else if (to > from) rest.push(new Uint8Array(chunk.subarray(from, to)));
+      from = to;
+    };
+    for (let at = skipText(chunk, 0, false); at < chunk.length; at += 1) {
+      const byte = chunk[at];
+      if (byte === QUOTE) at = skipText(chunk, at + 1, true) - 1;
+      else if (byte === COMMA) values += 1;
+      else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+        const begun = open(byte);
+        if (begun === null) continue;
+        takeUpTo(at);
+        if (begun === 'array') beginArray();
+        else isElement = true;
+      } else if ((byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) && close() === 'element') {
+        takeUpTo(at + 1);
+        endElement();
+      }
+    }
+    takeUpTo(chunk.length);
+  };
+  return {
+    push,
+    values: () => values,
+    depth: () => deepest,
+    unfinished: (): Unfinished => ({ chunks: [...rest, ...element], array, kept }),
+    end: (): unknown => (array === null ? parse(rest) : fillPlaces(parse(rest), array.name, kept)),
+  };
+}
+
+function fillPlaces(value: unknown, name: string, elements: readonly unknown[]): unknown {
+  const left = elements.values();
+  const filled = mapArray(value, name, (each) => (isPlace(each) ? left.next().value : each));
+  if (left.next().done !== true) throw new NotJson('a name stands in it twice');
+  return filled;
+}
+
+const PLACE = Buffer.from('{}');
+
+function isPlace(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
+}
+
+/** Finds where a text ends, which may go on in the next chunk. */
+function createTextSkipper() {
+  let isOpen = false;
+  /** Backslashes at the end of the chunk before. */
+  let slashes = 0;
+  /** Returns the place behind the closing quote, or the chunk's end. `begins`: a text begins at `start`; else one may go on there. */
+  return (chunk: Uint8Array, start: number, begins: boolean): number => {
+    if (begins) slashes = 0;
+    else if (!isOpen) return start;
+    isOpen = true;
+    for (let at = start; ; ) {
+      const found = chunk.indexOf(QUOTE, at);
+      const quote = found < 0 ? chunk.length : found;
+      let first = quote;
+      while (first > start && chunk[first - 1] === BACKSLASH) first -= 1;
+      const before = quote - first + (first === start ? slashes : 0);
+      if (found < 0) {
+        slashes = before;
+        return chunk.length;
+      }
+      at = quote + 1;
+      if (before % 2 === 1) continue;
+      isOpen = false;
+      return at;
+    }
+  };
+}
+
+/** The name of the member whose value comes next. */
+function lastName(before: readonly Uint8Array[]): string {
+  return Object.keys(parse([...before, Buffer.from('0}')]) as object).at(-1) ?? '';
+}
+
+function shapeOutermost(value: unknown, { elements = {} }: JsonShape): unknown {
+  return Object.entries(elements).reduce((shaped, [name, keep]) => mapArray(shaped, name, keep), value);
+}
+
+/** Maps the array that is the value (`''`), or a member of it; returns any other value as it is. */
+function mapArray(value: unknown, name: string, map: (element: unknown) => unknown): unknown {
+  if (Array.isArray(value)) return name === '' ? value.map((each) => map(each)) : value;
+  const list = typeof value === 'object' && value !== null ? own(value as Record<string, unknown>, name) : undefined;
+  return Array.isArray(list) ? { ...(value as object), [name]: list.map((each) => map(each)) } : value;
+}
+
+function own<Value>(record: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
+  return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
+}
+
+function parse(chunks: readonly Uint8Array[]): unknown {
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    throw new NotJson('it cannot be parsed');
+  }
 }

@@ -1,14 +1,19 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import { backoffMs } from '../../runtime/backoff.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
+import type { ShownHeader } from '../../tron/shown-block.ts';
+import { readBlockId } from '../proof/prove-block.ts';
+import { headerAt } from './ask-block.ts';
 import type { NodeClient, NodeClientOptions } from './client.ts';
 import type { Node, NodeHealth, NodeProblem } from './node.ts';
-import { createNodeMember, type NodeMember } from './node-member.ts';
+import { createNodeLine, type NodeLineOptions } from './node-line.ts';
 import { ALONE } from './node-pause.ts';
 import { createPatience } from './patience.ts';
 
@@ -32,7 +37,7 @@ export type NodePool = {
   close(): Promise<void>;
 };
 
-export type NodePoolOptions = {
+type NodePoolOptions = {
   network: Network;
   nodes: readonly NodeSpec[];
   now(): UnixMs;
@@ -133,4 +138,205 @@ function nameOrigins(nodes: readonly NodeSpec[]): string[] {
     seen.set(origin, count);
     return count === 1 ? origin : `${origin}#${count}`;
   });
+}
+
+/** A node of a pool with its budget, its pauses and what is known of its network. */
+type NodeMember = {
+  node: Node;
+  /** Neither paused, nor out of budget, nor of the wrong network. */
+  isUsable(): boolean;
+  isRecognised(): boolean;
+  isOnTrial(): boolean;
+  /** Starts a check of its network where one is due; the check under way, or null. */
+  recognise(): Promise<boolean> | null;
+  report(problem: NodeProblem, reason: string): void;
+  praise(): void;
+  shortenPause(maxMs: number): void;
+  restorePause(remembered: { failures: number; pausedForMs: number; reason: string | null }): void;
+  setGenesis(id: string | null): void;
+  health(): NodeHealth;
+  showMetrics(): void;
+  close(): Promise<void>;
+};
+
+/** After a pause this long a node has to say again which network it is of, before others wait for its answers. */
+const LONG_PAUSE_MS = 2000;
+
+function createNodeMember(options: NodeLineOptions): NodeMember {
+  const { spec, origin, network, metrics } = options;
+  const line = createNodeLine(options);
+  const { pause, budget, seen } = line;
+  const identity = createNodeIdentity({ ...options, ask: line.ask, onFailure: line.report });
+  const isUsable = () => line.isOpen() && !identity.isWrong();
+  const stateOf = (): NodeHealth['state'] => {
+    if (identity.isWrong()) return 'wrong-network';
+    if (budget.isExhausted()) return 'out-of-budget';
+    if (pause.remainingMs() > 0) return 'paused';
+    return seen.isWell && identity.isRecognised() ? 'healthy' : 'unknown';
+  };
+  const ask: Node['ask'] = async (question, call) => {
+    if (!identity.isWrong()) return line.ask(question, call);
+    throw new AppError('NODE_REFUSED', `${origin} was not asked: the node is of another network`, { retryable: true });
+  };
+  const isRecognised = () => {
+    if (pause.takeLong(LONG_PAUSE_MS)) identity.doubt();
+    return identity.isRecognised();
+  };
+  return {
+    node: {
+      ...{ url: spec.url, origin, operator: spec.operator, ask },
+      ...{ hasBytes: line.hasBytes, isOpenFor: line.isOpenFor, setAside: line.setAside },
+      requestsLeft: budget.requestsLeft,
+    },
+    isUsable,
+    isRecognised,
+    isOnTrial: () => pause.failures() > 0 && seen.inFlight > 0,
+    recognise: () => (line.isOpen() && !isRecognised() ? identity.check() : null),
+    report: (problem, reason) => {
+      if (problem === 'wrong-network') identity.markWrong(reason);
+      else line.report(`${problem}: ${reason}`);
+    },
+    praise: line.praise,
+    shortenPause: pause.shorten,
+    restorePause: ({ reason, ...remembered }) => {
+      pause.restore(remembered);
+      seen.reason ??= reason;
+    },
+    setGenesis: identity.setGenesis,
+    health: () => {
+      const { requests, refusals, answerMs, reason } = seen;
+      return {
+        url: origin,
+        operator: spec.operator,
+        state: stateOf(),
+        reason: identity.wrongReason() ?? reason,
+        pausedForMs: Math.ceil(pause.remainingMs()),
+        failures: pause.failures(),
+        requests,
+        refusals,
+        requestsToday: budget.requestsToday(),
+        requestsPerDay: spec.requestsPerDay,
+        answerMs,
+      };
+    },
+    showMetrics: () => {
+      metrics.nodePaused.set({ network, node: origin }, isUsable() ? 0 : 1);
+      metrics.nodeBudgetUsed.set({ network, node: origin }, budget.usedShare() ?? 0);
+    },
+    close: async () => {
+      await line.close();
+      await identity.settled();
+    },
+  };
+}
+
+/** Tells by the genesis block whether a node is of the right network. */
+type NodeIdentity = {
+  /** True as well while no genesis block is known: then any node passes. */
+  isRecognised(): boolean;
+  isWrong(): boolean;
+  wrongReason(): string | null;
+  /** Has it checked anew before it is recognised again. */
+  doubt(): void;
+  markWrong(reason: string): void;
+  setGenesis(id: string | null): void;
+  /** Starts a check if one is due. The check under way or null; it never rejects and tells whether the node is recognised. */
+  check(): Promise<boolean> | null;
+  /** Resolves when no check is under way. */
+  settled(): Promise<unknown>;
+};
+
+type IdentityOptions = {
+  network: Network;
+  origin: string;
+  timeoutMs: number;
+  clockMs(): number;
+  /** Whether no other node can be asked now. */
+  isAlone(): boolean;
+  log: Logger;
+  ask: Node['ask'];
+  /** The node answered, but not with its genesis block. */
+  onFailure(reason: string): void;
+};
+
+/**
+ * A node of the wrong network is asked again: somebody may have corrected what stands behind its name. The pause doubles up to
+ * the longest of a sick node, for the others may be too few to agree without it; where no other can be asked it stays short.
+ */
+const RECHECK = { firstMs: 5000, longestMs: 60_000 };
+/** A start must not wait long for a node that hangs. */
+const MAX_CHECK_MS = 3000;
+
+function createNodeIdentity(options: IdentityOptions): NodeIdentity {
+  const { network, origin, clockMs, isAlone, log, ask, onFailure } = options;
+  const timeoutMs = Math.min(options.timeoutMs, MAX_CHECK_MS);
+  let genesisId: string | null = null;
+  let state: 'unknown' | 'right' | 'wrong' = 'unknown';
+  let reason: string | null = null;
+  let wrongMs = 0;
+  let wrongTimes = 0;
+  let checking: Promise<boolean> | null = null;
+  const isRecognised = () => state === 'right' || (state === 'unknown' && genesisId === null);
+  const markWrong = (what: string) => {
+    const isNew = state !== 'wrong';
+    state = 'wrong';
+    reason = what;
+    wrongMs = clockMs();
+    wrongTimes += 1;
+    if (!isNew) return;
+    const variable = `QUITTANCE_${network.toUpperCase()}_NODES`;
+    log.error({ network, node: origin, reason }, `${origin} is a node of another network: correct ${variable}`);
+  };
+  const run = async (): Promise<boolean> => {
+    const expected = genesisId;
+    // A refusal was counted where it was sent.
+    const answer = await ask(headerAt('any', 0), { timeoutMs }).then(readShown, () => null);
+    // Another genesis block may have been set meanwhile: the next check asks for that one.
+    if (answer === null || expected !== genesisId) return false;
+    const { id } = answer;
+    if (id === null) onFailure('it does not show its genesis block');
+    else if (id !== expected) markWrong(`its genesis block is ${id}, expected ${expected}`);
+    else {
+      state = 'right';
+      reason = null;
+      wrongTimes = 0;
+    }
+    return isRecognised();
+  };
+  const recheckMs = () => (isAlone() ? RECHECK.firstMs : backoffMs(wrongTimes, RECHECK));
+  const isDue = () =>
+    genesisId !== null && (state === 'wrong' ? clockMs() - wrongMs >= recheckMs() : state === 'unknown');
+  return {
+    isRecognised,
+    markWrong,
+    isWrong: () => state === 'wrong',
+    wrongReason: () => (state === 'wrong' ? reason : null),
+    doubt: () => {
+      if (state === 'right') state = 'unknown';
+    },
+    setGenesis: (id) => {
+      if (id === genesisId) return;
+      genesisId = id;
+      state = 'unknown';
+    },
+    check: () => {
+      if (checking === null && isDue()) {
+        checking = run().finally(() => {
+          checking = null;
+        });
+      }
+      return checking;
+    },
+    settled: () => checking ?? Promise.resolve(),
+  };
+}
+
+/** The id of block 0, `null` where the node shows none. */
+function readShown(shown: ShownHeader | null): { id: string | null } {
+  try {
+    const mark = shown === null ? null : readBlockId(shown);
+    return { id: mark?.number === 0 ? mark.id : null };
+  } catch {
+    return { id: null };
+  }
 }

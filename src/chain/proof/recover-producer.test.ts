@@ -2,7 +2,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { expect, test } from 'vitest';
 import { keyPairOf } from '../../devnet/evm/keys.ts';
 import { recoverSigner, signMessage } from '../../tron/signature.ts';
-import { recoverProducer } from './recover-producer.ts';
+import { recoverProducer } from './prove-block.ts';
 
 const pair = () => keyPairOf(secp256k1.utils.randomSecretKey());
 const header = (number: number) => Uint8Array.of(8, number, 1, 2, 3);

@@ -13,7 +13,7 @@ import { type AccountHex, accountToAddress, parseAddress } from '../../tron/addr
 import { transactionBy } from '../nodes/ask-transaction.ts';
 import { createJsonReader } from '../nodes/json-reader.ts';
 import type { Node } from '../nodes/node.ts';
-import { type Known, readFacts, readTransaction } from './read-transaction.ts';
+import { type Known, readFacts, readTransaction } from './transaction-reader.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are bent in every way.
 type Json = any;

@@ -2,20 +2,28 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isCheckoutToken } from '../../domain/checkout-token.ts';
+import type { Network } from '../../domain/network.ts';
+import type { UnixMs } from '../../domain/time.ts';
+import { inSlices, type Slices } from '../../runtime/in-slices.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { startLoop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import type { Database } from '../../store/db/database.ts';
+import { ALL_PAGES, INVOICES_CHANNEL } from '../../store/ledger/checkout.ts';
+import type { ChainHead } from '../../store/ledger/paying-transfer.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
 import { Problem } from '../../web/problem.ts';
 import { hijackForStream } from '../../web/shed-load.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
-import { composeMessage, versionOf } from '../page/live-message.ts';
-import { type Site, stateOf } from '../page/page-state.ts';
+import { composeMessage, type LiveMessage, versionOf } from '../page/live-message.ts';
+import { isBlind, type LinkedInvoice, type LinkPage, type Site, stateOf } from '../page/page-state.ts';
 import { UNKNOWN_LINK } from '../page/register.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { createLivePages, type LivePage, type LivePagesDeps, pageOf } from './live-pages.ts';
-import type { Reader } from './live-registry.ts';
+import { createLiveReads, type LiveReads } from './live-reads.ts';
+import { createLiveRegistry, type LiveRegistry, type OpenLink, type OpenPage, type Reader } from './live-registry.ts';
 
-export type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site: Site; beatMs?: number };
+type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site: Site; beatMs?: number };
 
 const schema = { hide: true };
 
@@ -101,4 +109,261 @@ function tooManyOpen(): Problem {
   return new Problem('UNAVAILABLE', 'Too many pages of this link, or of all, are open here. Poll /parts instead.', {
     headers: { 'Retry-After': FULL_RETRY_S },
   });
+}
+
+export type LivePagesDeps = {
+  db: Database;
+  now(): UnixMs;
+  log: Logger;
+  metrics: Pick<Metrics, 'livePageQueries' | 'openPages'>;
+  /** How often the newest blocks are looked at while a page is open. */
+  lookMs?: number;
+  /** How often every open page is read again, even if no change was heard. */
+  sweepMs?: number;
+};
+
+type LookedAt = LinkPage & { now: UnixMs };
+
+/** An open page. Its content never goes back in time. */
+export type LivePage = {
+  /** The page as the reader should see it now. */
+  look(): LookedAt;
+  /** From now on each change is sent, beginning with the present if the reader shows another version. */
+  start(version: string, send: (message: LiveMessage) => void): void;
+  close(): void;
+};
+
+export type LivePages = {
+  /** Whether one more page of a link may be opened. */
+  hasRoom(checkoutToken: string): boolean;
+  /** `null` for a link that leads nowhere. The page must be closed. */
+  open(checkoutToken: string, reader: Reader): Promise<LivePage | null>;
+  /** The invoice behind a link, read together with others; `null` where there is none. */
+  read(checkoutToken: string): Promise<LinkedInvoice | null>;
+  stop(): Promise<void>;
+};
+
+/** Each takes some 20 KB and a socket. */
+const MAX_PAGES = 10_000;
+/** A payer has a few: a phone, a computer, tabs. Further pages of one link poll. */
+const MAX_PAGES_PER_LINK = 20;
+/** A message takes from 20 µs, for the progress, to 2 ms with a QR code. Other work waits no longer than this for the process. */
+const SLICE_MS = 10;
+
+/**
+ * Tells open pages what changes, with one listening connection and few queries however many pages there are. While the database is away,
+ * pages stay open; they go blind as the newest block that they know of grows old.
+ */
+export function createLivePages(deps: LivePagesDeps): LivePages {
+  const { now, log, metrics } = deps;
+  const registry = createLiveRegistry();
+  const reads = createLiveReads(deps);
+  const toNotify = inSlices<OpenPage>(SLICE_MS, (page) => {
+    try {
+      notify(page, now());
+    } catch (error) {
+      // The others must be told all the same; this one is tried again with the next change.
+      log.error({ err: error, invoiceId: page.link.invoiceId }, 'a live page could not be told what changed');
+    }
+  });
+  const updates = startLiveUpdates({
+    ...deps,
+    registry,
+    reads,
+    onChange: (link) => {
+      for (const page of link.pages) toNotify.add(page);
+    },
+  });
+  const close = (page: OpenPage) => {
+    toNotify.remove(page);
+    registry.remove(page);
+    metrics.openPages.set(registry.pageCount());
+  };
+  return {
+    hasRoom: (token) => registry.pageCount() < MAX_PAGES && registry.pagesOf(token) < MAX_PAGES_PER_LINK,
+    open: async (token, reader) => {
+      const page = registry.add(token, reader);
+      metrics.openPages.set(registry.pageCount());
+      try {
+        if (await updates.readFirst(page.link)) return toLivePage(page, { now, toNotify, close });
+      } catch (error) {
+        close(page);
+        throw error;
+      }
+      close(page);
+      return null;
+    },
+    read: reads.readInvoice,
+    stop: updates.stop,
+  };
+}
+
+function toLivePage(
+  page: OpenPage,
+  { now, toNotify, close }: { now(): UnixMs; toNotify: Slices<OpenPage>; close(page: OpenPage): void },
+): LivePage {
+  return {
+    look: () => lookAt(page, now()),
+    start: (version, send) => {
+      page.send = send;
+      const present = lookAt(page, now());
+      // The content that the reader shows is known only if it is the present one.
+      if (versionOf(present) === version) show(page, present, version);
+      else toNotify.add(page);
+    },
+    close: () => close(page),
+  };
+}
+
+function lookAt({ link: { token, invoice }, reader }: OpenPage, now: UnixMs): LookedAt {
+  if (invoice === null) throw new Error(`the invoice of ${token.slice(0, 4)}… was not read`);
+  return pageOf(reader, invoice, now);
+}
+
+/** The page of a link as a reader sees it now. */
+function pageOf(reader: Reader, invoice: LinkedInvoice, now: UnixMs): LookedAt {
+  // The same, but the compiler tells the two kinds of a page apart.
+  return 'id' in invoice ? { ...reader, invoice, now } : { ...reader, invoice, now };
+}
+
+function notify(page: OpenPage, now: UnixMs): void {
+  if (page.send === null) return;
+  const present = lookAt(page, now);
+  const version = versionOf(present);
+  if (version === page.version) return;
+  const message = composeMessage(page.sent, present);
+  show(page, present, version);
+  page.send(message);
+}
+
+function show(page: OpenPage, present: LinkPage, version: string): void {
+  page.sent = present;
+  page.version = version;
+}
+
+type LiveUpdatesOptions = {
+  db: Pick<Database, 'listen'>;
+  now(): UnixMs;
+  log: Logger;
+  lookMs?: number;
+  sweepMs?: number;
+  registry: LiveRegistry;
+  reads: LiveReads;
+  /** The pages of this link may show something else now. */
+  onChange(link: OpenLink): void;
+};
+
+type LiveUpdates = {
+  /** Reads the invoice of a link that was opened; `false` where there is none. */
+  readFirst(link: OpenLink): Promise<boolean>;
+  stop(): Promise<void>;
+};
+
+/** Blocks come every 3 s. */
+const LOOK_MS = 1500;
+/** A change that was not heard is seen after this time at most. For 5,000 links the sweep costs half a query a second. */
+const SWEEP_MS = 20_000;
+/** The longest pause while the database is away; no longer, because payers wait. */
+const MAX_PAUSE_MS = 5000;
+/** The most links of a sweep in one query, so that a change that is heard meanwhile waits for one query only. */
+const MAX_TOGETHER = 500;
+
+/**
+ * Keeps the known state of open links true. PostgreSQL says which invoices change, and only those with open pages are read. A new block
+ * changes the pages of CONFIRMING invoices, and may have moved their transfers, so these invoices are read. Time alone turns pages blind.
+ * Without an open page nothing is asked.
+ */
+function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
+  const { db, now, log, registry, reads, onChange, lookMs = LOOK_MS, sweepMs = SWEEP_MS } = options;
+  /** Links that must be read again, until that has succeeded. */
+  const stale = new Set<OpenLink>();
+  let timesHeard = 0;
+  let sweptAt = performance.now();
+  const read = async (link: OpenLink): Promise<boolean> => {
+    const invoice = await reads.readInvoice(link.token);
+    if (invoice === null) return false;
+    registry.learn(link, invoice);
+    link.isBlind = 'id' in invoice && isBlind(invoice, now());
+    onChange(link);
+    return true;
+  };
+  const markAll = () => {
+    sweptAt = performance.now();
+    for (const link of registry.links()) stale.add(link);
+  };
+  db.listen(INVOICES_CHANNEL, (invoiceId) => {
+    timesHeard += 1;
+    // The connection is new: everything that was said before it is lost.
+    if (invoiceId === null || invoiceId === ALL_PAGES) return markAll();
+    const link = registry.findByInvoice(invoiceId);
+    // The loop tries again, and tells the operator if that fails too.
+    if (link !== undefined) read(link).catch(() => stale.add(link));
+  });
+  const readStale = async () => {
+    const links = [...stale].slice(0, MAX_TOGETHER);
+    for (const link of links) stale.delete(link);
+    try {
+      await Promise.all(links.filter(({ pages }) => pages.size > 0).map(read));
+    } catch (error) {
+      for (const link of links) stale.add(link);
+      throw error;
+    }
+  };
+  const loop = startLoop({
+    name: 'the update of open pages',
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async (isStopping) => {
+      if (registry.pageCount() > 0) {
+        for (const link of applyHeads(registry, await reads.readHeads())) stale.add(link);
+      }
+      if (performance.now() - sweptAt >= sweepMs) markAll();
+      while (stale.size > 0 && !isStopping()) await readStale();
+      return lookMs;
+    },
+  });
+  // Not in the loop, which may be waiting for a database that hangs.
+  const timer = setInterval(() => noticeTime(registry, now(), onChange), lookMs);
+  return {
+    readFirst: async (link) => {
+      const before = timesHeard;
+      const isKnown = await read(link);
+      // A change heard before the invoice was known by its id may have been of this invoice.
+      if (isKnown && timesHeard !== before) read(link).catch(() => stale.add(link));
+      return isKnown;
+    },
+    stop: () => {
+      clearInterval(timer);
+      return loop.stop();
+    },
+  };
+}
+
+/** Returns the links whose invoices must be read, because the block of their transfer may be another now. */
+function applyHeads(registry: LiveRegistry, heads: ReadonlyMap<Network, ChainHead>): OpenLink[] {
+  const toRead: OpenLink[] = [];
+  for (const link of registry.links()) {
+    const { invoice } = link;
+    if (invoice === null || !('id' in invoice)) continue;
+    const head = heads.get(invoice.network);
+    if (head === undefined || isSame(head, invoice.head)) continue;
+    if (invoice.status === 'CONFIRMING') toRead.push(link);
+    else link.invoice = { ...invoice, head };
+  }
+  return toRead;
+}
+
+function isSame(one: ChainHead, other: ChainHead | null): boolean {
+  return one.number === other?.number && one.time === other.time;
+}
+
+/** Finds the links whose pages turn blind, or see again. */
+function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLink) => void): void {
+  for (const link of registry.links()) {
+    const { invoice } = link;
+    if (invoice === null || !('id' in invoice)) continue;
+    if (isBlind(invoice, now) === link.isBlind) continue;
+    link.isBlind = !link.isBlind;
+    onChange(link);
+  }
 }

@@ -1,12 +1,15 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
+import { html } from '../../web/html.ts';
 import { sendCompressed } from '../../web/send-compressed.ts';
+import type { TextKey } from '../words/catalogue.ts';
 import { chooseLanguage } from '../words/languages.ts';
-import { wordsOf } from '../words/words.ts';
-import { renderApology } from './apologies.ts';
+import { type Words, wordsOf } from '../words/words.ts';
+import { renderLanguages } from './header.ts';
 import { newNonce, type PageOrigins, pageHeaders } from './headers.ts';
 import { renderSuspended } from './page.ts';
 import { type SuspendedPage, suspensionOf } from './page-state.ts';
+import { renderDocument } from './render-document.ts';
 
 /** As short as a database takes to restart. */
 const RETRY_AFTER_S = 5;
@@ -14,7 +17,7 @@ const RETRY_AFTER_S = 5;
 /** A person has to sign. */
 const SUSPENDED_RETRY_AFTER_S = 60;
 
-export type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: string };
+type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: string };
 
 /**
  * Answers a request with a page, in every case: an apology where `render` gives `null`, because the link leads nowhere, and another when
@@ -73,4 +76,23 @@ async function send(
   const { html, ...origins } = page;
   reply.headers(pageHeaders(nonce, origins)).type('text/html; charset=utf-8');
   return sendCompressed(request, reply, html);
+}
+
+/**
+ * `notFound`: a link that leads nowhere, for any reason. `unavailable`: the database does not answer, or the process is overloaded. No
+ * merchant is known of either.
+ */
+const APOLOGIES = {
+  notFound: ['notFoundText', 'notFoundPaid'],
+  unavailable: ['unavailableText', 'unavailablePaid'],
+} as const satisfies Partial<Record<TextKey, readonly TextKey[]>>;
+
+export function renderApology(words: Words, nonce: string, why: keyof typeof APOLOGIES): string {
+  const { say, text } = words;
+  return renderDocument({
+    ...{ title: text(why), words, nonce },
+    main: html`<header>${renderLanguages(words)}</header>
+<h1>${say(why)}</h1>
+${APOLOGIES[why].map((key) => html`<p>${say(key)}</p>`)}`,
+  });
 }

@@ -12,10 +12,10 @@ import { formatAmount } from '../../domain/money.ts';
 import type { Brand } from '../../store/ledger/checkout.ts';
 import { html } from '../../web/html.ts';
 import { renderAnswer } from '../lookup/answer.ts';
-import { renderReceipt } from '../receipt/receipt-page.ts';
+import { renderReceipt } from '../receipt/receipt-routes.ts';
 import { LANGUAGES } from '../words/languages.ts';
 import { CATALOGUES, wordsOf } from '../words/words.ts';
-import { renderApology } from './apologies.ts';
+import { renderApology } from './answer-page.ts';
 import { renderPage, renderSuspended } from './page.ts';
 import { lookOf, type Page, type PageState, stateOf } from './page-state.ts';
 

@@ -1,18 +1,31 @@
 import type { FastifyInstance } from 'fastify';
+import { showsInvoiceId } from '../../domain/brand/brand.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { asTyped, formatAmount } from '../../domain/money.ts';
+import { keyMode, WIRE_ASSET, WIRE_NETWORK } from '../../domain/network.ts';
+import type { Receipt } from '../../domain/receipt/receipt.ts';
 import { toJwkSet } from '../../domain/receipt/receipt-key.ts';
 import { formatReceipt, type SignedReceipt, signReceipt } from '../../domain/receipt/receipt-signature.ts';
+import { toIso } from '../../domain/time.ts';
 import { readPublicReceiptKeys } from '../../store/access/receipt-keys.ts';
+import type { CheckoutInvoice } from '../../store/ledger/checkout.ts';
+import type { PayingTransfer } from '../../store/ledger/paying-transfer.ts';
+import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
 import { answerPage } from '../page/answer-page.ts';
+import { renderSupport } from '../page/brand-links.ts';
+import { renderHeader } from '../page/header.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
-import type { Page } from '../page/page-state.ts';
+import { copyTextsOf, renderProofLink, renderTestNotice } from '../page/page.ts';
+import type { Page, Site } from '../page/page-state.ts';
 import { pageUrl } from '../page/page-url.ts';
+import { ltr, renderCopyButton, renderIcon, renderMerchant, renderTransaction } from '../page/pieces.ts';
 import { type CheckoutDeps, findPage, UNKNOWN_LINK } from '../page/register.ts';
-import { composeReceipt } from './compose-receipt.ts';
-import { renderReceipt } from './receipt-page.ts';
+import { renderDocument } from '../page/render-document.ts';
+import { NETWORK_NAMES } from '../page/wallets.ts';
 import type { ReceiptSigner } from './receipt-signer.ts';
 
-export type ReceiptDeps = CheckoutDeps & { signer: ReceiptSigner };
+type ReceiptDeps = CheckoutDeps & { signer: ReceiptSigner };
 
 const NOT_PAID = { error: 'this invoice is not paid yet; it has a receipt as soon as its payment is final' };
 const DENIED = {
@@ -68,4 +81,82 @@ async function sign({ site, signer }: ReceiptDeps, { invoice }: Page): Promise<S
 /** Not the whole id of the transaction: 64 hex digits look like a private key, to people and to scanners. */
 function fileNameOf({ receipt }: SignedReceipt): string {
   return `receipt-${receipt.transaction.txId.slice(0, 16)}.json`;
+}
+
+/**
+ * `null` before the invoice is paid, where the chain denies its payment, where this process does not know the token of its network, and
+ * for real money while `QUITTANCE_PUBLIC_URL` is not set: no reader could find out who `http://127.0.0.1:8080` is.
+ */
+function composeReceipt(
+  { network, status, transfer, isDenied, ...invoice }: CheckoutInvoice,
+  site: Site,
+): Receipt | null {
+  const contract = site.usdt[network];
+  if (status !== 'PAID' || isDenied || transfer === null || transfer.blockId === null || contract === undefined)
+    return null;
+  const issuer = site.publicUrl();
+  if (keyMode(network) === 'live' && !issuer.startsWith('https:')) return null;
+  const { txId, logIndex, blockNumber, blockId, blockTime } = transfer;
+  return {
+    version: 1,
+    issuer,
+    merchant: invoice.brand.name,
+    network: WIRE_NETWORK,
+    chain: network,
+    asset: WIRE_ASSET,
+    contract,
+    amount: formatAmount(invoice.payableMicro),
+    from: transfer.from,
+    to: invoice.address,
+    transaction: { txId, logIndex, blockNumber, blockId, blockTime: toIso(blockTime) },
+  };
+}
+
+/** The receipt of a paid invoice for people, on screen and on paper. `isSigned`: there is one for programs as well. */
+export function renderReceipt(
+  page: Page,
+  { transfer, isSigned, nonce }: { transfer: PayingTransfer; isSigned: boolean; nonce: string },
+): string {
+  const { words, invoice } = page;
+  const { say } = words;
+  const signed = html`<p><a href="${pageUrl(page, '/receipt.json')}">${say('receiptSigned')}</a></p>
+<p class="hint">${say('receiptProof')}</p>`;
+  const reference = showsInvoiceId(invoice.brand.returnUrl)
+    ? html`<dt>${say('receiptInvoice')}</dt><dd class="hash">${ltr(encodeId('inv', invoice.id))}</dd>
+`
+    : null;
+  return renderDocument({
+    title: words.text('titleReceipt', { merchant: invoice.brand.name }),
+    words,
+    nonce,
+    accent: invoice.brand.accent,
+    script: { path: `/c/${invoice.checkoutToken}`, texts: copyTextsOf(words) },
+    main: html`${renderHeader(page)}
+${renderTestNotice(page)}<div data-state="paid">
+<h1>${renderIcon('paid')}<span>${say('receipt')}</span></h1>
+<p><strong>${say('paid')}</strong></p>
+<dl>
+<dt>${say('receiptPaidTo')}</dt><dd>${renderMerchant(invoice.brand)}</dd>
+<dt>${say('amount')}</dt><dd>${ltr(`${asTyped(formatAmount(invoice.payableMicro))} ${WIRE_ASSET}`)}</dd>
+<dt>${say('time')}</dt><dd>${renderTime(page, toIso(transfer.blockTime))}</dd>
+<dt>${say('receiptNetwork')}</dt><dd>${ltr(`${NETWORK_NAMES[invoice.network]} (TRC20)`)}</dd>
+<dt>${say('receiptFrom')}</dt><dd class="hash">${ltr(transfer.from)}</dd>
+<dt>${say('receiptTo')}</dt><dd class="hash">${ltr(invoice.address)}</dd>
+${reference}<dt>${say('transaction')}</dt><dd class="hash"><div id="transaction">${renderTransaction(invoice.network, transfer.txId)}</div>${renderCopyButton(words, 'transaction', transfer.txId)}</dd>
+<dt>${say('block')}</dt><dd>${ltr(transfer.blockNumber)}</dd>
+</dl>
+</div>
+<div class="no-print">
+<p><button type="button" data-print hidden>${say('print')}</button></p>
+${isSigned ? signed : null}
+<p><a href="${pageUrl(page)}">${say('backToPayment')}</a></p>
+</div>
+<footer>${renderSupport(page)}${renderProofLink(page)}</footer>
+<p id="said" class="unseen" role="status"></p>`,
+  });
+}
+
+/** The reader's own time, which only the script knows, and UTC for others who get the receipt: `2026-11-21 03:17:00 UTC`. */
+function renderTime({ words }: Page, iso: string): Html {
+  return html`<span class="scripted">${words.time(iso)}<br></span>${ltr(`${iso.slice(0, 19).replace('T', ' ')} UTC`)}`;
 }

@@ -4,7 +4,7 @@ import { recordTerminal } from '../../../test/support/terminal.ts';
 import type { AccountXpub } from '../../tron/account-xpub.ts';
 import { describeError } from '../terminal/describe-error.ts';
 import type { Terminal } from '../terminal/terminal.ts';
-import { confirmFirstAddress } from './confirm.ts';
+import { confirmFirstAddress } from './derive.ts';
 
 const XPUB =
   'xpub6D1AabNHCupeiLM65ZR9UStMhJ1vCpyV4XbZdyhMZBiJXALQtmn9p42VTQckoHVn8WNqS7dqnJokZHAHcHGoaQgmv8D45oNUKx6DZMNZBCd' as AccountXpub;

@@ -2,14 +2,11 @@ import { Argument, type Command, Option } from '@commander-js/extra-typings';
 import { AppError } from '../../domain/errors.ts';
 import { optionOf, writeText } from '../../operator/command-words.ts';
 import type { LocalOperation } from '../../operator/operation.ts';
-import { type Option as Declared, declaredOption } from '../../operator/option.ts';
+import { type Option as Declared, declaredOption, membersOf } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';
 import { askPerson, hasPerson } from './ask-person.ts';
 import { EXIT } from './describe-error.ts';
 import { collect, type Print } from './option-parts.ts';
-import { readAddresses } from './read-addresses.ts';
-import { readFileOption } from './read-file-option.ts';
-import { readSecret } from './read-secret.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
@@ -104,7 +101,11 @@ export async function runAndPrint(
   operation: LocalOperation,
   { input, file, by }: Typed,
 ): Promise<Result> {
-  const [{ runOperation }, { now }] = await Promise.all([import('./run-operation.ts'), import('./with-database.ts')]);
+  const [{ readParts }, { runOperation }, { now }] = await Promise.all([
+    import('./read-parts.ts'),
+    import('./run-operation.ts'),
+    import('./with-database.ts'),
+  ]);
   const { given, isSecretTyped } = await readParts(terminal, operation.input, input, file);
   const answers = await askFor(terminal, operation, given, () => operation.read(given as never, now()));
   const { mayCreate = false } = operation;
@@ -114,28 +115,6 @@ export async function runAndPrint(
     ...{ data: operation.view(outcome), text, exitCode: hasFailed ? EXIT.failed : EXIT.ok },
     ...(next === undefined ? {} : { next: writeText(next) }),
   };
-}
-
-/** Reads a secret from standard input if it was given as `-`, and the files that options name. */
-async function readParts(
-  terminal: Terminal,
-  input: TSchema,
-  typed: Record<string, unknown>,
-  listed: string | undefined,
-) {
-  let isSecretTyped = false;
-  const given = { ...typed };
-  for (const [member, schema] of Object.entries(membersOf(input))) {
-    const { isSecret = false, isRemovable = false, file, entries } = declaredOption(schema) ?? {};
-    const value = given[member];
-    if (isRemovable && value === false) given[member] = null;
-    if (entries !== undefined) given[member] = await readAddresses(value as string[], listed, terminal.stdin);
-    if (typeof value !== 'string') continue;
-    if (isSecret && value !== '-') isSecretTyped = true;
-    if (isSecret) given[member] = await readSecret(value, terminal);
-    if (file !== undefined) given[member] = await readFileOption(value, file);
-  }
-  return { given, isSecretTyped };
 }
 
 /** Asks a person at the terminal for members that are left out, once `check` has found nothing wrong with the others. An empty line says nothing. */
@@ -157,4 +136,3 @@ async function askFor(
 }
 
 const neededBy = (input: TSchema) => (input as { required?: readonly string[] }).required ?? [];
-const membersOf = (input: TSchema) => (input as { properties?: Record<string, TSchema> }).properties ?? {};

@@ -3,7 +3,7 @@ import { isAllowed } from '../../operator/authorize.ts';
 import type { showStatus } from '../../operator/chain/show-status.ts';
 import { sayWatcher } from '../../operator/chain/status-words.ts';
 import type { ChainStatusView, ProducersView } from '../../operator/chain/views.ts';
-import type { JobListView } from '../../operator/jobs/views.ts';
+import type { JobListView } from '../../operator/subjects/jobs.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';

@@ -1,21 +1,39 @@
+import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listProducers } from '../../operator/chain/list-producers.ts';
+import { resumeChainOperation } from '../../operator/chain/operations.ts';
+import { explainDifference } from '../../operator/chain/range-words.ts';
+import { resumeChain } from '../../operator/chain/resume-chain.ts';
 import { showStatus } from '../../operator/chain/show-status.ts';
-import { JOB_ACTIONS, JOB_KINDS } from '../../operator/jobs/job-order.ts';
-import { listJobs, showJob } from '../../operator/jobs/show-jobs.ts';
-import { stopJob } from '../../operator/jobs/stop-job.ts';
-import type { JobView } from '../../operator/jobs/views.ts';
-import { html } from '../../web/html.ts';
-import { addForm } from '../forms/add-form.ts';
+import type { DifferenceView, ResumedView } from '../../operator/chain/views.ts';
+import {
+  JOB_ACTIONS,
+  JOB_KINDS,
+  type JobKind,
+  type Jobs,
+  type JobView,
+  type JobWork,
+  listJobs,
+  readJobWork,
+  showJob,
+  startJob,
+  stopJob,
+} from '../../operator/subjects/jobs.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addForm, byOperation } from '../forms/add-form.ts';
+import { type Form, type FormField, oneClick } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, duration, facts, ltr, number, outside, shortAddress, table, time } from '../page/pieces.ts';
 import { readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { chooseProject, Forbidden, needProject, urlTo, type Visit } from '../page/visit.ts';
+import { renderKept, renderText } from '../page/words.ts';
 import { alarmForm } from './alarm-form.ts';
 import { chainPage } from './chain-page.ts';
-import { type ChainDeps, jobForm, mendForm } from './job-forms.ts';
-import { jobPage } from './job-page.ts';
+import { JOBS, jobBadge, LOST, nameJob, sayProgress } from './jobs-part.ts';
 import { producersPage } from './producers-page.ts';
-import { resumeForm } from './resume-form.ts';
 
 /** Where the chain stands, what needs a decision, and the jobs that read it again. */
 export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
@@ -81,3 +99,231 @@ async function stop(deps: ChainDeps, asked: Asked): Promise<Answer> {
   await stopJob(deps, visit.actor, { jobId: job.jobId });
   return { goTo: urlTo(visit, `/chain/jobs/${job.jobId}`, project) };
 }
+
+/** `recorded`: the block at which the ledger stands. */
+type Subject = { project: ListedProjectView; halt: ResumedView['halt']; recorded: number };
+type Wanted = ReturnType<typeof resumeChainOperation.read>;
+
+/** Lets a watcher go on, after the reason of its halt was seen. */
+function resumeForm(deps: ConsoleDeps): Form<Subject, Wanted, ResumedView> {
+  return {
+    ...byOperation(deps, resumeChainOperation, ({ haltedAt = '' }, { project: { network } }: Subject) => {
+      return { network, isSettled: true, haltedAt };
+    }),
+    path: '/chain/resume',
+    find: async ({ visit }, asked) => {
+      const project = needProject(visit, asked);
+      const { halt } = await resumeChain(deps, visit.actor, { network: project.network, isSettled: false });
+      const { view } = await showStatus(deps, visit.actor, { network: project.network });
+      return { project, halt, recorded: view.recorded?.number ?? 0 };
+    },
+    show: (visit, { project, halt: { at, reason }, recorded }) => ({
+      title: 'Let the watcher go on',
+      about: project,
+      consequence: html`<p>${project.network} is halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher goes on from block ${number(recorded)}, where the ledger stands, and records and expires again. Nothing that is recorded changes. If the reason is still there, it halts again.</p>`,
+      fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
+      button: 'I know why, and it is settled: go on',
+      back: urlTo(visit, '/chain', project),
+    }),
+    done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'resumed' }) }),
+  };
+}
+
+type ChainDeps = ConsoleDeps & { jobs: Jobs };
+
+/** `blocks`: those that stand fixed, of a rescan that a comparison asks for. */
+type JobFormsSubject = { project: ListedProjectView; recorded: number; blocks: { from: string; to: string } | null };
+type JobFormsWanted = { network: string; work: JobWork };
+type JobForm = Form<JobFormsSubject, JobFormsWanted, JobView>;
+
+/** What a form offers at first: some minutes. */
+const OFFERED_BLOCKS = 1000;
+
+/** Starts a job of the project's network. */
+function jobForm(deps: ChainDeps, kind: JobKind): JobForm {
+  return {
+    ...formOf(deps, kind),
+    path: `/chain/${kind}`,
+    find: async (asked, project) => ({ ...(await findNetwork(deps, asked, project)), blocks: null }),
+  };
+}
+
+/** Rescans the blocks of a comparison that found something missing. */
+function mendForm(deps: ChainDeps): JobForm {
+  return {
+    ...formOf(deps, 'rescan'),
+    path: '/chain/jobs/:jobId/rescan',
+    find: async (asked, project) => {
+      const { jobId = '' } = asked.request.params as { jobId?: string };
+      const { network, from, to } = await showJob(deps, asked.visit.actor, { jobId });
+      const found = await findNetwork(deps, asked, project);
+      if (from === null || to === null || network !== found.project.network) {
+        throw new AppError('NOT_FOUND', `this job read no blocks of ${found.project.network}`);
+      }
+      return { ...found, blocks: { from: String(from), to: String(to) } };
+    },
+  };
+}
+
+/** The network must have nodes here, and must have been followed. */
+async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | undefined) {
+  const project = needProject(visit, asked);
+  const { network } = project;
+  if (!deps.networks.includes(network)) {
+    throw new AppError('CONFLICT', `this process has no nodes of ${network}, so it cannot ask them`);
+  }
+  const { view } = await showStatus(deps, visit.actor, { network });
+  if (view.recorded !== null) return { project, recorded: view.recorded.number };
+  throw new AppError('CONFLICT', `nothing of ${network} is recorded yet, so there is nothing to compare`);
+}
+
+function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> {
+  return {
+    action: JOB_ACTIONS[kind],
+    show: (visit, { project, recorded, blocks }) => ({
+      title: blocks === null ? JOBS[kind] : nameJob({ kind, from: Number(blocks.from), to: Number(blocks.to) }),
+      about: project,
+      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The ledger of ${project.network} stands at block ${number(recorded)}; later ones are the watcher’s. ${COST_OF_BLOCKS}`}</p>`,
+      fields: kind === 'reconcile' || blocks !== null ? [] : blockFields(recorded),
+      button: 'Start',
+      back: urlTo(visit, '/chain', project),
+    }),
+    read: (filled, { project: { network }, blocks }) => {
+      const { from, to } = blocks ?? filled;
+      return { network, work: readJobWork({ kind, from: from?.trim(), to: to?.trim() }) };
+    },
+    run: (actor, wanted) => startJob(deps, actor, wanted),
+    done: (visit, { project }, { jobId }) => ({ goTo: urlTo(visit, `/chain/jobs/${jobId}`, project) }),
+  };
+}
+
+function blockFields(recorded: number): FormField[] {
+  const more = html` inputmode="numeric" dir="ltr" maxlength="20" required`;
+  const first = Math.max(1, recorded - OFFERED_BLOCKS + 1);
+  return [
+    { kind: 'line', name: 'from', label: 'First block', value: String(first), more },
+    { kind: 'line', name: 'to', label: 'Last block', value: String(recorded), more, hint: 'At most 100,000 blocks.' },
+  ];
+}
+
+const WHAT_FOLLOWS: Record<JobKind, string> = {
+  verify:
+    'Reads these blocks again, verifies them, and compares the transfers of your addresses with the ledger. It changes nothing.',
+  rescan:
+    'Reads these blocks again and records what the ledger missed. An invoice that was paid by it becomes paid, and its shop is told. What the chain denies is not touched: then it ends, and names the repair. To repeat it changes nothing more.',
+  reconcile:
+    'Asks a node what each address of this network holds, and compares it with the ledger. A difference is an alarm, which ends when they are the same.',
+};
+
+const COST_OF_BLOCKS =
+  'It reads 30 blocks a second at most, so that the watcher and your shops do not wait: 1,000 take about a minute, 100,000 some hours where nodes are far. Of what a node takes a day, it leaves what the watcher needs.';
+const COST_OF_BOOKS = 'Four requests for each address, and some seconds where one was never compared.';
+
+/** How often a page of a job that runs loads itself again. */
+const REFRESH_S = 2;
+/** Rows of a page: with more it would pass 30 kB. */
+const MAX_ROWS = 100;
+
+type Shown = { job: JobView; isStill: boolean; problem: Html | null };
+
+/** How far a job is, or what came of it. `isStill`: it is not loaded again by itself. */
+function jobPage(visit: Visit, project: ListedProjectView | null, { job, isStill, problem }: Shown): Page {
+  const isRunning = job.state === 'running' || job.state === 'stopping';
+  const path = `/chain/jobs/${job.jobId}`;
+  const still = html` <a href="${urlTo(visit, path, project, isStill ? {} : { still: '1' })}">${isStill ? 'Look again, and go on by itself' : 'Do not load again by itself'}</a>`;
+  const stop =
+    job.state === 'running' && isAllowed(visit.actor, JOB_ACTIONS[job.kind])
+      ? html`<div class="actions">${oneClick(visit, `${path}/stop`, 'Stop it')}</div>`
+      : null;
+  return {
+    title: nameJob(job),
+    about: project,
+    ...(isRunning && !isStill ? { refreshS: REFRESH_S } : {}),
+    ...(problem === null ? {} : { status: 409 }),
+    beside: jobBadge(job),
+    main: html`${problem === null ? null : alert(problem)}<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
+${renderSaid(job)}
+<section class="card" aria-labelledby="progress"><h2 id="progress">${isRunning ? 'How far it is' : 'How it went'}</h2>${renderProgress(job, isRunning)}${stop}
+${isRunning ? html`<p class="hint">${isStill ? 'The page stands still.' : `The page loads again every ${REFRESH_S} seconds.`}${still}</p><p class="hint">${LOST}</p>` : null}</section>
+${renderResult(visit, project, job)}`,
+  };
+}
+
+/** The words of the command, the first large. */
+function renderSaid({ said }: JobView): Html | null {
+  const [first, ...others] = said;
+  if (first === undefined) return null;
+  const more = others.map((text) => html`<li>${renderText(text)}</li>`);
+  return html`<section class="card verdict" aria-label="Outcome"><p class="first">${renderText(first)}</p>${more.length === 0 ? null : html`<ul>${more}</ul>`}</section>`;
+}
+
+function renderProgress(job: JobView, isRunning: boolean): Html {
+  const { kind, done, total, perSecond, found, startedAt, startedBy, endedAt, network } = job;
+  const unit = kind === 'reconcile' ? 'addresses' : 'blocks';
+  const leftMs = perSecond === null || total === null ? null : ((total - done) / perSecond) * 1000;
+  const left = isRunning && leftMs !== null ? `, about ${duration(leftMs)} left` : '';
+  const bar =
+    total === null
+      ? null
+      : html`<p><progress value="${done}" max="${total}" aria-label="${JOBS[kind]}: ${done} of ${total}"></progress></p>`;
+  return html`${bar}${facts([
+    ['Done', sayProgress(job)],
+    ['Speed', perSecond === null ? null : `${perSecond.toFixed(1)} ${unit} a second${left}`],
+    ['So far', isRunning && kind !== 'reconcile' ? `${number(found)} ${FOUND[kind]}` : null],
+    ['Network', network],
+    ['Started', html`${time(startedAt)} UTC by ${outside(startedBy, 100)}`],
+    ['Ended', endedAt === null ? null : html`${time(endedAt)} UTC`],
+  ])}`;
+}
+
+const FOUND = { verify: 'differences', rescan: 'transfers that were missing' };
+
+function renderResult(visit: Visit, project: ListedProjectView | null, { jobId, result }: JobView): Html | null {
+  if (result === null) return null;
+  if ('verified' in result) return renderDifferences(visit, project, jobId, result.verified.differences);
+  if (!('books' in result) || result.books.odd.length === 0) return null;
+  const { odd, node } = result.books;
+  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Addresses that do not balance <small>by ${outside(node)}</small></h2>${table('Addresses that do not balance', BOOKS, odd.slice(0, MAX_ROWS))}</section>${more(odd.length)}`;
+}
+
+type Odd = Extract<NonNullable<JobView['result']>, { books: unknown }>['books']['odd'][number];
+
+const BOOKS = [
+  [
+    'Address',
+    ({ row: { address } }: Odd) => html`<a class="row" href="/find?q=${address}">${shortAddress(address)}</a>`,
+  ],
+  ['Ledger', ({ row }: Odd) => (row.status === 'differs' ? ltr(row.ledger) : '–'), 'number'],
+  ['Chain', ({ row }: Odd) => (row.status === 'differs' ? ltr(row.chain) : '–'), 'number'],
+  ['Difference', ({ row }: Odd) => (row.status === 'differs' ? ltr(row.difference) : '–'), 'number'],
+  ['Note', ({ row, note }: Odd) => html`${row.status === 'differs' ? '' : 'too early: '}${outside(note, 200)}`],
+] as const;
+
+function renderDifferences(
+  visit: Visit,
+  project: ListedProjectView | null,
+  jobId: string,
+  differences: readonly DifferenceView[],
+): Html | null {
+  if (differences.length === 0) return null;
+  const isMended = differences.every(({ kind }) => kind === 'missing') && isAllowed(visit.actor, 'rescanRange');
+  const mend = isMended
+    ? html`<div class="actions"><a class="button" href="${urlTo(visit, `/chain/jobs/${jobId}/rescan`, project)}">Rescan these blocks</a></div>`
+    : null;
+  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Differences</h2>${table('Differences between the ledger and the chain', DIFFERENCES, differences.slice(0, MAX_ROWS))}</section>${more(differences.length)}${mend}`;
+}
+
+const more = (count: number) =>
+  count > MAX_ROWS ? html`<p class="hint">${number(count - MAX_ROWS)} more are not shown.</p>` : null;
+
+const DIFFERENCES = [
+  ['Difference', (row: DifferenceView) => outside(explainDifference(row), 200)],
+  ['Side', ({ side }: DifferenceView) => side],
+  ['Address', ({ address }: DifferenceView) => shortAddress(address)],
+  ['USDT', ({ amount }: DifferenceView) => ltr(amount), 'number'],
+  ['Block', ({ blockNumber }: DifferenceView) => ltr(number(blockNumber)), 'number'],
+  [
+    'Transaction',
+    ({ txId }: DifferenceView) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 10)}…`)}</a>`,
+  ],
+] as const;

@@ -1,7 +1,6 @@
 import { isAllowed } from '../../operator/authorize.ts';
 import { formatHint } from '../../operator/command-words.ts';
-import { JOB_ACTIONS, JOB_KINDS, type JobKind } from '../../operator/jobs/job-order.ts';
-import type { JobListView, JobView } from '../../operator/jobs/views.ts';
+import { JOB_ACTIONS, JOB_KINDS, type JobKind, type JobListView, type JobView } from '../../operator/subjects/jobs.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { number, outside, table, time } from '../page/pieces.ts';

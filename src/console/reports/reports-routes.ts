@@ -1,18 +1,22 @@
 import { AppError } from '../../domain/errors.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import {
   dayOf,
   type ReportPeriod,
+  type ReportSums,
   type ReportView,
   readReportPeriod,
   showReport,
   writeReport,
 } from '../../operator/subjects/reports.ts';
+import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { readQuery } from '../page/read-fields.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';
+import { type Fields, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
-import { needProject } from '../page/visit.ts';
-import { PERIOD, reportsPage } from './reports-page.ts';
+import { needProject, urlTo, type Visit } from '../page/visit.ts';
 
 /** A page is answered soon or not at all. */
 const PAGE_PATIENCE_MS = 3000;
@@ -60,4 +64,140 @@ async function sendFile(
     'Cache-Control': 'no-store',
   });
   return { sent: reply.send(write(report)) };
+}
+
+const PERIOD = ['from', 'to'] as const;
+type Given = Fields<(typeof PERIOD)[number]>;
+/** `isNow`: the report goes up to today, so that its balance is that of now. */
+type Shown = { report: ReportView; isNow: boolean };
+
+/** What do I book? `given`: the fields as they were filled in. `period` `null`: they could not be read. `shown` `null`: see `problem`. */
+function reportsPage(
+  visit: Visit,
+  project: ListedProjectView,
+  {
+    given,
+    period,
+    shown,
+    problem,
+  }: { given: Given; period: ReportPeriod | null; shown: Shown | null; problem: Html | null },
+): Page {
+  return {
+    title: 'Reports',
+    about: project,
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`${problem === null ? null : alert(problem)}${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
+  };
+}
+
+/** Where only the sums stand in the way. */
+const TOO_LONG = html`<p class="hint">A file may take longer than this page:</p>`;
+
+function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
+  const kept =
+    visit.projects.length > 1 ? html`<input type="hidden" name="project" value="${project.projectId}">` : null;
+  return html`<section class="card filters" aria-label="Days of the report"><form action="/reports" method="get">${kept}
+${field('from', 'From day', from, html` type="date"`)}
+${field('to', 'To day', to, html` type="date"`)}
+<div class="actions"><button>Show</button></div></form></section>`;
+}
+
+function renderReport(visit: Visit, project: ListedProjectView, { report, isNow }: Shown): Html {
+  const { days, total } = report;
+  const { paid, requested, received, tails, late, duplicate, unmatched, out } = total;
+  const tiles = [
+    tile('Requested', requested, `by ${many(paid, 'paid invoice', 'paid invoices')}`),
+    tile('Received', received, html`tails ${money(tails)}, late ${money(late.amount)}`),
+    tile('Duplicate', duplicate.amount, many(duplicate.count, 'transfer', 'transfers')),
+    tile('Unmatched', unmatched.amount, many(unmatched.count, 'transfer', 'transfers')),
+    tile('Out', out.amount, many(out.count, 'transfer', 'transfers')),
+  ];
+  return html`<dl class="tiles">${tiles}</dl>${days.length === 0 ? NOTHING : renderDays(visit, project, report)}${renderBalance(report, isNow)}`;
+}
+
+const NOTHING = html`<section class="card empty"><h2>Nothing moved in these days</h2><p>A day shows what its blocks (UTC) brought, as soon as they are irreversible.</p></section>`;
+
+/** With more a page would pass 30 kB, and nobody reads so far. */
+const MAX_DAYS = 100;
+
+/** The days, the months where there are several, and all of it. */
+function renderDays(visit: Visit, project: ListedProjectView, { days, months, total }: ReportView): Html {
+  const isLong = days.length > MAX_DAYS;
+  const linkTo = (month: string) => {
+    const ofMonth = { from: `${month}-01`, to: lastDayOf(month) };
+    return html`<a class="row" href="${urlTo(visit, '/reports', project, ofMonth)}">${ltr(month)}</a>`;
+  };
+  const rows: Row[] = [
+    ...(isLong ? [] : days.map(({ day, ...sums }) => ({ name: ltr(day), ...sums }))),
+    ...(months.length === 1 ? [] : months.map(({ month, ...sums }) => ({ name: linkTo(month), ...sums }))),
+    { name: html`<strong>Sum</strong>`, ...total },
+  ];
+  const hint = isLong
+    ? html`<p class="hint">So many days are shown by month: open one for its days, or take the CSV, which has them all.</p>`
+    : null;
+  return html`${hint}<section class="card flush tight" aria-label="Days">${table('Days, and their sums at the end', COLUMNS, rows)}</section>`;
+}
+
+function lastDayOf(month: string): string {
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  return new Date(Date.UTC(year, number, 0)).toISOString().slice(0, 10);
+}
+
+const many = (count: number, one: string, several: string) => `${number(count)} ${count === 1 ? one : several}`;
+
+function tile(name: string, amount: string, hint: Html | string): Html {
+  return html`<div class="tile"><dt>${name}</dt><dd>${money(amount)}</dd><dd class="hint">${hint}</dd></div>`;
+}
+
+type Row = ReportSums & { name: Html };
+
+const small = (text: Html | string) => html`<br><small>${text}</small>`;
+
+/** A sum with the number of its transfers, or a dash. */
+function counted({ count, amount }: ReportSums['out']): Html {
+  return count === 0
+    ? html`<span class="hint">–</span>`
+    : html`${money(amount)}${small(many(count, 'transfer', 'transfers'))}`;
+}
+
+const COLUMNS = [
+  ['Day (UTC)', ({ name }: Row) => name],
+  [
+    'Requested',
+    ({ requested, paid }: Row) => html`${money(requested)}${small(many(paid, 'invoice', 'invoices'))}`,
+    'number',
+  ],
+  [
+    'Received',
+    ({ received, tails, late }: Row) =>
+      html`${money(received)}${small(html`tails ${money(tails)}`)}${late.count === 0 ? null : small(html`late ${money(late.amount)} (${number(late.count)})`)}`,
+    'number',
+  ],
+  ['Duplicate', ({ duplicate }: Row) => counted(duplicate), 'number'],
+  ['Unmatched', ({ unmatched }: Row) => counted(unmatched), 'number'],
+  ['Out', ({ out }: Row) => counted(out), 'number'],
+] as const;
+
+function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html {
+  const { start, came, left, end, uncompared } = balance;
+  const same = isNow
+    ? html`This is what the ledger says that your addresses hold now. “Compare” on the page <a href="/addresses">Addresses</a> compares the same sum, address by address, with the chain.`
+    : html`This is what the ledger says that your addresses held then. In a report up to today it is the sum that “Compare” on the page <a href="/addresses">Addresses</a> compares, address by address, with the chain.`;
+  const unknown =
+    uncompared === 0
+      ? null
+      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain yet: their earlier holdings are not in the balance. The service does it by itself, or “Compare” on the page <a href="/addresses">Addresses</a> does it now.</p>`;
+  return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
+    [`Before ${from}`, amountOf(start)],
+    ['+ came', amountOf(came)],
+    ['− left', amountOf(left)],
+    [isNow ? 'Now' : `At the end of ${to}`, html`<strong>${amountOf(end)}</strong>`],
+  ])}<p class="hint">${same}</p>${unknown}</section>`;
+}
+
+const amountOf = (amount: string) => html`${money(amount)} USDT`;
+
+function renderFiles(visit: Visit, project: ListedProjectView, period: ReportPeriod): Html {
+  const [csv, json] = [urlTo(visit, '/reports.csv', project, period), urlTo(visit, '/reports.json', project, period)];
+  return html`<div class="pager"><a href="${csv}" download>CSV</a><a href="${json}" download>JSON</a></div>`;
 }

@@ -1,13 +1,24 @@
 import { AppError } from '../../domain/errors.ts';
 import { clip } from '../../operator/input/clip.ts';
+import { readChoice } from '../../operator/input/read-choice.ts';
 import { perform } from '../../operator/operation.ts';
-import { findRequestId, showRequest } from '../../operator/subjects/requests.ts';
-import { addList } from '../page/add-list.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import {
+  findRequestId,
+  listRequests,
+  type RequestView,
+  type ShownRequestView,
+  showRequest,
+} from '../../operator/subjects/requests.ts';
+import { type Html, html } from '../../web/html.ts';
+import { PROBLEMS } from '../../web/problem.ts';
+import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
 import { readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject } from '../page/visit.ts';
-import { requestPage, requestsList } from './requests-page.ts';
+import { needProject, urlTo, type Visit } from '../page/visit.ts';
 
 /** What shops asked of the API, and one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -22,4 +33,112 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   if (id === null) throw new AppError('NOT_FOUND', `there is no request ${clip(requestId)} that you may see`);
   const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
   return requestPage(visit, shown.projectId === null ? null : needProject(visit, shown.projectId), shown);
+}
+
+const ANSWERS = { '2xx': 'done (2xx)', '4xx': 'refused (4xx)', '5xx': 'failed (5xx)' } as const;
+type AnswerClass = keyof typeof ANSWERS;
+
+/** What did the shop ask, and what was it told? */
+const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
+  ...{ path: '/requests', action: 'listRequests', title: 'Requests', noun: 'requests', pageSize: 50, columns: COLUMNS },
+  filters: ({ actor }) => [
+    by.choice('status', 'Answer', Object.keys(ANSWERS), (each) => ANSWERS[each as AnswerClass]),
+    by.line('externalId', 'Order id'),
+    by.line('key', 'Key', html` dir="ltr" placeholder="key_…"`),
+    ...by.days,
+    { name: 'whose', label: 'Whose', options: WHOSE, isShown: actor.projects === null },
+  ],
+  find: async ({ actor }, { projectId }, { whose, ...fields }, before) => {
+    const isKeyless = readChoice('whose', whose, ['nobody']) !== null;
+    const given = { ...fields, before, limit: '50', isKeyless, projectId: isKeyless ? undefined : projectId };
+    const found = await perform(listRequests, deps, actor, listRequests.read(given as never, deps.now()));
+    return { ...found, next: found.nextBefore };
+  },
+  none: (_visit, _project, isFiltered) =>
+    isFiltered
+      ? html`<section class="card empty"><h2>No request fits</h2><p>Take a filter away, or find one by the box at the top: it takes the id that each answer has in its header <code>X-Request-Id</code>, and each error as <code>requestId</code>.</p></section>`
+      : html`<section class="card empty"><h2>No request yet</h2><p>What your shop asks of the API shows here a second or two later, for 30 days: when, with which key, about which order, and how it ended. Never what was sent.</p></section>`,
+});
+
+const WHOSE = [
+  ['', 'of this project'],
+  ['nobody', 'without a valid key'],
+] as const;
+
+const COLUMNS = [
+  [
+    'Time',
+    ({ requestId, time }: RequestView) =>
+      html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`,
+  ],
+  ['Asked', (request: RequestView) => asked(request)],
+  ['Answer', (request: RequestView) => html`${badge(request)} ${request.code}`],
+  ['Order', ({ externalId }: RequestView) => (externalId === null ? '–' : outside(externalId, 40))],
+  ['ms', ({ tookMs }: RequestView) => number(tookMs), 'number'],
+] as const;
+
+/** Support asks to the second, or closer. */
+function moment(iso: string, to: 'second' | 'millisecond'): Html {
+  const shown = iso.slice(0, to === 'second' ? 19 : 23).replace('T', ' ');
+  return html`<time datetime="${iso}">${shown}</time>`;
+}
+
+function asked({ method, route }: RequestView): Html {
+  return html`<code>${ltr(method)} ${route === null ? 'no such URL' : ltr(route)}</code>`;
+}
+
+/** In the colours of other states: what failed asks for somebody. */
+function badge({ status }: RequestView): Html {
+  const state = status >= 500 ? 'CONFIRMING' : status >= 400 ? 'EXPIRED' : 'PAID';
+  return html`<span class="badge" data-state="${state}">${status}</span>`;
+}
+
+/** One request, with every field in words. `project` is `null` where no valid key came with it. */
+function requestPage(visit: Visit, project: ListedProjectView | null, shown: ShownRequestView): Page {
+  const { requestId, key, externalId, invoiceId, tookMs } = shown;
+  const problem = problemOf(shown.code);
+  const order = externalId === null ? null : { externalId };
+  return {
+    title: 'Request',
+    about: project,
+    main: html`<section class="card" aria-label="Request">${facts([
+      ['Request', html`${ltr(requestId)} ${copyButton(requestId, 'Copy the id of the request')}`],
+      ['Came', html`${moment(shown.time, 'millisecond')} UTC`],
+      ['Asked', asked(shown)],
+      ['Answer', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
+      ['What it means', problem && html`${problem.title}.`],
+      ['What the shop can do', problem && withCode(problem.advice)],
+      ['Took', `${number(tookMs)} ms`],
+      [
+        'Key',
+        key === null
+          ? 'none that is valid'
+          : html`<bdi>${key.name}</bdi> <a href="${urlTo(visit, '/requests', project, { key: key.keyId })}">${ltr(key.keyId)}</a>`,
+      ],
+      [
+        'Order',
+        order && html`<a href="${urlTo(visit, '/requests', project, order)}">${outside(order.externalId, 200)}</a>`,
+      ],
+      [
+        'Invoice',
+        order &&
+          (invoiceId === null
+            ? 'none has this order id'
+            : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
+      ],
+    ])}<p class="hint">Bodies, queries and headers are not kept.</p></section>
+<div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
+  };
+}
+
+/** What stands between `…` is a name. */
+function withCode(text: string): Html {
+  const parts = text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`));
+  return html`${parts}`;
+}
+
+/** A later release may have written it. */
+function problemOf(code: string | null): { title: string; advice: string } | null {
+  const known: Readonly<Record<string, { title: string; advice: string }>> = PROBLEMS;
+  return code === null || !Object.hasOwn(known, code) ? null : (known[code] ?? null);
 }

@@ -1,13 +1,25 @@
 import { Readable } from 'node:stream';
 import { AppError } from '../../domain/errors.ts';
+import { DONE } from '../../operator/explain/describe-action.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
-import { AUDIT_COLUMNS, exportAudit, listAudit, readAuditFilter, verifyAudit } from '../../operator/subjects/audit.ts';
+import {
+  AUDIT_COLUMNS,
+  type AuditEntryView,
+  type AuditListView,
+  exportAudit,
+  listAudit,
+  readAuditFilter,
+  type VerifiedAuditView,
+  verifyAudit,
+} from '../../operator/subjects/audit.ts';
 import { givingWay } from '../../runtime/give-way.ts';
+import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { readQuery } from '../page/read-fields.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, copyButton, field, ltr, number, outside, select, table, time } from '../page/pieces.ts';
+import { type Fields, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
-import { AUDIT_FILTERS, auditPage, verifiedPage } from './audit-page.ts';
 
 /** The audit log, whether it is whole, and its export. */
 export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
@@ -44,4 +56,123 @@ async function send(deps: ConsoleDeps, { visit, request, reply }: Asked, format:
     'Cache-Control': 'no-store',
   });
   return { sent: reply.send(Readable.from(givingWay(writeRows(format, { columns: AUDIT_COLUMNS, batches })))) };
+}
+
+const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;
+type Filters = Fields<(typeof AUDIT_FILTERS)[number]>;
+type Shown = { filters: Filters; list: AuditListView | null; problem: Html | null; isFirst: boolean };
+
+/** Who did what? */
+function auditPage({ filters, list, problem, isFirst }: Shown): Page {
+  const { data, next } = list ?? { data: [], next: null };
+  const isFiltered = Object.keys(filters).length > 0;
+  const older =
+    next === null
+      ? null
+      : html`<a class="button quiet" rel="next" href="${urlOf('/settings/audit', { ...filters, before: String(next) })}">Older entries</a>`;
+  return {
+    title: 'Audit log',
+    ...(problem === null ? {} : { status: 400 }),
+    beside: html`<a class="button quiet" href="/settings/audit/verification">Is the log whole?</a>`,
+    main: html`${problem === null ? null : alert(problem)}
+<section class="card filters" aria-label="Filters"><form action="/settings/audit">${select('action', 'Action', ACTIONS, filters.action)}${field('subject', 'On', filters.subject, html` maxlength="200"`)}${field('by', 'By', filters.by, html` maxlength="200"`)}<div class="actions"><button>Filter</button>${isFiltered ? html`<a href="/settings/audit">All</a>` : null}</div></form></section>
+${
+  data.length === 0
+    ? html`<section class="card empty"><h2>No such entry</h2><p>Everything that a person changes leaves one here, by the console, a command or an admin key.</p></section>`
+    : html`<section class="card flush" aria-label="Entries">${table('What people did, the newest first', COLUMNS, data)}</section>`
+}
+<div class="pager">${older}${isFirst ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download these as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
+  };
+}
+
+const ACTIONS = [
+  ['', 'any'],
+  ...Object.keys(DONE)
+    .sort()
+    .map((action) => [action, action] as const),
+] as const;
+
+function urlOf(path: string, query: Fields): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, value);
+  return given.size === 0 ? path : `${path}?${given}`;
+}
+
+const COLUMNS = [
+  ['No.', ({ seq }: AuditEntryView) => number(seq)],
+  ['When', ({ at }: AuditEntryView) => time(at)],
+  [
+    'Who',
+    ({ actor: { kind, name }, origin }: AuditEntryView) =>
+      html`${outside(name, 100)} <small class="hint">${KINDS[kind] ?? kind}${origin === null ? null : html`, ${outside(origin)}`}</small>`,
+  ],
+  [
+    'Did',
+    ({ action, subject, sound }: AuditEntryView) =>
+      html`${sound ? null : html`<strong>Not as it was sealed: nobody may have done this.</strong><br>`}${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
+  ],
+  ['Detail', renderDetail],
+] as const;
+
+const KINDS: Readonly<Record<string, string>> = {
+  cli: 'command',
+  console: 'console',
+  admin: 'admin key',
+  service: 'the service',
+};
+
+/** A later release may have written others. */
+const wordsOf = (action: string) => (DONE as Readonly<Record<string, string>>)[action] ?? 'did';
+
+const PLACES: readonly (readonly [RegExp, string])[] = [
+  [/^inv_/, '/invoices/'],
+  [/^trf_/, '/unmatched/'],
+  [/^usr_/, '/settings/people/'],
+];
+
+function linkTo(subject: string): Html {
+  const place = PLACES.find(([begins]) => begins.test(subject))?.[1];
+  return place === undefined
+    ? outside(subject, 200)
+    : html`<a href="${place}${encodeURIComponent(subject)}">${outside(subject, 200)}</a>`;
+}
+
+/** Its parts in words, and what the entry is chained by. */
+function renderDetail({ detail, projectId, requestId, hash }: AuditEntryView): Html {
+  const parts = Object.entries(detail as object).filter(([, value]) => value !== null && value !== '');
+  const shown = parts.map(
+    ([name, value]) => html`${outside(spaced(name), 60)}: ${outside(textOf(value), MAX_PART)}<br>`,
+  );
+  return html`${shown}<details><summary>More<span class="unseen"> of this entry</span></summary><dl><dt>Project</dt><dd>${projectId === null ? 'none' : outside(projectId)}</dd><dt>Request</dt><dd>${requestId === null ? 'none' : outside(requestId)}</dd><dt>Hash</dt><dd class="mono">${outside(hash)}</dd></dl></details>`;
+}
+
+const MAX_PART = 200;
+
+/** `endedSessions` → `ended sessions`. */
+const spaced = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return Array.isArray(value) && value.every((each) => typeof each === 'string')
+    ? value.join(', ')
+    : JSON.stringify(value);
+}
+
+/** Whether the log was changed, as far as that can be told from here. */
+function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCompared: boolean): Page {
+  const newest = head === null ? null : `${head.seq}:${head.hash}`;
+  return {
+    title: 'Is the audit log whole?',
+    beside: html`<a href="/settings/audit">Audit log</a>`,
+    main: html`${
+      good
+        ? html`<p class="good" role="status">The log is whole: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${isCompared ? ', and it has not been rewritten since what you kept' : null}.</p>`
+        : alert(
+            html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>Up to there ${number(entries)} entries are as they were written.</p>`,
+          )
+    }
+<section class="card form"><p>Each entry holds the hash of the one before. Who owns the tables could write all of them anew: only a head that you keep elsewhere shows that.${newest === null ? null : html` This is the newest:`}</p>
+${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
+<form action="/settings/audit/verification"><div>${field('head', 'A head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Its number, a colon and its hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
+  };
 }

@@ -1,12 +1,43 @@
+import { AppError } from '../../domain/errors.ts';
+import type { ActionName } from '../../operator/actions.ts';
+import type { Role } from '../../operator/actor.ts';
+import { isAllowed } from '../../operator/authorize.ts';
+import { clip } from '../../operator/input/clip.ts';
+import { perform } from '../../operator/operation.ts';
+import {
+  type AdminKeyView,
+  createAdminKeyOperation,
+  listAdminKeysOperation,
+  revokeAdminKeyOperation,
+} from '../../operator/subjects/admin-keys.ts';
+import { listAudit, readAuditFilter } from '../../operator/subjects/audit.ts';
+import { listKeys } from '../../operator/subjects/keys.ts';
+import {
+  addChannel,
+  CHANNEL_FIELDS,
+  type ChannelView,
+  listChannels,
+  removeChannel,
+  testChannel,
+} from '../../operator/subjects/notify.ts';
+import { listPeople } from '../../operator/subjects/people.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { listSessions } from '../../operator/subjects/sessions.ts';
+import { type Html, html } from '../../web/html.ts';
+import { addClick } from '../forms/add-click.ts';
+import { addForm, byOperation } from '../forms/add-form.ts';
+import type { Form, FormField } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { copyButton, duration, facts, ltr, number, outside } from '../page/pieces.ts';
 import { readQuery } from '../page/read-fields.ts';
-import type { Routes } from '../page/routes.ts';
-import { chooseProject } from '../page/visit.ts';
-import { addAdminKeyRoutes } from './admin-key-routes.ts';
-import { addChannelRoutes } from './channel-routes.ts';
+import type { Asked, Routes } from '../page/routes.ts';
+import { chooseProject, urlTo, usedOf, type Visit } from '../page/visit.ts';
+import { CHANNELS_PAGE, type ChannelKind, channelsPage, KIND_NAMES } from './channels-page.ts';
+import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
 import { addKeyRoutes } from './key-routes.ts';
+import { readRightsFields, rightsFields } from './people.ts';
 import { addProjectRoutes } from './project.ts';
-import { settingsPage } from './settings-page.ts';
 
 /** What there is to set, the projects, the keys, and who is told. */
 export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -18,4 +49,338 @@ export function addSettingsRoutes(routes: Routes, deps: ConsoleDeps): void {
   addKeyRoutes(routes, deps);
   addAdminKeyRoutes(routes, deps);
   addChannelRoutes(routes, deps);
+}
+
+const PAGE = '/settings/admin-keys';
+
+/** The keys of the admin API. */
+function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
+    const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
+    return listPage((await perform(listAdminKeysOperation, deps, visit.actor, {})).data, {
+      isRevoked: revoked !== undefined,
+      isAll: all !== undefined,
+    });
+  });
+  addForm(routes, deps, creation(deps));
+  addForm(routes, deps, revocation(deps));
+}
+
+function listPage(keys: readonly AdminKeyView[], { isRevoked, isAll }: { isRevoked: boolean; isAll: boolean }): Page {
+  const list =
+    keys.length === 0
+      ? html`<section class="card empty"><h2>No admin key yet</h2><p>With one, programs and the command line of another machine do what people do here, within a role. They need no password of the database.</p><p><a class="button" href="${PAGE}/new">Make the first one</a></p></section>`
+      : keyTable(keys, {
+          all: isAll ? null : `${PAGE}?all=yes`,
+          rights: ({ role, projects }) => (projects === null ? role : `${role}, ${projects.length} of the projects`),
+          revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
+        });
+  return {
+    title: 'Admin keys',
+    ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${PAGE}/new">New admin key</a>` }),
+    main: html`${isRevoked ? html`<p class="good" role="status">The key is revoked.</p>` : null}${list}`,
+  };
+}
+
+type Creation = ReturnType<typeof createAdminKeyOperation.read>;
+type Projects = readonly ListedProjectView[];
+
+function creation(
+  deps: ConsoleDeps,
+): Form<Projects, Creation, Awaited<ReturnType<typeof createAdminKeyOperation.run>>> {
+  return {
+    ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
+      const { role, projectIds } = readRightsFields(filled, projects);
+      // What is no role is refused where it is read.
+      return {
+        ...readKeyFields(filled),
+        role: role as Role,
+        projects: projectIds.length === 0 ? undefined : projectIds,
+      };
+    }),
+    path: `${PAGE}/new`,
+    find: async ({ visit }) => visit.projects,
+    show: (_visit, projects) => ({
+      ...{ title: 'New admin key', about: null, button: 'Make the key', back: PAGE },
+      fields: [...KEY_FIELDS, ...rightsFields(projects, { role: 'viewer', projects: null })],
+      consequence: html`<p>Whoever has it does what its role may, without a second factor: bound it by role, projects, addresses and time. It is shown once.</p>`,
+    }),
+    done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
+      madeKeyPage({
+        about: null,
+        key: { ...made, id, secret },
+        steps: terminalLines(
+          'QUITTANCE_ADMIN_KEY',
+          `curl -sS -H "Authorization: Bearer $QUITTANCE_ADMIN_KEY" ${deps.consoleUrl()}/admin/v1/projects`,
+        ),
+        back: PAGE,
+      }),
+  };
+}
+
+function revocation(deps: ConsoleDeps): Form<AdminKeyView, { uuid: string }, unknown> {
+  return {
+    ...byOperation(deps, revokeAdminKeyOperation, (_filled, { adminKeyId }: AdminKeyView) => ({ adminKeyId })),
+    path: `${PAGE}/:adminKeyId/revoke`,
+    find: async ({ visit, request }) => {
+      const { adminKeyId = '' } = request.params as { adminKeyId?: string };
+      const key = (await perform(listAdminKeysOperation, deps, visit.actor, {})).data.find(
+        (each) => each.adminKeyId === adminKeyId,
+      );
+      if (key === undefined) throw new AppError('NOT_FOUND', `there is no admin key ${clip(adminKeyId)}`);
+      return key;
+    },
+    show: (_visit, key) => ({
+      ...{ title: 'Revoke an admin key', about: null, fields: [], button: 'Revoke it for ever', back: PAGE },
+      consequence: describeRevocation(key, deps.now(), null),
+    }),
+    done: () => ({ goTo: `${PAGE}?revoked=1` }),
+  };
+}
+
+type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
+
+/** What there is to set, with the state of each. What the visitor's role may not is not there. */
+async function settingsPage(deps: ConsoleDeps, visit: Visit, project: ListedProjectView | null): Promise<Page> {
+  const { actor } = visit;
+  const render = async (id: string, title: string, entries: readonly Entry[]) => {
+    const items: Html[] = [];
+    for (const { url, state, ...entry } of entries.filter(({ action }) => isAllowed(actor, action))) {
+      items.push(
+        html`<li><div><p><a href="${url}">${entry.title}</a></p><p class="hint">${entry.about}</p></div><p>${await state()}</p></li>`,
+      );
+    }
+    if (items.length === 0) return null;
+    return html`<section class="card" aria-labelledby="${id}"><h2 id="${id}">${title}</h2><ul class="concerns">${items}</ul></section>`;
+  };
+  const own: Entry = {
+    ...{ title: 'You', url: '/settings/me', action: 'listOwnSessions' },
+    ...{ about: 'What you sign in with, and where you are signed in.', state: async () => actor.role },
+  };
+  return {
+    title: 'Settings',
+    about: project,
+    main: html`${project === null ? null : await render('project', 'This project', ofProject(deps, visit, project))}
+${await render('all', 'All projects', ofAll(deps, visit))}
+${await render('own', 'Your own', [own])}`,
+  };
+}
+
+function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView): Entry[] {
+  const { projectId, policy } = project;
+  return [
+    {
+      ...{ title: 'Project', url: urlTo(visit, '/settings/project', project), action: 'showProject' },
+      about: 'What payers see of you, how amounts are told apart, and how long invoices wait.',
+      state: async () => `policy ${policy}`,
+    },
+    {
+      ...{ title: 'API keys', url: urlTo(visit, '/settings/keys', project), action: 'listKeys' },
+      about: 'With these your shop makes and reads invoices.',
+      state: async () => active((await listKeys.run(deps, visit.actor, { projectId })).data),
+    },
+  ];
+}
+
+function archivedEntry(archived: number): Entry {
+  return {
+    ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
+    about: 'They take no new invoices, and can be put back.',
+    state: async () => number(archived),
+  };
+}
+
+function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
+  const used = usedOf(projects).length;
+  const archived = projects.length - used;
+  return [
+    {
+      ...{ title: 'New project', url: '/settings/projects/new', action: 'createProject' },
+      about: 'Another shop, or another network, with its own addresses, keys and invoices.',
+      state: async () => `${number(used)} ${used === 1 ? 'project' : 'projects'}`,
+    },
+    ...(archived === 0 ? [] : [archivedEntry(archived)]),
+    {
+      ...{ title: 'Admin keys', url: '/settings/admin-keys', action: 'listAdminKeys' },
+      about: 'With these programs and commands do what you do here.',
+      state: async () => active((await perform(listAdminKeysOperation, deps, actor, {})).data),
+    },
+    {
+      ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },
+      about: 'Who is told of alarms, by e-mail or a chat.',
+      state: async () => describeChannels((await listChannels.run(deps, actor, {})).data),
+    },
+    {
+      ...{ title: 'People', url: '/settings/people', action: 'listPeople' },
+      about: 'Who may sign in, and what each may do.',
+      state: async () => `${number((await listPeople.run(deps, actor, {})).data.length)} known`,
+    },
+    {
+      ...{ title: 'Sessions', url: '/settings/sessions', action: 'listSessions' },
+      about: 'Who is signed in, and from where.',
+      state: async () => `${number((await listSessions.run(deps, actor, {})).data.length)} signed in`,
+    },
+    {
+      ...{ title: 'Audit log', url: '/settings/audit', action: 'listAudit' },
+      about: 'Who did what, and when.',
+      state: async () => {
+        const [newest] = (await listAudit.run(deps, actor, readAuditFilter({ limit: '1' }))).data;
+        if (newest === undefined) return 'empty';
+        return html`newest: ${newest.action}, ${duration(deps.now() - Date.parse(newest.at))} ago`;
+      },
+    },
+    {
+      ...{ title: 'System', url: '/settings/system', action: 'showSystem' },
+      about: 'Backups, versions, and what the service was started with.',
+      state: async () => 'read only',
+    },
+  ];
+}
+
+function describeChannels(channels: readonly { failingSince: string | null }[]): string {
+  const failing = channels.filter(({ failingSince }) => failingSince !== null).length;
+  const all = `${number(channels.length)} ${channels.length === 1 ? 'channel' : 'channels'}`;
+  return failing === 0 ? all : `${all}, ${number(failing)} of which ${failing === 1 ? 'fails' : 'fail'}`;
+}
+
+function active(keys: readonly { status: string }[]): string {
+  return `${number(keys.filter(({ status }) => status === 'active').length)} active`;
+}
+
+/** By which operators are told what happens. */
+function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
+  routes.get(CHANNELS_PAGE, 'listChannels', async ({ visit, request }) => {
+    const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);
+    const said =
+      added === undefined ? (removed === undefined ? null : 'It is removed.') : 'It is added. Send a test by it.';
+    const { data: channels } = await listChannels.run(deps, visit.actor, {});
+    return channelsPage(visit, { channels, tested, said, now: deps.now() });
+  });
+  addClick(routes, `${CHANNELS_PAGE}/:channelId/test`, 'testChannel', async ({ visit, request }) => {
+    const { channelId = '' } = request.params as { channelId?: string };
+    const wanted = testChannel.read({ channelId }, deps.now());
+    await perform(testChannel, deps, visit.actor, wanted);
+    return `${CHANNELS_PAGE}?tested=${channelId}`;
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, addChannel, (filled, kind: ChannelKind) => {
+      // A form has a token of its own.
+      const { to, isOwnNetwork, accessToken, ...lines } = filled;
+      const people = to?.split('\n').filter((line) => line.trim() !== '');
+      return { kind, isOwnNetwork: isOwnNetwork === 'yes', ...lines, token: accessToken, to: people };
+    }),
+    path: `${CHANNELS_PAGE}/new/:kind`,
+    find: async ({ request }) => {
+      const { kind = '' } = request.params as { kind?: string };
+      if (!isKind(kind)) throw new AppError('NOT_FOUND', `there is no kind ${clip(kind)} of channels`);
+      return kind;
+    },
+    show: (_visit, kind) => ({
+      ...{ title: `New channel: ${KIND_NAMES[kind]}`, about: null, fields: channelFields(kind) },
+      ...{ button: 'Add it', back: CHANNELS_PAGE },
+      consequence: html`<p>It is told what is open now, and from then on what happens. What leads there is shown once more where you confirm it, and never again: it is encrypted.</p>`,
+    }),
+    done: (_visit, _kind, { secret }) => {
+      if (secret === null) return { goTo: `${CHANNELS_PAGE}?added=1` };
+      return {
+        title: 'Channel added',
+        main: html`<section class="card form"><h2>Keep this secret now</h2><p>It is shown only here. Your receiver knows by it that a message is from Quittance.</p>
+<pre><code>${ltr(secret)}</code></pre><p>${copyButton(secret, 'Copy the secret')}</p><p><a href="${CHANNELS_PAGE}">Back to the channels</a></p></section>`,
+      };
+    },
+  });
+  addForm(routes, deps, {
+    ...byOperation(deps, removeChannel, (_filled, { channelId }: ChannelView) => ({ channelId })),
+    path: `${CHANNELS_PAGE}/:channelId/remove`,
+    find: (asked) => findChannel(deps, asked),
+    show: (_visit, { name, kind, shown }) => ({
+      ...{ title: 'Remove a channel', about: null, fields: [], button: 'Remove it for ever', back: CHANNELS_PAGE },
+      consequence: html`<p>It is told nothing more, not even what waits for it. What leads there is forgotten.</p>${facts(
+        [
+          ['Name', outside(name, 100)],
+          ['Kind', KIND_NAMES[kind]],
+          ['Leads to', outside(shown, 300)],
+        ],
+      )}`,
+    }),
+    done: () => ({ goTo: `${CHANNELS_PAGE}?removed=1` }),
+  });
+}
+
+const isKind = (text: string): text is ChannelKind => Object.hasOwn(KIND_NAMES, text);
+
+async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promise<ChannelView> {
+  const { channelId = '' } = request.params as { channelId?: string };
+  const channel = (await listChannels.run(deps, visit.actor, {})).data.find((each) => each.channelId === channelId);
+  if (channel === undefined) throw new AppError('NOT_FOUND', `there is no channel ${clip(channelId)}`);
+  return channel;
+}
+
+/** Of the URL each kind says something else. */
+const URL_HINTS: Readonly<Record<ChannelKind, string>> = {
+  email: 'smtps://user:password@host:465, or smtp://…:587. A %, @ or : in a user or password is written %25, %40, %3A.',
+  telegram: 'Only for a server of your own that speaks Telegram’s language.',
+  slack: 'https://hooks.slack.com/services/…, as Slack shows it.',
+  discord: 'https://discord.com/api/webhooks/…, as Discord shows it.',
+  ntfy: 'The address of the server and the topic: https://ntfy.sh/topic',
+  webhook: 'https://ops.example.com/quittance',
+};
+
+const WIDE = html` dir="ltr" maxlength="2048" autocapitalize="off" spellcheck="false"`;
+const TARGET: Readonly<Record<(typeof CHANNEL_FIELDS)[ChannelKind]['needs'][number], FormField>> = {
+  url: { kind: 'line', name: 'url', label: 'URL', more: WIDE },
+  from: { kind: 'line', name: 'from', label: 'From', more: WIDE, hint: 'The address that it is sent from.' },
+  to: {
+    kind: 'lines',
+    name: 'to',
+    label: 'To',
+    more: html` dir="ltr"`,
+    hint: 'E-mail addresses, one a line; at most 20.',
+  },
+  token: { kind: 'line', name: 'accessToken', label: 'Token', more: WIDE },
+  chat: {
+    kind: 'line',
+    name: 'chat',
+    label: 'Chat',
+    more: WIDE,
+    hint: 'Its number, such as -1001234567890, or @channelname.',
+  },
+  secret: { kind: 'line', name: 'secret', label: 'Secret', more: WIDE, hint: 'Empty: one is made, and shown once.' },
+};
+
+const TIMES: readonly FormField[] = [
+  {
+    ...{ kind: 'line', name: 'quiet', label: 'Quiet hours (optional)', more: html` placeholder="22:00-07:00"` },
+    hint: 'Then what can wait is held back. What is urgent passes.',
+  },
+  {
+    ...{ kind: 'line', name: 'summary', label: 'Daily summary (optional)', more: html` placeholder="08:00"` },
+    hint: 'What was paid in 24 hours, and what is open.',
+  },
+  {
+    ...{ kind: 'line', name: 'timeZone', label: 'Time zone of these (optional)' },
+    hint: 'Such as Europe/Berlin. Empty: UTC.',
+  },
+];
+
+/** What a channel of a kind is asked for. */
+function channelFields(kind: ChannelKind): FormField[] {
+  const { needs, takes } = CHANNEL_FIELDS[kind];
+  const target = [...needs, ...takes].map((name): FormField => {
+    const field = TARGET[name];
+    return {
+      ...field,
+      label: needs.includes(name) ? field.label : `${field.label} (optional)`,
+      ...(name === 'url' ? { hint: URL_HINTS[kind] } : {}),
+    };
+  });
+  return [
+    { ...{ kind: 'line', name: 'name', label: 'Name (optional)' }, hint: 'What you call it. Empty: its kind.' },
+    ...target,
+    {
+      ...{ kind: 'check', name: 'isOwnNetwork', label: 'It is in my own network' },
+      hint: 'Takes private addresses, http:// and servers without TLS, or with a certificate of their own.',
+    },
+    ...TIMES,
+  ];
 }

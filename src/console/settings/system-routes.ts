@@ -1,15 +1,21 @@
 import { AppError } from '../../domain/errors.ts';
+import { isAllowed } from '../../operator/authorize.ts';
 import { requestBackup } from '../../operator/backup/request-backup.ts';
+import type { State } from '../../operator/doctor/check.ts';
+import { type CheckView, type DoctorView, gatherChecks } from '../../operator/doctor/run-doctor.ts';
 import { showEnvironment } from '../../operator/system/show-environment.ts';
 import { showSystem } from '../../operator/system/show-system.ts';
-import { html } from '../../web/html.ts';
+import type { SettingView, SystemView } from '../../operator/system/views.ts';
+import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';
 import type { Form } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import { duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
 import { readQuery } from '../page/read-fields.ts';
 import type { Routes } from '../page/routes.ts';
-import { doctorPage } from './doctor-page.ts';
-import { hasBackups, systemPage } from './system-page.ts';
+import type { Visit } from '../page/visit.ts';
+import { renderText } from '../page/words.ts';
 
 /** What runs here, by which settings, and what is wrong around it. */
 export function addSystemRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -48,3 +54,114 @@ function backupForm(deps: ConsoleDeps): Form<null, null, unknown> {
     done: () => ({ goTo: '/settings/system' }),
   };
 }
+
+/** What is wrong around this process, and what is to be done? */
+function doctorPage({ asOf, counts, checks }: DoctorView): Page {
+  const parts = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
+    const found = checks.filter((check) => check.state === state);
+    if (found.length === 0) return [];
+    return html`<section class="card" aria-labelledby="${state}"><h2 id="${state}">${HEADINGS[state]}</h2><ul class="concerns">${gatherChecks(found).map(renderCheck)}</ul></section>`;
+  });
+  return {
+    title: 'Doctor',
+    beside: html`<p class="asof">As of ${time(asOf)} UTC <a href="/settings/doctor">Look again</a></p>`,
+    main: html`<p>${number(counts.failed)} failed, ${number(counts.warning)} warnings, ${number(counts.good)} good, ${number(counts.skipped)} not looked at. On the machine that runs Quittance the doctor can be asked also while no service runs.</p>
+${parts}`,
+  };
+}
+
+const HEADINGS: Readonly<Record<State, string>> = {
+  failed: 'Failed',
+  warning: 'Warnings',
+  good: 'Good',
+  skipped: 'Not looked at',
+};
+
+const RANKS: Readonly<Record<State, string>> = { failed: '1', warning: '2', good: '3', skipped: '3' };
+
+function renderCheck({ name, state, says, fix }: CheckView) {
+  const names = name.split(', ').map((each) => html`<span class="rank">${each}</span>`);
+  return html`<li data-rank="${RANKS[state]}">${names}<div><p>${renderText(says)}</p>${fix === null ? null : html`<p class="hint">${renderText(fix)}</p>`}</div></li>`;
+}
+
+/** What runs here, can I get it back, and by which settings does it work? */
+function systemPage(visit: Visit, system: SystemView, settings: readonly SettingView[]): Page {
+  const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
+  return {
+    title: 'System',
+    beside: html`<a class="button quiet" href="/settings/doctor">Look for what is wrong</a>`,
+    main: html`<section class="card" aria-labelledby="runs"><h2 id="runs">What runs here</h2>${facts([
+      ['Quittance', ltr(release)],
+      ['Node.js', ltr(node)],
+      ['PostgreSQL', outside(postgres, 100)],
+      ['Schema', html`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}, the newest is ${ltr(schema)}`],
+      ['Roles of this process', roles.join(', ')],
+      ['Signed addresses', describeManifest(settings)],
+      ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
+    ])}</section>
+${renderBackup(visit, system, settings)}
+<section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as it was read at the start</small></h2>${table('Variables of the environment', SETTINGS, settings)}</section>
+<p class="hint">Settings are changed where the process is started, and hold from its next start. Secrets are never shown; of a database only its place, and of a node only whose it is and its host.</p>`,
+  };
+}
+
+const settingOf = (settings: readonly SettingView[], wanted: string) =>
+  settings.find(({ name }) => name === wanted)?.value ?? null;
+
+/** Whether the service makes backups, as far as this process knows. */
+const hasBackups = (settings: readonly SettingView[]): boolean => settingOf(settings, 'QUITTANCE_BACKUP_DIR') !== null;
+
+/** Without a manifest whoever can write to the database can show payers another address. */
+function describeManifest(settings: readonly SettingView[]): string {
+  if (settingOf(settings, 'QUITTANCE_ADDRESS_MANIFEST') === null) return 'none';
+  return settingOf(settings, 'QUITTANCE_MANIFEST_MODE') === 'enforce' ? 'others are refused' : 'others are an alarm';
+}
+
+function renderBackup(
+  visit: Visit,
+  { backup, backupRequestedAt, asOf }: SystemView,
+  settings: readonly SettingView[],
+): Html {
+  const ago = (iso: string) => html`${time(iso)} UTC, ${duration(Date.parse(asOf) - Date.parse(iso))} ago`;
+  const found =
+    backup === null
+      ? html`<p>None was made by this program.</p>`
+      : html`${facts([
+          ['Last made', ago(backup.madeAt)],
+          ['File', html`${outside(backup.file, 300)}${backup.isFinal ? ' (final: this ledger is closed)' : null}`],
+          [
+            'Examined and good',
+            backup.verifiedAt === null ? 'not yet, as far as this database knows' : ago(backup.verifiedAt),
+          ],
+        ])}`;
+  const now =
+    backupRequestedAt !== null
+      ? html`<p role="status">One was asked for at ${time(backupRequestedAt)} UTC. The process that follows the network makes it, within half a minute if it runs; it is examined then, which takes as long as a restore. <a href="/settings/system">Look again</a></p>`
+      : hasBackups(settings) && isAllowed(visit.actor, 'requestBackup')
+        ? html`<p><a class="button" href="/settings/system/backup">Back up now</a></p>`
+        : null;
+  return html`<section class="card" aria-labelledby="backups"><h2 id="backups">Backups</h2>${found}<p>${sayNextBackup(settings)}</p>${now}<p class="hint">Of backups that other programs make, nothing is known here.</p></section>`;
+}
+
+/** A backup belongs on another machine, so the service makes them into a directory that its operator mounted. */
+function sayNextBackup(settings: readonly SettingView[]): string {
+  const hours = settingOf(settings, 'QUITTANCE_BACKUP_INTERVAL_HOURS');
+  if (!hasBackups(settings)) {
+    return 'Quittance makes none by itself here. Where QUITTANCE_BACKUP_DIR names a directory at the start of the service, it makes and verifies one a day; the directory belongs on another disk or machine. For one now ask whoever has the machine: see docs/backup.md.';
+  }
+  return `The process that follows the network makes and verifies one every ${hours ?? '24'} hours, in the directory that QUITTANCE_BACKUP_DIR names.`;
+}
+
+const SETTINGS = [
+  ['Variable', ({ name }: SettingView) => html`<bdi class="mono">${name}</bdi>`],
+  ['Value', ({ value, isSet, isSecret }: SettingView) => shownValue(value, isSet, isSecret)],
+  ['From', ({ isSet }: SettingView) => (isSet ? 'environment' : html`<span class="hint">default</span>`)],
+] as const;
+
+function shownValue(value: string | null, isSet: boolean, isSecret: boolean): Html | string {
+  if (isSecret) return isSet ? 'set, not shown' : 'not set';
+  return value === null ? 'not set' : outside(value, MAX_VALUE);
+}
+
+/** Twenty nodes with their operators. */
+const MAX_VALUE = 3000;

@@ -1,3 +1,4 @@
+import { asSum } from '../../domain/money.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
@@ -5,10 +6,9 @@ import { MAX_SHARED } from '../../operator/today/today-queries.ts';
 import type { ConcernView, TodayView } from '../../operator/today/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { MARK, type Page } from '../page/layout.ts';
-import { duration, live, ltr, money, number, outside, time } from '../page/pieces.ts';
+import { duration, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
 import { urlTo, type Visit } from '../page/visit.ts';
 import { renderKept, renderText } from '../page/words.ts';
-import { renderDays } from './chart.ts';
 
 /** Is all well, and what needs me? */
 export function todayPage(visit: Visit, project: ListedProjectView, view: TodayView): Page {
@@ -160,4 +160,40 @@ function renderChain(visit: Visit, project: ListedProjectView, { chain, asOf: no
     ? html`<p><a href="${urlTo(visit, '/chain', project)}">Look closer</a></p>`
     : null;
   return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p>${reason}${closer}</section>`;
+}
+
+type Days = NonNullable<TodayView['figures']>['days'];
+
+const WIDTH = 600;
+const HEIGHT = 120;
+const GAP = 4;
+/** A day with anything at all is seen. */
+const LEAST = 3;
+
+/** Bars of what was paid on each day, and the same as a table. Nothing in it needs a script or a style. */
+function renderDays(days: Days): Html {
+  const micro = days.map(({ amount }) => BigInt(amount.replace('.', '')));
+  const most = micro.reduce((top, each) => (each > top ? each : top), 1n);
+  const step = WIDTH / days.length;
+  const bars = days.map(({ day, count, amount }, index) => {
+    const share = Number(((micro[index] ?? 0n) * 1000n) / most) / 1000;
+    const height = count === 0 ? 1 : Math.max(LEAST, Math.round(share * HEIGHT));
+    const [x, y] = [Math.round(index * step * 10) / 10, HEIGHT - height];
+    const look = count === 0 ? 'none' : index === days.length - 1 ? 'now' : 'bar-of-day';
+    return html`<rect class="${look}" x="${x}" y="${y}" width="${step - GAP}" height="${height}" rx="2"><title>${day}: ${number(count)} paid, ${asSum(amount)} USDT</title></rect>`;
+  });
+  const [first, last] = [days[0]?.day ?? '', days.at(-1)?.day ?? ''];
+  const rows = days.filter(({ count }) => count > 0).toReversed();
+  const columns = [
+    ['Day (UTC)', ({ day }: Days[number]) => ltr(day)],
+    ['Paid', ({ count }: Days[number]) => number(count), 'number'],
+    ['USDT', ({ amount }: Days[number]) => money(amount), 'number'],
+  ] as const;
+  const shown =
+    rows.length === 0
+      ? html`<p class="hint">Nothing was paid in these days.</p>`
+      : table('What was paid on each day', columns, rows);
+  return html`<svg class="chart" role="img" aria-label="USDT paid on each of the last ${days.length} days; the table below has the figures" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">${bars}</svg>
+<p class="axis hint"><span>${first}</span><span>${last}</span></p>
+<details><summary>As a table</summary>${shown}</details>`;
 }

@@ -1,22 +1,57 @@
 import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
+import type { CauseCode } from '../../domain/mismatch.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { isLocalNetwork } from '../../domain/network.ts';
+import { RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import type { Actor } from '../../operator/actor.ts';
+import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
 import { perform } from '../../operator/operation.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import {
   readRefundNote,
   readRefundTx,
   refundTransfer,
   resolveTransfers,
 } from '../../operator/subjects/transfer-decisions.ts';
-import { listTransfers, showTransfers } from '../../operator/subjects/transfers.ts';
-import { html } from '../../web/html.ts';
+import {
+  type CauseView,
+  type ListedTransferView,
+  listTransfers,
+  type RefundView,
+  type ResolutionView,
+  showTransfers,
+  type TransferListView,
+  type TransferView,
+} from '../../operator/subjects/transfers.ts';
+import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
+import type { Page } from '../page/layout.ts';
+import {
+  alert,
+  badge,
+  CAUSES,
+  copyButton,
+  facts,
+  field,
+  live,
+  liveNone,
+  liveRows,
+  ltr,
+  money,
+  number,
+  outside,
+  shortAddress,
+  table,
+  time,
+} from '../page/pieces.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
-import { needProject } from '../page/visit.ts';
-import { RESOLVE_FIELDS, STATES, transferPage, unmatchedPage } from './unmatched-page.ts';
+import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { renderText } from '../page/words.ts';
 
 /** So many causes are found for a page. */
 const PAGE_SIZE = '25';
@@ -94,4 +129,234 @@ async function decide(deps: ConsoleDeps, actor: Actor, transferId: string, fille
   const note = refundTx === undefined ? given.note : readRefundNote(readRefundTx('tx', refundTx), given.note);
   const wanted = resolveTransfers.read({ ...given, note, resolution, transfers: [transferId] }, deps.now());
   await perform(resolveTransfers, deps, actor, { ...wanted, seenAt });
+}
+
+const STATES = ['open', 'resolved', 'all'] as const;
+type State = (typeof STATES)[number];
+
+type Queue = { state: State; list: TransferListView; said: Html | null; isFirst: boolean };
+
+/** What came that fits nothing, why, and what do I do? */
+function unmatchedPage(visit: Visit, project: ListedProjectView, { state, list, said, isFirst }: Queue): Page {
+  const links = STATES.map((each) => {
+    const here = each === state ? html` aria-current="true"` : null;
+    return html`<li><a href="${urlTo(visit, '/unmatched', project, { state: each === 'open' ? undefined : each })}"${here}>${NAMES[each]}</a></li>`;
+  });
+  const next = list.nextBefore;
+  const query = { state: state === 'open' ? undefined : state };
+  const older =
+    next === null
+      ? null
+      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/unmatched', project, { ...query, before: next })}">Older transfers</a>`;
+  return {
+    title: 'Unmatched money',
+    about: project,
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${renderSums(list)}
+<nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
+${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Transfers that paid nothing: those that payers ask about, then the newest', COLUMNS, list.data))}
+<div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, '/unmatched', project, query)}">Newest</a>`}</div>`,
+  };
+}
+
+const NAMES: Record<State, string> = { open: 'Waiting', resolved: 'Resolved', all: 'All' };
+
+/** What of the list waits for a decision, by its likeliest cause, the largest sum first. */
+function renderSums({ data: listed, nextBefore }: TransferListView): Html | null {
+  const sums = new Map<CauseCode, { code: CauseCode; count: number; micro: bigint }>();
+  for (const { amount, reason, resolution } of listed) {
+    if (resolution !== null) continue;
+    const code = reason?.code ?? 'UNKNOWN';
+    const { count, micro } = sums.get(code) ?? { count: 0, micro: 0n };
+    sums.set(code, { code, count: count + 1, micro: micro + BigInt(amount.replace('.', '')) });
+  }
+  const data = [...sums.values()]
+    .toSorted((a, b) => Number(b.micro - a.micro))
+    .map(({ micro, ...sum }) => ({ ...sum, amount: formatAmount(microUsdt(micro)) }));
+  if (data.length === 0) return null;
+  const tiles = data.slice(0, MAX_TILES).map(({ code, count, amount }) => {
+    return html`<div class="tile"><dt>${CAUSES[code]}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'transfer' : 'transfers'}</dd></div>`;
+  });
+  const all =
+    data.length <= MAX_TILES
+      ? null
+      : html`<details><summary>All ${data.length} causes</summary>${table('What waits, by its likeliest cause', SUM_COLUMNS, data)}</details>`;
+  return html`<section aria-labelledby="sums"><h2 id="sums">Waiting, by likeliest cause${nextBefore === null ? null : html` <small>on this page</small>`}</h2><dl class="tiles">${tiles}</dl>${all}</section>`;
+}
+
+const MAX_TILES = 6;
+
+type CauseSum = { code: CauseCode; count: number; amount: string };
+const SUM_COLUMNS = [
+  ['Cause', ({ code }: CauseSum) => CAUSES[code]],
+  ['Transfers', ({ count }: CauseSum) => number(count), 'number'],
+  ['USDT', ({ amount }: CauseSum) => money(amount), 'number'],
+] as const;
+
+const linkInvoice = ({ invoiceId, externalId }: { invoiceId: string; externalId: string }): Html =>
+  html`<a href="/invoices/${invoiceId}">${outside(externalId, 40)}</a> `;
+
+const COLUMNS = [
+  [
+    'USDT',
+    ({ transferId, amount }: ListedTransferView) =>
+      html`<a class="row" data-resolve href="/unmatched/${transferId}">${ltr(amount)}</a>`,
+  ],
+  ['Came', (row: ListedTransferView) => time(row.time)],
+  ['From', ({ from }: ListedTransferView) => shortAddress(from)],
+  [
+    'Likely cause',
+    ({ reason }: ListedTransferView) =>
+      reason === null ? '–' : html`${CAUSES[reason.code]} <small class="hint">${reason.confidence}</small>`,
+  ],
+  [
+    'Nearest invoice',
+    ({ invoice, nearestInvoice, claimedBy }: ListedTransferView) => {
+      if (claimedBy.length > 0)
+        return html`${claimedBy.map(linkInvoice)}<small class="hint">${claimedBy.length === 1 ? 'its payer asks' : 'their payers ask'}</small>`;
+      const near = invoice ?? nearestInvoice;
+      return near === null ? '–' : linkInvoice(near);
+    },
+  ],
+  [
+    'Decision',
+    ({ resolution }: ListedTransferView) =>
+      resolution === null ? html`<span class="badge" data-state="CONFIRMING">Waiting</span>` : RESOLVED[resolution],
+  ],
+] as const;
+
+/** On the network of a sandbox anybody can make a mistake. */
+const TRY_ONE = say`To see one, pay an invoice of this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
+
+function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {
+  if (state !== 'open')
+    return html`<section class="card empty"><h2>No such transfers</h2><p><a href="${urlTo(visit, '/unmatched', project)}">What waits for a decision</a></p></section>`;
+  return html`<section class="card empty well"><h2>Nothing waits</h2><p>All money that came to your addresses belongs to an invoice, or was decided on. What fits none shows here a minute after it was sent, with its likely cause.</p>${isLocalNetwork(project.network) ? html`<p>${renderText(TRY_ONE)}</p>` : null}</section>`;
+}
+
+const RESOLVED: Record<ResolutionKind, string> = {
+  refunded: 'Refunded',
+  'credited-outside': 'Fulfilled by hand',
+  'own-deposit': 'Own deposit',
+  ignored: 'Kept',
+};
+
+/** What each decision is for, in the words of who has to choose. */
+const MEANINGS: Record<ResolutionKind, string> = {
+  refunded: 'You sent the money back, from your wallet. Quittance cannot: it holds no key.',
+  'credited-outside':
+    'The customer got what was ordered. The invoice stays as it is: PAID means one transfer of exactly its amount.',
+  'own-deposit': 'You sent it yourself, to fill the address. It was no payment.',
+  ignored: 'You keep it, and nothing is done: dust, or nobody asked for it.',
+};
+
+const RESOLVE_FIELDS = ['resolution', 'invoice', 'refundTx', 'elsewhere', 'note', 'token', 'seenAt'] as const;
+type ResolveFields = Fields<(typeof RESOLVE_FIELDS)[number]>;
+
+type Shown = { transfer: TransferView; filled: ResolveFields; problem: Html | null; status?: number };
+
+/** One transfer that paid nothing: why, and the decision. */
+function transferPage(visit: Visit, project: ListedProjectView, { transfer, filled, problem, status }: Shown): Page {
+  const { amount, from, to, txId, kind, invoice, takenBack, causes, claims, resolutions, evidence, refund } = transfer;
+  const inForce = resolutions.at(-1) ?? null;
+  const isDecided = kind === 'matched' || takenBack !== null;
+  const state = isDecided ? null : inForce === null ? 'Waiting' : RESOLVED[inForce.resolution];
+  return {
+    title: `${amount} USDT`,
+    about: project,
+    ...(state === null
+      ? {}
+      : { beside: html`<span class="badge" data-state="${inForce === null ? 'CONFIRMING' : 'PAID'}">${state}</span>` }),
+    ...(status === undefined ? {} : { status }),
+    main: html`${problem === null ? null : alert(problem)}
+${takenBack === null ? null : html`<p class="notice">The chain denies this transfer: it was taken back, and counts no more.</p>`}
+${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is nothing to decide.</p>` : renderCauses(causes)}
+${renderClaims(claims, isDecided || inForce !== null)}
+<div class="pair"><section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
+      ['Came', html`${time(transfer.time)} UTC, in block ${number(evidence.blockNumber)}`],
+      ['From', html`<a href="/find?q=${from}">${ltr(from)}</a> ${copyButton(from, 'Copy the sender')}`],
+      ['To', html`<a href="/find?q=${to}">${ltr(to)}</a>`],
+      ['Transaction', html`<a href="/find?q=${txId}">${ltr(txId)}</a> ${copyButton(txId, 'Copy the transaction')}`],
+      ['Sent back', refund && renderRefund(refund)],
+      [
+        'Invoice',
+        invoice === null
+          ? null
+          : html`<a href="/invoices/${invoice.invoiceId}">${outside(invoice.externalId)}</a> ${badge(invoice.status)}`,
+      ],
+      [
+        'Shown by',
+        evidence.nodes.length === 0 ? evidence.verified : `${evidence.verified}, ${evidence.nodes.join(', ')}`,
+      ],
+    ])}</section>
+${isDecided ? null : isAllowed(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}</div>
+${live('decisions', renderDecisions(resolutions))}`,
+  };
+}
+
+/** Everyone who has the link of an invoice can claim, so a decision rests on more than that. */
+function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html {
+  if (claims.length === 0) return html``;
+  const items = claims.map(({ invoice: { invoiceId, externalId, status }, claimedAt }) => {
+    return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${badge(status)} <span class="hint">since ${time(claimedAt)} UTC</span></li>`;
+  });
+  const until = isDecided
+    ? null
+    : html`<p class="hint">The page of ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for nothing else until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address: everyone who has the link of an invoice can ask.</p>`;
+  return html`<section class="card" aria-labelledby="claims"><h2 id="claims">Payers who ask about this transfer</h2><ul>${items}</ul>${until}</section>`;
+}
+
+function renderDecisions(resolutions: readonly ResolutionView[]): Html {
+  if (resolutions.length === 0) return html``;
+  return html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`;
+}
+
+function renderRefund({ txId, from, blockTime, blockNumber }: RefundView): Html {
+  return html`${time(blockTime)} UTC, in block ${number(blockNumber)}, from <a href="/find?q=${from}">${ltr(from)}</a>: transaction <a href="/find?q=${txId}">${ltr(txId)}</a>`;
+}
+
+function renderCauses(causes: readonly CauseView[]): Html {
+  const items = causes.map(({ code, confidence, explanation, invoices }) => {
+    const near = invoices.slice(0, MAX_NEAR).map(({ invoiceId, externalId, status, payableAmount, difference }) => {
+      return html`<li><a href="/invoices/${invoiceId}">${outside(externalId, 60)}</a> ${badge(status)} <span class="hint">to pay ${ltr(payableAmount)}, difference ${ltr(difference)}</span></li>`;
+    });
+    return html`<li><p><strong>${CAUSES[code]}</strong> <small class="hint">certainty ${confidence}</small><br><bdi>${explanation}</bdi></p>${near.length === 0 ? null : html`<ul>${near}</ul>`}</li>`;
+  });
+  return html`<section class="card verdict" aria-labelledby="why"><h2 id="why">Why it likely paid nothing</h2><ol class="causes">${items}</ol></section>`;
+}
+
+const MAX_NEAR = 5;
+
+const DECISIONS = [
+  ['Decided', ({ resolvedAt }: ResolutionView) => time(resolvedAt)],
+  ['As', ({ resolution }: ResolutionView) => RESOLVED[resolution]],
+  ['By', ({ resolvedBy }: ResolutionView) => outside(resolvedBy, 100)],
+  [
+    'For',
+    ({ invoice }: ResolutionView) =>
+      invoice === null ? '–' : html`<a href="/invoices/${invoice.invoiceId}">${outside(invoice.externalId, 40)}</a>`,
+  ],
+  ['Note', ({ note }: ResolutionView) => (note === '' ? '–' : outside(note, 2000))],
+] as const;
+
+function renderForm(
+  visit: Visit,
+  { transferId, amount }: TransferView,
+  filled: ResolveFields,
+  inForce: ResolutionView | null,
+): Html {
+  const choices = RESOLUTIONS.map((each) => {
+    const checked = filled.resolution === each ? html` checked` : null;
+    return html`<label class="choice"><input type="radio" name="resolution" value="${each}"${checked} required><span><strong>${RESOLVED[each]}</strong><span class="hint">${MEANINGS[each]}</span></span></label>`;
+  });
+  const before = inForce === null ? null : html` The decision of before stays in the list above.`;
+  return html`<section class="card form" aria-labelledby="decide"><h2 id="decide">${inForce === null ? 'Decide' : 'Decide anew'}</h2>
+<form method="post" action="/unmatched/${transferId}"><input type="hidden" name="token" value="${visit.token(`resolve ${transferId}`)}"><input type="hidden" name="seenAt" value="${inForce?.resolvedAt ?? 'never'}">
+<fieldset><legend>What was done with ${amount} USDT</legend>${choices}</fieldset>
+${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Its 64 characters, or its Tronscan link. It is looked up in the ledger: all of it, to its sender, from an address of this project; your shop is told.')}
+<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> It left another wallet, or went to another address: keep it with the note only</label>
+${field('invoice', 'Invoice that it was for (optional)', filled.invoice, html` maxlength="400"`, 'inv_… or the order id.')}
+${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`)}
+<p class="hint">It leaves the queue. No invoice changes and no money moves; the decision is kept for ever with your name.${before}</p>
+<div class="actions"><button>Decide</button></div></form></section>`;
 }

@@ -1,24 +1,33 @@
 import { AppError } from '../../domain/errors.ts';
+import { isAllowed } from '../../operator/authorize.ts';
 import { readChoice } from '../../operator/input/read-choice.ts';
 import { perform } from '../../operator/operation.ts';
 import { listAdapters } from '../../operator/subjects/adapters.ts';
-import { listDeliveries, showDelivery } from '../../operator/subjects/deliveries.ts';
-import { replayEvents, replayPeriod } from '../../operator/subjects/delivery-replay.ts';
-import { enableEndpoint, testEndpoint } from '../../operator/subjects/webhook-sending.ts';
+import {
+  type AttemptView,
+  listDeliveries,
+  type ShownDeliveryView,
+  type ShownEventView,
+  showDelivery,
+} from '../../operator/subjects/deliveries.ts';
+import { type ReplayedPeriodView, replayEvents, replayPeriod } from '../../operator/subjects/delivery-replay.ts';
+import type { ListedProjectView } from '../../operator/subjects/projects.ts';
+import { enableEndpoint, type TestedEndpointView, testEndpoint } from '../../operator/subjects/webhook-sending.ts';
 import { listEndpoints } from '../../operator/subjects/webhooks.ts';
-import { html } from '../../web/html.ts';
+import { type Html, html } from '../../web/html.ts';
 import { addClick } from '../forms/add-click.ts';
+import { oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { number } from '../page/pieces.ts';
+import type { Page } from '../page/layout.ts';
+import { alert, facts, field, live, ltr, number, outside, select, table, time } from '../page/pieces.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { describeProblem } from '../page/show-error.ts';
-import { needProject } from '../page/visit.ts';
-import { eventPage, testedPage } from './event-page.ts';
+import { needProject, type Visit } from '../page/visit.ts';
+import { renderText } from '../page/words.ts';
 import { asUnknown, findEndpoint } from './find-endpoint.ts';
-import { REPLAY_FIELDS, replayPage } from './replay-page.ts';
 import { addWebhookForms } from './webhook-forms.ts';
-import { DELIVERY_STATES, endpointPage, webhooksPage } from './webhooks-page.ts';
+import { DELIVERY_STATES, deliveryBadge, endpointPage, webhooksPage } from './webhooks-page.ts';
 
 /** Rows of a page. */
 const PAGE_SIZE = '25';
@@ -146,4 +155,146 @@ async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
     readReplay(deps, endpointId, filled, { isDryRun: false }),
   );
   return { goTo: `/webhooks/${endpointId}?replayed=${view.found.total}` };
+}
+
+const REPLAY_FIELDS = ['from', 'to', 'status'] as const;
+type Filled = Fields<(typeof REPLAY_FIELDS)[number]>;
+
+/** What may be sent again, in the words of who has to choose. */
+const CHOICES = [
+  ['', 'what was given up or never sent'],
+  ['dead', 'what was given up, however long ago'],
+  ['missing', 'what was never sent, however long ago'],
+  ['failing', 'what waits after a failure'],
+  ['all', 'everything, what was delivered too'],
+] as const;
+
+type Shown = { url: string; filled: Filled; found: ReplayedPeriodView | null; problem: Html | null };
+
+/** Which events are sent again: the number comes first. */
+function replayPage(visit: Visit, project: ListedProjectView, { url, filled, found, problem }: Shown): Page {
+  return {
+    title: 'Send events again',
+    about: project,
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`<section class="card form">${problem === null ? null : alert(problem)}<p>To <bdi>${url}</bdi>. A receiver takes an event that it knows once.</p>
+<form method="get" action="${visit.path}">
+${field('from', 'From', filled.from, html` dir="ltr" required`, 'A day (2026-09-01), or a moment with its zone (2026-09-01T12:00:00Z).')}
+${field('to', 'To (optional)', filled.to, html` dir="ltr"`, 'Left out: until now.')}
+${select('status', 'Which', CHOICES, filled.status)}
+<div class="actions"><button${found === null ? null : html` class="quiet"`}>How many are these?</button></div></form></section>
+${found === null ? null : renderFound(visit, filled, found)}`,
+  };
+}
+
+function renderFound(visit: Visit, filled: Filled, { found, from, until }: ReplayedPeriodView): Html {
+  if (found.total === 0)
+    return html`<section class="card empty"><h2>Nothing to send again</h2><p>No such event between ${time(from)} and ${time(until)} UTC.</p></section>`;
+  const parts = [
+    [found.missing, 'never planned for it'],
+    [found.dead, 'given up'],
+    [found.pending, 'waiting'],
+    [found.delivered, 'delivered before'],
+  ] as const;
+  const said = parts.flatMap(([count, what]) => (count === 0 ? [] : [`${number(count)} ${what}`]));
+  const kept = REPLAY_FIELDS.flatMap((name) =>
+    filled[name] === undefined ? [] : [html`<input type="hidden" name="${name}" value="${filled[name]}">`],
+  );
+  return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. They go out in their order.</p>
+<form method="post" action="${visit.path}"><input type="hidden" name="token" value="${visit.token(visit.path)}">${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
+}
+
+type EventPageShown = { event: ShownEventView; said: Html | null };
+
+/** An event, and every attempt to tell of it. */
+function eventPage(visit: Visit, project: ListedProjectView, { event, said }: EventPageShown): Page {
+  const { eventId, type, createdAt, deliveries } = event;
+  const [first] = deliveries;
+  const again = isAllowed(visit.actor, 'replayEvents')
+    ? oneClick(visit, `/events/${eventId}/replay`, 'Send again')
+    : null;
+  return {
+    title: type,
+    about: project,
+    ...(again === null ? {} : { beside: again }),
+    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
+      ['Happened', html`${time(createdAt)} UTC`],
+      ['Event', ltr(eventId)],
+      [
+        'Order',
+        first?.invoiceId == null
+          ? null
+          : html`<a href="/invoices/${first.invoiceId}">${outside(first.externalId ?? first.invoiceId)}</a>`,
+      ],
+    ])}</section>
+${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card empty"><p>It was planned for no endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`)}`,
+  };
+}
+
+function renderDelivery(eventId: string, delivery: ShownDeliveryView): Html {
+  const { endpointId, url, attempts, nextAttemptAt, attemptsLeft, diagnosis, isEndpointDisabled } = delivery;
+  const next =
+    nextAttemptAt === null
+      ? null
+      : isEndpointDisabled
+        ? html`<p class="notice">It waits until the endpoint is enabled.</p>`
+        : html`<p>The next attempt comes at ${time(nextAttemptAt)} UTC; ${number(attemptsLeft)} are left.</p>`;
+  return html`<section class="card" aria-labelledby="to-${endpointId}"><h2 id="to-${endpointId}"><a href="/webhooks/${endpointId}">${outside(url, 70)}</a> ${deliveryBadge(delivery)}</h2>
+${renderDiagnosis(diagnosis)}${next}
+${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${endpointId}, the oldest first`, ATTEMPTS, attempts)}
+${attempts.length === 0 ? null : html`<details><summary>What each request was</summary>${attempts.map((attempt) => renderHeaders(eventId, url, attempt))}</details>`}</section>`;
+}
+
+/** The headers as they were sent. A signature is kept nowhere: with the body it is as good as the request. */
+function renderHeaders(eventId: string, url: string, { attempt, attemptedAt }: AttemptView): Html {
+  return html`<h3>Attempt ${attempt}</h3><pre><code>POST ${url}
+content-type: application/json
+webhook-id: ${eventId}
+webhook-timestamp: ${Math.floor(Date.parse(attemptedAt) / 1000)}
+webhook-signature: v1,… (one for each secret that signed; not kept)
+webhook-protocol: v2</code></pre>`;
+}
+
+function renderDiagnosis(diagnosis: TestedEndpointView['diagnosis']): Html | null {
+  if (diagnosis.length === 0) return null;
+  const items = diagnosis.map(
+    ({ certainty, problem, fix }) =>
+      html`<li><p><strong>${problem}</strong> <small class="hint">${certainty}</small><br>${renderText(fix)}</p></li>`,
+  );
+  return html`<ol class="causes">${items}</ol>`;
+}
+
+const ATTEMPTS = [
+  ['Attempt', ({ attempt }: AttemptView) => String(attempt)],
+  ['At', ({ attemptedAt }: AttemptView) => time(attemptedAt)],
+  ['Took', ({ latencyMs }: AttemptView) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
+  ['Answer', answerOf],
+  ['It said', ({ answer }: AttemptView) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
+] as const;
+
+function answerOf({ status, error, webPage }: AttemptView): Html | string {
+  if (error !== null) return outside(error, 100);
+  return webPage === null
+    ? String(status)
+    : html`${status} <span class="badge" data-state="CONFIRMING">web page</span>`;
+}
+
+/** What came of a test, at once. */
+function testedPage(project: ListedProjectView, url: string, tested: TestedEndpointView): Page {
+  const { endpointId, eventId, isDelivered, status, error, latencyMs, dns, tls, answer, diagnosis } = tested;
+  return {
+    title: isDelivered ? 'The test arrived' : 'The test failed',
+    about: project,
+    main: html`<section class="card${isDelivered ? ' well' : ''}" aria-label="Result">${isDelivered ? html`<p>The receiver answered ${status} within ${latencyMs} ms.</p>` : renderDiagnosis(diagnosis)}
+${facts([
+  ['URL', ltr(url)],
+  ['Event', html`<a href="/events/${eventId}">${ltr(eventId)}</a>`],
+  ['Name found', dns],
+  ['TLS', tls],
+  ['Answer', error === null ? String(status) : outside(error, 300)],
+  ['Took', latencyMs === null ? null : `${number(latencyMs)} ms`],
+  ['It said', answer === null || answer === '' ? null : outside(answer, 500)],
+])}<p><a href="/webhooks/${endpointId}">Back to the endpoint</a></p></section>`,
+  };
 }

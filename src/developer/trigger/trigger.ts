@@ -1,14 +1,26 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
+import { newEvent } from '../../domain/event.ts';
+import { decodeId, encodeId, NIL_UUID } from '../../domain/ids.ts';
+import { unixMs } from '../../domain/time.ts';
+import { commandActor } from '../../operator/actor.ts';
 import { clip } from '../../operator/input/clip.ts';
+import { replayDeliveries } from '../../operator/subjects/delivery-replay.ts';
+import { enableEndpoint } from '../../operator/subjects/webhook-sending.ts';
+import { addEndpoint, listEndpoints, updateEndpoint } from '../../operator/subjects/webhooks.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { recordEvents } from '../../store/outbox/events.ts';
+import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
 import { createFeedReader } from '../listen/follow-feed.ts';
-import { withSandbox } from '../sandbox/with-sandbox.ts';
-import { disableEndpoint } from './disable-endpoint.ts';
+import { type Sandbox, withSandbox } from '../sandbox/with-sandbox.ts';
 import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
-import { recordPings } from './record-ping.ts';
 import { refundTransfer } from './refund-transfer.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
-import { type FeedEvent, followFrom } from './until.ts';
+import { type FeedEvent, followFrom, type Until } from './until.ts';
 
 /** A block comes at most every minute, and the watcher looks a moment later; everything is rather a matter of seconds. */
 const WAIT_MS = 180_000;
@@ -50,4 +62,78 @@ export async function trigger(
       throw new AppError('SANDBOX_REFUSED', message, { cause: error });
     }
   });
+}
+
+/** By this it is known again: endpoints are never deleted, so one is enough. */
+const DESCRIPTION = 'made by "quittance trigger endpoint.disabled"';
+
+const ACTOR = commandActor('trigger');
+
+/** Its own server, whatever this machine lets endpoints of others have. */
+const LOCAL = { webhooks: { localTargets: true } };
+
+/** Has an endpoint of its own answer 410 to a ping, for which the service disables it. */
+async function disableEndpoint(sandbox: Sandbox, config: Config, until: Until): Promise<FeedEvent> {
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(410, { connection: 'close' }).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  try {
+    const { port } = server.address() as AddressInfo;
+    const endpointId = await prepareEndpoint(sandbox, config, `http://127.0.0.1:${port}/gone`);
+    await recordPing(sandbox, decodeId('whe', endpointId) ?? NIL_UUID);
+    return await until(({ type, data }) => type === 'endpoint.disabled' && data['endpointId'] === endpointId);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+}
+
+async function prepareEndpoint({ db, projectId }: Sandbox, config: Config, url: string): Promise<string> {
+  const now = () => unixMs(systemClock.now());
+  const { data } = await listEndpoints.run({ db, now }, ACTOR, { projectId });
+  const known = data.find(({ description }) => description === DESCRIPTION);
+  if (known !== undefined) {
+    const { endpointId } = known;
+    await updateEndpoint.run({ db, now, config: LOCAL }, ACTOR, { endpointId, url });
+    await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
+    return endpointId;
+  }
+  const deps = { db, now, random: randomBytes, note: () => undefined };
+  const wanted = addEndpoint.read({ projectId, url, events: ['ping'], description: DESCRIPTION }, now());
+  return (await addEndpoint.run({ ...deps, config: { ...config, databaseUrl: null, ...LOCAL } }, ACTOR, wanted))
+    .endpointId;
+}
+
+/** Records a ping for each endpoint of the demo project that takes pings. Answers the id of the first, `evt_…`. Error: `SANDBOX_REFUSED`. */
+async function recordPings(sandbox: Sandbox): Promise<string> {
+  const { db, projectUuid } = sandbox;
+  const taking = (await listWebhookEndpoints(db, projectUuid)).filter(
+    ({ disabledAt, eventTypes }) => disabledAt === null && (eventTypes?.includes('ping') ?? true),
+  );
+  const [first, ...others] = taking;
+  if (first === undefined) {
+    throw new AppError(
+      'SANDBOX_REFUSED',
+      'no endpoint of the demo project takes pings: add one with "quittance webhook add"',
+    );
+  }
+  const ping = await recordPing(sandbox, first.id);
+  for (const { id } of others) await recordPing(sandbox, id);
+  return ping;
+}
+
+/** Records a ping for one endpoint (a UUID). Answers its id. */
+async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: string): Promise<string> {
+  const now = unixMs(systemClock.now());
+  const data = { endpointId: encodeId('whe', endpointId) };
+  const draft = { type: 'ping', projectId, invoiceId: null, transferId: null, sequence: 1, data } as const;
+  const ping = newEvent(draft, { timestamp: now, random: randomBytes });
+  await db.transaction(async (tx) => {
+    await recordEvents(tx, 'devnet', [ping], now);
+    await replayDeliveries(tx, { endpointId, eventIds: [ping.id], now });
+  });
+  return encodeId('evt', ping.id);
 }

@@ -1,7 +1,6 @@
 import { createState, type State, type StateChange, type StateReader } from '../evm/state.ts';
 import type { Block } from './block.ts';
 import type { Schedule } from './schedule.ts';
-import { solidNumberOf } from './solid.ts';
 
 /** Where a chain starts: the genesis block, or a solid block restored from a snapshot. */
 export interface ChainStart {
@@ -185,4 +184,13 @@ function createRecentBlocks() {
       return undone;
     },
   };
+}
+
+/**
+ * The solid height: the one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`).
+ * `latest` holds the height of each active producer's last block, 0 if it has none.
+ */
+function solidNumberOf(latest: readonly number[]): number {
+  const ascending = latest.toSorted((left, right) => left - right);
+  return ascending[Math.floor((latest.length * 30) / 100)] ?? 0;
 }

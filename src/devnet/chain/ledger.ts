@@ -1,12 +1,11 @@
-import { bytesToHex } from '@noble/hashes/utils.js';
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { execute } from '../evm/execute.ts';
 import { createJournal, keepChanges, type StateChange, type StateReader } from '../evm/state.ts';
-import type { SentTransaction } from '../wire/hidden-fields.ts';
+import { readSent, type SentTransaction, wholeTransaction } from '../wire/hidden-fields.ts';
 import { admissionRefusal, blockRefusal, type PendingTransaction, type Refusal, readPending } from './admission.ts';
 import { type Block, type BlockTransaction, sealBlock } from './block.ts';
 import type { Chain } from './chain.ts';
-import type { LedgerStorage } from './ledger-storage.ts';
-import { orphan, replay, transactionHex } from './replay.ts';
+import type { LedgerRecord, LedgerStorage } from './ledger-storage.ts';
 import { nextTurn, type Schedule, type Witness, witnessesOf } from './schedule.ts';
 
 export type SubmitResult =
@@ -190,4 +189,55 @@ function viewOf(chain: Chain, kind: 'full' | 'solid', lagBlocks: number): Ledger
       return block === null || transaction === undefined ? null : { block, transaction };
     },
   };
+}
+
+interface Moving {
+  readonly chain: Chain;
+  readonly pending: Map<string, PendingTransaction>;
+}
+
+/** Does again what the log says was done. */
+function replay(record: LedgerRecord, { chain, pending }: Moving): void {
+  switch (record.kind) {
+    case 'submitted': {
+      const transaction = readSent(hexToBytes(record.transaction));
+      const again = transaction === null ? null : readPending(transaction);
+      if (again === null)
+        throw new Error('devnet log holds a transaction that cannot be read: the directory is damaged');
+      if (chain.heightOf(again.id) === null) pending.set(again.id, again);
+      return;
+    }
+    case 'fork':
+      orphan(record, { chain, pending });
+      return;
+    case 'producers':
+      chain.setSchedule(record.schedule);
+      return;
+    case 'block':
+      chain.add(record.block, record.change, record.position);
+      for (const { id } of record.block.transactions) pending.delete(id);
+  }
+}
+
+/** A transaction as it was sent. */
+function transactionHex({ rawData, signatures, hidden }: PendingTransaction): string {
+  return bytesToHex(wholeTransaction({ rawDataHex: bytesToHex(rawData), signatures, contractRet: null, hidden }));
+}
+
+/** Takes blocks away; their transactions wait again, before those that wait already, or are gone. */
+function orphan(
+  { to, keepTransactions }: { to: number; keepTransactions: boolean },
+  { chain, pending }: Moving,
+): readonly Block[] {
+  const orphaned = chain.orphanAbove(to);
+  if (!keepTransactions) return orphaned;
+  const later = [...pending];
+  pending.clear();
+  for (const { rawDataHex, signatures, hidden } of orphaned.flatMap((block) => block.transactions)) {
+    const sent = readSent(wholeTransaction({ rawDataHex, signatures, contractRet: null, hidden }));
+    const again = sent === null ? null : readPending(sent);
+    if (again !== null) pending.set(again.id, again);
+  }
+  for (const [id, transaction] of later) pending.set(id, transaction);
+  return orphaned;
 }

@@ -2,13 +2,33 @@ import { createServer, type Http2Server, type ServerHttp2Session, type ServerHtt
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Ledger } from '../chain/ledger.ts';
-import { faultsAt, hasFault, type SettledFault } from '../faults/faults.ts';
-import { paced } from '../faults/refusals.ts';
-import { answerCall, GrpcError, type GrpcService, pathOfMethod } from './grpc-methods.ts';
-import { dripBytes, floodOf, GRPC_HEADERS, refuseCall } from './grpc-refusals.ts';
+import { concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { writeBytes, writeElement } from '../../tron/protobuf.ts';
+import { txIdOf } from '../../tron/transaction.ts';
+import { type Block, headerBytes, transactionBytesOf } from '../chain/block.ts';
+import type { Ledger, LedgerView } from '../chain/ledger.ts';
+import { ParameterError, type Parameters } from '../chain/parameters.ts';
+import { type Fault, faultsAt, hasFault, type SettledFault } from '../faults/faults.ts';
+import { DEFAULT_BOMB_BYTES, DRIP_BYTES, DRIP_MS, paced, REFUSALS } from '../faults/refusals.ts';
+import { resultBytesOf, unsignedBytes } from '../wire/hidden-fields.ts';
+import { decodeMessage, encodeMessage, type Schema } from '../wire/protobuf-json.ts';
+import {
+  ACCOUNT,
+  ACCOUNT_REQUEST,
+  BLOCK_LIMIT,
+  BLOCK_REQUEST,
+  BYTES_MESSAGE,
+  CHAIN_PARAMETERS,
+  CONTRACT_CALL,
+  NUMBER_MESSAGE,
+  TRANSACTION_EXTENTION,
+  TRANSACTION_INFO,
+  TRANSACTION_INFO_LIST,
+  WITNESS_LIST,
+} from '../wire/schemas.ts';
+import { findBlock, rangeOf } from './find-block.ts';
 import type { Listener } from './http-server.ts';
-import type { Sickness } from './node-answers.ts';
+import { type Answering, answerRequest, type Sickness, viewAt } from './node-answers.ts';
 
 interface GrpcContext {
   readonly ledger: Ledger;
@@ -170,4 +190,222 @@ function listen(server: Http2Server, host: string, port: number): Promise<number
       resolve((server.address() as AddressInfo).port);
     });
   });
+}
+
+const GRPC_HEADERS = { ':status': 200, 'content-type': 'application/grpc' };
+
+/**
+ * The statuses with which java-tron, or a server before it, ends a call; other refusals are those of a proxy, which answers with its
+ * own page. java-tron's message is empty for a limit (`RateLimiterInterceptor`), and this for a lite node (`LiteFnQueryGrpcInterceptor`).
+ */
+const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly message: string }> = new Map([
+  ['error-200', { status: 8, message: '' }],
+  ['limited-429', { status: 8, message: '' }],
+  ['bare-text', { status: 14, message: 'this API is closed because this node is a lite fullnode' }],
+  ['unavailable-503', { status: 14, message: '' }],
+]);
+
+/** Ends a call in place of the node, or never; false when the node itself is to answer. */
+function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolean {
+  for (const { kind } of faults) {
+    if (kind === 'hang') return true;
+    if (kind === 'reset') {
+      stream.session?.destroy();
+      return true;
+    }
+    const ended = STATUSES.get(kind);
+    if (ended !== undefined) {
+      const message = ended.message === '' ? {} : { 'grpc-message': ended.message };
+      stream.respond({ ...GRPC_HEADERS, 'grpc-status': String(ended.status), ...message }, { endStream: true });
+      return true;
+    }
+    const refusal = REFUSALS.get(kind);
+    if (refusal === undefined) continue;
+    stream.respond({ ':status': refusal.status, 'content-type': refusal.type });
+    stream.end(refusal.body);
+    return true;
+  }
+  return false;
+}
+
+/** A list message of about so many bytes that has only empty elements: field 1 of every list is one. */
+export function floodOf({ bytes = DEFAULT_BOMB_BYTES }: Fault) {
+  const element = Buffer.from('0a00', 'hex');
+  const count = Math.ceil(bytes / element.length);
+  const piece = Buffer.concat(Array.from({ length: 32 * 1024 }, () => element));
+  return {
+    length: count * element.length,
+    *pieces() {
+      for (let left = count * element.length; left > 0; left -= piece.length) yield piece.subarray(0, left);
+    },
+  };
+}
+
+/** A few bytes a second; after a minute the connection breaks. */
+function dripBytes(stream: ServerHttp2Stream, message: readonly Uint8Array[]): void {
+  const bytes = Buffer.concat(message);
+  let sent = 0;
+  const timer = setInterval(() => {
+    // A short answer stops before its end, and nothing says that it has ended.
+    if (sent < Math.min(DRIP_BYTES, bytes.length - 1)) stream.write(bytes.subarray(sent, sent + 1));
+    else if (sent >= DRIP_BYTES) stream.session?.destroy();
+    sent += 1;
+  }, DRIP_MS / DRIP_BYTES);
+  stream.once('close', () => clearInterval(timer));
+}
+
+export type GrpcService = 'Wallet' | 'WalletSolidity';
+
+/** A call that ends with another status than 0. */
+class GrpcError extends Error {
+  override name = 'GrpcError';
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** gRPC status codes. */
+const [UNKNOWN, INVALID_ARGUMENT, UNIMPLEMENTED] = [2, 3, 12];
+
+interface Call {
+  readonly view: LedgerView;
+  readonly request: Parameters;
+  readonly shows: (block: Block) => readonly Uint8Array[];
+  /** The answer of the JSON API at the path of this name. */
+  readonly json: (parameters: Parameters) => unknown;
+}
+
+interface Method {
+  readonly request: Schema;
+  readonly run: (call: Call) => Uint8Array;
+}
+
+/** A block that is missing, an unknown id and an empty list are all a message without fields. */
+const NOTHING = new Uint8Array(0);
+
+const BOTH: Readonly<Record<string, Method>> = {
+  GetNowBlock: method({}, ({ view, shows }) => plainBlock(view.block(view.headNumber), shows)),
+  GetNowBlock2: method({}, ({ view, shows }) => extendedBlock(view.block(view.headNumber), shows)),
+  GetBlockByNum: method(NUMBER_MESSAGE, ({ view, request, shows }) => plainBlock(view.block(numberOf(request)), shows)),
+  GetBlockByNum2: method(NUMBER_MESSAGE, ({ view, request, shows }) =>
+    extendedBlock(view.block(numberOf(request)), shows),
+  ),
+  GetBlock: method(BLOCK_REQUEST, ({ view, request, shows }) => {
+    const block = findBlock(view, String(request['id_or_num'] ?? ''));
+    return extendedBlock(block, request['detail'] === true ? shows : () => []);
+  }),
+  GetTransactionById: method(BYTES_MESSAGE, ({ view, request }) => {
+    const found = view.transaction(String(request['value'] ?? ''));
+    return found === null ? NOTHING : transactionBytesOf(found.transaction);
+  }),
+  GetTransactionInfoById: method(BYTES_MESSAGE, ({ request, json }) =>
+    encodeMessage(TRANSACTION_INFO, json({ value: request['value'] ?? '' }) as object),
+  ),
+  GetTransactionInfoByBlockNum: method(NUMBER_MESSAGE, ({ request, json }) => {
+    const infos = json({ num: numberOf(request) });
+    return encodeMessage(TRANSACTION_INFO_LIST, { transactionInfo: Array.isArray(infos) ? infos : [] });
+  }),
+  ListWitnesses: method({}, ({ json }) => encodeMessage(WITNESS_LIST, json({}) as object)),
+  GetAccount: method(ACCOUNT_REQUEST, ({ request, json }) => {
+    const address = String(request['address'] ?? '');
+    // By gRPC, a text that is no address means an account that does not exist.
+    return /^41.{40}$/.test(address) ? encodeMessage(ACCOUNT, json({ address }) as object) : NOTHING;
+  }),
+  TriggerConstantContract: method(CONTRACT_CALL, constantCall),
+};
+
+const METHODS: Readonly<Record<GrpcService, Readonly<Record<string, Method>>>> = {
+  Wallet: {
+    ...BOTH,
+    GetChainParameters: method({}, ({ json }) => encodeMessage(CHAIN_PARAMETERS, json({}) as object)),
+    GetBlockByLimitNext: method(BLOCK_LIMIT, ({ view, request, shows }) => blockList(view, request, plainBlock, shows)),
+    GetBlockByLimitNext2: method(BLOCK_LIMIT, ({ view, request, shows }) =>
+      blockList(view, request, extendedBlock, shows),
+    ),
+  },
+  WalletSolidity: BOTH,
+};
+
+/** The path of the JSON API that answers the same; faults limited to it concern the method too. `GetBlock` of `Wallet` is `/wallet/getblock`. */
+function pathOfMethod(service: GrpcService, name: string): string {
+  return `/${service}/${name.replace(/2$/, '')}`.toLowerCase();
+}
+
+/** The message that answers a call, with the exact bytes of headers and transactions. Throws a GrpcError. */
+export function answerCall(node: Answering, service: GrpcService, name: string, request: Uint8Array): Uint8Array {
+  const called = Object.hasOwn(METHODS[service], name) ? METHODS[service][name] : undefined;
+  if (called === undefined) throw new GrpcError(UNIMPLEMENTED, `Method not found: protocol.${service}/${name}`);
+  const decoded = decodeMessage(called.request, request);
+  if (decoded === null) throw new GrpcError(UNKNOWN, 'Application error processing RPC');
+  const path = pathOfMethod(service, name);
+  const { view, faults } = viewAt(node, path, service === 'Wallet' ? 'full' : 'solid');
+  const shows = (block: Block) => (hasFault(faults, 'empty-block') ? [] : block.transactions.map(transactionBytesOf));
+  const json = (parameters: Parameters) => answerRequest(node, path, parameters);
+  try {
+    return called.run({ view, request: decoded, shows, json });
+  } catch (error) {
+    if (error instanceof ParameterError) throw new GrpcError(INVALID_ARGUMENT, error.message);
+    throw error;
+  }
+}
+
+function method(request: Schema, run: Method['run']): Method {
+  return { request, run };
+}
+
+function numberOf({ num = 0 }: Parameters): number {
+  return Number(num);
+}
+
+/** `Block`. */
+function plainBlock(block: Block | null, shows: Call['shows']): Uint8Array {
+  if (block === null) return NOTHING;
+  return concatBytes(...shows(block).map((each) => writeElement(1, each)), writeElement(2, header(block)));
+}
+
+/** `BlockExtention`: each Transaction with its id and `Return{result: true}`. */
+function extendedBlock(block: Block | null, shows: Call['shows']): Uint8Array {
+  if (block === null) return NOTHING;
+  const transactions = shows(block).map((bytes, index) => {
+    const id = hexToBytes(block.transactions[index]?.id ?? '');
+    return writeElement(1, concatBytes(writeElement(1, bytes), writeBytes(2, id), hexToBytes('22020801')));
+  });
+  return concatBytes(...transactions, writeElement(2, header(block)), writeBytes(3, hexToBytes(block.id)));
+}
+
+function header(block: Block): Uint8Array {
+  return concatBytes(writeElement(1, headerBytes(block)), writeBytes(2, hexToBytes(block.signature)));
+}
+
+function blockList(
+  view: LedgerView,
+  { startNum = 0, endNum = 0 }: Parameters,
+  encode: typeof plainBlock,
+  shows: Call['shows'],
+): Uint8Array {
+  const blocks = rangeOf(view, Number(startNum), Number(endNum)) ?? [];
+  return concatBytes(...blocks.map((block) => writeElement(1, encode(block, shows))));
+}
+
+/** `TransactionExtention`: unlike by JSON, a call without an owner is made, and an error has its prefix. */
+function constantCall({ request, json }: Call): Uint8Array {
+  const owner = request['owner_address'] ?? `41${'00'.repeat(20)}`;
+  const answer = json({ ...request, owner_address: owner }) as {
+    readonly result: { readonly code?: string; readonly message?: string };
+    readonly transaction?: { readonly raw_data_hex: string; readonly ret: readonly { readonly ret?: string }[] };
+  };
+  const { transaction, result } = answer;
+  if (transaction === undefined) {
+    const prefix = Buffer.from('Contract validate error : ').toString('hex');
+    return encodeMessage(TRANSACTION_EXTENTION, { result: { ...result, message: prefix + (result.message ?? '') } });
+  }
+  const rawData = hexToBytes(transaction.raw_data_hex);
+  const whole = unsignedBytes(rawData, resultBytesOf(transaction.ret[0] ?? {}));
+  return concatBytes(
+    writeElement(1, whole),
+    encodeMessage(TRANSACTION_EXTENTION, { ...answer, txid: txIdOf(rawData) }),
+  );
 }

@@ -1,7 +1,9 @@
+import type { Block } from '../chain/block.ts';
 import type { Parameters } from '../chain/parameters.ts';
+import type { LogJson } from '../evm/abi.ts';
+import { infoJson } from './block-json.ts';
 import type { EndpointContext } from './endpoint.ts';
-import { getLogs } from './get-logs.ts';
-import { JsonRpcError, unreadable } from './json-rpc-error.ts';
+import { blockById } from './find-block.ts';
 
 /** java-tron serves it at a port of its own (8545, off by default), and big providers beside `/wallet`, as here. */
 export const JSON_RPC_PATH = '/jsonrpc';
@@ -36,4 +38,202 @@ function answerCall(context: EndpointContext, call: unknown): object {
 
 function failed(id: unknown, error: JsonRpcError): object {
   return { jsonrpc: '2.0', id, error: error.shown };
+}
+
+/** java-tron's `node.jsonrpc.maxBlockRange` and `maxSubTopics`, as they are by default, and its `LogBlockQuery.MAX_RESULT`. */
+const MAX_BLOCK_RANGE = 5_000;
+const MAX_SUB_TOPICS = 1_000;
+const MAX_RESULTS = 10_000;
+const MAX_TOPICS = 4;
+
+/** Any other field in a filter makes the whole request unreadable for java-tron. */
+const FIELDS = ['fromBlock', 'toBlock', 'address', 'topics', 'blockHash'];
+
+/** A log must be of one of these contracts, and have one of these topics at each place; an empty list allows all. */
+interface LogFilter {
+  readonly contracts: readonly string[];
+  readonly topics: readonly (readonly string[])[];
+}
+
+/** A log as java-tron's `LogFilterElement` shows it, its fields by the alphabet. Quantities are hex without leading zeros. */
+interface FilteredLog {
+  readonly address: string;
+  readonly blockHash: string;
+  readonly blockNumber: string;
+  readonly data: string;
+  /** Counts all logs of the block, also those that do not match. */
+  readonly logIndex: string;
+  readonly removed: false;
+  readonly topics: readonly string[];
+  readonly transactionHash: string;
+  readonly transactionIndex: string;
+}
+
+/**
+ * `eth_getLogs`: the logs that match, in the order of the chain. Example of a filter:
+ * `{"fromBlock":"0x496ed40","toBlock":"0x496eda4","address":"0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"}`. As from java-tron,
+ * blocks above the head are no error, and blocks that the node does not have count as empty. Throws a JsonRpcError.
+ */
+function getLogs({ ledger, view }: EndpointContext, given: unknown): readonly FilteredLog[] {
+  if (typeof given !== 'object' || given === null || !Object.keys(given).every((name) => FIELDS.includes(name))) {
+    throw unreadable();
+  }
+  const wanted = given as Parameters;
+  const filter = { contracts: contractsOf(wanted['address']), topics: topicsOf(wanted['topics']) };
+  const { from, to } = rangeOf({ ledger, view }, wanted);
+  const found: FilteredLog[] = [];
+  for (let number = Math.max(from, 1); number <= Math.min(to, view.headNumber); number += 1) {
+    const block = view.block(number);
+    if (block !== null) found.push(...matchesIn(block, filter));
+    if (found.length > MAX_RESULTS) {
+      throw new JsonRpcError(-32005, `query returned more than ${MAX_RESULTS} results`, '{}');
+    }
+  }
+  return found;
+}
+
+function* matchesIn(block: Block, filter: LogFilter): Generator<FilteredLog> {
+  let logIndex = 0;
+  for (const [transactionIndex, transaction] of block.transactions.entries()) {
+    for (const log of infoJson(block, transaction, false).log ?? []) {
+      if (matches(filter, log)) {
+        yield {
+          address: `0x${log.address}`,
+          blockHash: `0x${block.id}`,
+          blockNumber: quantity(block.header.number),
+          data: `0x${log.data}`,
+          logIndex: quantity(logIndex),
+          removed: false,
+          topics: log.topics.map((topic) => `0x${topic}`),
+          transactionHash: `0x${transaction.id}`,
+          transactionIndex: quantity(transactionIndex),
+        };
+      }
+      logIndex += 1;
+    }
+  }
+}
+
+function matches({ contracts, topics }: LogFilter, log: LogJson): boolean {
+  if (contracts.length > 0 && !contracts.includes(log.address)) return false;
+  return topics.every((allowed, index) => {
+    const topic = log.topics[index];
+    return topic !== undefined && (allowed.length === 0 || allowed.includes(topic));
+  });
+}
+
+/** The blocks that are asked for. A bound that is absent or `latest` is the head below, and none above. */
+function rangeOf(
+  { ledger, view }: Pick<EndpointContext, 'ledger' | 'view'>,
+  { fromBlock, toBlock, blockHash }: Parameters,
+): { from: number; to: number } {
+  if ((blockHash ?? null) !== null) {
+    if ((fromBlock ?? toBlock ?? null) !== null) {
+      throw invalidParams('cannot specify both BlockHash and FromBlock/ToBlock, choose one or the other');
+    }
+    const number = blockById(view, hexDigits(String(blockHash)))?.header.number;
+    if (number === undefined) throw invalidParams('invalid blockHash');
+    return { from: number, to: number };
+  }
+  const [fromText, toText] = [String(fromBlock ?? ''), String(toBlock ?? '')];
+  const solid = Math.min(view.headNumber, ledger.solidNumber());
+  const to = heightOf(toText, solid) ?? Number.MAX_SAFE_INTEGER;
+  const isOnlyTo = fromText === '' && toText !== '';
+  const from = heightOf(fromText, solid) ?? (isOnlyTo ? Math.min(to, view.headNumber) : view.headNumber);
+  if (from > to) throw invalidParams('please verify: fromBlock <= toBlock');
+  if (Math.min(to, view.headNumber) - from > MAX_BLOCK_RANGE) {
+    throw invalidParams(`exceed max block range: ${MAX_BLOCK_RANGE}`);
+  }
+  return { from, to };
+}
+
+/** The height that a bound names; null for the head, or for none. */
+function heightOf(bound: string, solid: number): number | null {
+  const tag = bound.toLowerCase();
+  if (tag === 'pending') throw invalidParams('TAG pending not supported');
+  if (tag === '' || tag === 'latest') return null;
+  if (tag === 'earliest') return 0;
+  if (tag === 'finalized') return solid;
+  if (!bound.startsWith('0x')) throw invalidParams('Incorrect hex syntax');
+  if (/^0x[0-9a-f]{1,13}$/i.test(bound)) return Number(bound);
+  throw new JsonRpcError(-32001, `For input string: "${bound.slice(2)}"`, 'java.lang.NumberFormatException');
+}
+
+/** An address is 20 bytes: with the 41 of TRON before it, java-tron refuses it. */
+function contractsOf(address: unknown): readonly string[] {
+  if (address === undefined || address === null) return [];
+  if (typeof address === 'string') {
+    const contract = hexOfLength(address, 20);
+    if (contract === null) throw invalidParams(`invalid address: ${address}`);
+    return [contract];
+  }
+  if (!Array.isArray(address)) throw invalidParams('invalid addresses in query');
+  return address.map((each: unknown, index) => {
+    const contract = hexOfLength(String(each), 20);
+    if (contract === null) throw invalidParams(`invalid address at index ${index}: ${each}`);
+    return contract;
+  });
+}
+
+/** `[[a, b], null, c]`: a or b, then any, then c. */
+function topicsOf(topics: unknown): LogFilter['topics'] {
+  if (topics === undefined || topics === null) return [];
+  // The reader of java-tron takes a single value as a list of one.
+  const places: readonly unknown[] = Array.isArray(topics) ? topics : [topics];
+  if (places.length > MAX_TOPICS) throw invalidParams(`topics size should be <= ${MAX_TOPICS}`);
+  return places.map((place) => {
+    if (place === null) return [];
+    if (typeof place !== 'string' && !Array.isArray(place)) throw invalidParams('invalid topic(s)');
+    const allowed: readonly unknown[] = typeof place === 'string' ? [place] : place;
+    if (allowed.length > MAX_SUB_TOPICS) throw invalidParams(`exceed max topics: ${MAX_SUB_TOPICS}`);
+    return allowed.map((each) => {
+      const topic = hexOfLength(String(each), 32);
+      if (topic === null) throw invalidParams(`invalid topic(s): ${each}`);
+      return topic;
+    });
+  });
+}
+
+function hexOfLength(text: string, bytes: number): string | null {
+  const digits = hexDigits(text);
+  return digits.length === 2 * bytes && /^[0-9a-f]*$/.test(digits) ? digits : null;
+}
+
+/** Hex in lower case and of whole bytes, without `0x`. */
+function hexDigits(text: string): string {
+  const digits = text.replace(/^0x/, '').toLowerCase();
+  return digits.length % 2 === 0 ? digits : `0${digits}`;
+}
+
+function quantity(value: number): string {
+  return `0x${value.toString(16)}`;
+}
+
+/** A request that a node answers by JSON-RPC with this error. */
+class JsonRpcError extends Error {
+  override name = 'JsonRpcError';
+  readonly #code: number;
+  readonly #data: string | undefined;
+
+  /** `data` is what java-tron writes beside its own errors, and absent in those of its JSON-RPC library (jsonrpc4j). */
+  constructor(code: number, message: string, data?: string) {
+    super(message);
+    this.#code = code;
+    this.#data = data;
+  }
+
+  /** The member `error` of the answer. */
+  get shown() {
+    return { code: this.#code, message: this.message, ...(this.#data === undefined ? {} : { data: this.#data }) };
+  }
+}
+
+/** `JsonRpcInvalidParamsException`. */
+function invalidParams(message: string): JsonRpcError {
+  return new JsonRpcError(-32602, message, '{}');
+}
+
+/** A body, or a parameter of a method, that is not of the form that its reader expects. */
+function unreadable(): JsonRpcError {
+  return new JsonRpcError(-32700, 'JSON parse error');
 }

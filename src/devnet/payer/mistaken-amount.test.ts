@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MISTAKEN_AMOUNTS } from './mistaken-amount.ts';
+import { MISTAKEN_AMOUNTS } from './pay-scenario.ts';
 
 const { less, rounded, oneDigitWrong, digitsSwapped } = MISTAKEN_AMOUNTS;
 

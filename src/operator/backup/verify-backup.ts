@@ -9,17 +9,16 @@ import { createSealer } from '../../store/db/sealer.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 import { verifyAudit, writeHead } from '../subjects/audit.ts';
-import type { BackupHeader } from './backup-format.ts';
+import type { BackupHeader, WrittenTotal } from './backup-format.ts';
 import type { Authenticity } from './backup-mac.ts';
 import { describeEncryption, type Opening } from './backup-read.ts';
 import { type LedgerTotal, sumLedger } from './backup-totals.ts';
 import { checkAudit } from './check-audit.ts';
-import { findDifferences, findLosses, ofHeader } from './compare-totals.ts';
 import { loadBackup } from './load-backup.ts';
 import { type FollowDeps, type Rescan, rescanScratch } from './rescan-scratch.ts';
 import type { Scratch } from './scratch.ts';
 import { isStandby } from './standby.ts';
-import type { RefusedBackupView, Rescanned, VerifiedBackupView } from './views.ts';
+import type { RefusedBackupView, Rescanned, TotalDifference, VerifiedBackupView } from './views.ts';
 
 type Deps = Required<Opening> &
   FollowDeps & {
@@ -155,4 +154,56 @@ async function besideRunning<Output>(
 function countPaid(totals: readonly LedgerTotal[]): number {
   const paid = totals.filter(({ what, kind }) => what === 'invoice' && kind === 'PAID');
   return Number(paid.reduce((sum, { count }) => sum + count, 0n));
+}
+
+type Sum = Pick<LedgerTotal, 'count' | 'micro'>;
+
+const NONE: Sum = { count: 0n, micro: 0n };
+
+function ofHeader(totals: readonly WrittenTotal[]): LedgerTotal[] {
+  return totals.map((total) => ({ ...total, count: BigInt(total.count), micro: BigInt(total.micro) }));
+}
+
+/** Where two ledgers do not add up to the same. */
+function findDifferences(backup: readonly LedgerTotal[], other: readonly LedgerTotal[]): TotalDifference[] {
+  return compare(backup, other, (one, two) => one.count === two.count && one.micro === two.micro);
+}
+
+/**
+ * Where a ledger has less than a backup of it that was made before. Nothing in a ledger is ever deleted, and a paid invoice stays
+ * paid; the other statuses come and go, so of them only the sum is compared.
+ */
+function findLosses(backup: readonly LedgerTotal[], running: readonly LedgerTotal[]): TotalDifference[] {
+  const isGrown = (one: Sum, two: Sum) => two.count >= one.count && two.micro >= one.micro;
+  return compare(withAllInvoices(backup), withAllInvoices(running), isGrown);
+}
+
+function withAllInvoices(totals: readonly LedgerTotal[]): LedgerTotal[] {
+  const sums = new Map<string, LedgerTotal>();
+  const kept = totals.filter((total) => {
+    if (total.what !== 'invoice') return true;
+    const key = `${total.network} ${total.projectId}`;
+    const { count, micro } = sums.get(key) ?? NONE;
+    sums.set(key, { ...total, kind: 'all', count: count + total.count, micro: micro + total.micro });
+    return total.kind === 'PAID';
+  });
+  return [...kept, ...sums.values()];
+}
+
+function compare(
+  backup: readonly LedgerTotal[],
+  other: readonly LedgerTotal[],
+  isRight: (backup: Sum, other: Sum) => boolean,
+): TotalDifference[] {
+  const keyOf = ({ what, network, projectId, kind }: LedgerTotal) => [what, network, projectId, kind].join(' ');
+  const [ofBackup, ofOther] = [backup, other].map((totals) => new Map(totals.map((total) => [keyOf(total), total])));
+  const keys = new Set([...(ofBackup?.keys() ?? []), ...(ofOther?.keys() ?? [])]);
+  return [...keys].flatMap((key) => {
+    const [one, two] = [ofBackup?.get(key), ofOther?.get(key)];
+    const named = one ?? two;
+    if (named === undefined || isRight(one ?? NONE, two ?? NONE)) return [];
+    const { what, network, projectId, kind } = named;
+    const sum = ({ count, micro }: Sum) => ({ count: `${count}`, micro: `${micro}` });
+    return [{ what, network, projectId, kind, backup: sum(one ?? NONE), other: sum(two ?? NONE) }];
+  });
 }

@@ -3,8 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../actor.ts';
 import { type Check, type DoctorDeps, failed, good, skipped, warning, worstOf } from './check.ts';
-import { CHECKS } from './checks.ts';
-import { runDoctor } from './run-doctor.ts';
+import { CHECKS, runDoctor } from './run-doctor.ts';
 
 const deps: DoctorDeps = {
   settings: {

@@ -8,11 +8,19 @@ import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../../store/db/migrate.ts';
 import type { Actor } from '../actor.ts';
 import { limitTime } from '../limit-time.ts';
+import * as addresses from './address-checks.ts';
 import { askNodes } from './ask-nodes.ts';
+import * as backups from './backup-checks.ts';
 import { type Check, type DoctorDeps, type Finding, failed, type Look, STATES, type State, skipped } from './check.ts';
-import { CHECKS } from './checks.ts';
+import * as databases from './database-checks.ts';
 import { readDatabaseClock } from './database-queries.ts';
+import * as environment from './environment-checks.ts';
+import * as ledgers from './ledger-checks.ts';
+import * as networks from './network-checks.ts';
+import * as nodes from './node-checks.ts';
 import { probeService } from './probe-service.ts';
+import * as projects from './project-checks.ts';
+import * as services from './service-checks.ts';
 
 export type CheckView = { name: string; state: State; says: Text; fix: Text | null };
 
@@ -160,3 +168,18 @@ async function within<Answer>(ms: number, answer: Promise<Answer>): Promise<Answ
     limit.abort();
   }
 }
+
+/** Everything that is looked at, in the order in which it is told. */
+export const CHECKS: readonly Check[] = [
+  ...[environment.configuration, environment.nodeRelease, environment.clockDatabase, environment.clockChain],
+  ...[databases.database, databases.postgresRelease, databases.databaseRights, databases.databaseDisk],
+  ...[databases.databaseDurability, databases.databaseConnections],
+  ...[ledgers.migrations, ledgers.schema, ledgers.ledger, ledgers.masterKey, ledgers.seals],
+  ...[nodes.nodesAnswer, nodes.nodesGenesis, nodes.nodesOperators, nodes.nodesLatency, nodes.nodesFresh],
+  ...[nodes.nodesBudget, nodes.nodesAgree],
+  ...[networks.networksWatched, networks.chain, networks.alarms],
+  ...[services.service, services.publicUrl, services.streams, services.proxy],
+  ...[projects.receivers, projects.capacity, projects.supportContact],
+  ...[addresses.addressesAttested, addresses.addressesOwn],
+  ...[backups.backupAge, backups.backupVerified],
+];

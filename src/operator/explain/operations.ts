@@ -18,3 +18,5 @@ export const explainSubjectOperation = operation({
     explainSubject({ ...deps, ask: { ...deps, ...(await deps.nodes()) } }, actor, asked),
   view: toView,
 });
+
+export const operations = [explainSubjectOperation];

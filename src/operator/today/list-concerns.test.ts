@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
 import { type Actor, commandActor } from '../actor.ts';
 import type { ListedEndpointView } from '../subjects/webhooks.ts';
-import { listConcerns } from './list-concerns.ts';
+import { listConcerns } from './show-today.ts';
 
 const NOW = unixMs(Date.UTC(2026, 8, 20, 12));
 const DAY_MS = 86_400_000;

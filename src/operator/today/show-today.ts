@@ -1,5 +1,7 @@
+import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import { DAY_MS } from '../../domain/capacity.ts';
-import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { say } from '../../domain/message.ts';
+import { asSum, formatAmount, microUsdt } from '../../domain/money.ts';
 import { keyMode } from '../../domain/network.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import type { Database } from '../../store/db/database.ts';
@@ -10,14 +12,21 @@ import type { Actor } from '../actor.ts';
 import { findNewestBackup } from '../backup/find-backup.ts';
 import { showStatus } from '../chain/show-status.ts';
 import type { ChainStatusView } from '../chain/views.ts';
+import { shorten } from '../input/clip.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
 import { selectProject } from '../select-project.ts';
 import { countActive, showProject } from '../subjects/projects.ts';
-import { listEndpoints } from '../subjects/webhooks.ts';
-import { listConcerns } from './list-concerns.ts';
-import { countPaidShare, findMedianPaid, hasPayment, sumOpenTransfers, sumPaidByDay } from './today-queries.ts';
-import type { TodayView } from './views.ts';
+import { type ListedEndpointView, listEndpoints } from '../subjects/webhooks.ts';
+import {
+  countPaidShare,
+  findMedianPaid,
+  hasPayment,
+  MAX_OPEN,
+  sumOpenTransfers,
+  sumPaidByDay,
+} from './today-queries.ts';
+import type { ConcernView, TodayView } from './views.ts';
 
 type Deps = { db: Database; now(): UnixMs; addressGuard: Vouching };
 
@@ -117,4 +126,138 @@ function describeChain({ network, examined, recorded, watcher, behind }: ChainSt
     ...{ nodes: nodes.length, goodNodes: nodes.filter(({ state }) => state === 'healthy').length },
     why: behind.why[0]?.text ?? null,
   };
+}
+
+type Facts = {
+  actor: Actor;
+  view: { projectId: string; supportContact: string | null };
+  /** How many addresses in use nobody vouches for. */
+  unsigned: number;
+  alarms: ChainStatusView['alarms'];
+  endpoints: readonly ListedEndpointView[];
+  open: { count: number; amountMicro: bigint; oldestAt: UnixMs | null };
+  backupAt: UnixMs | null;
+  wasPaid: boolean;
+  now: UnixMs;
+};
+
+const NOT_VOUCHED: AlarmKind = 'address-not-vouched';
+
+function isShown({ projects }: Actor, own: ReadonlySet<string>, { kind, subject }: { kind: string; subject: string }) {
+  return projects === null || alarmRow(kind).scope === 'network' || own.has(subject);
+}
+
+/** More than a week without one, and an accident costs more than a week. */
+const BACKUP_OLD_DAYS = 7;
+
+/** What needs somebody, the worst first, and of the same rank the oldest first. */
+export function listConcerns(facts: Facts): ConcernView[] {
+  const all = [
+    ...fromAlarms(facts),
+    ...fromEndpoints(facts),
+    ...fromMoney(facts),
+    ...fromAddresses(facts),
+    ...fromBackup(facts),
+    ...fromProject(facts),
+  ];
+  return all.toSorted((a, b) => a.rank - b.rank || (a.since ?? '').localeCompare(b.since ?? ''));
+}
+
+function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
+  // Its endpoints say more of how they fail.
+  const own = new Set([view.projectId, ...endpoints.map(({ endpointId }) => endpointId)]);
+  const seen = alarms.filter(
+    ({ kind, subject }) => isShown(actor, own, { kind, subject }) && !(kind === 'webhook-failing' && own.has(subject)),
+  );
+  return seen.map(({ kind, subject, detail, raisedAt }) => ({
+    ...{ rank: alarmRow(kind).rank, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
+    next:
+      alarmRow(kind).endsBy === 'operator'
+        ? say`${alarmRow(kind).advice} When you have read it: "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
+        : alarmRow(kind).advice,
+  }));
+}
+
+/** A disabled endpoint has an alarm. */
+function fromEndpoints({ endpoints }: Facts): ConcernView[] {
+  const pages = endpoints.flatMap(({ endpointId, url, status, lastAttempt }) => {
+    if (status !== 'active' || lastAttempt == null || lastAttempt.webPage === null) return [];
+    const text = `${shorten(url)} answers events with a web page, “${lastAttempt.webPage}”. They count as delivered, but your receiver probably never sees them.`;
+    return [{ ...receiver('receiver-page', endpointId, lastAttempt.attemptedAt), text }];
+  });
+  const failing = endpoints.filter(({ status }) => status === 'failing' || status === 'paused');
+  const silent = failing.map(({ endpointId, url, undelivered, isUndeliveredMore, failingSince, lastAttempt }) => {
+    const why = lastAttempt?.error == null ? '' : ` The last attempt: ${shorten(lastAttempt.error, 200)}.`;
+    const waiting = undelivered === 1 ? '1 event waits' : `${undelivered}${isUndeliveredMore ? '+' : ''} events wait`;
+    const text = `${shorten(url)} does not take events: ${waiting}.${why}`;
+    return { ...receiver('receiver-failing', endpointId, failingSince), text };
+  });
+  return [...silent, ...pages];
+}
+
+function receiver(code: string, endpointId: string, since: string | null) {
+  const next = say`find out why with "${{ command: 'webhook test', args: [endpointId] }}"`;
+  return { rank: 2, about: 'receiver', code, subject: endpointId, since, next } as const;
+}
+
+function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernView[] {
+  if (count === 0) return [];
+  const sum = `${asSum(formatAmount(microUsdt(amountMicro)))} USDT`;
+  const many = `${asSum(String(count))}${count >= MAX_OPEN ? '+' : ''}`;
+  const text =
+    count === 1
+      ? `1 transfer fits no open invoice: ${sum}.`
+      : `${many} transfers fit no open invoice: ${sum} in all${count >= MAX_OPEN ? `, for the newest ${asSum(String(MAX_OPEN))}` : ''}.`;
+  return [
+    {
+      ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },
+      next: say`decide what each was for: "${{ command: 'transfers list' }}"`,
+    },
+  ];
+}
+
+/** Where a manifest is in force, the alarm says it of each address to who may see alarms of all projects. */
+function fromAddresses({ actor, view, alarms, unsigned }: Facts): ConcernView[] {
+  const isTold = alarms.some(
+    ({ kind, subject }) => kind === NOT_VOUCHED && isShown(actor, new Set(), { kind, subject }),
+  );
+  if (unsigned === 0 || isTold) return [];
+  const [what, is] = unsigned === 1 ? ['1 address', 'is'] : [`${unsigned} addresses`, 'are'];
+  return [
+    {
+      ...{ rank: 2, about: 'addresses', code: 'attestation-missing', subject: view.projectId, since: null },
+      text: `${what} in use ${is} not signed: whoever can write to the database can show payers one of their own instead.`,
+      next: say`list them with "${{ command: 'manifest draft' }}", sign that off the server, and install it; see "Signed addresses" in docs/operations.md`,
+    },
+  ];
+}
+
+function fromBackup({ backupAt, wasPaid, now }: Facts): ConcernView[] {
+  const next = say`make one with "${{ command: 'backup' }}"`;
+  if (backupAt === null) {
+    if (!wasPaid) return [];
+    const text = 'This program has made no backup. Whether PostgreSQL has others cannot be seen here.';
+    return [{ ...{ rank: 3, about: 'backup', code: 'backup-missing', subject: '', since: null }, text, next }];
+  }
+  const days = Math.floor((now - backupAt) / DAY_MS);
+  if (days < BACKUP_OLD_DAYS) return [];
+  return [
+    {
+      ...{ rank: 3, about: 'backup', code: 'backup-old', subject: '', since: toIso(backupAt) },
+      text: `The last backup by this program is ${days} days old.`,
+      next,
+    },
+  ];
+}
+
+/** The payer's page says so often: contact the merchant. */
+function fromProject({ view: { projectId, supportContact } }: Facts): ConcernView[] {
+  if (supportContact !== null) return [];
+  return [
+    {
+      ...{ rank: 3, about: 'project', code: 'no-support-contact', subject: projectId, since: null },
+      text: "The project has no support contact. Payers who need help see only the shop's name.",
+      next: say`give a contact with "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}"`,
+    },
+  ];
 }

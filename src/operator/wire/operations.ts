@@ -40,8 +40,8 @@ const ALL: readonly LocalOperation[] = [
   ...transfers.operations,
   ...transferDecisions.operations,
   ...reports.operations,
-  ...Object.values(explain),
-  ...Object.values(chain),
+  ...explain.operations,
+  ...chain.operations,
   ...audit.operations,
   ...adminKeys.operations,
 ];

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ACTIONS } from '../actions.ts';
-import { JOB_ACTIONS } from '../jobs/job-order.ts';
 import type { Operation } from '../operation.ts';
+import { JOB_ACTIONS } from '../subjects/jobs.ts';
 import { NOT_BY_COMMAND, NOT_IN_CONSOLE } from './page-or-command.ts';
 
 const OPERATOR = join(import.meta.dirname, '..');

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodeIds, encodeIds } from './id-list.ts';
+import { decodeIds, encodeIds } from './list-rows.ts';
 
 const [FIRST, SECOND] = ['01890a5d-ac96-774b-bcce-b302099a8057', '01890a5d-ac96-774b-bcce-b302099a8100'];
 

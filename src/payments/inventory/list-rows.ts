@@ -9,7 +9,6 @@ import {
   readListed,
   updateInventoryPage,
 } from '../../store/ledger/inventory.ts';
-import { decodeIds, encodeIds, ID_BYTES, MAX_PAGE_IDS } from './id-list.ts';
 import { tellCutOff, tellMissing, tellUnpaid } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
 
@@ -129,4 +128,25 @@ export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<vo
   // Some may be older by now than what was read.
   if (missing.size > 0) for (const id of await FIND_KNOWN[subject](db, network, [...missing])) missing.delete(id);
   if (young.size > 0) await tellMissing(keeping, subject, [...young], missing);
+}
+
+const ID_BYTES = 16;
+/** 16 KB. */
+const MAX_PAGE_IDS = 1000;
+
+/** UUIDs as the content of a page: 16 bytes each. */
+export function encodeIds(ids: readonly string[]): Buffer {
+  return Buffer.from(ids.join('').replaceAll('-', ''), 'hex');
+}
+
+export function decodeIds(content: Buffer): string[] {
+  const ids: string[] = [];
+  for (let at = 0; at + ID_BYTES <= content.length; at += ID_BYTES) {
+    ids.push(dashed(content.toString('hex', at, at + ID_BYTES)));
+  }
+  return ids;
+}
+
+function dashed(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -1,17 +1,42 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
+import { encodeId, firstIdOf, NIL_UUID, uuidV7 } from '../../domain/ids.ts';
+import { unixMs } from '../../domain/time.ts';
 import type { Loop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import { findActionsSince, findAuditHead, type RecordedAction } from '../../store/access/audit-log.ts';
 import { readPublicReceiptKeys } from '../../store/access/receipt-keys.ts';
+import {
+  type Alarm,
+  findSilenced,
+  findSoundAlarms,
+  isEndWithoutKey,
+  isUpgrading,
+  raiseAlarm,
+  reopenAlarms,
+  resolveAlarms,
+} from '../../store/chain/alarms.ts';
 import { findProducerSets } from '../../store/chain/producer-sets.ts';
-import { LISTED, type Listed } from '../../store/ledger/inventory.ts';
-import type { OutsideMark } from '../outside-mark.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { findLedgerIdentity, requiresSeals } from '../../store/db/ledger-identity.ts';
+import { describeSealProblem } from '../../store/db/seal.ts';
+import {
+  findInventoryPage,
+  insertInventoryPage,
+  LISTED,
+  type Listed,
+  type Subject,
+  updateInventoryPage,
+} from '../../store/ledger/inventory.ts';
+import { SETTING_TABLES } from '../../store/ledger/settings-rows.ts';
+import { findDeliveryDoubts, hastenPutOff } from '../../store/outbox/delivery-doubts.ts';
+import { type AccountHex, accountToAddress } from '../../tron/address.ts';
+import { findLedgerLine, type LedgerLine, type OutsideMark } from '../outside-mark.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from '../watching.ts';
-import { compareSettings } from './compare-settings.ts';
-import { keepAlarms } from './keep-alarms.ts';
+import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
 import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
-import { lookAtDeliveries } from './look-at-deliveries.ts';
-import { createSeenMark } from './seen-mark.ts';
 
 /** What is wrong with the newest rows and with settings is found within a minute, also when several rounds fail. */
 const PAUSE_MS = 10_000;
@@ -103,4 +128,272 @@ function* olderPages(keeping: Keeping): Generator<{ subject: Listed; number: num
 /** 0: there is none. */
 function lastPage({ seen }: Keeping, subject: Listed): number {
   return seen.get(subject)?.number ?? 0;
+}
+
+const DAY_MS = 86_400_000;
+/** The longest pause between two attempts is a day and a half. */
+const LONGEST_MS = 2 * DAY_MS;
+/** Clocks of processes differ by less, or that is an alarm. */
+const SKEW_MS = 60_000;
+/** As many as a person looks at. */
+const MAX_TOLD = 20;
+/** Since one of these, an endpoint wants other events than before. */
+const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 'webhook.enabled'];
+
+/** Finds events of the last day that somebody keeps from an endpoint, and makes due what nobody puts off for so long. */
+async function lookAtDeliveries(keeping: Keeping): Promise<void> {
+  const { db, network, now } = keeping;
+  for (const { eventId, endpointId } of (await hastenPutOff(db, network, now(), unixMs(now() + LONGEST_MS))).slice(
+    0,
+    MAX_TOLD,
+  ))
+    await tellDelivery(keeping, {
+      eventId,
+      endpointId,
+      what: 'was put off for longer than Quittance ever does; it is due again',
+    });
+  const found = await findDeliveryDoubts(db, network, firstIdOf(unixMs(now() - DAY_MS)));
+  const names = found.filter(({ kind }) => kind === 'missing').map(({ endpointId }) => encodeId('whe', endpointId));
+  const done = names.length === 0 ? [] : await findActionsSince(db, 0, names, []);
+  for (const { eventId, endpointId, kind, createdAt } of found) {
+    const isReason = ({ subject, action, actedAt }: (typeof done)[number]) =>
+      subject === encodeId('whe', endpointId) && REASONS.includes(action) && actedAt >= createdAt - SKEW_MS;
+    if (kind === 'missing' && done.some(isReason)) continue;
+    const what =
+      kind === 'missing' ? 'is not planned, though the endpoint wants it' : 'has ended, and no attempt says so';
+    await tellDelivery(keeping, { eventId, endpointId, what });
+  }
+}
+
+const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
+
+/** Where the inventory was seen to end, kept outside the database, so that it is known to a process that begins anew. */
+function createSeenMark({ db, log, seen }: Keeping, mark: OutsideMark | null) {
+  let line: LedgerLine | null = null;
+  let written = '';
+  return {
+    /** Once. */
+    read: async () => {
+      if (mark === null || line !== null) return;
+      const found = await findLedgerLine(db);
+      if (found === null) return;
+      const kept = await mark.read(found).catch((error: unknown) => {
+        log.error({ err: error }, 'where the inventory ended, as it was kept in the data directory, is not known');
+        return null;
+      });
+      line = found;
+      for (const subject of SUBJECTS) {
+        const end = kept?.[subject];
+        if (!seen.has(subject) && isEnd(end)) seen.set(subject, end);
+      }
+    },
+    write: async () => {
+      const ends = Object.fromEntries(seen);
+      const text = JSON.stringify(ends);
+      if (mark === null || line === null || text === written) return;
+      try {
+        await mark.write(line, ends);
+        written = text;
+      } catch (error) {
+        log.warn({ err: error }, 'where the inventory ends could not be kept in the data directory');
+      }
+    },
+  };
+}
+
+function isEnd(value: unknown): value is { number: number; bytes: number } {
+  if (typeof value !== 'object' || value === null) return false;
+  const { number, bytes } = value as Record<string, unknown>;
+  return Number.isSafeInteger(number) && Number.isSafeInteger(bytes);
+}
+
+/** These end by themselves too, and are raised again while their cause is there. */
+const END_ANYHOW: readonly AlarmKind[] = ['rows-missing', 'audit-broken'];
+/** But not what is said of the inventory itself: it is said once. */
+const isKept = ({ kind, subject }: Alarm) =>
+  alarmRow(kind).endsBy === 'operator' && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
+
+/**
+ * Raises again what somebody closed past Quittance: an alarm that only operators close, and that ended though none of them is on record with it.
+ * Every other alarm is raised again by who sees its cause.
+ */
+async function keepAlarms(keeping: Keeping): Promise<void> {
+  const { db, network, log, alarms: before } = keeping;
+  const { open, audit, done } = await db.snapshot(async (tx) => {
+    const head = (await findAuditHead(tx))?.seq ?? 0;
+    const now = (await findSoundAlarms(tx, network)).alarms.filter(isKept);
+    return { open: now, audit: head, done: await findActionsSince(tx, before.audit, [], ['alarm.acknowledged']) };
+  });
+  const isOpen = (id: string) => open.some((alarm) => alarm.id === id);
+  const acknowledged = new Set(
+    done.filter(({ subject }) => subject === network).map(({ detail }) => 'kind' in detail && detail.kind),
+  );
+  const closed = before.open.filter(({ id, kind }) => !isOpen(id) && !acknowledged.has(kind));
+  for (const { kind, subject, detail } of closed) {
+    await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail });
+    log.error({ alarm: kind, subject }, 'somebody closed this alarm past Quittance: it is raised again');
+  }
+  keeping.alarms = { open, audit };
+  await tellSilenced(keeping);
+}
+
+const SILENCED = 'alarms-silenced';
+/** Whoever closes alarms comes back. */
+const TOLD_MS = 86_400_000;
+const MAX_NAMED = 5;
+
+/**
+ * Tells that somebody closes alarms past Quittance: for a day from the last one on, and whoever closes this one is told of by it. An end that names
+ * a master key which this process lacks may be another process's, so it has an alarm of its own.
+ */
+async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
+  const silenced = await findSilenced(db, network);
+  const isOwn = (alarm: (typeof silenced)[number]) => alarm.unknownKey === null || isEndWithoutKey(alarm);
+  const other = silenced.find((alarm) => !isOwn(alarm));
+  if (other !== undefined) {
+    const problem = { table: 'alarms', id: other.id, network, kind: 'unknown-key' } as const;
+    // One for all of them, or whoever closes this one with another key each time would multiply it.
+    const alarm = {
+      kind: 'key-unknown',
+      subject: 'alarms',
+      detail: describeSealProblem(problem, 'key-unknown'),
+    } as const;
+    await raiseAlarm(db, network, { id: randomUUID(), ...alarm });
+  }
+  const own = silenced.filter(isOwn);
+  await reopenAlarms(db, own);
+  const { alarms } = await findSoundAlarms(db, network);
+  const told = alarms.find(({ kind }) => kind === SILENCED);
+  if (own.length === 0) {
+    if (told !== undefined && now() - told.seenAt > TOLD_MS) await resolveAlarms(db, network, SILENCED);
+    return;
+  }
+  // Seen again it would be a new row, where somebody has closed it meanwhile.
+  if (told !== undefined && own.every(({ kind, seenAt }) => kind === SILENCED || seenAt <= told.seenAt)) return;
+  // Processes without a key, and of the former release, close what they see the end of.
+  const isMixed = !requiresSeals((await findLedgerIdentity(db))?.id ?? '');
+  if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
+  const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
+  const listed = names.slice(0, MAX_NAMED).join(', ');
+  const detail = `somebody wrote to the database that alarms are over, of the kinds: ${listed}. They are open all the same. Nobody can close this alarm; it ends a day after the last time. See "Alarms that somebody hides" in docs/operations.md`;
+  await raiseAlarm(db, network, { id: randomUUID(), kind: SILENCED, subject: '', detail });
+  if (told === undefined) log.error({ alarm: SILENCED }, detail);
+}
+
+/** `audit`: the last entry of the audit log then. `rows`: a digest of the state of each, by `TABLE:ID`. */
+type Settings = { audit: number; rows: Record<string, string> };
+/** `name`: as the audit log calls it. `digest`: `null` where the row is not as it was sealed, so that it stands for nothing. `besides`: as of its table. */
+type Found = { table: string; id: string; name: string; digest: string | null; besides: readonly RecordedAction[] };
+
+const PAGE = 1;
+const OF_ALL_ROWS: readonly RecordedAction[] = [
+  'ledger.sealed',
+  'master-key.rotated',
+  'backup.restored',
+  'backup.accepted',
+];
+const NOTHING: Settings = { audit: 0, rows: {} };
+
+/**
+ * Compares projects, keys, endpoints and addresses with how they stood before: each one that is not as it was must be named by an action in the
+ * audit log since. A new one needs none, for it is sealed. What is not explained stays on the page as it was, and is told again.
+ */
+async function compareSettings(keeping: Keeping): Promise<void> {
+  const { db, network, now, random } = keeping;
+  const seen = keeping.seen.get('settings')?.number ?? 0;
+  const { page, found, head, done, before } = await db.snapshot(async (tx) => {
+    const stored = await findInventoryPage(tx, network, 'settings', PAGE);
+    const rows = await readSettings(tx, keeping);
+    const settings = stored?.seal === true ? readPage(stored.content) : NOTHING;
+    const asked = settings.audit < seen ? [...rows.values()] : differences(settings, rows);
+    const names = asked.flatMap(({ table, id, name }) => [`${table}:${id}`, name]);
+    const since = names.length === 0 ? [] : await findActionsSince(tx, settings.audit, names, OF_ALL_ROWS);
+    const last = (await findAuditHead(tx))?.seq ?? 0;
+    return { page: stored, found: rows, head: last, done: since, before: settings };
+  });
+  if (page !== null && !page.seal) return;
+  if (before.audit < seen) {
+    await tellCutOff(keeping, 'settings');
+    await tellPutBack(keeping, before, found, done);
+  }
+  keeping.seen.set('settings', { number: head, bytes: 0 });
+  const after: Settings = { audit: head, rows: {} };
+  for (const [key, { digest }] of found) {
+    const kept = digest ?? before.rows[key];
+    if (kept !== undefined) after.rows[key] = kept;
+  }
+  for (const { key, table, id, name, was, isGone, besides } of differences(before, found)) {
+    if (done.some((action) => isAbout({ table, id, name, besides }, action) || OF_ALL_ROWS.includes(action.action)))
+      continue;
+    after.rows[key] = was;
+    await tellUnexplained(keeping, { table, id, name, isGone });
+  }
+  const content = Buffer.from(JSON.stringify(after));
+  const written = { network, subject: 'settings', number: PAGE, content } as const;
+  if (page === null) await insertInventoryPage(db, { ...written, id: uuidV7(now(), random(10)) });
+  else if (!content.equals(page.content)) await updateInventoryPage(db, { ...written, id: page.id }, page.content);
+}
+
+type Done = Awaited<ReturnType<typeof findActionsSince>>[number];
+
+function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, subject }: Done): boolean {
+  return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
+}
+
+/** The page was put back: so was a row that stands as on it, though it was changed since. */
+async function tellPutBack(
+  keeping: Keeping,
+  before: Settings,
+  found: ReadonlyMap<string, Found>,
+  done: readonly Done[],
+): Promise<void> {
+  for (const [key, row] of found) {
+    const isAsBefore = row.digest !== null && before.rows[key] === row.digest;
+    if (!isAsBefore || !done.some((action) => isAbout(row, action))) continue;
+    await tellUnexplained(keeping, { ...row, isGone: false });
+  }
+}
+
+/** Where seals only warn, somebody may have put there what is no page: that is an alarm already, and it is written anew. */
+function readPage(content: Buffer): Settings {
+  try {
+    const { audit, rows } = JSON.parse(content.toString()) as Partial<Settings>;
+    if (typeof audit === 'number' && typeof rows === 'object' && rows !== null) return { audit, rows };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  return NOTHING;
+}
+
+async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, Found>> {
+  const found = new Map<string, Found>();
+  for (const { table, part, prefix, besides, read } of SETTING_TABLES) {
+    for (let after: string | undefined = NIL_UUID; after !== undefined; ) {
+      const rows = await read(tx, network, after);
+      for (const { id, ownerId, account, state, seal } of rows) {
+        const digest = seal === false ? null : createHash('sha256').update(state).digest('hex').slice(0, 32);
+        const row = `${table}:${id}`;
+        const text = account === null ? row : accountToAddress(account as AccountHex);
+        found.set(part === '' ? row : `${row}:${part}`, {
+          table,
+          id,
+          digest,
+          besides,
+          name: prefix === null ? text : encodeId(prefix, ownerId),
+        });
+      }
+      after = rows.at(-1)?.id;
+    }
+  }
+  return found;
+}
+
+/** The rows that are gone, or stand otherwise than before. */
+function differences(before: Settings, found: ReadonlyMap<string, Found>) {
+  return Object.entries(before.rows).flatMap(([key, was]) => {
+    const row = found.get(key);
+    if (row?.digest === null || row?.digest === was) return [];
+    const [table = '', id = ''] = key.split(':');
+    return [{ key, table, id, was, name: row?.name ?? key, besides: row?.besides ?? [], isGone: row === undefined }];
+  });
 }

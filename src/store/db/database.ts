@@ -4,7 +4,6 @@ import { shortageBehind } from '../../domain/shortage.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
 import { type Admission, createAdmission } from './admit-server.ts';
-import { keepListening } from './listen.ts';
 import { isSealParameter, type LeftOut, readSeals, type Sealer, type SealJudge } from './seal.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
@@ -42,7 +41,7 @@ export type Database = Sql & {
 
 export type Connection = string | { host: string; port: number; user: string; password: string; database: string };
 
-export type DatabaseOptions = {
+type DatabaseOptions = {
   connection: Connection;
   /** Connections of this process, 1 … 100. */
   poolSize: number;
@@ -298,4 +297,54 @@ function ignoreLoss(): void {}
 /** A server that is short of something goes on. */
 function isAway(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE' && shortageBehind(error) === null;
+}
+
+const RELISTEN_MS = 500;
+
+/** Holds one connection that listens, for ever, reconnecting with a pause. Tells each loss once. Returns its stop function. */
+function keepListening(
+  config: pg.ClientConfig,
+  channel: string,
+  onNotify: (payload: string | null) => void,
+  onError: (error: Error) => void,
+): () => Promise<void> {
+  let stopped = false;
+  let isReported = false;
+  let client: pg.Client | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  const reconnect = (error?: Error) => {
+    if (stopped || timer !== undefined) return;
+    if (error !== undefined && !isReported) {
+      isReported = true;
+      onError(error);
+    }
+    timer = setTimeout(() => {
+      timer = undefined;
+      connect();
+    }, RELISTEN_MS);
+  };
+  const connect = () => {
+    const next = new pg.Client(config);
+    client = next;
+    next.on('error', reconnect);
+    next.on('end', () => reconnect());
+    next.on('notification', ({ payload = '' }) => onNotify(payload));
+    next
+      .connect()
+      .then(() => next.query(`listen ${pg.escapeIdentifier(channel)}`))
+      .then(() => {
+        isReported = false;
+        onNotify(null);
+      })
+      .catch((error: Error) => {
+        next.end().catch(() => undefined);
+        reconnect(error);
+      });
+  };
+  connect();
+  return async () => {
+    stopped = true;
+    clearTimeout(timer);
+    await client?.end().catch(() => undefined);
+  };
 }

@@ -1,22 +1,51 @@
-import { lchown, mkdtemp, realpath, rm } from 'node:fs/promises';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import {
+  constants,
+  type FileHandle,
+  lchown,
+  lstat,
+  mkdtemp,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  stat,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataDirError, dataDirError, lockDataDir } from '../../runtime/instance-lock.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { writePrivateFile } from '../../runtime/private-file.ts';
-import { findBinaries } from './binaries.ts';
-import { checkCluster, DATABASE, dataPath, findCluster, readOrCreatePassword, SUPERUSER } from './cluster.ts';
-import { connectionPath, type PostgresConnection, tryToConnect } from './connection.ts';
+import { syncDirectory, writePrivateFile } from '../../runtime/private-file.ts';
+import { RUNTIME_ROLE } from '../db/runtime-role.ts';
+import { type Binaries, findBinaries, isOurs } from './binaries.ts';
+import {
+  checkCluster,
+  DATABASE,
+  dataPath,
+  findCluster,
+  LOCATION_FILE,
+  readOrCreatePassword,
+  runSingleUser,
+  SUPERUSER,
+} from './cluster.ts';
+import { connectionPath, type PostgresConnection, tryToConnect, withClient } from './connection.ts';
 import { EmbeddedPostgresError } from './error.ts';
 import { explainFailure } from './failure.ts';
 import { CLUSTER_IN_USE, type Guardian, startGuardian } from './guardian.ts';
-import { createCluster, removeDrafts } from './initialize.ts';
 import { recordDataDir, SHARED_DIR } from './list-databases.ts';
-import { logSize, readLogSince, trimLog, trimLogRegularly } from './log.ts';
 import { readPostmaster, SOCKET_DIR_PREFIX, stopOrphan } from './postmaster.ts';
-import { makeRuntimeUser } from './runtime-user.ts';
-import { canWrite, choosePostgresUser, removeAs, type SystemUser, sharedUserProblem } from './user.ts';
+import {
+  canReach,
+  canWrite,
+  choosePostgresUser,
+  removeAs,
+  removeAsOwner,
+  runAs,
+  type SystemUser,
+  sharedUserProblem,
+} from './user.ts';
 
 /**
  * A running PostgreSQL of our own. `connection` is for the service and commands, and owns nothing; `owner` is the superuser, for what
@@ -211,4 +240,188 @@ function connectionRefused(dataDir: string, cause: Error): EmbeddedPostgresError
       `If ${join(dataDir, 'postgres.password')} is not the one that belongs to this database, delete it and start again: a new one is set.`,
     { cause },
   );
+}
+
+const USER = 'quittance_service';
+
+/**
+ * Makes the user as whom the service and commands work, in the group role that deploy/roles.sql grants to, and returns its connection.
+ * Its password is a new one at each start: that of the superuser, which stands in a file, does not open it, nor the other way round.
+ */
+export async function makeRuntimeUser(owner: PostgresConnection): Promise<PostgresConnection> {
+  const password = randomBytes(24).toString('base64url');
+  await withClient(owner, (client) =>
+    client.query(
+      `do $$ begin
+         if to_regrole('${RUNTIME_ROLE}') is null then create role ${RUNTIME_ROLE}; end if;
+         if to_regrole('${USER}') is null then create role ${USER} in role ${RUNTIME_ROLE}; end if;
+       end $$;
+       alter role ${USER} with login nosuperuser nocreatedb nocreaterole noreplication nobypassrls password '${password}'`,
+    ),
+  );
+  return { ...owner, user: USER, password };
+}
+
+/** PostgreSQL's log is cut to its last megabyte when it grows beyond ten: it is read to learn about a failure, which is at its end. */
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
+const KEPT_LOG_BYTES = 1024 * 1024;
+const TRIM_INTERVAL_MS = 60_000;
+/** Enough for the reason of a failed start. */
+const MAX_TAIL_BYTES = 16_384;
+
+function logPath(home: string): string {
+  return join(home, 'postgres.log');
+}
+
+/** Cuts the log if it is too long. The server appends, so it may be running; a line written in between may be lost. */
+async function trimLog(home: string): Promise<void> {
+  if ((await logSize(home)) <= MAX_LOG_BYTES) return;
+  const log = await openLog(home, constants.O_RDWR | constants.O_APPEND);
+  if (log === undefined) return;
+  try {
+    const tail = await readEnd(log, KEPT_LOG_BYTES);
+    await log.truncate();
+    await log.appendFile(tail);
+  } finally {
+    await log.close();
+  }
+}
+
+/** The file as PostgreSQL's user made it, and nothing that it may have put there for root to read or cut: no link, no pipe. */
+async function openLog(home: string, flags: number): Promise<FileHandle | undefined> {
+  const { O_NOFOLLOW, O_NONBLOCK } = constants;
+  const log = await open(logPath(home), flags | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
+  const found = await log?.stat();
+  if (found?.isFile() && found.nlink === 1) return log;
+  await log?.close();
+  return undefined;
+}
+
+/** Cuts the log once a minute until the returned timer is cleared; the timer does not keep the process alive. */
+function trimLogRegularly(home: string): NodeJS.Timeout {
+  // A log that cannot be cut now is tried again in a minute.
+  return setInterval(() => void trimLog(home).catch(() => {}), TRIM_INTERVAL_MS).unref();
+}
+
+/** In bytes; 0 if there is no log yet. */
+async function logSize(home: string): Promise<number> {
+  return (await lstat(logPath(home)).catch(() => undefined))?.size ?? 0;
+}
+
+/** Reads from where the log had that many bytes, at most the last 16 KB. */
+async function readLogSince(home: string, startBytes: number): Promise<string> {
+  const added = (await logSize(home)) - startBytes;
+  // Shorter than before: it was cut in the meantime.
+  const log = await openLog(home, constants.O_RDONLY);
+  if (log === undefined) return '';
+  try {
+    return (await readEnd(log, added < 0 ? MAX_TAIL_BYTES : Math.min(added, MAX_TAIL_BYTES))).toString();
+  } finally {
+    await log.close();
+  }
+}
+
+async function readEnd(log: FileHandle, lengthBytes: number): Promise<Buffer> {
+  const { size } = await log.stat();
+  const length = Math.min(size, lengthBytes);
+  const { buffer, bytesRead } = await log.read(Buffer.alloc(length), 0, length, size - length);
+  return buffer.subarray(0, bytesRead);
+}
+
+/** Makes the cluster: aside first, then renamed, so that a crash at any moment leaves either none or a whole one. */
+async function createCluster(options: {
+  dataDir: string;
+  password: string;
+  user: SystemUser | undefined;
+  binaries: Binaries;
+  sharedDir: string;
+  log: Logger;
+}): Promise<string> {
+  const { dataDir, password, user, binaries } = options;
+  const home = await chooseHome(options);
+  await removeDrafts(home);
+  const draft = await mkdtemp(`${home}.draft-`); // mode 0700
+  try {
+    // Where somebody put a link in its place, it is the link that changes hands.
+    if (user) await lchown(draft, user.uid, user.gid);
+    if (dirname(home) !== dataDir) await recordDataDir(draft, await realpath(dataDir));
+    await initialize(draft, { password, user, binaries });
+    await rename(draft, home);
+  } catch (error) {
+    await removeAsOwner(draft);
+    throw error;
+  }
+  await syncDirectory(dirname(home));
+  if (dirname(home) !== dataDir) await writePrivateFile(join(dataDir, LOCATION_FILE), `${home}\n`);
+  await syncDirectory(dataDir);
+  return home;
+}
+
+/** In the data directory, or where that is closed to the user of PostgreSQL, in root's shared directory under a hash of its path. */
+async function chooseHome(options: {
+  dataDir: string;
+  user: SystemUser | undefined;
+  sharedDir: string;
+  log: Logger;
+}): Promise<string> {
+  const { dataDir, user, sharedDir, log } = options;
+  if (await canReach(user, dataDir)) return join(dataDir, 'postgres');
+  if (!user || !(await isOurs(sharedDir)) || !(await canReach(user, sharedDir))) {
+    throw new EmbeddedPostgresError(
+      'EMBEDDED_UNREACHABLE',
+      `User ${user?.name ?? process.getuid?.()} cannot reach the data directory ${dataDir}, nor ${sharedDir}. ` +
+        'Use a data directory that everyone may pass through, or set DATABASE_URL.',
+    );
+  }
+  const hash = createHash('sha256')
+    .update(await realpath(dataDir))
+    .digest('hex')
+    .slice(0, 16);
+  const home = join(sharedDir, hash);
+  if (await stat(home).catch(() => undefined)) {
+    // The data directory was deleted and made anew: it begins empty, but nobody asked to delete what it had.
+    const aside = `${home}.replaced-${randomUUID()}`;
+    await rename(home, aside);
+    await recordDataDir(aside, await realpath(dataDir));
+    log.warn(
+      { aside, dataDir },
+      'the data directory is new; the database of an earlier one in the same place was moved aside',
+    );
+  }
+  log.info(
+    { home, user: user.name },
+    'the user of PostgreSQL cannot reach the data directory; the database is kept elsewhere',
+  );
+  return home;
+}
+
+/** initdb without a sync after each step, the database, and then one sync of all: 0.5 s in place of 2 s on a slow disk. */
+async function initialize(
+  draft: string,
+  { password, user, binaries }: { password: string; user: SystemUser | undefined; binaries: Binaries },
+): Promise<void> {
+  const data = dataPath(draft);
+  const passwordFile = join(draft, 'password');
+  await writePrivateFile(passwordFile, password);
+  const initdb = join(binaries.root, 'bin', 'initdb');
+  // Shared memory as the server's: what is killed here leaves nothing in /dev/shm.
+  const locale = ['--encoding=UTF8', '--locale-provider=libc', '--locale=C', '--set=dynamic_shared_memory_type=mmap'];
+  const login = [`--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
+  const init = await runAs(user, initdb, ['--no-sync', '--no-instructions', `--pgdata=${data}`, ...locale, ...login]);
+  if (init.code !== 0) throw explainFailure(draft, init.output, 'initdb');
+  await rm(passwordFile);
+  await runSingleUser(data, { user, binaries }, `create database ${DATABASE}\n`);
+  const sync = await runAs(user, initdb, [`--pgdata=${data}`, '--sync-only']);
+  if (sync.code !== 0) throw explainFailure(draft, sync.output, 'initdb --sync-only');
+}
+
+/**
+ * Deletes drafts of initializations killed half-way; the caller holds the lock of the data directory, so none is wanted.
+ * An initdb that outlives its Quittance for a moment may still be writing; what is left then goes at the next start.
+ */
+async function removeDrafts(home: string): Promise<void> {
+  for (const name of await readdir(dirname(home))) {
+    if (!name.startsWith(`${basename(home)}.draft-`)) continue;
+    await removeAsOwner(join(dirname(home), name));
+  }
 }

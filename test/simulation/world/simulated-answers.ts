@@ -1,8 +1,7 @@
 import type { GrpcCall, Question } from '../../../src/chain/nodes/question.ts';
 import { ParameterError } from '../../../src/devnet/chain/parameters.ts';
 import type { Fault } from '../../../src/devnet/faults/faults.ts';
-import { answerCall, type GrpcService } from '../../../src/devnet/node/grpc-methods.ts';
-import { floodOf } from '../../../src/devnet/node/grpc-refusals.ts';
+import { answerCall, floodOf, type GrpcService } from '../../../src/devnet/node/grpc-server.ts';
 import { type Answering, answerRequest } from '../../../src/devnet/node/node-answers.ts';
 import { jsonPieces, repeat } from '../../../src/devnet/wire/json-text.ts';
 

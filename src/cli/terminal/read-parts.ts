@@ -1,8 +1,34 @@
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import { clip, quoteWhole } from '../../operator/input/clip.ts';
 import { type AddressEntry, readList } from '../../operator/input/read-list.ts';
 import { spotSecret } from '../../operator/input/spot-secret.ts';
+import { declaredOption, membersOf } from '../../operator/option.ts';
+import type { TSchema } from '../../runtime/type.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Reads a secret from standard input if it was given as `-`, and the files that options name. */
+export async function readParts(
+  terminal: Terminal,
+  input: TSchema,
+  typed: Record<string, unknown>,
+  listed: string | undefined,
+) {
+  let isSecretTyped = false;
+  const given = { ...typed };
+  for (const [member, schema] of Object.entries(membersOf(input))) {
+    const { isSecret = false, isRemovable = false, file, entries } = declaredOption(schema) ?? {};
+    const value = given[member];
+    if (isRemovable && value === false) given[member] = null;
+    if (entries !== undefined) given[member] = await readAddresses(value as string[], listed, terminal.stdin);
+    if (typeof value !== 'string') continue;
+    if (isSecret && value !== '-') isSecretTyped = true;
+    if (isSecret) given[member] = await readSecret(value, terminal);
+    if (file !== undefined) given[member] = await readFileOption(value, file);
+  }
+  return { given, isSecretTyped };
+}
 
 /** The most entries of one command: they take one transaction of about a second. */
 const MAX_ENTRIES = 10_000;
@@ -76,4 +102,43 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
   const bytes = Buffer.concat(parts);
   const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
   return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes);
+}
+
+/** The file that an option names, its content in base64: at most one byte more than it may have. `unread`: why it cannot be read. */
+async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
+  const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
+    code === 'ENOENT' ? 'is not there: give the path of a file' : `cannot be read (${code}): let your user read it`,
+  );
+  return typeof content === 'string'
+    ? { file: path, content: '', unread: content }
+    : { file: path, content: content.toString('base64') };
+}
+
+async function readStart(path: string, of: string, mostBytes: number): Promise<Buffer | string> {
+  // A pipe is not waited for.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!(await handle.stat()).isFile()) return `is not a file: give the path of ${of}`;
+    const buffer = Buffer.alloc(mostBytes + 1);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** More than the longest secret takes, and the longest URL that holds one. */
+const MAX_SECRET_INPUT = 4096;
+
+/** The secret that was given, `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */
+async function readSecret(option: string | undefined, { stdin }: Pick<Terminal, 'stdin'>): Promise<string | undefined> {
+  if (option !== '-') return option?.trim();
+  let text = '';
+  for await (const chunk of stdin) {
+    text += String(chunk);
+    if (text.length > MAX_SECRET_INPUT) {
+      throw new AppError('INVALID_ARGUMENT', 'standard input holds more than one secret: give one, on one line');
+    }
+  }
+  return text.trim();
 }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { AppError } from '../../domain/errors.ts';
 import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import type { Database } from '../../store/db/database.ts';
 import { commandActor } from '../actor.ts';
-import { createJobs } from './jobs.ts';
+import { createJobs, limitConnections } from './jobs.ts';
 
 const ANA = commandActor('Ana');
 const order = { kind: 'verify', network: 'devnet', range: { from: 1, to: 9 } } as const;
@@ -51,4 +52,24 @@ test('a process that stops starts nothing any more, and to stop what has ended d
   expect(jobs.find(jobId)?.state).toBe('failed');
   await jobs.close();
   expect(() => jobs.start(ANA, order)).toThrow(/starts nothing any more/);
+});
+
+test('of statements and transactions so many run at once, and the others in their turn, also after one that failed', async () => {
+  let [now, most] = [0, 0];
+  const work = async () => {
+    now += 1;
+    most = Math.max(most, now);
+    await turn();
+    now -= 1;
+    throw new Error('it failed');
+  };
+  const limited = limitConnections({ run: work, transaction: work, snapshot: work } as unknown as Database, 2);
+  const asked = [1, 2, 3, 4].flatMap(() => [
+    limited.run({} as never, []),
+    limited.transaction(async () => undefined),
+    limited.snapshot(async () => undefined),
+  ]);
+  const ended = await Promise.allSettled(asked);
+  expect(ended.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 'rejected'));
+  expect(most).toBe(2);
 });

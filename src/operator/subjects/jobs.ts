@@ -1,0 +1,350 @@
+import { poolShare } from '../../chain/nodes/pool-share.ts';
+import { createTurns } from '../../chain/nodes/turns.ts';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { type Hint, say, type Text } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
+import { type Static, Type } from '../../runtime/type.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import type { ActionName } from '../actions.ts';
+import type { Actor } from '../actor.ts';
+import { authorize } from '../authorize.ts';
+import { followedCursor } from '../chain/followed-cursor.ts';
+import { adviseOnDifferences, sayRescanned, sayUnattested, sayVerified } from '../chain/range-words.ts';
+import { type Range, readRange } from '../chain/read-range.ts';
+import { refuseAbove } from '../chain/read-solid.ts';
+import { reconcileNow } from '../chain/reconcile-now.ts';
+import { adviseOnBooks, noteReconciled } from '../chain/reconcile-words.ts';
+import { rescanRange } from '../chain/rescan-range.ts';
+import { selectNetwork } from '../chain/select-network.ts';
+import { verifyRange } from '../chain/verify-range.ts';
+import { ReconciledAddress, RescannedView, VerifiedRangeView } from '../chain/views.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import type { NodeDeps } from '../node-connection.ts';
+import type { OperationDeps } from '../operation.ts';
+import { nullable, Said, Time } from '../view.ts';
+
+export const JOB_KINDS = ['verify', 'rescan', 'reconcile'] as const;
+export type JobKind = (typeof JOB_KINDS)[number];
+
+/** Who may run the use case may start its job, and stop it. */
+export const JOB_ACTIONS = {
+  verify: 'verifyRange',
+  rescan: 'rescanRange',
+  reconcile: 'reconcileNow',
+} as const satisfies Record<JobKind, ActionName>;
+
+/** What a job does. A job of the books concerns all addresses. */
+export type JobWork = { kind: 'verify' | 'rescan'; range: Range } | { kind: 'reconcile'; range: null };
+type JobOrder = JobWork & { network: Network };
+
+type Given = { kind: string; from?: string | undefined; to?: string | undefined };
+
+/** Errors: `INVALID_ARGUMENT`. */
+export function readJobWork({ kind: text, from, to }: Given): JobWork {
+  const kind = JOB_KINDS.find((each) => each === text);
+  if (kind === undefined) throw new FieldError('kind', `is ${clip(text)}: choose ${JOB_KINDS.join(', ')}`);
+  if (kind !== 'reconcile') return { kind, range: readRange({ from: from ?? '', to: to ?? '' }) };
+  if (from === undefined && to === undefined) return { kind, range: null };
+  throw new FieldError('from', say`and ${{ field: 'to' }} are for blocks, and this compares addresses: leave them out`);
+}
+
+/** `verify blocks 1 to 300`. */
+function nameWork({ kind, range }: JobWork): string {
+  return range === null ? `${kind} all addresses` : `${kind} blocks ${range.from} to ${range.to}`;
+}
+
+const Words = Type.String();
+const Count = Type.Integer();
+
+const Books = Type.Object({
+  ...{ node: Words, total: Count, good: Count },
+  /** Those that are not good, each with what is said beside it; at most 1,000. */
+  odd: Type.Array(Type.Object({ row: ReconciledAddress, note: Words })),
+});
+
+/**
+ * A job of this process. `done` of `total` blocks or addresses; `found`: differences, or transfers that were recorded, so far. `said`: what
+ * came of it, in the words of the command. `result` is `null` until it is done.
+ */
+export const JobView = Type.Object({
+  ...{ jobId: Words, network: Words, kind: Type.Enum(JOB_KINDS), from: nullable(Count), to: nullable(Count) },
+  ...{ startedBy: Words, startedAt: Time, endedAt: nullable(Time) },
+  state: Type.Enum(['running', 'stopping', 'done', 'stopped', 'failed']),
+  ...{ done: Count, total: nullable(Count), perSecond: nullable(Type.Number()), found: Count },
+  said: Type.Array(Said),
+  result: nullable(
+    Type.Union([
+      Type.Object({ verified: VerifiedRangeView }),
+      Type.Object({ rescanned: RescannedView }),
+      Type.Object({ books: Books }),
+    ]),
+  ),
+});
+export type JobView = Static<typeof JobView>;
+
+export const JobListView = Type.Object({ network: Words, data: Type.Array(JobView) });
+export type JobListView = Static<typeof JobListView>;
+
+/** A database of which work takes so many connections at most; the rest of it waits. */
+export function limitConnections(db: Database, atOnce: number): Database {
+  const inTurn = createTurns(atOnce);
+  return {
+    ...db,
+    run: (statement, parameters) => inTurn(() => db.run(statement, parameters)),
+    transaction: (work) => inTurn(() => db.transaction(work)),
+    snapshot: (work) => inTurn(() => db.snapshot(work)),
+  };
+}
+
+/** `found`: differences, or transfers that were recorded, so far. `total` is known when something was done. */
+type Progress = { done: number; total: number | null; found: number };
+type WorkDeps = NodeDeps & { signal: AbortSignal; onProgress(progress: Progress): void };
+
+/** What came of a job. Of addresses whose books balance, which may be thousands, only the number is kept. */
+type Outcome =
+  | { kind: 'verify'; view: VerifiedRangeView; hint: Hint | null }
+  | { kind: 'rescan'; view: RescannedView }
+  | {
+      kind: 'reconcile';
+      node: string;
+      total: number;
+      good: number;
+      odd: readonly ReconciledAddress[];
+      hints: readonly Hint[];
+    };
+
+/** More of them say nothing new. */
+const MAX_ODD = 1000;
+
+/** Runs the use case that a job is of. Errors: its own, and that of `signal`. */
+async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outcome> {
+  if (work.kind === 'reconcile') {
+    const onProgress = (done: number, total: number) => deps.onProgress({ done, total, found: 0 });
+    const { view, hints } = await reconcileNow({ ...deps, onProgress }, actor, { addresses: [] });
+    const good = view.data.filter(({ status }) => status === 'good').length;
+    const odd = view.data.filter(({ status }) => status !== 'good').slice(0, MAX_ODD);
+    return { kind: 'reconcile', node: view.node, total: view.data.length, good, odd, hints: hints.slice(0, MAX_ODD) };
+  }
+  const { kind, range } = work;
+  const total = range.to - range.from + 1;
+  const onProgress = (done: number, found: number) => deps.onProgress({ done, total, found });
+  if (kind === 'verify') return { kind, ...(await verifyRange({ ...deps, onProgress }, actor, range)) };
+  return { kind, view: await rescanRange({ ...deps, onProgress }, actor, range) };
+}
+
+/** What goes on in this process after the answer that started it, or has ended. `total` `null`: it is not known yet. */
+type Job = {
+  readonly jobId: string;
+  readonly order: JobOrder;
+  readonly startedBy: string;
+  readonly startedAt: UnixMs;
+  readonly state: 'running' | 'stopping' | 'done' | 'stopped' | 'failed';
+  readonly endedAt: UnixMs | null;
+  readonly progress: { readonly done: number; readonly total: number | null; readonly found: number };
+  readonly outcome: Outcome | null;
+  /** Why it failed. An error that nobody foresaw stands in the log. */
+  readonly error: AppError | null;
+};
+
+type Running = { job: { -readonly [Name in keyof Job]: Job[Name] }; stopping: AbortController; ended: Promise<void> };
+
+export type Jobs = {
+  /** Errors: `CONFLICT` where one of the network runs. */
+  start(actor: Actor, order: JobOrder): Job;
+  find(jobId: string): Job | null;
+  /** Those of a network, the newest first. */
+  list(network: Network): readonly Job[];
+  /** It ends soon after, between two transactions. One that has ended stays as it is. */
+  stop(jobId: string): void;
+  /** Stops all of them, and starts none any more. */
+  close(): Promise<void>;
+};
+
+type Deps = Pick<OperationDeps, 'db' | 'now' | 'random' | 'log' | 'nodes'>;
+
+/** Ended jobs that are kept: with a thousand differences each, some megabytes. */
+const MAX_KEPT = 10;
+/** The pages of the console have the rest. */
+const CONNECTIONS = 2;
+/** A node that limits our requests, or restarts, answers again within this time. */
+const PATIENCE_MS = 60_000;
+
+/** The jobs of a process: one at a time for a network. */
+export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
+  const running = new Map<Network, Running>();
+  const ended = new Map<string, Job>();
+  const own = limitConnections(db, CONNECTIONS);
+  let isClosed = false;
+  const run = async ({ job, stopping: { signal } }: Omit<Running, 'ended'>, actor: Actor) => {
+    const { order } = job;
+    try {
+      const { withNodes } = await nodes();
+      job.outcome = await withNodes(order.network, (found) => {
+        const pool = poolShare(found.pool, { signal, now });
+        const onProgress = (progress: Job['progress']) => {
+          job.progress = progress;
+        };
+        return runJob({ ...found, db: own, pool, patienceMs: PATIENCE_MS, signal, onProgress }, actor, order);
+      });
+      job.state = 'done';
+    } catch (error) {
+      job.state = signal.aborted ? 'stopped' : 'failed';
+      if (!signal.aborted && error instanceof AppError) job.error = error;
+      else if (!signal.aborted) log.error({ err: error, jobId: job.jobId }, `a job failed: ${nameWork(order)}`);
+    }
+    job.endedAt = now();
+    running.delete(order.network);
+    keepNewest(ended, job.jobId, job, MAX_KEPT);
+  };
+  const all = () => [...[...running.values()].map(({ job }) => job), ...[...ended.values()].reverse()];
+  const find = (jobId: string): Job | null => all().find((job) => job.jobId === jobId) ?? null;
+  const abort = ({ job, stopping }: Running) => {
+    job.state = 'stopping';
+    stopping.abort();
+  };
+  return {
+    start: (actor, order) => {
+      if (isClosed) throw new AppError('CONFLICT', 'this process stops, and starts nothing any more');
+      const other = running.get(order.network);
+      if (other !== undefined) throw busy(other.job);
+      const job: Running['job'] = {
+        ...{ jobId: encodeId('job', uuidV7(now(), random(10))), order, startedBy: actor.name, startedAt: now() },
+        ...{ state: 'running', endedAt: null, outcome: null, error: null },
+        progress: { done: 0, total: order.range && order.range.to - order.range.from + 1, found: 0 },
+      };
+      const started = { job, stopping: new AbortController() };
+      running.set(order.network, { ...started, ended: run(started, actor) });
+      return job;
+    },
+    find,
+    list: (network) => all().filter(({ order }) => order.network === network),
+    stop: (jobId) => {
+      const found = [...running.values()].find(({ job }) => job.jobId === jobId);
+      if (found !== undefined) abort(found);
+    },
+    close: async () => {
+      isClosed = true;
+      const under = [...running.values()];
+      for (const each of under) abort(each);
+      await Promise.all(under.map((each) => each.ended));
+    },
+  };
+}
+
+function busy({ order, startedBy, startedAt }: Job): AppError {
+  return new AppError(
+    'CONFLICT',
+    `a job of ${order.network} runs already: ${nameWork(order)}, started by ${startedBy} at ${toIso(startedAt)}. Wait until it ends, or stop it`,
+  );
+}
+
+/** A job as it is shown. */
+function describeJob(job: Job, now: UnixMs): JobView {
+  const { jobId, order, startedBy, startedAt, endedAt, state, progress, outcome } = job;
+  const seconds = ((endedAt ?? now) - startedAt) / 1000;
+  return {
+    ...{ jobId, network: order.network, kind: order.kind },
+    ...{ from: order.range?.from ?? null, to: order.range?.to ?? null },
+    ...{ startedBy, startedAt: toIso(startedAt), endedAt: endedAt && toIso(endedAt), state, ...progress },
+    perSecond: seconds > 0 && progress.done > 0 ? progress.done / seconds : null,
+    said: outcome === null ? sayEnd(job) : sayOutcome(outcome),
+    result: outcome && describeOutcome(outcome),
+  };
+}
+
+function describeOutcome(outcome: Outcome): NonNullable<JobView['result']> {
+  switch (outcome.kind) {
+    case 'verify':
+      return { verified: outcome.view };
+    case 'rescan':
+      return { rescanned: outcome.view };
+    case 'reconcile': {
+      const { node, total, good, odd } = outcome;
+      return { books: { node, total, good, odd: odd.map((row) => ({ row, note: noteReconciled(row, false) })) } };
+    }
+  }
+}
+
+function sayOutcome(outcome: Outcome): Text[] {
+  if (outcome.kind === 'reconcile') {
+    const { good, total, hints } = outcome;
+    const sum = `${good} of ${total} addresses balance`;
+    return good === total ? [sum] : [sum, ...adviseOnBooks(hints)];
+  }
+  const unattested = sayUnattested(outcome.view);
+  if (outcome.kind === 'rescan') return [sayRescanned(outcome.view), ...(unattested === null ? [] : [unattested])];
+  const { view, hint } = outcome;
+  if (hint !== null) return [sayVerified(view), adviseOnDifferences(hint)];
+  return [sayVerified(view), ...(unattested === null ? [] : [unattested])];
+}
+
+/** What is said of a job that runs, or ended before its work did. */
+function sayEnd({ state, error, order, progress }: Job): Text[] {
+  if (state === 'running' || state === 'stopping') return [];
+  const why = state === 'failed' ? [error?.text ?? 'it failed for a reason that stands in the log of the service'] : [];
+  const { range } = order;
+  if (range === null || progress.done === 0) return why;
+  const last = range.from + progress.done - 1;
+  const next = last < range.to ? `; go on from block ${last + 1}` : '';
+  return [...why, `blocks ${range.from} to ${last} are done${next}`];
+}
+
+type ShowJobsDeps = { now(): UnixMs; jobs: Jobs };
+
+/** The jobs of a network that this process knows, the newest first. */
+export async function listJobs(
+  { now, jobs }: ShowJobsDeps,
+  _actor: Actor,
+  { network }: { network: Network },
+): Promise<JobListView> {
+  return { network, data: jobs.list(network).map((job) => describeJob(job, now())) };
+}
+
+/** One of them, with what came of it. Errors: `NOT_FOUND`. */
+export async function showJob(
+  { now, jobs }: ShowJobsDeps,
+  _actor: Actor,
+  { jobId }: { jobId: string },
+): Promise<JobView> {
+  return describeJob(findJob(jobs, jobId), now());
+}
+
+function findJob(jobs: Jobs, jobId: string): Job {
+  const job = jobs.find(jobId);
+  if (job !== null) return job;
+  throw new AppError(
+    'NOT_FOUND',
+    `there is no job ${clip(jobId)} here: the process that runs a job knows it, with its newest ones, until it stops`,
+  );
+}
+
+type StartJobDeps = { db: Sql; now(): UnixMs; networks: readonly Network[]; jobs: Jobs };
+
+/** Starts what takes minutes, and returns at once. Errors: `FORBIDDEN`, `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT` where one runs. */
+export async function startJob(
+  { db, now, networks, jobs }: StartJobDeps,
+  actor: Actor,
+  { network: name, work }: { network: string | undefined; work: JobWork },
+): Promise<JobView> {
+  authorize(actor, JOB_ACTIONS[work.kind]);
+  const network = selectNetwork(networks, name);
+  const { solid } = await followedCursor(db, network);
+  if (work.range !== null) refuseAbove(work.range.to, solid.number);
+  return describeJob(jobs.start(actor, { ...work, network }), now());
+}
+
+/** Ends a job soon. One that has ended stays as it is. Errors: `NOT_FOUND`, `FORBIDDEN`. */
+export async function stopJob(
+  { now, jobs }: { now(): UnixMs; jobs: Jobs },
+  actor: Actor,
+  { jobId }: { jobId: string },
+): Promise<JobView> {
+  const job = findJob(jobs, jobId);
+  authorize(actor, JOB_ACTIONS[job.order.kind]);
+  jobs.stop(jobId);
+  return describeJob(job, now());
+}
