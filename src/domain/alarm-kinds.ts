@@ -28,14 +28,14 @@ const ROWS = {
     holdsBlocks: true,
     endsBy: 'cause',
     advice:
-      'Look at the nodes, and add one. Invoices are created meanwhile, nothing expires and nothing is lost; it ends with a fresh block.',
+      'Check the nodes, and add one if they stay down. Invoices can still be created, none expires, and no payment is lost. The alarm clears with the next fresh block.',
   },
   halted: {
     scope: 'network',
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Find out which of the two is right, the ledger or the chain. When it is settled: "${{ command: 'chain resume' }}".`,
+    advice: say`Find out which is right, the ledger or the chain. When it is settled, run "${{ command: 'chain resume' }}".`,
   },
   'unverifiable-block': {
     scope: 'network',
@@ -43,7 +43,7 @@ const ROWS = {
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: say`Do what the alarm says. If a node showed a wrong block and continues, replace that node. If no node can prove the block, and you compared it with an explorer: "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
+    advice: say`Follow the alarm. If one node keeps showing wrong blocks, replace that node. If no node can prove the block and you have compared it with a block explorer, run "${{ command: 'chain pass', input: { block: '…', reason: '…' } }}".`,
   },
   'nodes-disagree': {
     scope: 'network',
@@ -51,7 +51,7 @@ const ROWS = {
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: 'One of the operators is wrong: add a node of a third one. It ends when enough agree.',
+    advice: 'One operator is wrong: add a node of a third one. The alarm clears when enough operators agree.',
   },
   'producers-refused': {
     scope: 'network',
@@ -59,7 +59,7 @@ const ROWS = {
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: say`Compare the producers with an explorer. If the network really changed so much: "${{ command: 'chain producers', input: { accept: true } }}".`,
+    advice: say`Compare the block producers with a block explorer. If the network really changed so much, run "${{ command: 'chain producers', input: { accept: true } }}".`,
   },
   'not-solid': {
     scope: 'network',
@@ -67,7 +67,8 @@ const ROWS = {
     isUrgent: true,
     holdsBlocks: true,
     endsBy: 'cause',
-    advice: 'The node shows another chain, or our producers are outdated: compare both with an explorer.',
+    advice:
+      'The node follows another chain, or the known block producers are outdated. Compare both with a block explorer.',
   },
   // What Tether's contract did.
   'contract-event': {
@@ -75,7 +76,7 @@ const ROWS = {
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: 'Read what Tether announced.',
+    advice: 'Read Tether’s announcement.',
   },
   'contract-paused': {
     scope: 'network',
@@ -83,21 +84,21 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Wait for Tether. Payers are told not to send anything meanwhile; it ends when Tether lets transfers go on.',
+      'Wait for Tether. Payment pages tell payers not to send anything. The alarm clears when Tether resumes transfers.',
   },
   'address-frozen': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Ask Tether why. The address gets no new invoices. When Tether has let it go, take it into use again: "${{ command: 'address activate' }}".`,
+    advice: say`Ask Tether why. The address gets no new invoices. When Tether has unfrozen it, use it again with "${{ command: 'address activate' }}".`,
   },
   'funds-destroyed': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: 'Ask Tether. The ledger records the money as sent to nobody, so the books still balance.',
+    advice: 'Ask Tether. The ledger records the money as sent to no one, so the books still balance.',
   },
   // What is recorded of the chain.
   'unproven-block': {
@@ -105,14 +106,15 @@ const ROWS = {
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: 'Transfers rest on the word of operators. Ask a node by gRPC, which shows the bytes.',
+    advice:
+      'These transfers rest on the word of node operators. Connect a node over gRPC: it shows the bytes that prove a block.',
   },
   'payment-denied': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: 'The invoice stays PAID, and was not paid by this: tell your shop.',
+    advice: 'The invoice stays PAID although the chain denies this payment. Tell your shop.',
   },
   'set-aside': {
     scope: 'installation',
@@ -120,7 +122,7 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Repair the row that the alarm names, or restore it from a backup: see docs/operations.md. What waits is recorded within minutes.',
+      'Repair the row that the alarm names, or restore it from a backup: see docs/operations.md. Quittance records the payment within minutes of the repair.',
   },
   'balance-differs': {
     scope: 'installation',
@@ -128,7 +130,7 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Run the repair that the alarm names: it shows what is different, and changes nothing until you say so. If nothing is, somebody moved money that no log shows: ask us.',
+      'Run the repair that the alarm names. It first shows the differences and changes nothing without your consent. If it finds none, money moved without a log: contact us.',
   },
   // The database and its backups.
   'database-restored': {
@@ -136,7 +138,7 @@ const ROWS = {
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: 'Add new addresses, and do what else docs/backup.md says.',
+    advice: 'Add new addresses, and follow docs/backup.md.',
   },
   'database-promoted': {
     scope: 'network',
@@ -144,14 +146,15 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'operator',
     advice:
-      'After a failover to a synchronous standby nothing is lost. Otherwise do what the alarm says, then close it.',
+      'After a failover to a synchronous standby nothing is lost. After any other, follow the alarm. Then close it.',
   },
   'database-full': {
     scope: 'network',
     rank: 1,
     isUrgent: false,
     endsBy: 'cause',
-    advice: 'Make room on the disk of PostgreSQL, or give it what else the alarm names. It ends within half a minute.',
+    advice:
+      'Free disk space on the PostgreSQL server, or raise the limit that the alarm names. The alarm clears within 30 seconds.',
   },
   'backup-failed': {
     scope: 'installation',
@@ -159,14 +162,14 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'cause',
     advice:
-      'Do what the alarm says. The next try is ten minutes later, and the backups that are there stay; it ends with a good one.',
+      'Follow the alarm. Quittance tries again after ten minutes and keeps the existing backups. The alarm clears with the next good backup.',
   },
   'backup-old': {
     scope: 'installation',
     rank: 1,
     isUrgent: false,
     endsBy: 'cause',
-    advice: 'See why in the log, and in the alarm backup-failed. It ends with a good backup.',
+    advice: 'See why in the log, and in the alarm backup-failed. The alarm clears with the next good backup.',
   },
   // Addresses.
   'address-damaged': {
@@ -175,28 +178,28 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Somebody changed the database. The address is shown to nobody, and what concerns it waits: see docs/operations.md.',
+      'Someone changed the database. Quittance shows the address to no one and sets its payments aside: see docs/operations.md.',
   },
   'address-not-vouched': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`If it is yours, sign and install a manifest that has it: "${{ command: 'manifest draft' }}" shows what is missing. If not, somebody wrote to the database: see docs/operations.md.`,
+    advice: say`If the address is yours, sign and install a manifest that contains it: "${{ command: 'manifest draft' }}" shows what is missing. If it isn't, someone wrote to the database: see docs/operations.md.`,
   },
   'address-change-pending': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`See them, and withdraw what is not yours: "${{ command: 'address pending' }}".`,
+    advice: say`Review the pending addresses, and withdraw any that are not yours: "${{ command: 'address pending' }}".`,
   },
   'address-change-failed': {
     scope: 'project',
     rank: 2,
     isUrgent: false,
     endsBy: 'operator',
-    advice: say`Nothing was added. See why: "${{ command: 'address pending' }}", and add again what is right.`,
+    advice: say`No address was added. See why with "${{ command: 'address pending' }}", then add the right ones again.`,
   },
   // Writes to the database past Quittance.
   'schema-changed': {
@@ -205,22 +208,21 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Somebody changed the tables, and what they guarantee may not hold: see docs/operations.md. It ends within a minute after the repair.',
+      'Someone changed the tables, so their guarantees may no longer hold: see docs/operations.md. The alarm clears within a minute of the repair.',
   },
   'row-changed': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice:
-      'Somebody wrote to the database past Quittance. What the row says is not to be trusted: see docs/operations.md.',
+    advice: 'Someone wrote to the database without Quittance. Don’t trust this row: see docs/operations.md.',
   },
   'row-unsealed': {
     scope: 'installation',
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: say`Rows of an older release have no seal. Compare the ledger, then seal them: "${{ command: 'ledger seal' }}". If they are not old, somebody put them there: see docs/operations.md.`,
+    advice: say`Rows of an older release have no seal. Compare the ledger, then seal them: "${{ command: 'ledger seal' }}". If the rows aren't old, someone inserted them: see docs/operations.md.`,
   },
   'key-unknown': {
     scope: 'installation',
@@ -228,21 +230,21 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'operator',
     advice:
-      'Give every process the same master keys. If all of them have the right ones, somebody made seals up in the database: see docs/operations.md.',
+      'Give every process the same master keys. If all of them have the right keys, someone forged a seal in the database: see docs/operations.md.',
   },
   'rows-missing': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Somebody deleted rows past Quittance, or put back an earlier state of the database: see docs/operations.md. Bring them back, or accept that they are gone: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
+    advice: say`Someone deleted rows without Quittance, or restored an earlier state of the database: see docs/operations.md. Bring the rows back, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
   },
   'audit-broken': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Somebody changed the log of what people did, or cut it off: find out who, and what they hide. "${{ command: 'audit verify' }}" says where; see docs/operations.md.`,
+    advice: say`Someone changed or truncated the audit log. Find out who, and what it hides: "${{ command: 'audit verify' }}" says where. See docs/operations.md.`,
   },
   'alarms-silenced': {
     scope: 'network',
@@ -250,7 +252,7 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Somebody with access to the database hides alarms. The alarms that were closed are listed again: handle those first. This alarm ends a day after the last attempt.',
+      'Someone with access to the database hides alarms. The hidden alarms are listed again: handle those first. This alarm clears a day after the last attempt.',
   },
   'watch-stalled': {
     scope: 'network',
@@ -258,14 +260,14 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'What this watch would find is not found meanwhile. The log says why it fails; somebody may have written to the database what it fails at. It ends with the first look that is finished.',
+      'This integrity check has stopped working, so tampering may go unnoticed. The log says why; someone may have written something to the database that makes it fail. The alarm clears after the next successful check.',
   },
   'secret-damaged': {
     scope: 'project',
     rank: 2,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Find out who wrote to the database, and restore the row or the master key, or make a new secret: "${{ command: 'webhook rotate' }}". Events wait meanwhile.`,
+    advice: say`Find out who wrote to the database. Restore the row or the master key, or create a new secret: "${{ command: 'webhook rotate' }}". Events wait until then.`,
   },
   // Shops and their receivers.
   'capacity-low': {
@@ -280,35 +282,36 @@ const ROWS = {
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: 'A sale, or somebody makes the shop create orders. It ends by itself when half of both limits is free.',
+    advice:
+      'Either a sale is under way, or someone makes the shop create orders. The alarm clears when half of both limits is free.',
   },
   'webhook-failing': {
     scope: 'project',
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". It ends when the receiver accepts an event, and for an adapter when the shop accepts every callback that waits.`,
+    advice: say`Find out what is wrong with the receiver: "${{ command: 'webhook test' }}", or for an adapter "${{ command: 'deliveries show' }}". The alarm clears when the receiver accepts an event, and for an adapter when the shop accepts every waiting callback.`,
   },
   'webhook-disabled': {
     scope: 'project',
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: say`Repair the receiver, then "${{ command: 'webhook enable' }}", which ends it.`,
+    advice: say`Repair the receiver, then run "${{ command: 'webhook enable' }}", which clears the alarm.`,
   },
   'rate-old': {
     scope: 'project',
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`Repair the source of the rate, or set another one or a fixed rate: "${{ command: 'adapter enable' }}". It ends with a newer rate.`,
+    advice: say`Repair the source of the rate, or set another source or a fixed rate: "${{ command: 'adapter enable' }}". The alarm clears with a newer rate.`,
   },
   'notify-failing': {
     scope: 'project',
     rank: 2,
     isUrgent: false,
     endsBy: 'cause',
-    advice: say`Find out why: "${{ command: 'notify test' }}", or take the channel away: "${{ command: 'notify remove' }}". It ends with the first message that arrives.`,
+    advice: say`Find out why with "${{ command: 'notify test' }}", or remove the channel with "${{ command: 'notify remove' }}". The alarm clears with the first message that arrives.`,
   },
   // Processes.
   'network-unwatched': {
@@ -317,7 +320,7 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'cause',
     advice:
-      'Start a watcher of the network, or retire the addresses of its projects if it is not used any more. It ends when a watcher runs.',
+      'Start a watcher of the network. If the network is no longer used, retire the addresses of its projects. The alarm clears when a watcher runs.',
   },
   'clock-wrong': {
     scope: 'network',
@@ -325,7 +328,7 @@ const ROWS = {
     isUrgent: false,
     endsBy: 'cause',
     advice:
-      'Set the clocks of the machines right, and keep them so: chrony, or systemd-timesyncd. It ends within seconds.',
+      'Correct the clocks of the machines, and keep them synchronised with chrony or systemd-timesyncd. The alarm clears within seconds.',
   },
 } as const satisfies Record<string, AlarmRow>;
 

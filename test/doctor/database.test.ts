@@ -37,7 +37,7 @@ const FAULTS: Fault[] = [
       title: 'the owner of the tables as the user',
       check: 'database-rights',
       state: 'warning',
-      fix: /owns nothing/,
+      fix: /owns no tables/,
     },
     plant: (running) => ({ connection: running.ownerString }),
   },
@@ -51,11 +51,16 @@ const FAULTS: Fault[] = [
     },
   },
   {
-    ...{ title: 'a database without room', check: 'database-disk', state: 'failed', fix: /Make room/ },
+    ...{ title: 'a database without room', check: 'database-disk', state: 'failed', fix: /Free disk space/ },
     plant: async (running) => ({ undo: await setForUser(running, "temp_file_limit = '100kB'") }),
   },
   {
-    ...{ title: 'commits that are not on the disk', check: 'database-durability', state: 'failed', fix: /Switch/ },
+    ...{
+      title: 'commits that are not on the disk',
+      check: 'database-durability',
+      state: 'failed',
+      fix: /Turn them on/,
+    },
     plant: async (running) => ({ undo: await setForUser(running, 'synchronous_commit = off') }),
   },
   {
@@ -77,14 +82,14 @@ const FAULTS: Fault[] = [
     plant: () => ownDatabase('drop table schema_migrations cascade'),
   },
   {
-    ...{ title: 'a guard that somebody switched off', check: 'schema', state: 'failed', fix: /put it back/ },
+    ...{ title: 'a guard that somebody switched off', check: 'schema', state: 'failed', fix: /restore it/ },
     plant: async (running) => {
       await sql(running, 'alter table events disable trigger user');
       return { undo: () => sql(running, 'alter table events enable trigger user') };
     },
   },
   {
-    ...{ title: 'a copy of the database', check: 'ledger', state: 'failed', fix: /before anything is started/ },
+    ...{ title: 'a copy of the database', check: 'ledger', state: 'failed', fix: /before you start anything/ },
     plant: async (running) => {
       await pastGuards(running, 'ledger_identity', 'update ledger_identity set database_oid = database_oid + 1');
       return {

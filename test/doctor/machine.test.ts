@@ -47,7 +47,7 @@ const FAULTS: Fault[] = [
       title: 'a variable that nobody knows',
       check: 'configuration',
       state: 'warning',
-      fix: /Correct the variables/,
+      fix: /Correct these variables/,
     },
     plant: () => ({ settings: { warnings: ['QUITTANCE_PROT is not known'] } }),
   },
@@ -125,7 +125,7 @@ const FAULTS: Fault[] = [
     },
   },
   {
-    ...{ title: 'a node that is slow', check: 'nodes-latency', state: 'warning', fix: /nearer node/ },
+    ...{ title: 'a node that is slow', check: 'nodes-latency', state: 'warning', fix: /faster node/ },
     plant: async (running) => {
       const slow = await startSlowNode(running.devnet.url);
       const nodes = [unlimitedNode(slow.url)];

@@ -61,7 +61,7 @@ async function through(handler: Handler, tls?: { key: string; cert: string }) {
 
 const FAULTS: Fault[] = [
   {
-    ...{ title: 'a service that is not ready', check: 'service', state: 'failed', fix: /log of the service/ },
+    ...{ title: 'a service that is not ready', check: 'service', state: 'failed', fix: /The service's log/ },
     plant: async () => {
       const { url, undo } = await serve((_asked, response) =>
         response.writeHead(503).end(JSON.stringify({ status: 'unavailable', reason: 'the disk is full' })),

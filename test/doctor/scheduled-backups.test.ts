@@ -59,7 +59,7 @@ test('a scheduled backup is good, until it is older than 26 hours, damaged or go
   expect(told(view, 'backup-age').state).toBe('good');
   expect(told(view, 'backup-verified')).toMatchObject({
     state: 'good',
-    says: expect.stringContaining(`${path} is whole and ours, and was found good at `),
+    says: expect.stringContaining(`${path} is complete and authentic, and was verified at `),
   });
   expect(told(await examine(service, { ...scheduled(directory), deps: later(25) }), 'backup-age').state).toBe('good');
   const old = { title: '', check: 'backup-age', fix: /role watcher/ };
@@ -73,7 +73,7 @@ test('a scheduled backup is good, until it is older than 26 hours, damaged or go
   expect(told(await examine(service, { deps: later(27) }), 'backup-age').state).toBe('good');
   const bytes = await readFile(path);
   await writeFile(path, bytes.fill(0, bytes.length - 40));
-  const damaged = { title: '', check: 'backup-verified', fix: /Make a new one/, plant: () => scheduled(directory) };
+  const damaged = { title: '', check: 'backup-verified', fix: /Make a new backup/, plant: () => scheduled(directory) };
   await expectNamed(service, { ...damaged, state: 'failed' });
   await rm(path);
   await expectNamed(service, { ...damaged, state: 'warning', fix: /mount its disk/ });
@@ -84,12 +84,12 @@ test('one that nobody here can open is known by its digest', async () => {
   const path = (await makeOne(service, directory, [(await createAgePair()).recipient])) ?? expect.fail('none was made');
   expect(told(await examine(service, scheduled(directory)), 'backup-verified')).toMatchObject({
     state: 'good',
-    says: expect.stringContaining('is encrypted, and was found good at'),
+    says: expect.stringContaining('is encrypted, and was verified at'),
   });
   const bytes = await readFile(path);
   await writeFile(path, bytes.fill(0, bytes.length - 40));
   await expectNamed(service, {
-    ...{ title: '', check: 'backup-verified', state: 'failed', fix: /Make a new one/ },
+    ...{ title: '', check: 'backup-verified', state: 'failed', fix: /Make a new backup/ },
     plant: () => scheduled(directory),
   });
 });

@@ -180,7 +180,7 @@ test('a backup is good until it is old, damaged or changed', async () => {
     plant: () => ({ deps: { now: () => unixMs(Date.now() + 9 * DAY_MS) } }),
   });
   const bytes = await readFile(path);
-  const fault = { title: '', check: 'backup-verified', state: 'failed' as const, fix: /Make a new one/ };
+  const fault = { title: '', check: 'backup-verified', state: 'failed' as const, fix: /Make a new backup/ };
   await writeFile(path, bytes.subarray(0, -40));
   await expectNamed(service, { ...fault, plant: () => ({}) });
   await writeFile(path, bytes);

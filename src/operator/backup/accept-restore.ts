@@ -19,7 +19,7 @@ export async function acceptRestore(
   const { db } = database;
   await refuseRunning(database);
   const identity = await findLedgerIdentity(db);
-  if (identity === null) throw nothingToAccept('no service was ever started over this database');
+  if (identity === null) throw nothingToAccept('no service has used this database yet');
   refuseForeignLedger({ ...identity, isHere: true });
   if (!retires && identity.isHere) throw nothingToAccept('this database is no copy, as far as can be told');
   const at = now();

@@ -17,10 +17,10 @@ export const addressesAttested: Check = {
   look: async (look) => {
     const { settings, read, now, isLive } = look;
     const { addressManifest } = settings;
-    const draft = say`"${{ command: 'manifest draft' }}" shows what is missing; see "Signed addresses" in docs/operations.md.`;
+    const draft = say`To list what is missing, run "${{ command: 'manifest draft' }}". See "Signed addresses" in docs/operations.md.`;
     if (addressManifest === null) {
-      const says = 'no addresses are signed: who writes to the database can put an address of their own there';
-      return isLive ? warning(says, draft) : skipped(`${says}, which no main network suffers from here`);
+      const says = 'no addresses are signed, so an attacker with database access can insert their own';
+      return isLive ? warning(says, draft) : skipped(`${says}; no main network is configured here`);
     }
     const identity = await read(findLedgerIdentity);
     const installed = await readInstalled(addressManifest, { ledgerId: identity?.id ?? null, now: now() });
@@ -40,19 +40,19 @@ export const addressesAttested: Check = {
       return { unvouched: found, count: all };
     });
     if (unvouched.length > 0) {
-      const says = `the manifest in force does not have ${unvouched.length} of the addresses in use: ${unvouched.slice(0, MAX_TOLD).join(', ')}`;
+      const says = `the current manifest lacks ${unvouched.length} of the active addresses: ${unvouched.slice(0, MAX_TOLD).join(', ')}`;
       return failed(
         says,
-        say`If they are yours, sign a manifest that has them; if not, somebody wrote to the database. ${draft}`,
+        say`If they are yours, sign a manifest that contains them. If not, someone wrote to the database. ${draft}`,
       );
     }
     const { serial, notAfter } = installed.installed.manifest;
     const leftMs = Date.parse(notAfter) - now();
     if (leftMs < SOON_MS) {
-      const says = `the manifest (serial ${serial}) ${leftMs < 0 ? 'was' : 'is'} good until ${notAfter}`;
-      return warning(says, say`Look through it, and sign and install a new one. ${draft}`);
+      const says = `the manifest (serial ${serial}) ${leftMs < 0 ? 'expired on' : 'expires on'} ${notAfter}`;
+      return warning(says, say`Review it, then sign and install a new one. ${draft}`);
     }
-    return good(`the manifest (serial ${serial}) has all ${count} addresses in use`);
+    return good(`the manifest (serial ${serial}) contains all ${count} active addresses`);
   },
 };
 
@@ -61,10 +61,10 @@ export const addressesOwn: Check = {
   needs: 'schema',
   look: async ({ read }) => {
     const findings = (await read(findSwept)).map(({ address, projectId, sweeps, toAddress }) => {
-      const says = `${address} of ${encodeId('prj', projectId)} looks like an address to deposit to at an exchange: ${sweeps} times all that came was gone within six hours, to ${toAddress}`;
-      const fix = say`If no program of yours does that, the exchange has the money, and may refuse or lose payments: take a wallet of your own ("${{ command: 'address add' }}"), and retire this one ("${{ command: 'address retire' }}").`;
+      const says = `${address} of ${encodeId('prj', projectId)} looks like a deposit address of an exchange: ${sweeps} times all money left within six hours, to ${toAddress}`;
+      const fix = say`If none of your programs does that, the exchange holds the money and may reject or lose payments. Add an address of your own wallet ("${{ command: 'address add' }}"), and retire this one ("${{ command: 'address retire' }}").`;
       return warning(says, fix);
     });
-    return worstOf(findings, good('no address in use is emptied as an exchange empties those of its customers'));
+    return worstOf(findings, good('no active address is emptied the way an exchange empties deposit addresses'));
   },
 };

@@ -17,9 +17,9 @@ const OLD_MS = 7 * DAY_MS;
 /** Larger ones take longer than a check may. */
 const MAX_READ_BYTES = 256 * 1024 ** 2;
 
-const MAKE = say`Make one, and keep it on another machine: "${{ command: 'backup' }}", from a timer; see docs/backup.md.`;
+const MAKE = say`Schedule "${{ command: 'backup' }}" with a timer, and keep the backups on another machine: see docs/backup.md.`;
 const SEE_WHY =
-  'See what the alarm "backup-failed" or the log of the processes with the role watcher says: one of them makes backups; see docs/backup.md.';
+  'Check the alarm "backup-failed" and the logs of the processes with the role watcher, which make backups: see docs/backup.md.';
 
 /** The newest backup that this program made, as its ledger recorded it. */
 const findNewest = ({ read }: Look) => read(findNewestBackup);
@@ -35,11 +35,11 @@ export const backupAge: Check = {
         return atStake(look, `${says}, and ${backups.directory} is set for scheduled ones`, SEE_WHY);
       if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
       // A server of one's own has means of its own, which are not seen from here.
-      return warning(`${says}; whether PostgreSQL has backups by means of its own cannot be seen here`, MAKE);
+      return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
     };
-    if (backup === null) return judge('this program has made no backup');
+    if (backup === null) return judge('Quittance has made no backup');
     const age = look.now() - backup.madeAt;
-    const says = `the newest backup by this program is ${spell(age)} old`;
+    const says = `the newest backup by Quittance is ${spell(age)} old`;
     return age > (backups === null ? OLD_MS : limitOfAge(backups.intervalMs)) ? judge(says) : good(says);
   },
 };
@@ -49,49 +49,49 @@ export const backupVerified: Check = {
   needs: 'schema',
   look: async (look) => {
     const backup = await findNewest(look);
-    if (backup === null) return skipped('this program has made no backup');
+    if (backup === null) return skipped('Quittance has made no backup');
     const { file } = backup;
     const verifiedAt = backup.verifiedAt && toIso(backup.verifiedAt);
-    const verify = say`Try it whole: "${{ command: 'backup', input: { verify: file } }}".`;
+    const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
     const found = await stat(file).catch(() => null);
     if (found === null) {
       const says = `${file} is not here`;
-      if (verifiedAt === null) return warning(`${says}, and nobody examined it whole`, verify);
-      const once = `${says}; it was found good at ${verifiedAt}`;
+      if (verifiedAt === null) return warning(`${says}, and it was never verified completely`, verify);
+      const once = `${says}; it was verified at ${verifiedAt}`;
       // Where its directory is set, it was made to stay there.
       return dirname(file) === look.settings.backups?.directory ? warning(once, MOUNT) : good(once);
     }
     if (found.size > MAX_READ_BYTES) {
       return verifiedAt === null
-        ? warning(`${file} is too large to be read here, and nobody examined it whole`, verify)
-        : good(`${file} was found good at ${verifiedAt}`);
+        ? warning(`${file} is too large to check here, and it was never verified completely`, verify)
+        : good(`${file} was verified at ${verifiedAt}`);
     }
     return readBackup(look, { file, verifiedAt });
   },
 };
 
 const MOUNT =
-  'If this machine made it: mount its disk again, or ask who deleted it. If another one follows the network, run this there.';
+  'If this machine made the backup, mount its disk again or find out who deleted it. If another machine made it, run this command there.';
 
 async function readBackup(
   { settings }: Look,
   { file, verifiedAt }: { file: string; verifiedAt: string | null },
 ): Promise<Finding> {
   const keyRing = await openKeyRing(settings, { mayCreate: false });
-  const verify = say`Try it whole: "${{ command: 'backup', input: { verify: file } }}".`;
-  const anew = say`Make a new one now: "${{ command: 'backup' }}". Find out what happened to this one.`;
+  const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
+  const anew = say`Make a new backup now: "${{ command: 'backup' }}". Find out what happened to this one.`;
   if ((await isAsDigestSays(file)) === false)
-    return failed(`${file} is not as it was verified: ${file}.sha256 has another digest`, anew);
+    return failed(`${file} was changed after it was verified: ${file}.sha256 contains another digest`, anew);
   try {
     const { authenticity } = await checkBackup(file, { keyRing });
     admitBackup(file, authenticity, false);
-    if (verifiedAt !== null) return good(`${file} is whole and ours, and was found good at ${verifiedAt}`);
-    return good(`${file} is whole and ours; it was not restored to be tried`);
+    if (verifiedAt !== null) return good(`${file} is complete and authentic, and was verified at ${verifiedAt}`);
+    return good(`${file} is complete and authentic; a restore was not tested`);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     if (error.code === 'BACKUP_ENCRYPTED') {
-      if (verifiedAt !== null) return good(`${file} is encrypted, and was found good at ${verifiedAt}`);
-      return skipped(`${file} is encrypted: only where its secret key is can it be examined`);
+      if (verifiedAt !== null) return good(`${file} is encrypted, and was verified at ${verifiedAt}`);
+      return skipped(`${file} is encrypted and can be checked only with its secret key`);
     }
     if (error.code === 'BACKUP_UNAUTHENTICATED') return warning(error.text, verify);
     return failed(error.text, anew);

@@ -15,11 +15,11 @@ export const database: Check = {
   name: 'database',
   look: async (look) => {
     const { databaseProblem, ping, describeError } = look;
-    const fix = 'Start PostgreSQL, or correct DATABASE_URL, or run this where the service runs.';
+    const fix = 'Start PostgreSQL, correct DATABASE_URL, or run this command where the service runs.';
     if (databaseProblem !== null) return failed(databaseProblem, fix);
     const startedMs = performance.now();
     return ping().then(
-      () => good(`it answers in ${Math.ceil(performance.now() - startedMs)} ms`),
+      () => good(`the database answers in ${Math.ceil(performance.now() - startedMs)} ms`),
       (error: unknown) => failed(describeError(error), fix),
     );
   },
@@ -33,17 +33,17 @@ export const postgresRelease: Check = {
     const major = Math.floor(versionNumber / 10_000);
     if (major < OLDEST_POSTGRES) {
       return failed(
-        `PostgreSQL ${version} is older than ${OLDEST_POSTGRES}, the oldest that works`,
+        `PostgreSQL ${version} is too old: Quittance needs ${OLDEST_POSTGRES} or later`,
         'Upgrade it (pg_upgrade).',
       );
     }
     const ends = POSTGRES_ENDS[major];
     if (ends !== undefined && Date.parse(ends) < look.now()) {
-      return atStake(look, `PostgreSQL ${version} gets no updates since ${ends}`, 'Upgrade it (pg_upgrade).');
+      return atStake(look, `PostgreSQL ${version} has had no updates since ${ends}`, 'Upgrade it (pg_upgrade).');
     }
     if (look.isLive && look.database().kind === 'embedded') {
-      const says = `PostgreSQL ${version}, which came with the program: nobody renews the libraries that it brings along`;
-      return warning(says, 'Use a PostgreSQL of your own for a main network (DATABASE_URL): see docs/operations.md.');
+      const says = `PostgreSQL ${version} is the bundled one, whose libraries get no security updates`;
+      return warning(says, 'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/operations.md.');
     }
     return good(`PostgreSQL ${version}${ends === undefined ? '' : ` gets updates until ${ends}`}`);
   },
@@ -55,13 +55,19 @@ export const databaseRights: Check = {
   look: async (look) => {
     const { isSuper, mayInsert, mayDelete } = await look.read(readServer);
     const { isOwner } = await look.read(findOwnership);
-    const fix = 'See "Your own PostgreSQL" in docs/operations.md: three commands make a user who owns nothing.';
-    if (mayInsert !== true) return failed('the user of DATABASE_URL may not add invoices', fix);
+    const fix =
+      'Create a user that owns no tables. See "Your own PostgreSQL" in docs/operations.md for the three commands.';
+    if (mayInsert !== true) return failed("the database user of DATABASE_URL isn't allowed to create invoices", fix);
     if (isSuper)
-      return atStake(look, 'the user of DATABASE_URL is a superuser, whom no guard of the tables stops', fix);
-    if (isOwner) return warning('the user of DATABASE_URL owns the tables, so it can switch off their guards', fix);
-    if (mayDelete === true) return warning('the user of DATABASE_URL may delete invoices', fix);
-    return good('its user owns nothing and deletes nothing');
+      return atStake(
+        look,
+        'the database user of DATABASE_URL is a superuser, so it bypasses the protection of the tables',
+        fix,
+      );
+    if (isOwner)
+      return warning('the database user of DATABASE_URL owns the tables, so it can switch off their protection', fix);
+    if (mayDelete === true) return warning('the database user of DATABASE_URL is allowed to delete invoices', fix);
+    return good('the database user owns no tables and cannot delete rows');
   },
 };
 
@@ -72,17 +78,18 @@ export const databaseDisk: Check = {
   needs: 'database',
   look: async ({ database, settings: { dataDir } }) => {
     const { db, kind } = database();
-    const fix = 'Make room on the disk of PostgreSQL.';
+    const fix = 'Free disk space on the PostgreSQL server.';
     try {
       await findShortage(db);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      return failed(`PostgreSQL cannot write a few megabytes: ${error.message}`, fix);
+      return failed(`PostgreSQL can't write a few megabytes: ${error.message}`, fix);
     }
-    if (kind === 'external') return good('it can write a few megabytes; how much more, the server does not tell');
+    if (kind === 'external')
+      return good("PostgreSQL can write a few megabytes; the server doesn't report how much space is left");
     const { bavail, bsize } = await statfs(dataDir);
     const free = bavail * bsize;
-    const says = `${Math.round(free / 1024 ** 2)} MB are free where the embedded database is`;
+    const says = `${Math.round(free / 1024 ** 2)} MB are free on the disk of the embedded database`;
     if (free < LEAST_BYTES) return failed(says, fix);
     return free < FEW_BYTES ? warning(says, fix) : good(says);
   },
@@ -99,14 +106,14 @@ export const databaseDurability: Check = {
       ...(synchronousCommit === 'off' ? ['synchronous_commit'] : []),
     ];
     if (off.length > 0) {
-      const says = `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off: a crash of the machine loses invoices that were answered, or the whole ledger`;
-      return failed(says, `Switch ${off.length === 1 ? 'it' : 'them'} on in PostgreSQL's settings, and for its user.`);
+      const says = `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off: if the machine crashes, confirmed invoices or the whole ledger can be lost`;
+      return failed(says, `Turn ${off.length === 1 ? 'it' : 'them'} on in PostgreSQL's settings, and for its user.`);
     }
     return checksums === 'on'
-      ? good('what is committed is on the disk, and damage of it is noticed')
+      ? good('committed data is on disk, and checksums detect damage')
       : warning(
-          'data_checksums is off: a disk that damages data is not noticed',
-          'Run pg_checksums with PostgreSQL stopped.',
+          'data_checksums is off, so damaged data goes unnoticed',
+          'Stop PostgreSQL and run pg_checksums --enable.',
         );
   },
 };
@@ -122,7 +129,7 @@ export const databaseConnections: Check = {
     const { used, most } = await read(readServer);
     const own = databasePoolSize + LISTENING;
     const fix = 'Raise max_connections of PostgreSQL, or lower QUITTANCE_DATABASE_POOL.';
-    if (own > most) return failed(`this process may want ${own} connections, and the server has ${most}`, fix);
+    if (own > most) return failed(`this process may need ${own} connections, but the server allows ${most}`, fix);
     if (used > most * FULL_SHARE) return warning(`${used} of ${most} connections are in use`, fix);
     return good(`${used} of ${most} connections are in use`);
   },

@@ -13,8 +13,8 @@ export const configuration: Check = {
   name: 'configuration',
   look: async ({ settings: { warnings } }) =>
     warnings.length === 0
-      ? good('the settings fit together')
-      : warning(warnings.join('; '), 'Correct the variables that are named; docs/configuration.md has them all.'),
+      ? good('the settings are consistent')
+      : warning(warnings.join('; '), 'Correct these variables: see docs/configuration.md.'),
 };
 
 export const nodeRelease: Check = {
@@ -22,16 +22,17 @@ export const nodeRelease: Check = {
   look: async (look) => {
     const { nodeVersion, now } = look;
     const ends = NODE_ENDS[Number.parseInt(nodeVersion, 10)];
-    const fix = 'Run Quittance with a release of Node.js that is looked after: an even one, such as 24.';
-    if (ends === undefined) return good(`Node.js ${nodeVersion}, which is newer than what is known here`);
+    const fix = 'Upgrade to a supported Node.js LTS release, such as 24.';
+    if (ends === undefined)
+      return good(`Node.js ${nodeVersion}, which is newer than the releases that this version knows`);
     const leftMs = Date.parse(ends) - now();
-    if (leftMs < 0) return atStake(look, `Node.js ${nodeVersion} gets no security updates since ${ends}`, fix);
+    if (leftMs < 0) return atStake(look, `Node.js ${nodeVersion} has had no security updates since ${ends}`, fix);
     if (leftMs < SOON_MS) return warning(`Node.js ${nodeVersion} gets security updates only until ${ends}`, fix);
     return good(`Node.js ${nodeVersion} gets security updates until ${ends}`);
   },
 };
 
-const CLOCKS = 'Set the clocks of the machines right, and keep them so: chrony, or systemd-timesyncd.';
+const CLOCKS = 'Correct the clocks of the machines, and keep them synchronised with chrony or systemd-timesyncd.';
 
 export const clockDatabase: Check = {
   name: 'clock-database',
@@ -39,9 +40,9 @@ export const clockDatabase: Check = {
   look: async ({ ping }) => {
     const { ownAt, databaseAt } = await ping();
     const apartMs = ownAt - databaseAt;
-    if (Math.abs(apartMs) < MOST_MS) return good('the clocks of this machine and of the database agree');
+    if (Math.abs(apartMs) < MOST_MS) return good("this machine's clock agrees with the database's");
     const way = apartMs < 0 ? 'behind' : 'ahead of';
-    return failed(`the clock of this machine is ${spell(apartMs)} ${way} that of the database`, CLOCKS);
+    return failed(`this machine's clock is ${spell(apartMs)} ${way} the database's`, CLOCKS);
   },
 };
 
@@ -55,16 +56,16 @@ export const clockChain: Check = {
       .filter(({ network }) => !isLocalNetwork(network))
       .flatMap(({ head }) => head ?? []);
     if (heads.length === 0)
-      return skipped('no node of a real network showed a block: a local one has a time of its own');
+      return skipped('no node of a public network returned a block, and a local network has its own time');
     const newest = Math.max(...heads.map(({ time }) => time));
     const aheadMs = now() - newest;
     if (aheadMs < -MOST_MS) {
-      return failed(`the clock of this machine is ${spell(aheadMs)} behind a block that was made already`, CLOCKS);
+      return failed(`this machine's clock is ${spell(aheadMs)} behind the newest block`, CLOCKS);
     }
     if (aheadMs > OLD_MS) {
-      const says = `the newest block of all nodes is ${spell(aheadMs)} old by this clock: it is ahead, or all nodes are late`;
-      return failed(says, `${CLOCKS} If they are right, add a node of another operator.`);
+      const says = `by this machine's clock, the newest block of all nodes is ${spell(aheadMs)} old: either the clock is ahead, or all nodes are behind`;
+      return failed(says, `${CLOCKS} If the clocks are right, add a node of another operator.`);
     }
-    return good('the clock of this machine fits the newest block');
+    return good("this machine's clock agrees with the newest block");
   },
 };

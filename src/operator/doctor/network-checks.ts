@@ -12,12 +12,12 @@ export const networksWatched: Check = {
     const found = (await read(findWatchedNetworks)).filter(({ takesMoney }) => takesMoney);
     const findings = found.map(({ network, isWatched, isSilent, seenAt }): Finding => {
       if (isWatched) return good(`${network} is watched`);
-      const since = seenAt === null ? 'and never was' : `since ${spell(now() - seenAt)}`;
-      const says = `${network} has addresses in use, and no watcher works on it, ${since}`;
+      const since = seenAt === null ? 'and never had one' : `since ${spell(now() - seenAt)}`;
+      const says = `${network} has active addresses but no running watcher, ${since}`;
       const fix = `Start a process with the role watcher and QUITTANCE_${network.toUpperCase()}_NODES, or retire the addresses.`;
       return isSilent ? failed(says, fix) : warning(says, fix);
     });
-    return worstOf(findings, skipped('no network has an address in use'));
+    return worstOf(findings, skipped('no network has an active address'));
   },
 };
 
@@ -27,20 +27,20 @@ export const chain: Check = {
   look: async (look) => {
     const findings: Finding[] = [];
     for (const { network } of look.settings.networks) findings.push(await lookAtChain(look, network));
-    return worstOf(findings, skipped('no network is configured here, or its nodes are not known'));
+    return worstOf(findings, skipped("no network is configured here, or its nodes aren't known"));
   },
 };
 
 async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS)[number]): Promise<Finding> {
   const { view, state } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
-  const status = say`"${{ command: 'chain status' }}" says more.`;
+  const status = say`For details, see "${{ command: 'chain status' }}".`;
   if (view.halt !== null) {
-    const fix = say`Find out which of the two is right, the ledger or the chain. When it is settled: "${{ command: 'chain resume' }}".`;
+    const fix = say`Find out which is right, the ledger or the chain. When it is settled, run "${{ command: 'chain resume' }}".`;
     return failed(`${network}: the watcher is halted: ${view.halt.reason}`, fix);
   }
-  if (!state.isRunning) return skipped(`no watcher of ${network} works now`);
+  if (!state.isRunning) return skipped(`no watcher of ${network} is running`);
   if (view.watcher?.blind != null) {
-    return failed(`${network}: nothing is seen of the chain: ${view.watcher.blind}`, say`Look at its nodes. ${status}`);
+    return failed(`${network}: the chain can't be seen: ${view.watcher.blind}`, say`Check its nodes. ${status}`);
   }
   const [why] = view.behind.why;
   if (why !== undefined) return warning(`${network}: ${why.text}`, status);
@@ -59,6 +59,6 @@ export const alarms: Check = {
         findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, alarmRow(kind).advice));
       }
     }
-    return worstOf(findings, good('no alarm is open'));
+    return worstOf(findings, good('there are no open alarms'));
   },
 };

@@ -12,7 +12,7 @@ const variableOf = (network: Network) => `QUITTANCE_${network.toUpperCase()}_NOD
 /** Why they are not known is told once. */
 function noNodes({ settings: { networkProblem } }: Look): Finding {
   if (networkProblem === null) return skipped('no network is configured here');
-  return skipped('the nodes are not known: see the check "nodes-answer"');
+  return skipped('the nodes aren\'t known: see the check "nodes-answer"');
 }
 
 export const nodesAnswer: Check = {
@@ -23,8 +23,8 @@ export const nodesAnswer: Check = {
       if (problem === null) return good(`${origin} answers`);
       // Another one answers meanwhile.
       const others = reports.filter((other) => other.network === network && other.problem === null);
-      const says = others.length === 0 ? `${problem}, and no other node of ${network} does` : problem;
-      const fix = `See whether the node runs and is reached from here, or take another one into ${variableOf(network)}.`;
+      const says = others.length === 0 ? `${problem}, and no other node of ${network} answers either` : problem;
+      const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
       return others.length === 0 ? failed(says, fix) : warning(says, fix);
     });
     const { networkProblem } = look.settings;
@@ -41,11 +41,11 @@ export const nodesGenesis: Check = {
       const expected = isLocalNetwork(network)
         ? await look.readIfThere((tx) => findGenesisId(tx, network))
         : GENESIS_BLOCK_IDS[network];
-      if (expected === null) findings.push(skipped(`the first block of ${network} is known after the first start`));
-      else if (genesisId === expected) findings.push(good(`${origin} is of ${network}`));
+      if (expected === null) findings.push(skipped(`the first block of ${network} isn't known before the first start`));
+      else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
       else {
-        const says = `${origin} is a node of another network: its first block is ${genesisId}`;
-        findings.push(failed(says, `Take it out of ${variableOf(network)}, or correct what stands behind its name.`));
+        const says = `${origin} belongs to another network: its first block is ${genesisId}`;
+        findings.push(failed(says, `Remove it from ${variableOf(network)}, or correct its DNS name or proxy.`));
       }
     }
     return worstOf(findings, noNodes(look));
@@ -66,19 +66,22 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
   const operators = new Set(nodes.map(({ operator }) => operator)).size;
   if (isLocalNetwork(network) && operators === 1) return good(`${network} is local: one operator is enough`);
   if (operators === 1) {
-    const says = `all nodes of ${network} are of one operator, who alone decides what was paid`;
+    const says = `all nodes of ${network} belong to one operator, who alone decides which invoices are paid`;
     const fix = `Add a node of another operator to ${variableOf(network)}.`;
     return atStake({ isLive: keyMode(network) === 'live' }, says, fix);
   }
   if (agreement === 1) {
-    const says = `${network}: one of ${operators} operators is believed`;
-    return warning(says, 'Unset QUITTANCE_AGREEMENT, or set it to 2: then one alone cannot make up a payment.');
+    const says = `${network}: the answer of one of ${operators} operators is enough`;
+    return warning(
+      says,
+      "Unset QUITTANCE_AGREEMENT, or set it to 2, so that a single operator can't invent a payment.",
+    );
   }
   if (operators === agreement) {
-    const says = `${network}: ${agreement} of ${operators} operators must agree, so if one is away, payments by contracts wait`;
+    const says = `${network}: ${agreement} of ${operators} operators must agree, so payments by contracts wait while one is down`;
     return isLocalNetwork(network) || agreement < 3
       ? good(says)
-      : warning(says, `Add a node of a further operator to ${variableOf(network)}.`);
+      : warning(says, `Add a node of another operator to ${variableOf(network)}.`);
   }
   return good(`${network}: ${agreement} of ${operators} operators must agree`);
 }
@@ -90,9 +93,9 @@ export const nodesLatency: Check = {
   name: 'nodes-latency',
   look: async (look) => {
     const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
-      if (answerMs === null) return skipped(`${origin} did not answer`);
-      const says = `${origin} takes ${answerMs} ms`;
-      const fix = `Put a nearer node first in ${variableOf(network)}: blocks come every 3 s.`;
+      if (answerMs === null) return skipped(`${origin} didn't answer`);
+      const says = `${origin} answers in ${answerMs} ms`;
+      const fix = `Put a faster node first in ${variableOf(network)}: a block is produced every 3 s.`;
       return answerMs > SLOW_MS ? warning(says, fix) : good(says);
     });
     return worstOf(findings, noNodes(look));
@@ -107,13 +110,13 @@ export const nodesFresh: Check = {
   look: async (look) => {
     const reports = await look.askNodes();
     const findings = reports.map(({ network, origin, head }) => {
-      if (head === null) return skipped(`${origin} shows no newest block`);
+      if (head === null) return skipped(`${origin} returned no newest block`);
       const newest = Math.max(
         ...reports.flatMap((other) => (other.network === network ? (other.head?.number ?? []) : [])),
       );
       const behind = newest - head.number;
       if (behind <= LATE_BLOCKS) return good(`${origin} is at block ${head.number}`);
-      const fix = 'See whether it is still catching up, or hangs. Quittance asks the others meanwhile.';
+      const fix = 'Check whether the node is still catching up or hangs. Quittance uses the other nodes meanwhile.';
       return warning(`${origin} is ${behind} blocks behind another node`, fix);
     });
     return worstOf(findings, noNodes(look));
@@ -134,7 +137,7 @@ export const nodesBudget: Check = {
       const isOfToday = found !== null && Math.floor(found.updatedAt / DAY_MS) === today;
       for (const { url, requestsPerDay } of nodes) {
         const origin = nodeOrigin(url);
-        if (requestsPerDay === null) findings.push(good(`${origin} has no limit of a day`));
+        if (requestsPerDay === null) findings.push(good(`${origin} has no daily limit`));
         else {
           const used = isOfToday ? (found.status.nodes.find((node) => node.url === origin)?.requestsToday ?? 0) : 0;
           findings.push(judgeBudget({ network, origin, used, most: requestsPerDay }));
@@ -149,12 +152,12 @@ const DAY_MS = 86_400_000;
 type Budget = { network: Network; origin: string; used: number; most: number };
 
 function judgeBudget({ network, origin, used, most }: Budget): Finding {
-  const fix = `Ask its operator for more (daily=), or add a node to ${variableOf(network)}.`;
-  const says = `${origin}: ${used} of ${most} requests of today are used`;
-  if (used >= most) return failed(`${says}, and it rests until midnight (UTC)`, fix);
+  const fix = `Ask its operator for a higher limit (daily=), or add a node to ${variableOf(network)}.`;
+  const says = `${origin}: ${used} of ${most} of today's requests are used`;
+  if (used >= most) return failed(`${says}, so Quittance doesn't use it until midnight UTC`, fix);
   if (used > most * MUCH_SHARE) return warning(says, fix);
   if (most < FOLLOWING)
-    return warning(`${origin} takes ${most} requests a day, and following a chain ${FOLLOWING}`, fix);
+    return warning(`${origin} allows ${most} requests a day, but following a chain needs ${FOLLOWING}`, fix);
   return good(says);
 }
 
@@ -175,12 +178,12 @@ export const nodesAgree: Check = {
 function judgeAgreement(network: Network, reports: readonly NodeReport[]): Finding {
   const shown = reports.flatMap(({ origin, atCommon }) => (atCommon === null ? [] : [{ origin, ...atCommon }]));
   const [first] = shown;
-  if (first === undefined || shown.length < 2) return skipped(`fewer than two nodes of ${network} can be compared`);
+  if (first === undefined || shown.length < 2) return skipped(`${network} has fewer than two nodes to compare`);
   const other = shown.find(({ id }) => id !== first.id);
-  if (other === undefined) return good(`the nodes of ${network} show the same block ${first.number}`);
-  const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both call it irreversible`;
+  if (other === undefined) return good(`the nodes of ${network} return the same block ${first.number}`);
+  const says = `block ${first.number} of ${network} is ${first.id} at ${first.origin} and ${other.id} at ${other.origin}, and both nodes call it irreversible`;
   return failed(
     says,
-    'One of them is of another network, or lies: compare the block with an explorer, and take that node out.',
+    'One of the nodes belongs to another network, or lies. Compare the block with a block explorer, and remove the wrong node.',
   );
 }

@@ -27,12 +27,12 @@ export const receivers: Check = {
       return data.map(
         ({ endpointId, url, status, failingSince, undelivered, disabledReason, lastAttempt }): Finding => {
           const name = `${endpointId} (${shorten(url, 80)})`;
-          const fix = say`Find out why: "${{ command: 'webhook test', args: [endpointId] }}".`;
+          const fix = say`Find out why with "${{ command: 'webhook test', args: [endpointId] }}".`;
           if (status === 'active') {
             const page = lastAttempt?.webPage ?? null;
-            if (page === null) return good(`${name} takes its events`);
+            if (page === null) return good(`${name} accepts its events`);
             return warning(
-              `${name} answered the last event with a web page, “${page}”: it counts as delivered, but the receiver probably never saw it`,
+              `${name} answered the last event with a web page, “${page}”: the event counts as delivered, but your receiver probably never saw it`,
               fix,
             );
           }
@@ -40,11 +40,11 @@ export const receivers: Check = {
             const why = disabledReason === null ? '' : `: ${shorten(disabledReason, 100)}`;
             return warning(
               `${name} is disabled${why}`,
-              say`When it is right again: "${{ command: 'webhook enable', args: [endpointId] }}".`,
+              say`After the repair, run "${{ command: 'webhook enable', args: [endpointId] }}".`,
             );
           }
           const since = failingSince === null ? 0 : now() - Date.parse(failingSince);
-          const says = `${name} does not take events since ${spell(since)}; ${undelivered} wait`;
+          const says = `${name} has accepted no events for ${spell(since)}; ${undelivered} are waiting`;
           return since > OUTAGE_MS ? failed(says, fix) : warning(says, fix);
         },
       );
@@ -62,10 +62,13 @@ export const capacity: Check = {
       const view = await read((tx) => showCapacity.run({ db: tx, now }, actor, { projectId }));
       const shown = `${projectId} (${shorten(name, 40)})`;
       const fix = say`Add addresses: "${{ command: 'address add', input: { projectId } }}" or "${{ command: 'address derive', input: { projectId } }}".`;
-      if (view.activeAddresses === 0) return [warning(`${shown} has no address in use: no order can be made`, fix)];
+      if (view.activeAddresses === 0)
+        return [warning(`${shown} has no active address, so no invoice can be created`, fix)];
       const used = view.amounts.find(({ free }) => free === 0);
       if (used !== undefined)
-        return [failed(`${shown} has no payable amount left of ${used.amount} USDT: such orders are refused`, fix)];
+        return [
+          failed(`${shown} has no payable amount left near ${used.amount} USDT, so Quittance refuses such orders`, fix),
+        ];
       if (!view.low) return [good(`${shown} has enough payable amounts`)];
       const left = view.daysLeft === null ? '' : `, for ${Math.floor(view.daysLeft)} days`;
       return [warning(`${shown} has few payable amounts left${left}`, fix)];
@@ -79,9 +82,9 @@ export const supportContact: Check = {
   needs: 'schema',
   look: async (look) => {
     const findings = await ofProjects(look, async ({ projectId, name, supportContact: contact }) => {
-      if (contact !== null) return [good('payers are told whom to ask')];
-      const says = `${projectId} (${shorten(name, 40)}) has no support contact: payers who need help see only its name`;
-      const fix = say`Give it one: "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}".`;
+      if (contact !== null) return [good('payers see a support contact')];
+      const says = `${projectId} (${shorten(name, 40)}) has no support contact, so payers who need help see only its name`;
+      const fix = say`Set one: "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}".`;
       return [warning(says, fix)];
     });
     return worstOf(findings, NO_PROJECT);
