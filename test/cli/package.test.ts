@@ -57,7 +57,7 @@ test('the package holds a build of the sources as they were when it was packed, 
 
   // What the sandbox says to paste is there: npm knows no script of ours where a package is installed.
   const sandbox = { baseUrl: 'http://127.0.0.1:8080', apiKey: 'qt_test_1', inboxUrl: 'http://127.0.0.1:8081/' };
-  const { quickStart: ofPackage } = await import(join(modules, 'quittance/dist/developer/sandbox/quick-start.js'));
+  const { quickStart: ofPackage } = await import(join(modules, 'quittance/dist/developer/sandbox/run-sandbox.js'));
   expect(ofPackage(sandbox, 'order-1')).toContain('   npx --no quittance sandbox pay order-1\n');
 });
 
