@@ -95,7 +95,8 @@ test.each(Object.keys(CAUSES))('if %s, a start says so and ends within 5 s with 
     ...(await arrange({ dataDir, database })),
   };
   const child = startProcess(['start'], { env });
-  const ended = once(child, 'exit');
+  // At 'exit' the last of what it wrote may still be on its way.
+  const ended = once(child, 'close');
   let output = '';
   let failedMs: number | null = null;
   for (const stream of [child.stdout, child.stderr]) {
