@@ -26,7 +26,7 @@ export function parseNode(text: string): ParsedNode {
   if (options.kind === 'invalid') return invalid(options.reason);
   const { operator, rps, daily, key, header } = options.values;
   if (header !== undefined && key === undefined)
-    return invalid('has an option header without key=: add the key that it carries');
+    return invalid('has an option header without key=: add the API key to send in that header');
   const sides = readSides(main, options.values);
   if (sides.kind === 'invalid') return invalid(sides.reason);
   const isTronGrid = isUnder(main.hostname, TRONGRID.host);
@@ -63,7 +63,7 @@ function readUrl(text: string): NodeUrl | Invalid {
   if (url.username !== '' || url.password !== '') {
     return invalid('holds a user name or password: remove it (the option #key= takes an API key)');
   }
-  if (text.includes('?')) return invalid('has a query: remove everything from the "?" on; options stand after a "#"');
+  if (text.includes('?')) return invalid('has a query: remove the "?" and everything after it; options go after a "#"');
   const { hostname, host } = url;
   if (!isGrpc) return { kind: 'ok', url: url.href.replace(/\/+$/, ''), isGrpc, hostname, host, port: url.port };
   const port = /:(\d{1,5})\/*$/.exec(text)?.[1];

@@ -148,11 +148,14 @@ function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
     const isTwice = (env[secret]?.trim() ?? '') !== '';
     const file = isTwice ? null : readSecretFile(path);
     if (file === null) {
-      errors.push({ variable, message: `${variable} and ${secret} are both set: keep one of them.` });
+      errors.push({ variable, message: `${variable} and ${secret} are both set: unset one of them.` });
     } else if (file.kind === 'invalid') {
       errors.push({ variable, message: `${variable} names a file (not shown) that ${file.reason}.` });
     } else if (file.isOpen) {
-      warnings.push({ variable, message: `${variable} names a file that every user may read: chmod 600, or 640.` });
+      warnings.push({
+        variable,
+        message: `${variable} names a file that every user can read: run chmod 600 (or 640) on it.`,
+      });
     }
     texts.set(secret, file?.kind === 'ok' ? file.text : '');
   }

@@ -21,37 +21,40 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
   const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
   const isSet = (variable: Variable) => present.has(variable);
   if (isSet('QUITTANCE_DEVNET_NODES') && !isSet('QUITTANCE_DEVNET_USDT')) {
-    add('QUITTANCE_DEVNET_USDT', 'is not set, and QUITTANCE_DEVNET_NODES needs it: set it to the USDT contract there.');
+    add(
+      'QUITTANCE_DEVNET_USDT',
+      'is not set, but QUITTANCE_DEVNET_NODES requires it: set it to the USDT contract of that network.',
+    );
   }
   if (isSet('QUITTANCE_DEVNET_USDT') && !isSet('QUITTANCE_DEVNET_NODES')) {
-    add('QUITTANCE_DEVNET_USDT', 'means nothing without QUITTANCE_DEVNET_NODES: set that too, or unset this.');
+    add('QUITTANCE_DEVNET_USDT', 'has no effect without QUITTANCE_DEVNET_NODES: set both, or unset this one.');
   }
   for (const { variable, message } of nodeProblems({ settings, present })) add(variable, message);
   if (isSet('DATABASE_OWNER_URL') && !isSet('DATABASE_URL')) {
     add(
       'DATABASE_OWNER_URL',
-      'means nothing without DATABASE_URL, which the service and most commands use: set that too.',
+      'has no effect without DATABASE_URL, which the service and most commands use: set that too.',
     );
   }
   if (isSet('QUITTANCE_ADDRESS_MANIFEST') !== isSet('QUITTANCE_MANIFEST_KEYS')) {
     add(
       isSet('QUITTANCE_ADDRESS_MANIFEST') ? 'QUITTANCE_MANIFEST_KEYS' : 'QUITTANCE_ADDRESS_MANIFEST',
-      'is not set: a manifest and the keys that sign it mean nothing without each other. Set both, or none.',
+      'is not set: a manifest needs its signing keys, and the keys need a manifest. Set both, or neither.',
     );
   }
   if (isSet('QUITTANCE_MANIFEST_MODE') && !isSet('QUITTANCE_ADDRESS_MANIFEST')) {
-    add('QUITTANCE_MANIFEST_MODE', 'means nothing without QUITTANCE_ADDRESS_MANIFEST: set that too, or unset this.');
+    add('QUITTANCE_MANIFEST_MODE', 'has no effect without QUITTANCE_ADDRESS_MANIFEST: set both, or unset this one.');
   }
   if (settings.QUITTANCE_ROW_MACS === 'require' && isSet('DATABASE_URL') && !isSet('QUITTANCE_MASTER_KEY')) {
     add(
       'QUITTANCE_ROW_MACS',
-      'is require, and rows are sealed with the master key, which is not set: set QUITTANCE_MASTER_KEY, the same for every process.',
+      'is require, but rows are sealed with the master key, which is not set: set the same QUITTANCE_MASTER_KEY for every process.',
     );
   }
   for (const { variable, message } of transportProblems({ settings, present })) add(variable, message);
   const masterKeys = settings.QUITTANCE_MASTER_KEY ?? [];
   if (new Set(masterKeys.map((text) => parseMasterKey(text)?.id)).size < masterKeys.length) {
-    add('QUITTANCE_MASTER_KEY', 'holds one key twice, in base64 and in hexadecimal: remove one of the two.');
+    add('QUITTANCE_MASTER_KEY', 'contains the same key twice, in base64 and in hexadecimal: remove one of them.');
   }
   const roles = settings.QUITTANCE_ROLES;
   if (roles !== undefined && NEEDED_ROLES.some((role) => !roles.includes(role))) {
@@ -59,13 +62,13 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
     if (!isSet('DATABASE_URL')) {
       add(
         'QUITTANCE_ROLES',
-        `is ${shown}: roles in several processes share one database, so set DATABASE_URL, or unset this to run all roles here.`,
+        `is ${shown}: processes with different roles share one database. Set DATABASE_URL, or unset this variable to run all roles in this process.`,
       );
     }
     if (!NODE_LISTS.some(isSet)) {
       add(
         'QUITTANCE_ROLES',
-        `is ${shown}: the sandbox runs all roles in one process. Set the same ${NODE_LISTS.join(' or ')} as in the other processes, or unset this.`,
+        `is ${shown}: the sandbox runs all roles in one process. Set the same ${NODE_LISTS.join(' or ')} as in the other processes, or unset this variable.`,
       );
     }
   }
@@ -78,7 +81,7 @@ export function contradictions({ settings, present }: ReadSettings): ConfigProbl
   const usedMetricsPort = metricsPort ?? (NODE_LISTS.some(isSet) ? DEFAULT_METRICS_PORT : 0);
   if (port !== undefined && port !== 0 && port === usedMetricsPort && isSameHost) {
     const variable = isSet('QUITTANCE_METRICS_PORT') ? 'QUITTANCE_METRICS_PORT' : 'QUITTANCE_PORT';
-    add(variable, `is ${port}, which the API and the metrics cannot both have: give one of them another port.`);
+    add(variable, `is ${port}, but the API and the metrics can't share a port: change one of them.`);
   }
   problems.push(...backupProblems(present), ...consoleProblems({ settings, present }));
   return problems;
@@ -89,19 +92,19 @@ function backupProblems(present: ReadSettings['present']): ConfigProblem[] {
   const idle = (['QUITTANCE_BACKUP_INTERVAL_HOURS', 'QUITTANCE_BACKUP_KEEP'] as const)
     .filter((variable) => present.has(variable) && !isOn)
     .map((variable) => {
-      const message = `${variable} means nothing without QUITTANCE_BACKUP_DIR: set that too, or unset this.`;
+      const message = `${variable} has no effect without QUITTANCE_BACKUP_DIR: set both, or unset this one.`;
       return { variable, message };
     });
   if (!isOn || !present.has('DATABASE_URL') || present.has('QUITTANCE_MASTER_KEY')) return idle;
   const message =
-    'QUITTANCE_BACKUP_DIR is set, and nobody could tell its backups from others without the master key: set QUITTANCE_MASTER_KEY, the same for every process.';
+    "QUITTANCE_BACKUP_DIR is set, but without the master key its backups can't be authenticated: set the same QUITTANCE_MASTER_KEY for every process.";
   return [...idle, { variable: 'QUITTANCE_BACKUP_DIR', message }];
 }
 
 function idleBackups({ settings, present }: Pick<ReadSettings, 'settings' | 'present'>): ConfigProblem[] {
   const isMade = settings.QUITTANCE_ROLES?.includes('watcher') !== false;
   if (!present.has('QUITTANCE_BACKUP_DIR') || isMade) return [];
-  const message = 'QUITTANCE_BACKUP_DIR has no effect: processes with the role watcher make backups.';
+  const message = 'QUITTANCE_BACKUP_DIR has no effect here: only processes with the role watcher make backups.';
   return [{ variable: 'QUITTANCE_BACKUP_DIR', message }];
 }
 
@@ -110,7 +113,7 @@ function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 
   const problems: ConfigProblem[] = [];
   const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
   if (typeof port !== 'number' && roles.length === 1 && roles[0] === 'console') {
-    add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with the role console alone would do nothing: set it.');
+    add('QUITTANCE_CONSOLE_PORT', 'is not set, so a process with only the role console would do nothing: set it.');
   }
   const others = [
     ['QUITTANCE_PORT', settings.QUITTANCE_PORT, settings.QUITTANCE_HOST],
@@ -118,11 +121,11 @@ function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 
   ] as const;
   for (const [variable, other, host] of others) {
     if (typeof port === 'number' && port !== 0 && port === other && host === settings.QUITTANCE_CONSOLE_HOST) {
-      add('QUITTANCE_CONSOLE_PORT', `is ${port}, and so is ${variable}: give one of them another port.`);
+      add('QUITTANCE_CONSOLE_PORT', `is ${port}, the same as ${variable}: change one of them.`);
     }
   }
   if (present.has('QUITTANCE_CONSOLE_URL') && port === 'off') {
-    add('QUITTANCE_CONSOLE_URL', 'means nothing while QUITTANCE_CONSOLE_PORT is off: unset it, or set the port.');
+    add('QUITTANCE_CONSOLE_URL', 'has no effect while QUITTANCE_CONSOLE_PORT is off: unset it, or set the port.');
   }
   return problems;
 }
@@ -154,14 +157,14 @@ function nodeProblems(read: NodeSettings): { variable: Variable; message: string
   return nodeLists(read).flatMap(({ variable, nodes }) => {
     const problems: { variable: Variable; message: string }[] = [];
     if (new Set(nodes.map(({ url }) => url)).size < nodes.length) {
-      problems.push({ variable, message: 'must be a list of different URLs: one node stands in it twice.' });
+      problems.push({ variable, message: 'must be a list of different URLs, but one node is listed twice.' });
     }
     const { size } = operatorsOf(nodes);
     if (agreement !== undefined && agreement > size) {
       const names = [...operatorsOf(nodes)].join(', ');
       problems.push({
         variable: 'QUITTANCE_AGREEMENT',
-        message: `is ${agreement}, and ${variable} has nodes of ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes of others, name who runs each with #operator=, or set this to at most ${size}.`,
+        message: `is ${agreement}, and ${variable} has nodes of ${size === 1 ? 'one operator' : `${size} operators`} (${names}): add nodes of other operators, name each node's operator with #operator=, or set this variable to at most ${size}.`,
       });
     }
     return problems;
@@ -185,18 +188,18 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
   const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
   const isReal = NODE_LISTS.some((variable) => present.has(variable));
   if (isReal && !present.has('QUITTANCE_PUBLIC_URL')) {
-    warn('QUITTANCE_PUBLIC_URL', 'is not set: checkout links will carry the address this process listens on.');
+    warn('QUITTANCE_PUBLIC_URL', 'is not set, so payment links will contain the address that this process listens on.');
   }
   if (present.has('QUITTANCE_MAINNET_NODES') && !present.has('DATABASE_URL')) {
     warn(
       'DATABASE_URL',
-      'is not set: the embedded PostgreSQL, which bundles old libraries, will hold the invoices of mainnet. Use a PostgreSQL of your own, whose libraries your system keeps up to date (docs/security.md).',
+      'is not set, so the embedded PostgreSQL will store the invoices of mainnet. Its bundled libraries get no security updates. Use your own PostgreSQL server: see docs/security.md.',
     );
   }
   if (present.has('DATABASE_OWNER_URL')) {
     warn(
       'DATABASE_OWNER_URL',
-      'is set for a service, which never uses it: keep it from here, so that whoever breaks into the service owns no table.',
+      'is set for a service, which never uses it. Remove it here, so that an attacker who breaks into the service owns no tables.',
     );
   }
   for (const variable of ['QUITTANCE_DEVNET_BLOCK_MS', 'QUITTANCE_DEVNET_PRODUCERS'] as const) {
@@ -209,27 +212,27 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
   ) {
     warn(
       'QUITTANCE_TRON_API_KEY',
-      'has no effect: it is sent to nodes under trongrid.io only. Give the key of another provider to its node with #key=.',
+      'has no effect: Quittance sends it only to nodes under trongrid.io. For another provider, add #key= to its node.',
     );
   }
   if (present.has('QUITTANCE_AGREEMENT') && !isReal) {
     warn('QUITTANCE_AGREEMENT', 'has no effect in the sandbox, which has one node.');
   }
   if (typeof settings.QUITTANCE_CONSOLE_PORT === 'number' && settings.QUITTANCE_ROLES?.includes('console') === false) {
-    warn('QUITTANCE_CONSOLE_PORT', 'has no effect: QUITTANCE_ROLES is set, and lacks the role console.');
+    warn('QUITTANCE_CONSOLE_PORT', "has no effect, because QUITTANCE_ROLES doesn't include the role console.");
   }
   const isWatcherAlone = settings.QUITTANCE_ROLES?.every((role) => role === 'watcher') === true;
   if (present.has('QUITTANCE_MASTER_KEY') && isWatcherAlone) {
     warn(
       'QUITTANCE_MASTER_KEY',
-      'has no effect here: the role watcher opens nothing that is sealed, so unset it for this process.',
+      'has no effect here, because the role watcher needs no secrets: unset it for this process.',
     );
   }
   const isMainnetAlone = lists.length > 0 && lists.every(({ network }) => keyMode(network) === 'live');
   if (settings.QUITTANCE_WEBHOOK_LOCAL_TARGETS === 'allow' && isMainnetAlone) {
     warn(
       'QUITTANCE_WEBHOOK_LOCAL_TARGETS',
-      'has no effect: it is for projects of test networks, and only mainnet is configured.',
+      'has no effect: it applies to projects of test networks, and only mainnet is configured.',
     );
   }
   for (const { network, variable, nodes } of lists) {
@@ -244,7 +247,7 @@ export function idleSettings({ settings, present }: ReadSettings): ConfigProblem
     if (agreementOf(nodes, settings.QUITTANCE_AGREEMENT) > 1) continue;
     warn(
       variable,
-      'leaves one operator to be believed on transfers made inside other contracts, which no block header proves: add a node of another operator.',
+      'makes Quittance trust a single operator for transfers inside other contracts, which no block header proves: add a node of another operator.',
     );
   }
   return warnings;

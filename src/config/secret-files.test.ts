@@ -72,7 +72,7 @@ describe.each(Object.entries(GOOD))('%s_FILE', (secret, text) => {
 
   test('beside the variable itself is refused, for one of them would be ignored', () => {
     const errors = refused({ ...rest, [secret]: text, [variable]: file(text) });
-    expect(errors).toEqual(refusal(new RegExp(`^${variable} and ${secret} are both set: keep one`)));
+    expect(errors).toEqual(refusal(new RegExp(`^${variable} and ${secret} are both set: unset one`)));
   });
 
   test('names a file that can be used', () => {

@@ -226,11 +226,11 @@ function masterKeyProblem(text: string): string | null {
 /** `age1…`; whether the key is one shows when a backup is made. Those that are safe from quantum computers have 1,959 characters. */
 function recipientProblem(text: string): string | null {
   if (text.startsWith('AGE-SECRET-KEY-')) {
-    return 'is a secret key: it must not be on this machine; give the public key, which begins with age1';
+    return 'is a secret key, which must not be on this machine: use the public key, which begins with age1';
   }
   return /^age1[0-9a-z]{50,3000}$/.test(text)
     ? null
-    : 'has an entry that is no public key of age (age1…); make a pair with: quittance backup keygen';
+    : "has an entry that isn't an age public key (age1…); create a key pair with: quittance backup keygen";
 }
 
 function proxyProblem(text: string): string | null {
@@ -244,5 +244,5 @@ function proxyProblem(text: string): string | null {
 
 /** A `~` that reaches us was quoted or stands in a file: the shell did not expand it, and a directory named "~" surprises. */
 function dataDirProblem(text: string): string | null {
-  return text.startsWith('~') ? 'starts with "~", which only a shell expands: write the full path' : null;
+  return text.startsWith('~') ? 'starts with "~", which only a shell expands: use the full path' : null;
 }

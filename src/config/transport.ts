@@ -16,8 +16,8 @@ export function databaseTransportProblems(
   const transport = inspectTransport(url);
   if (transport.kind === 'invalid') return [{ variable, message: `(value not shown): it ${transport.reason}.` }];
   if (transport.kind === 'socket' || transport.kind === 'verified' || isTrusted(transport.host, allowed)) return [];
-  const how = transport.kind === 'plain' ? 'without TLS' : 'by TLS that does not verify who answers';
-  const message = `leads to ${transport.host} ${how}, so whoever stands between can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert for a CA of your own only), or name ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the way there is safe otherwise.`;
+  const how = transport.kind === 'plain' ? 'without TLS' : "by TLS that doesn't verify the server";
+  const message = `leads to ${transport.host} ${how}, so anyone on the network path can read and change everything: add "sslmode=verify-full&sslrootcert=/path/to/ca.crt" to it (sslrootcert for a CA of your own only), or name ${transport.host} in QUITTANCE_ALLOW_PLAINTEXT if the way there is safe otherwise.`;
   return [{ variable, message }];
 }
 
@@ -50,7 +50,7 @@ export function certificateProblems(
   const variable = 'NODE_TLS_REJECT_UNAUTHORIZED';
   const isAtStake = AT_STAKE.some((each) => present.has(each));
   if (env[variable] !== '0' || !isAtStake) return [];
-  const message = `${variable} is "0", so no certificate of a node, a database or a receiver would be verified: unset it, and name the file of a CA of your own in NODE_EXTRA_CA_CERTS.`;
+  const message = `${variable} is "0", so Quittance would verify no certificate of a node, database or receiver: unset it. If you use your own CA, set NODE_EXTRA_CA_CERTS to its file.`;
   return [{ variable, message }];
 }
 
