@@ -114,8 +114,16 @@ test.each(LOOPS)(
     );
     await world.lookAgain();
     const kind = 'row-changed';
-    await acknowledgeAlarms(deps(), commandActor('anna'), { network: 'devnet', kind, subject: null });
-    expect(about(await status())).toBe(false);
+    // Whoever read the row before it was put right may raise the alarm once more.
+    await eventually(
+      async () => {
+        if (about(await status())) {
+          await acknowledgeAlarms(deps(), commandActor('anna'), { network: 'devnet', kind, subject: null });
+        }
+        return about(await status());
+      },
+      (isOpen) => !isOpen,
+    );
     expect((await countOpenAlarms(world.service.db, 'devnet')).get('alarms-silenced')).toBe(1);
     expect(() => readAlarmKind('alarms-silenced')).toThrow('ends by itself');
   },
