@@ -76,7 +76,7 @@ const ROWS = {
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: 'Read Tether’s announcement.',
+    advice: "Read Tether's announcement.",
   },
   'contract-paused': {
     scope: 'network',
@@ -215,7 +215,7 @@ const ROWS = {
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: 'Someone wrote to the database without Quittance. Don’t trust this row: see docs/operations.md.',
+    advice: "Someone wrote to the database without Quittance. Don't trust this row: see docs/operations.md.",
   },
   'row-unsealed': {
     scope: 'installation',

@@ -73,7 +73,7 @@ test('each alarm stands with what to do, and only one that tells of what happene
   const page = await desk.get('/chain');
   expect(textOf(page)).toContain('2 alarms');
   expect(textOf(page)).toContain('Check the nodes, and add one if they stay down.');
-  expect(textOf(page)).toContain('Read what Tether announced.');
+  expect(textOf(page)).toContain('Read Tether&#39;s announcement.');
   expect(page.text).not.toContain('<img');
   expect(page.text.match(/>Close it</g)).toHaveLength(1);
   expect((await desk.get('/chain/alarms/blind.')).status).toBe(404);

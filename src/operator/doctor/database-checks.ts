@@ -113,7 +113,7 @@ export const databaseDurability: Check = {
       ? good('committed data is on disk, and checksums detect damage')
       : warning(
           'data_checksums is off, so damaged data goes unnoticed',
-          'Stop PostgreSQL and run pg_checksums --enable.',
+          'Stop PostgreSQL, and enable data checksums with pg_checksums.',
         );
   },
 };

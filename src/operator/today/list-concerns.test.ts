@@ -63,7 +63,7 @@ test('the worst comes first: what threatens money, what waits for a person, what
 
 test('an alarm says what to do, and whether a person closes it', () => {
   const said = (kind: string) => String(listConcerns({ ...calm, alarms: [alarm(kind, '')] })[0]?.next);
-  expect(said('contract-event')).toBe('Read what Tether announced. When you have read it: "chain acknowledge".');
+  expect(said('contract-event')).toBe(`Read Tether's announcement. When you have read it: "chain acknowledge".`);
   expect(said('capacity-low')).toBe('Add addresses: "address add".');
   expect(said('of-a-newer-release')).toBe('See docs/chain-truth.md.');
 });
