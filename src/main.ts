@@ -49,6 +49,9 @@ function explain(failure: unknown, { dataDir }: Config): unknown {
   return explained instanceof DataDirError && explained.code === 'DATA_DIR_FULL' ? explained : failure;
 }
 
+/** How long a failed start may take to end by itself, twice. */
+const EXIT_MS = 500;
+
 /** PostgreSQL starts while this process loads what works on it: each takes some hundred milliseconds. */
 async function run(
   config: Config,
@@ -71,12 +74,11 @@ async function run(
     late.abort();
     // A supervisor waits for the exit code, whatever still holds the process open.
     const exit = () => {
-      // On a busy machine a second may pass before the loop ends by itself; then only standard input and output are left.
-      const resources = process.getActiveResourcesInfo().filter((name) => !/^(?:Pipe|TTY|File)Wrap$/.test(name));
-      if (resources.length > 0) log.warn({ resources }, 'a failed start left something open; ending anyway');
+      log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; ending anyway');
       process.exit();
     };
-    setTimeout(exit, 1000).unref();
+    // Twice: on a busy machine the first may be due before the loop could end by itself, which it does in between.
+    setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
     throw error;
   }
 }

@@ -223,7 +223,7 @@ export const listTransfers = operation({
     const found = await listDeskTransfers(db, project.id, { ...filter, limit: filter.limit + 1 });
     const page = found.slice(0, filter.limit);
     const ids = page.map(({ id }) => id);
-    const causes = await diagnoseTransfers(db, ids);
+    const causes = await diagnoseTransfers(db, ids, true);
     const claims = await findClaims(db, ids);
     const last = found.length > page.length ? page.at(-1) : undefined;
     const data = page.map((transfer) => {

@@ -27,15 +27,19 @@ const MOST_ROUNDS = 5;
 
 /**
  * Why each of these transfers (UUIDs, at most 500) paid nothing: likely causes, best first, never empty. They name no invoice that is not as it
- * was sealed. Transfers that paid an invoice or do not exist are left out. Reads only. Throws a RangeError for more than 500.
+ * was sealed. `isList`: a page or table of many, where each is compared with fewer orders. Transfers that paid an invoice or do not exist are left out. Reads only. Throws a RangeError for more than 500.
  */
-export async function diagnoseTransfers(db: Sql, transferIds: readonly string[]): Promise<Map<string, Cause[]>> {
+export async function diagnoseTransfers(
+  db: Sql,
+  transferIds: readonly string[],
+  isList = false,
+): Promise<Map<string, Cause[]>> {
   const causes = new Map<string, Cause[]>();
   const unsound = new Set<string>();
   let ids = transferIds;
   for (let round = 1; ids.length > 0; round += 1) {
     const mayBeNamed = (id: string) => round <= MOST_ROUNDS && !unsound.has(id);
-    for await (const { transferId, facts, repeated } of readMismatches(db, ids)) {
+    for await (const { transferId, facts, repeated } of readMismatches(db, ids, isList)) {
       const invoices = facts.invoices.filter(({ id }) => mayBeNamed(id));
       const known = repeated !== null && mayBeNamed(repeated.id) ? repeated : null;
       causes.set(transferId, rank({ facts: { ...facts, invoices }, repeated: known }));
@@ -58,7 +62,7 @@ export async function compareTransfers(
 ): Promise<Map<string, Compared>> {
   const [found] = await findSuspects(db, [{ projectId: invoice.projectId, invoiceId: invoice.id }]);
   const compared = new Map<string, Compared>();
-  for await (const mismatch of readMismatches(db, transferIds)) {
+  for await (const mismatch of readMismatches(db, transferIds, true)) {
     const { transferId, facts, repeated } = mismatch;
     const others = facts.invoices.filter(({ id }) => id !== invoice.id);
     // In a busy shop it may not be among the invoices that were read.
@@ -78,7 +82,7 @@ const MAX_AT_ONCE = 500;
 const GROUP = 10;
 /** Transfers of the same ten minutes are compared with the same newest invoices. */
 const WINDOW_MS = 600_000;
-/** Of more, 200 invoices each would be tens of thousands of rows, which take seconds: then 50 of each are read. */
+/** For a list with more, 200 invoices each would be thousands of rows: then 50 of each are read. */
 const MANY_WINDOWS = 10;
 
 /** The facts about a transfer that paid nothing. `repeated` is the paid invoice that a duplicate repeats, else `null`. */
@@ -88,7 +92,11 @@ type Mismatch = { transferId: string; facts: MismatchFacts; repeated: Suspect | 
  * Reads the facts about each of these transfers (UUIDs, at most 500). Those that paid an invoice or do not exist are left out.
  * Throws a RangeError for more than 500.
  */
-export async function* readMismatches(db: Sql, transferIds: readonly string[]): AsyncGenerator<Mismatch> {
+export async function* readMismatches(
+  db: Sql,
+  transferIds: readonly string[],
+  isList = false,
+): AsyncGenerator<Mismatch> {
   if (transferIds.length > MAX_AT_ONCE) {
     throw new RangeError(`at most ${MAX_AT_ONCE} transfers are diagnosed at once, got ${transferIds.length}`);
   }
@@ -96,7 +104,7 @@ export async function* readMismatches(db: Sql, transferIds: readonly string[]): 
   if (transfers.length === 0) return;
   const senders = await readSenders(db, transfers);
   const repeated = await readRepeated(db, transfers);
-  const isMany = groupByWindow(transfers).length > MANY_WINDOWS;
+  const isMany = isList && groupByWindow(transfers).length > MANY_WINDOWS;
   for (let first = 0; first < transfers.length; first += GROUP) {
     const group = transfers.slice(first, first + GROUP);
     const unmatched = group.filter(({ invoiceId }) => invoiceId === null);
