@@ -15,7 +15,8 @@ echo "$NOTIFY_SOCKET $*" >> "\${0%/*}/said"
 
 async function supervised(variables: NodeJS.ProcessEnv, { hasSpeaker = true } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-notify-'));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  // The last words may still be written down.
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   if (hasSpeaker) await writeFile(join(folder, 'systemd-notify'), SPEAKER, { mode: 0o755 });
   const env: NodeJS.ProcessEnv = { PATH: folder, ...variables };
   const lines: string[] = [];

@@ -91,8 +91,20 @@ async function pay(invoiceId: string, times = 1): Promise<void> {
   }
 }
 
-/** Lets a day pass on every clock, wakes the dispatcher, and waits for what it does. */
-async function passDay(isDone: () => Promise<boolean> | boolean): Promise<void> {
+/**
+ * Lets a day pass on every clock, wakes the dispatcher, and waits for what it does. An attempt recorded after the clock moved would be tried
+ * again only on the next day, so each refusal is waited for first.
+ */
+async function passDay(refusedCount: number, isDone: () => Promise<boolean> | boolean): Promise<void> {
+  await eventually(
+    () =>
+      runSql(
+        service,
+        'select from delivery_attempts where status = 503 and endpoint_id in (select id from webhook_endpoints where project_id = $1)',
+        [project.id],
+      ),
+    ({ length }) => length === refusedCount,
+  );
   service.clock.advance(DAY_MS);
   service.devnet.mine(1, blockTime());
   service.devnet.mineUntilSolid();
@@ -149,7 +161,7 @@ test('a receiver that was down for a week recovers from the feed alone, and take
     await untilStatus(at(), orphaned.invoiceId, 'PENDING');
     for (let day = 1; day <= 7; day++) {
       const refusedBefore = shop.refusedCount;
-      await passDay(async () => shop.refusedCount > refusedBefore || (await isDisabled()));
+      await passDay(refusedBefore, async () => shop.refusedCount > refusedBefore || (await isDisabled()));
       if (day === 1) for (const { invoiceId } of [expired, late, unpaid]) await untilStatus(at(), invoiceId, 'EXPIRED');
       if (day === 2) {
         await pay(late.invoiceId, 2);
