@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { createClientErrors } from './client-errors.ts';
+import { createClientErrors } from './server.ts';
 
 test('a request whose body turns out to be no HTTP, and that is answered while one before it is, gets no second answer', async () => {
   const errors = createClientErrors({ publicUrl: () => 'http://q', newRequestId: () => 'req_1' });

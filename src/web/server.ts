@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -13,13 +13,11 @@ import { createTally } from '../runtime/seldom.ts';
 import { ANSWER_HEADERS } from './answer-headers.ts';
 import { boundConnections } from './bound-connections.ts';
 import { type Client, proxiesOf, readClients } from './client-address.ts';
-import { createClientErrors } from './client-errors.ts';
 import { headerValues } from './header-values.ts';
 import { LIMITS } from './load-gate.ts';
 import { Problem, problemBody, problemOf, unavailable } from './problem.ts';
 import { notesOf } from './request-notes.ts';
 import { shedLoad } from './shed-load.ts';
-import { boundUnsentAnswers } from './unsent-answers.ts';
 
 type ServerOptions = {
   publicUrl(): string;
@@ -389,4 +387,109 @@ function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; is
       else log.info(line, isFailure ? 'creations were refused' : 'a request was answered');
     },
   };
+}
+
+/** The bound for all connections together: a fifth of what a process has at rest. Four hundred slow readers fit in. */
+const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
+/** The kernel takes smaller answers, or the number of connections bounds them. */
+const LEAST_BYTES = 4 * 1024;
+
+/**
+ * Bounds the memory of answers that their readers do not take: above 64 MiB the connections that have kept us longest are cut. A hundred
+ * requests for a large answer fit into one packet, and nothing else would stop a client that never reads. Returns how many bytes wait.
+ */
+export function boundUnsentAnswers(app: FastifyInstance, maxBytes = MAX_UNSENT_BYTES): () => number {
+  const unsent = new Map<ServerResponse, { bytes: number; cut(): void }>();
+  let total = 0;
+  const forget = (answer: ServerResponse) => {
+    total -= unsent.get(answer)?.bytes ?? 0;
+    unsent.delete(answer);
+  };
+  app.addHook('onSend', (request, reply, payload, done) => {
+    const bytes = typeof payload === 'string' || payload instanceof Uint8Array ? payload.length : 0;
+    // A client that has hung up is sent nothing, and no second hang-up is reported.
+    if (bytes >= LEAST_BYTES && !request.raw.socket.destroyed) {
+      unsent.set(reply.raw, { bytes, cut: () => request.raw.socket.destroy() });
+      total += bytes;
+      // An answer that waits behind another on its connection may never emit `close`; it is forgotten when it is the oldest.
+      reply.raw.once('close', () => forget(reply.raw));
+    }
+    for (const [answer, { cut }] of unsent) {
+      if (total <= maxBytes) break;
+      cut();
+      forget(answer);
+    }
+    done(null, payload);
+  });
+  return () => total;
+}
+
+type ClientError = Error & { code?: string };
+type Deps = { publicUrl(): string; newRequestId(): string };
+
+type Exchange = { request: IncomingMessage; response: ServerResponse };
+type Connection = { open: Set<Exchange>; newest: Exchange | null; isOver: boolean };
+
+/**
+ * Answers bytes that are not HTTP, and requests that come too slowly, on the bare socket. Requests that came before on the same connection
+ * are answered first, so that no client takes the refusal for their answer.
+ */
+export function createClientErrors(deps: Deps) {
+  const connections = new WeakMap<Socket, Connection>();
+  return {
+    /** Hears of each request. */
+    follow: (server: Server): void => {
+      server.on('request', (request, response) => {
+        const connection = connections.get(request.socket) ?? { open: new Set(), newest: null, isOver: false };
+        const exchange = { request, response };
+        connection.open.add(exchange);
+        connection.newest = exchange;
+        connections.set(request.socket, connection);
+        response.once('close', () => connection.open.delete(exchange));
+      });
+    },
+    answer: (error: ClientError, socket: Socket): void => {
+      if (error.code === 'ECONNRESET' || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const connection = connections.get(socket) ?? { open: new Set(), newest: null, isOver: false };
+      connections.set(socket, connection);
+      // Each further piece of an unreadable request is an error again.
+      if (connection.isOver) return;
+      connection.isOver = true;
+      const { newest } = connection;
+      const end = () => {
+        const [before] = [...connection.open].filter(
+          ({ request, response }) => request.complete || response.headersSent,
+        );
+        if (before !== undefined) before.response.once('close', end);
+        // The unreadable bytes are the body of the newest request, which may have been answered before they came, or since.
+        else if (newest !== null && !newest.request.complete && newest.response.headersSent) socket.end();
+        else socket.end(write(error, deps));
+      };
+      end();
+    },
+  };
+}
+
+/** The whole answer, like that to every other error. */
+function write({ code }: ClientError, { publicUrl, newRequestId }: Deps): string {
+  const [status, reason] =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'The request headers are larger than 16 KiB.']
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'The request took too long to arrive.']
+        : ['400 Bad Request', 'The request is not valid HTTP.'];
+  const requestId = newRequestId();
+  const problem = problemBody(new Problem('INVALID_REQUEST', reason), publicUrl(), requestId);
+  const body = JSON.stringify({ ...problem, status: Number(status.slice(0, 3)) });
+  const headers = [
+    `X-Request-Id: ${requestId}`,
+    'Content-Type: application/problem+json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    ...Object.entries(ANSWER_HEADERS).map(([name, value]) => `${name}: ${value}`),
+  ];
+  return `HTTP/1.1 ${status}\r\n${headers.join('\r\n')}\r\n\r\n${body}`;
 }

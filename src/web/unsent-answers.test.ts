@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { eventually } from '../../test/support/service.ts';
-import { boundUnsentAnswers } from './unsent-answers.ts';
+import { boundUnsentAnswers } from './server.ts';
 
 const ANSWER = 'x'.repeat(100_000);
 

@@ -1,4 +1,6 @@
+import { assertNever } from '../domain/assert-never.ts';
 import { encodeId } from '../domain/ids.ts';
+import type { Network } from '../domain/network.ts';
 import { askedPauseMs, retryDelayMs, schedulePosition } from '../domain/retry.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -12,14 +14,15 @@ import { type AdapterOrder, findCallbackOrders } from '../store/outbox/adapter-o
 import { type LeasedDelivery, leaseDueDeliveries, returnDeliveries } from '../store/outbox/deliveries.ts';
 import type { AttemptOutcome } from '../store/outbox/delivery-outcomes.ts';
 import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-secrets.ts';
+import { adapterSecret, asNumber, PID, signFields, startedField } from './adapter-signature.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
 import type { Hastener } from './hasten.ts';
 import { isOutage, namesOf, recordAttempts } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendResult } from './send.ts';
-import { sendCallback } from './send-callback.ts';
 import { type SendDeps, sendSigned } from './send-signed.ts';
+import { targetRule } from './target.ts';
 
 /**
  * The most deliveries waiting, under way and unrecorded together. Those that a crash leaves are attempted again when their leases run out.
@@ -405,4 +408,108 @@ export function createOutcomeQueue(options: {
 /** The database is away, or could not do it just now. */
 function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
+}
+
+/** The part of an event that a callback tells. */
+type Event = {
+  data: {
+    invoiceId: string;
+    externalId: string;
+    status: string;
+    payment: { payableAmount: string; address: string; transaction: { txId: string } | null };
+  };
+};
+
+type Told = { network: Network; body: string; order: AdapterOrder; secrets: readonly string[] };
+
+/**
+ * Notifies a shop in the form of its system, once. A payment is delivered when the answer says so, as those systems have it; any 2xx does for
+ * an order whose time is up.
+ */
+async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowMs: number): Promise<SendResult> {
+  const [stored] = told.secrets;
+  if (stored === undefined) throw new Error('an adapter has no secret');
+  const { data } = JSON.parse(told.body) as Event;
+  const { fields, numbers } = listFields(told.order, data);
+  // Creation refuses such an order. This one is older than that rule.
+  for (const [name, value] of fields) {
+    const started = startedField(value);
+    if (started === null) continue;
+    const reason = `${name} contains "&${started}=", so a shop could read the signed text in two ways`;
+    return failedAttempt(null, `unsigned: ${reason.slice(0, 200)}`, 0);
+  }
+  return sender.send({
+    ...describeCallback(told.order, { fields, numbers }, adapterSecret(stored)),
+    rule: targetRule(told.network, localTargets),
+    nowMs,
+    ...(data.status === 'PAID' && { refuse: refuseOtherWords }),
+  });
+}
+
+/** `ok` is the word of epusdt, `success` that of EPay; each takes the other's. PHP writes blanks and a byte order mark around it. */
+function refuseOtherWords(answer: Uint8Array): string | null {
+  const word = Buffer.from(answer).toString('utf8').replace('\uFEFF', '').trim().toLowerCase();
+  return word === 'ok' || word === 'success' ? null : NOT_TAKEN;
+}
+
+const NOT_TAKEN =
+  'not_acknowledged: the receiver answered with a 2xx, and not with the word of its system (ok, success)';
+
+type Listed = {
+  fields: ReadonlyMap<string, string>;
+  /** The names of those that JSON has as numbers. */
+  numbers: readonly string[];
+};
+
+/** What a callback says, without its signature. BEpusdt alone has one for an order whose time is up. */
+function listFields(order: AdapterOrder, { payment, ...data }: Event['data']): Listed {
+  const { dialect, amount } = order;
+  if (data.status !== 'PAID' && !(data.status === 'EXPIRED' && dialect === 'bepusdt')) {
+    throw new Error(`${dialect} has no callback for ${data.status}`);
+  }
+  const { address, transaction, payableAmount } = payment;
+  if (data.status === 'PAID' && transaction === null) throw new Error('the event of a payment names no transaction');
+  const ids = [['trade_id', data.invoiceId] as const, ['order_id', data.externalId] as const];
+  const amounts = [['amount', asNumber(amount)] as const, ['actual_amount', asNumber(payableAmount)] as const];
+  const hash = ['block_transaction_id', (data.status === 'PAID' && transaction?.txId) || ''] as const;
+  const status = ['status', data.status === 'PAID' ? '2' : '3'] as const;
+  const numbers = ['amount', 'actual_amount', 'status'];
+  switch (dialect) {
+    case 'epusdt':
+      return { fields: new Map([...ids, ['token', address], hash, ...amounts, status]), numbers };
+    case 'bepusdt':
+      return { fields: new Map([...ids, ['token', address], hash, ...amounts, status]), numbers: ['amount', 'status'] };
+    case 'gmpay': {
+      const coin = [['receive_address', address] as const, ['token', 'USDT'] as const];
+      return { fields: new Map([['pid', PID], ...ids, ...coin, hash, ...amounts, status]), numbers };
+    }
+    case 'epay':
+      return { fields: epayFields(order, data), numbers: [] };
+    default:
+      return assertNever(dialect);
+  }
+}
+
+function epayFields({ amount, name, type, param }: AdapterOrder, data: Omit<Event['data'], 'payment'>) {
+  return new Map<string, string>([
+    ...[['pid', PID] as const, ['trade_no', data.invoiceId] as const, ['out_trade_no', data.externalId] as const],
+    ...[['type', type ?? 'usdt'] as const, ['name', name ?? data.externalId] as const, ['money', amount] as const],
+    ...[['trade_status', 'TRADE_SUCCESS'] as const, ...(param === null ? [] : [['param', param] as const])],
+  ]);
+}
+
+/** The signed request: EPay's is a GET, and all others post JSON. */
+function describeCallback({ dialect, notifyUrl }: AdapterOrder, { fields, numbers }: Listed, secret: string) {
+  const signature = signFields(fields, secret);
+  if (dialect === 'epay') {
+    const link = notifyUrl.includes('?') ? '&' : '?';
+    const query = new URLSearchParams([...fields, ['sign', signature], ['sign_type', 'MD5']]);
+    return { method: 'GET', url: `${notifyUrl}${link}${query}`, headers: {}, body: new Uint8Array() } as const;
+  }
+  // Numbers are written as they were signed: a JSON writer has none that are exact.
+  const members = [...fields, ['signature', signature] as const].map(
+    ([name, value]) => `"${name}":${numbers.includes(name) ? value : JSON.stringify(value)}`,
+  );
+  const headers = { 'content-type': 'application/json' };
+  return { method: 'POST', url: notifyUrl, headers, body: Buffer.from(`{${members.join(',')}}`) } as const;
 }

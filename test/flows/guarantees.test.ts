@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createLiveReads } from '../../src/checkout/live/live-reads.ts';
+import { createLiveReads } from '../../src/checkout/live/live-routes.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { migrate } from '../../src/store/db/migrate.ts';
 import { runSql } from '../contract/sql.ts';

@@ -5,8 +5,12 @@ import { firstIdOf, uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { findCandidates } from '../../src/operator/explain/candidate-queries.ts';
-import { findFewRecentUnpaid, findRecentUnpaid } from '../../src/payments/mismatch/candidates.ts';
-import { diagnoseTransfers, readMismatches } from '../../src/payments/mismatch/diagnose-transfers.ts';
+import {
+  diagnoseTransfers,
+  findFewRecentUnpaid,
+  findRecentUnpaid,
+  readMismatches,
+} from '../../src/payments/mismatch/diagnose-transfers.ts';
 import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { withClient } from '../support/postgres-template.ts';

@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { canRun, runExample } from '../../../test/support/run-example.ts';
-import { LANGUAGES } from './code-examples.ts';
 import { API_KEY } from './example-request.ts';
+import { LANGUAGES } from './register-reference.ts';
 
 /** Says what it was asked. */
 const server = createServer(async (request: IncomingMessage, response) => {

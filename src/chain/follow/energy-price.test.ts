@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { AppError } from '../../domain/errors.ts';
 import { unixMs } from '../../domain/time.ts';
 import type { Node } from '../nodes/node.ts';
-import { createEnergyPrice } from './status-recorder.ts';
+import { createEnergyPrice } from './watcher.ts';
 
 const HOUR = 3_600_000;
 

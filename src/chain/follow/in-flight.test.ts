@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createInFlight } from './read-ahead.ts';
+import { createInFlight } from './catch-up.ts';
 
 /** How the way to a node is: a range takes `wayMs` and, one after the other, `workMs`. */
 type Way = { wayMs: number; workMs: number };

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import type { NodeSpec } from '../../domain/node.ts';
@@ -9,7 +10,6 @@ import type { Lateness } from './deadline.ts';
 import { MAX_STREAMS } from './grpc-client.ts';
 import { MAX_CONNECTIONS } from './http-client.ts';
 import type { AskOptions } from './node.ts';
-import { createNodeBudget } from './node-budget.ts';
 import { createNodePause, type Failure } from './node-pause.ts';
 import type { Patience } from './patience.ts';
 import type { Question, Substitutable } from './question.ts';
@@ -248,6 +248,80 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
         labels,
         "a node's requests of the day are used up: it rests until midnight UTC; add a node or raise #daily=",
       );
+    },
+  };
+}
+
+type Turn = 'taken' | 'exhausted' | 'too-many-waiting';
+
+/** How many requests a node may get: so many a second with a burst of one second's worth, and so many per UTC day. */
+type NodeBudget = {
+  /** Resolves when it is the caller's turn, in the order of the calls. Rejects when `signal` aborts. */
+  take(signal: AbortSignal): Promise<Turn>;
+  isExhausted(): boolean;
+  requestsToday(): number;
+  /** `null` without a limit. */
+  requestsLeft(): number | null;
+  /** The used share of the day's requests, 0 to 1; `null` without a limit. */
+  usedShare(): number | null;
+};
+
+/** Beyond this a waiting request is stale, and another node is the better choice. */
+const MAX_WAITING = 200;
+const MAX_WAIT_SECONDS = 10;
+
+type NodeBudgetOptions = {
+  requestsPerSecond: number | null;
+  requestsPerDay: number | null;
+  now(): UnixMs;
+  /** A monotonic clock in milliseconds. */
+  clockMs(): number;
+};
+
+/** Counts from 0 when the process starts: a restart forgets what was used of the day. */
+function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: NodeBudgetOptions): NodeBudget {
+  const perDay = requestsPerDay ?? Number.POSITIVE_INFINITY;
+  const bucket = requestsPerSecond === null ? null : createBucket(requestsPerSecond, clockMs);
+  let day = -1;
+  let count = 0;
+  const requestsToday = () => {
+    const today = Math.floor(now() / DAY_MS);
+    if (today !== day) count = 0;
+    day = today;
+    return count;
+  };
+  const isExhausted = () => requestsToday() >= perDay;
+  return {
+    isExhausted,
+    requestsToday,
+    requestsLeft: () => (requestsPerDay === null ? null : Math.max(0, requestsPerDay - requestsToday())),
+    usedShare: () => (requestsPerDay === null ? null : requestsToday() / requestsPerDay),
+    take: async (signal) => {
+      if (isExhausted()) return 'exhausted';
+      const waitMs = bucket === null ? 0 : bucket.reserve();
+      if (waitMs === null) return 'too-many-waiting';
+      count += 1;
+      if (waitMs > 0) await delay(waitMs, undefined, { signal });
+      return 'taken';
+    },
+  };
+}
+
+/** Tokens may go below zero: the debt sets how long the taker waits, so turns come in the order of taking. */
+function createBucket(perSecond: number, clockMs: () => number) {
+  const burst = Math.max(1, perSecond);
+  const maxDebt = Math.min(MAX_WAITING, Math.max(1, perSecond * MAX_WAIT_SECONDS));
+  let tokens = burst;
+  let filledMs = clockMs();
+  return {
+    /** The wait in milliseconds; `null` when too many wait already. */
+    reserve: (): number | null => {
+      const nowMs = clockMs();
+      tokens = Math.min(burst, tokens + ((nowMs - filledMs) / 1000) * perSecond);
+      filledMs = nowMs;
+      if (tokens - 1 < -maxDebt) return null;
+      tokens -= 1;
+      return tokens >= 0 ? 0 : (-tokens / perSecond) * 1000;
     },
   };
 }

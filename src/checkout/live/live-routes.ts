@@ -9,19 +9,25 @@ import type { Logger } from '../../runtime/log.ts';
 import { startLoop } from '../../runtime/loop.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import type { Database } from '../../store/db/database.ts';
-import { ALL_PAGES, INVOICES_CHANNEL } from '../../store/ledger/checkout.ts';
+import { ALL_PAGES, INVOICES_CHANNEL, readChainHeads, readCheckoutInvoices } from '../../store/ledger/checkout.ts';
 import type { ChainHead } from '../../store/ledger/paying-transfer.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
 import { Problem } from '../../web/problem.ts';
 import { hijackForStream } from '../../web/shed-load.ts';
 import { DATA_HEADERS } from '../page/headers.ts';
 import { composeMessage, type LiveMessage, versionOf } from '../page/live-message.ts';
-import { isBlind, type LinkedInvoice, type LinkPage, type Site, stateOf } from '../page/page-state.ts';
+import {
+  isBlind,
+  type LinkedInvoice,
+  type LinkPage,
+  type Page,
+  type Site,
+  stateOf,
+  suspensionOf,
+} from '../page/page-state.ts';
 import { UNKNOWN_LINK } from '../page/register.ts';
 import { chooseLanguage } from '../words/languages.ts';
 import { wordsOf } from '../words/words.ts';
-import { createLiveReads, type LiveReads } from './live-reads.ts';
-import { createLiveRegistry, type LiveRegistry, type OpenLink, type OpenPage, type Reader } from './live-registry.ts';
 
 type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site: Site; beatMs?: number };
 
@@ -366,4 +372,147 @@ function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLi
     link.isBlind = !link.isBlind;
     onChange(link);
   }
+}
+
+type Reader = Pick<Page, 'words' | 'isLanguageAsked' | 'site'>;
+
+/** A reader's page of a link. `sent` is its content; `send` is `null` until the reader can be told. */
+type OpenPage = {
+  link: OpenLink;
+  reader: Reader;
+  sent: LinkPage | null;
+  version: string;
+  send: ((message: LiveMessage) => void) | null;
+};
+
+/** A link with open pages, and what was read of its invoice last; `null` until the first answer. */
+type OpenLink = {
+  token: string;
+  invoice: LinkedInvoice | null;
+  /** That of the invoice, once it was read. It stays while payment is suspended. */
+  invoiceId: string | null;
+  isBlind: boolean;
+  pages: Set<OpenPage>;
+};
+
+type LiveRegistry = ReturnType<typeof createLiveRegistry>;
+
+/** The open pages, by their links and by the ids of their invoices. Nothing is kept of a link without an open page. */
+function createLiveRegistry() {
+  const byToken = new Map<string, OpenLink>();
+  const byInvoice = new Map<string, OpenLink>();
+  let pageCount = 0;
+  return {
+    pageCount: (): number => pageCount,
+    pagesOf: (token: string): number => byToken.get(token)?.pages.size ?? 0,
+    links: (): Iterable<OpenLink> => byToken.values(),
+    findByInvoice: (id: string): OpenLink | undefined => byInvoice.get(id),
+    add: (token: string, reader: Reader): OpenPage => {
+      const link = byToken.get(token) ?? { token, invoice: null, invoiceId: null, isBlind: false, pages: new Set() };
+      const page: OpenPage = { link, reader, sent: null, version: '', send: null };
+      byToken.set(token, link);
+      link.pages.add(page);
+      pageCount += 1;
+      return page;
+    },
+    remove: (page: OpenPage): void => {
+      const { link } = page;
+      if (!link.pages.delete(page)) return;
+      pageCount -= 1;
+      if (link.pages.size > 0) return;
+      byToken.delete(link.token);
+      if (link.invoiceId !== null) byInvoice.delete(link.invoiceId);
+    },
+    /** Notes what was read of a link, unless its last page was closed meanwhile. */
+    learn: (link: OpenLink, invoice: LinkedInvoice): void => {
+      if (byToken.get(link.token) !== link) return;
+      link.invoice = invoice;
+      if (!('id' in invoice)) return;
+      link.invoiceId = invoice.id;
+      byInvoice.set(invoice.id, link);
+    },
+  };
+}
+
+type LiveReads = {
+  /** The invoice behind a link, as it is now or later, or that payment is suspended; `null` where there is none. */
+  readInvoice(checkoutToken: string): Promise<LinkedInvoice | null>;
+  readHeads(): Promise<Map<Network, ChainHead>>;
+};
+
+type PendingRead = { resolve(invoice: LinkedInvoice | null): void; reject(error: unknown): void };
+
+/**
+ * Makes all reads of live pages, one query at a time. So no answer is older than one that came before it, and the database gets one query
+ * at a time, however many pages ask. Questions from one turn of the process, or asked while a query is under way, go into the next query,
+ * up to 500 links in each. The number of requests in the server and of open pages bounds how many wait.
+ */
+export function createLiveReads({
+  db,
+  metrics,
+}: {
+  db: Database;
+  metrics: Pick<Metrics, 'livePageQueries'>;
+}): LiveReads {
+  const due = new Map<string, PendingRead[]>();
+  let isReading = false;
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Answer>(kind: 'invoices' | 'heads', query: () => Promise<Answer>): Promise<Answer> => {
+    const answer = last.then(() => {
+      metrics.livePageQueries.inc({ kind });
+      return query();
+    });
+    last = answer.catch(() => undefined);
+    return answer;
+  };
+  const readNext = async () => {
+    let batch = new Map<string, PendingRead[]>();
+    try {
+      const invoices = await inTurn('invoices', async () => {
+        // The batch is taken no sooner, so that questions asked while another query was under way go along.
+        batch = takeFirst(due, MAX_TOGETHER);
+        return readTogether(db, [...batch.keys()]);
+      });
+      const found = new Map(invoices.map((invoice) => [invoice.checkoutToken, invoice]));
+      for (const [token, all] of batch) for (const { resolve } of all) resolve(found.get(token) ?? null);
+    } catch (error) {
+      for (const all of batch.values()) for (const { reject } of all) reject(error);
+    }
+  };
+  const readAll = async () => {
+    while (due.size > 0) await readNext();
+    isReading = false;
+  };
+  return {
+    readInvoice: (token) =>
+      new Promise((resolve, reject) => {
+        const others = due.get(token);
+        if (others === undefined) due.set(token, [{ resolve, reject }]);
+        else others.push({ resolve, reject });
+        if (isReading) return;
+        isReading = true;
+        setImmediate(readAll);
+      }),
+    readHeads: () => inTurn('heads', () => readChainHeads(db)),
+  };
+}
+
+/** One invoice that can't be relied on fails the whole query. Then each half is read by itself, down to the links that fail alone. */
+async function readTogether(db: Database, tokens: readonly string[]): Promise<LinkedInvoice[]> {
+  try {
+    return await readCheckoutInvoices(db, tokens);
+  } catch (error) {
+    const suspended = error instanceof Error ? suspensionOf(error) : null;
+    const [checkoutToken] = tokens;
+    if (suspended === null || checkoutToken === undefined) throw error;
+    if (tokens.length === 1) return [{ checkoutToken, suspended }];
+  }
+  const half = Math.ceil(tokens.length / 2);
+  return [...(await readTogether(db, tokens.slice(0, half))), ...(await readTogether(db, tokens.slice(half)))];
+}
+
+function takeFirst<Key, Value>(from: Map<Key, Value>, count: number): Map<Key, Value> {
+  const taken = new Map([...from].slice(0, count));
+  for (const key of taken.keys()) from.delete(key);
+  return taken;
 }

@@ -1,24 +1,29 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Config } from '../../config/config.ts';
+import { createPayer } from '../../devnet/payer/payer.ts';
 import { AppError } from '../../domain/errors.ts';
 import { newEvent } from '../../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
 import { clip } from '../../operator/input/clip.ts';
+import { readCandidates } from '../../operator/input/read-candidates.ts';
+import { NO_MANIFEST } from '../../operator/operation.ts';
+import { addAddresses, retireAddresses } from '../../operator/subjects/addresses.ts';
 import { replayDeliveries } from '../../operator/subjects/delivery-replay.ts';
+import { refundTransfer as tieRefund } from '../../operator/subjects/transfer-decisions.ts';
 import { enableEndpoint } from '../../operator/subjects/webhook-sending.ts';
 import { addEndpoint, listEndpoints, updateEndpoint } from '../../operator/subjects/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { recordEvents } from '../../store/outbox/events.ts';
 import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
 import { createFeedReader } from '../listen/follow-feed.ts';
+import { pause } from '../listen/pause.ts';
 import { type Sandbox, withSandbox } from '../sandbox/with-sandbox.ts';
 import { happenToInvoice, type InvoiceOptions } from './happen-to-invoice.ts';
-import { refundTransfer } from './refund-transfer.ts';
 import { TRIGGERS, type Trigger } from './triggers.ts';
 import { type FeedEvent, followFrom, type Until } from './until.ts';
 
@@ -136,4 +141,60 @@ async function recordPing({ db, projectUuid: projectId }: Sandbox, endpointId: s
     await replayDeliveries(tx, { endpointId, eventIds: [ping.id], now });
   });
   return encodeId('evt', ping.id);
+}
+
+const AMOUNT_MICRO = 1_000_000n;
+/** Enough for the energy of a transfer. */
+const FEE_SUN = 100_000_000n;
+/** How often the ledger is asked whether it has what left by now. */
+const POLL_MS = 200;
+
+/** Sends something to an address of its own, sends it back from there, and ties the two. */
+async function refundTransfer(
+  sandbox: Sandbox,
+  { until, signal }: { until: Until; signal: AbortSignal },
+): Promise<FeedEvent> {
+  const { db, usdtContract: contract } = sandbox;
+  const deps = { db, now: () => unixMs(systemClock.now()), random: randomBytes };
+  const payer = createPayer({ nodeUrl: sandbox.nodeUrl, privateKey: sandbox.payer.privateKey });
+  // Addresses are never deleted, so one is enough: the payer's key leads to the same one again.
+  const own = payer.withKey(createHash('sha256').update(`refund ${sandbox.payer.privateKey}`).digest('hex'));
+  await adopt(deps, sandbox, own.address);
+  await payer.sendTrx({ to: own.address, amountSun: FEE_SUN });
+  const came = await payer.transfer({ contract, to: own.address, amountMicro: AMOUNT_MICRO });
+  const { data } = await until((event) => event.type === 'transfer.unmatched' && event.data['txId'] === came);
+  const transferId = decodeId('trf', String(data['transferId']));
+  if (transferId === null) throw new Error('the event names no transfer');
+  const txId = await own.transfer({ contract, to: payer.address, amountMicro: AMOUNT_MICRO });
+  // It is on the chain before it is in the ledger.
+  while (!(await isTied(deps, { transferId, txId, note: '', invoice: null }))) await pause(POLL_MS, signal);
+  return until((event) => event.type === 'transfer.refunded' && event.data['txId'] === came);
+}
+
+async function isTied(...[deps, wanted]: [Parameters<typeof tieRefund.run>[0], Parameters<typeof tieRefund.run>[2]]) {
+  return tieRefund.run(deps, ACTOR, wanted).then(
+    () => true,
+    (error: unknown) => isConflict(error) && false,
+  );
+}
+
+/** It gets no invoices, and is watched all the same. */
+async function adopt(
+  deps: Parameters<typeof tieRefund.run>[0],
+  { projectId }: Sandbox,
+  address: string,
+): Promise<void> {
+  const adding = { ...deps, config: { sandbox: true, networks: {} }, addressGuard: NO_MANIFEST };
+  const entries = [{ text: address, place: 'the address' }];
+  await addAddresses
+    .run(adding, ACTOR, { projectId, entries, policy: undefined, isFresh: true, isChecked: false })
+    .catch(isConflict);
+  const { good: addresses } = readCandidates(entries, []);
+  await retireAddresses.run(deps, ACTOR, { projectId, addresses, note: null });
+}
+
+/** Another error is thrown on. */
+function isConflict(error: unknown): true {
+  if (error instanceof AppError && error.code === 'CONFLICT') return true;
+  throw error;
 }

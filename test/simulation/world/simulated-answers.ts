@@ -1,8 +1,8 @@
 import type { GrpcCall, Question } from '../../../src/chain/nodes/question.ts';
 import { ParameterError } from '../../../src/devnet/chain/parameters.ts';
 import type { Fault } from '../../../src/devnet/faults/faults.ts';
-import { answerCall, floodOf, type GrpcService } from '../../../src/devnet/node/grpc-server.ts';
 import { type Answering, answerRequest } from '../../../src/devnet/node/node-answers.ts';
+import { answerCall, floodOf, type GrpcService } from '../../../src/devnet/node/node-server.ts';
 import { jsonPieces, repeat } from '../../../src/devnet/wire/json-text.ts';
 
 type Asked = Question<unknown>;
