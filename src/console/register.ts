@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { decodeId, encodeId } from '../domain/ids.ts';
-import { findSubject } from '../operator/explain/explain-subject.ts';
+import { findSubject } from '../operator/explain/explain.ts';
 import type { Explanation } from '../operator/explain/explanation.ts';
 import { createJobs } from '../operator/subjects/jobs.ts';
 import { showToday } from '../operator/today/show-today.ts';

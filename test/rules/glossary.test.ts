@@ -24,7 +24,7 @@ const PLAIN = new Set(
   request require reset response restart restore resume retry return revoke rewritten role rotate rounding row rule run running runtime safety save
   scan schedule schema scratch search secret secure select send sender server service session set settings settle shape share show sign signature
   size sort source split spot stand standby start starting state statement status step stop store stream string subject sum summary switch system table template
-  terms test text time to token total transaction transport turn type typing undelivered undo union unit unknown update upgrade url user value
+  terms test text time to token total transaction transport turn type typing undelivered undo union unit unknown update upgrade url user value verdict
   verification verify version view visibility wait wakeup warning webhook whole why with word write`.split(/\s+/),
 );
 

@@ -4,7 +4,7 @@ import { codeWords, wordRange } from '../../src/domain/code-word.ts';
 import { firstIdOf, uuidV7 } from '../../src/domain/ids.ts';
 import { microUsdt } from '../../src/domain/money.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import { findCandidates } from '../../src/operator/explain/candidate-queries.ts';
+import { findCandidates } from '../../src/operator/explain/statements.ts';
 import {
   diagnoseTransfers,
   findFewRecentUnpaid,

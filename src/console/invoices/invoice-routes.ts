@@ -3,7 +3,7 @@ import { AppError } from '../../domain/errors.ts';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
 import { POLICIES } from '../../domain/policy.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { explainSubject } from '../../operator/explain/explain-subject.ts';
+import { explainSubject } from '../../operator/explain/explain.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { AppError } from '../../domain/errors.ts';
-import { DONE } from '../../operator/explain/describe-action.ts';
+import { DONE } from '../../operator/explain/timeline.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
 import {
   AUDIT_COLUMNS,

@@ -1,10 +1,24 @@
-import { encodeId } from '../../domain/ids.ts';
 import { type Hint, joinTexts, say, type Text } from '../../domain/message.ts';
 import { toIso } from '../../domain/time.ts';
-import { orderTimeline, type TimelineEntry } from '../../domain/timeline.ts';
-import type { Actor } from '../actor.ts';
+import { orderTimeline, TIMELINE_KINDS, type TimelineEntry } from '../../domain/timeline.ts';
+import { type Static, Type } from '../../runtime/type.ts';
 import { printable } from '../input/printable.ts';
-import type { ExplanationView } from './views.ts';
+import { Said, Time } from '../view.ts';
+
+const Facts = Type.Record(Type.String(), Type.Unknown());
+
+/** All that is known of an invoice, a transaction or an address; `subject` and the entries have more members, by what they are. */
+export const ExplanationView = Type.Object({
+  subject: Facts,
+  verdict: Said,
+  timeline: Type.Array(
+    Type.Intersect([Type.Object({ at: Time, kind: Type.Enum(TIMELINE_KINDS), text: Type.String() }), Facts]),
+  ),
+  notShown: Type.Optional(
+    Type.Array(Type.Object({ what: Type.String(), shown: Type.Integer(), total: Type.Integer() })),
+  ),
+  next: Type.Optional(Type.Array(Said)),
+});
 
 /** A list that is too long to show whole: `shown` of `total` entries; `what` names them. */
 export type Omission = { what: string; shown: number; total: number };
@@ -32,7 +46,8 @@ export function arrange({ timeline, omissions, ...rest }: Explanation): Explanat
 }
 
 /** An explanation for machines. Stored text cannot change what a terminal shows. */
-export function toView({ subject, verdict, timeline, omissions, next }: Explanation): ExplanationView {
+export function toView(explanation: Explanation): Static<typeof ExplanationView> {
+  const { subject, verdict, timeline, omissions, next } = explanation;
   return {
     subject,
     verdict: joinTexts(verdict.map(printableText), ' '),
@@ -46,17 +61,6 @@ export function toView({ subject, verdict, timeline, omissions, next }: Explanat
 export function describeStep({ says, hint }: Step): Text {
   const shown = printableText(says);
   return hint === undefined ? shown : say`${shown}: ${hint}`;
-}
-
-export const SEARCHED = 'every project that you may see is searched';
-
-/** Whose addresses are meant. */
-export function nameProjects(projects: Actor['projects']): string {
-  const [only, ...others] = projects ?? [];
-  if (only === undefined) return 'yours';
-  return others.length === 0
-    ? `the project ${encodeId('prj', only)}`
-    : `the ${others.length + 1} projects that you may see`;
 }
 
 /** What names fields and steps is ours, and holds nothing that was stored. */

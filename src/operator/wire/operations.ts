@@ -1,6 +1,6 @@
 import type { ActionName } from '../actions.ts';
 import * as chain from '../chain/operations.ts';
-import * as explain from '../explain/operations.ts';
+import * as explain from '../explain/explain.ts';
 import type { LocalOperation, Operation } from '../operation.ts';
 import * as adapters from '../subjects/adapters.ts';
 import * as addressChanges from '../subjects/address-changes.ts';

@@ -25,7 +25,7 @@ async function usedBy(folder: string): Promise<Set<string>> {
   const load = async (path: string) =>
     (await import(join(OPERATOR, `${path}.ts`))) as Record<string, Partial<Operation>>;
   for (const [, names = '', path = ''] of text.matchAll(
-    /import \{([^}]+)\} from '[./]+operator\/([a-z-]+\/operations|subjects\/[a-z-]+)\.ts'/g,
+    /import \{([^}]+)\} from '[./]+operator\/([a-z-]+\/(?:operations|explain)|subjects\/[a-z-]+)\.ts'/g,
   )) {
     const operations = await load(path);
     for (const name of names.split(',')) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
-import { describeDelivery, isInProgress } from './delivery-entries.ts';
-import type { ExplainedDelivery, ExplainedEvent } from './event-queries.ts';
+import type { ExplainedDelivery, ExplainedEvent } from './statements.ts';
+import { describeDelivery, isInProgress } from './timeline.ts';
 
 const AT = unixMs(1_790_000_000_000);
 const ID = '01999999-9999-7999-8999-999999999999';

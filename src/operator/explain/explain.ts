@@ -1,0 +1,403 @@
+import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
+import { readOptions } from '../../domain/invoice-options.ts';
+import { say } from '../../domain/message.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { NETWORKS } from '../../domain/network.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { Type } from '../../runtime/type.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { lifeStatusOf } from '../../store/ledger/addresses.ts';
+import type { Actor } from '../actor.ts';
+import { clip } from '../input/clip.ts';
+import { ProjectId } from '../input/given.ts';
+import { printable } from '../input/printable.ts';
+import { operation } from '../operation.ts';
+import { selectProject } from '../select-project.ts';
+import { findTransfersFrom } from '../subjects/transfer-records.ts';
+import { type AskDeps, askChain } from './ask-chain.ts';
+import { arrange, type Explanation, ExplanationView, toView } from './explanation.ts';
+import {
+  type InvoiceFacts,
+  omit,
+  readAddressFacts,
+  readInvoiceFacts,
+  readOrphaned,
+  readStand,
+  readTransactionFacts,
+  type Stand,
+} from './facts.ts';
+import { type Found, readSubject, type Subject, searchLedger } from './search.ts';
+import {
+  type ExplainedAddress,
+  findExplainedAddresses,
+  findExplainedInvoice,
+  findOutgoingTo,
+  type LocatedInvoice,
+  locateCheckout,
+  locateEvent,
+  locateExternalId,
+  locateInvoice,
+  MAX_COUNTED,
+} from './statements.ts';
+import * as entries from './timeline.ts';
+import * as verdicts from './verdict.ts';
+
+export const explainSubjectOperation = operation({
+  action: 'explainSubject',
+  summary: 'Everything that is known about an invoice, a transaction or an address, by time',
+  ...{ method: 'GET', path: '/explain', output: ExplanationView },
+  input: Type.Object({
+    text: Type.String({ description: 'inv_…, an externalId, the id of a transaction or its link, or an address T…' }),
+    projectId: ProjectId,
+  }),
+  read: ({ text, projectId }) => ({ text, projectId }),
+  run: async (deps, actor, asked) =>
+    explainSubject({ ...deps, ask: { ...deps, ...(await deps.nodes()) } }, actor, asked),
+  view: toView,
+});
+
+export const operations = [explainSubjectOperation];
+
+/** `ask`: how the chain is asked of a transaction that the ledger does not know. Absent: it is not asked. */
+type Deps = { db: Database; now(): UnixMs; ask?: AskDeps };
+type Asked = { text: string; projectId: string | undefined };
+
+/**
+ * Tells all that the ledger knows of an invoice, a transaction or an address, at one moment: what is paid while it is read is
+ * either told as paid throughout or not at all. Errors: `NOT_FOUND` for what nothing is known of; for a transaction that is an answer, with
+ * what the chain shows of it. `INVALID_ARGUMENT` with all that the text may stand for.
+ */
+export async function explainSubject(deps: Deps, actor: Actor, asked: Asked): Promise<Explanation> {
+  const answer = await findSubject(deps, actor, asked);
+  if ('verdict' in answer) return answer;
+  throw severalFit(asked.text, answer);
+}
+
+/** Where is looked, and what is told of the invoice that a text leads to. */
+type Scope = { db: Sql; projects: Actor['projects']; now: UnixMs; tell: typeof explainInvoice };
+
+/**
+ * The same, or all that the text may stand for, in one project or in all that the actor may see. A text that names nothing in the form
+ * that it has may be an external id, and else is searched for. Errors: `NOT_FOUND`.
+ */
+export async function findSubject(
+  deps: Deps,
+  actor: Actor,
+  asked: Asked,
+  tell: Scope['tell'] = explainInvoice,
+): Promise<Explanation | Found> {
+  const subject = readSubject(asked.text);
+  const { answer, projects } = await deps.db.snapshot(async (db) => {
+    const isAny = asked.projectId === undefined;
+    const projects = isAny ? actor.projects : [(await selectProject(db, actor, asked.projectId)).id];
+    return { answer: await findSubjectIn({ db, projects, now: deps.now(), tell }, subject, asked), projects };
+  });
+  if (!('verdict' in answer)) return answer;
+  // After the snapshot, because no node is asked within a transaction.
+  const isAsked = answer.isUnknown === true && subject.form === 'transaction';
+  return arrange(isAsked ? await askChain(deps.ask, subject.txId, projects, answer) : answer);
+}
+
+async function findSubjectIn(scope: Scope, subject: Subject, asked: Asked): Promise<Explanation | Found> {
+  const found = (await explainForm(scope, subject)) ?? (await explainExternalId(scope, asked.text));
+  if (found !== null) return found;
+  if (subject.form === 'transaction') {
+    return (await explainOrphaned(scope, subject)) ?? (await explainUnknown(scope, subject));
+  }
+  const answer = await explainSearched(scope, subject);
+  if (answer === null) throw notFound(subject, asked);
+  return answer;
+}
+
+/** `null` if nothing is known of it in that form. */
+async function explainForm(scope: Scope, subject: Subject): Promise<Explanation | null> {
+  const { db, projects, now, tell } = scope;
+  switch (subject.form) {
+    case 'invoice':
+    case 'checkout': {
+      const [found] = await (subject.form === 'invoice'
+        ? locateInvoice(db, subject.id, projects)
+        : locateCheckout(db, subject.token, projects));
+      return found === undefined ? null : tell(db, found, now);
+    }
+    case 'event': {
+      const [event] = await locateEvent(db, subject.id, projects);
+      if (event === undefined) return null;
+      if (event.invoice !== null) return tell(db, event.invoice, now);
+      return event.txId === null ? null : explainForm(scope, readSubject(event.txId));
+    }
+    case 'transaction':
+      return explainTransaction(scope, subject);
+    case 'address': {
+      // An address of several networks is searched for.
+      const [address, ...others] = await findExplainedAddresses(db, subject.account, projects);
+      if (address === undefined) return explainStranger(scope, subject);
+      return others.length > 0 ? null : explainAddress(db, address);
+    }
+    case 'external-id':
+      return null;
+  }
+}
+
+async function explainExternalId(
+  { db, projects, now, tell }: Scope,
+  text: string,
+): Promise<Explanation | Found | null> {
+  // PostgreSQL has no text with this character, so no external id has it.
+  if (text.includes('\u0000')) return null;
+  const [found, ...others] = await locateExternalId(db, text, projects);
+  if (found === undefined) return null;
+  return others.length > 0 ? searchLedger(db, projects, text) : tell(db, found, now);
+}
+
+/** The one thing that a text leads to that is the exact name of nothing, or all that it may stand for. */
+async function explainSearched(scope: Scope, subject: Subject): Promise<Explanation | Found | null> {
+  const text = subject.form === 'address' ? subject.address : subject.text;
+  const found = await searchLedger(scope.db, scope.projects, text);
+  const [name, ...others] = [
+    ...found.invoices.map(({ id }) => encodeId('inv', id)),
+    ...new Set(found.transfers.map(({ txId }) => txId)),
+    ...found.addresses.map(({ address }) => address),
+  ];
+  if (name === undefined) return null;
+  return others.length > 0 ? found : explainForm(scope, readSubject(name));
+}
+
+function severalFit(text: string, { invoices, transfers, addresses }: Found): AppError {
+  const problems = [
+    ...invoices.map((each) => {
+      const subject = encodeId('inv', each.id);
+      const of = `${clip(each.externalId)} of ${printable(each.projectName)}`;
+      const message = `${subject}: ${of}, ${formatAmount(each.payableMicro)} USDT, ${each.status}, ${toIso(each.createdAt)}`;
+      return { subject, message };
+    }),
+    ...transfers.map((each) => ({
+      subject: encodeId('trf', each.id),
+      message: `${each.txId}: ${formatAmount(each.amountMicro)} USDT to ${printable(each.projectName)}, ${each.kind}, ${toIso(each.blockTime)}`,
+    })),
+    ...addresses.map(({ address, project }) => ({
+      subject: address,
+      message:
+        project === null
+          ? `${address}: it paid you, or was paid by you`
+          : say`${address}: ${printable(project.name)}, ${project.network}, ${{ field: 'projectId' }} ${encodeId('prj', project.id)}`,
+    })),
+  ].slice(0, 10);
+  return new AppError('INVALID_ARGUMENT', `${clip(text)} may stand for several things: ask for one of them`, {
+    problems,
+  });
+}
+
+function notFound(subject: Subject, { projectId }: Asked): AppError {
+  const where = projectId === undefined ? 'no project knows' : `the project ${projectId} does not know`;
+  const hint = subject.form === 'external-id' && subject.hint !== null ? say` (${subject.hint})` : '';
+  return new AppError(
+    'NOT_FOUND',
+    say`${where} ${clip(subject.text)}${hint}. Ask for an invoice id (inv_…), an externalId or how it begins, an amount, a transaction id or how it begins, an event (evt_…), a checkout link, or an address (T…)`,
+  );
+}
+
+/** Everything about one invoice. `now` decides whether the ledger lags behind. */
+export async function explainInvoice(db: Sql, located: LocatedInvoice, now: UnixMs): Promise<Explanation> {
+  const invoice = await findExplainedInvoice(db, located.projectId, located.id);
+  if (invoice === null) throw new Error(`invoice ${located.id} is gone, though invoices are never deleted`);
+  const facts = await readInvoiceFacts(db, invoice, now);
+  const { payment, duplicates, near } = facts;
+  return {
+    ...verdicts.judgeInvoice(facts),
+    ...describeInvoice(facts),
+    timeline: [
+      ...entries.describeCreation(invoice),
+      ...facts.actions.map(entries.describeAction),
+      ...entries.describeStatuses(facts),
+      ...[...(payment === null ? [] : [payment]), ...duplicates.shown, ...near].flatMap(entries.describeTransfer),
+      ...[...facts.events, ...facts.transferEvents].flatMap(entries.describeEvent),
+    ],
+    omissions: facts.omissions,
+  };
+}
+
+function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 'subject' | 'fields'> {
+  const { externalId, network, address, policy, retiredAt, requestedMicro, payableMicro, status } = invoice;
+  const [invoiceId, projectId] = [encodeId('inv', invoice.id), encodeId('prj', invoice.projectId)];
+  const [requestedAmount, payableAmount] = [formatAmount(requestedMicro), formatAmount(payableMicro)];
+  const [createdAt, expiresAt] = [toIso(invoice.createdAt), toIso(invoice.expiresAt)];
+  const tail = formatAmount(microUsdt(payableMicro - requestedMicro));
+  const sum =
+    payableMicro === requestedMicro ? 'what was asked for' : `${requestedAmount} asked for, and a tail of ${tail}`;
+  const { description, returnUrl, metadata } = readOptions(invoice.options);
+  const retired = retiredAt === null ? '' : `; retired since ${toIso(retiredAt)}, and watched for ever`;
+  return {
+    subject: {
+      ...{ form: 'invoice', invoiceId, externalId, projectId, network, status, requestedAmount, payableAmount },
+      ...{ address, policy, createdAt, expiresAt, ledger: ledgerOf(stand) },
+    },
+    fields: [
+      ['invoice', invoiceId],
+      ['external id', externalId],
+      ['project', `${projectId} (${invoice.projectName}, ${network})`],
+      ['status', status],
+      ['to pay', `${payableAmount} USDT (${sum})`],
+      ['to', `${address} (policy ${policy}${retired})`],
+      ['until', `${expiresAt}; a later payment counts all the same`],
+      ...(description === undefined ? [] : [['for', description] as const]),
+      ...(returnUrl === undefined ? [] : [['leads back to', returnUrl] as const]),
+      ...Object.entries(metadata ?? {}).map(([name, value]) => [`metadata ${name}`, value] as const),
+      ['ledger', describeStand(stand)],
+    ],
+  };
+}
+
+/** For a field: `recorded up to block 1030 of …, examined up to block 1048 of …`. */
+function describeStand({ network, cursor }: Stand): string {
+  if (cursor === null) return `${network} was never examined`;
+  const { solid, head } = cursor;
+  return `${network}: recorded up to block ${solid.number} of ${toIso(solid.time)}, examined up to block ${head.number} of ${toIso(head.time)}`;
+}
+
+/** For machines; the numbers are `null` while the network was never examined. */
+function ledgerOf({ network, cursor }: Stand) {
+  return { network, recordedBlock: cursor?.solid.number ?? null, examinedBlock: cursor?.head.number ?? null };
+}
+
+type Transaction = Extract<Subject, { form: 'transaction' }>;
+
+/** Every transfer of ours in a transaction, on any network; `null` if there is none. */
+async function explainTransaction({ db, projects }: Scope, subject: Transaction): Promise<Explanation | null> {
+  const facts = await readTransactionFacts(db, subject.txId, projects);
+  if (facts === null) return null;
+  return {
+    ...verdicts.judgeTransaction(facts),
+    ...describeTransaction(subject),
+    timeline: [
+      ...facts.transfers.flatMap(entries.describeTransfer),
+      ...facts.outgoing.flatMap(entries.describeOutgoing),
+      ...facts.sightings.map(entries.describeSighting),
+      ...facts.events.flatMap(entries.describeEvent),
+    ],
+    omissions: facts.omissions,
+  };
+}
+
+function describeTransaction({ txId, hasEthereumPrefix }: Transaction): Pick<Explanation, 'subject' | 'fields'> {
+  const note = 'TRON writes transaction ids without 0x; with it, it may be a transaction of another chain';
+  return {
+    subject: { form: 'transaction', txId, ...(hasEthereumPrefix ? { note } : {}) },
+    fields: [
+      ['transaction', txId],
+      ['note', hasEthereumPrefix ? note : null],
+    ],
+  };
+}
+
+/** A transaction that was seen in a block which left the chain; `null` if no event of late tells of it. */
+async function explainOrphaned({ db, projects }: Scope, subject: Transaction): Promise<Explanation | null> {
+  const found = await readOrphaned(db, subject.txId, projects);
+  if (found.length === 0) return null;
+  return {
+    ...verdicts.judgeOrphaned(found),
+    ...describeTransaction(subject),
+    timeline: found
+      .flatMap(({ events }) => entries.describeStatuses({ events, sightings: [] }))
+      .filter(({ data }) => data['txId'] === subject.txId),
+    omissions: [],
+  };
+}
+
+/** A transaction that the ledger does not know, and up to which block it knows each chain. */
+async function explainUnknown({ db, projects, now }: Scope, subject: Transaction): Promise<Explanation> {
+  const stands: Stand[] = [];
+  for (const network of NETWORKS) stands.push(await readStand(db, network, now));
+  const followed = stands.filter(({ cursor }) => cursor !== null);
+  const { subject: described, fields } = describeTransaction(subject);
+  const ledgers = followed.length === 0 ? ['no network was examined yet'] : followed.map(describeStand);
+  return {
+    ...verdicts.judgeUnknown(followed, projects),
+    subject: { ...described, ledger: followed.map(ledgerOf) },
+    fields: [...fields, ...ledgers.map((ledger) => ['ledger', ledger] as const)],
+    ...{ timeline: [], omissions: [], isUnknown: true },
+  };
+}
+
+/** An address of ours. */
+async function explainAddress(db: Sql, address: ExplainedAddress): Promise<Explanation> {
+  const facts = await readAddressFacts(db, address);
+  const { invoices, total, moved, actions } = facts;
+  const { derived, policy, position, network } = address;
+  const isAddingDescribed = actions.some(({ action }) => action === 'address.added' || action === 'address.derived');
+  const projectId = encodeId('prj', address.projectId);
+  const retiredAt = address.retiredAt === null ? null : toIso(address.retiredAt);
+  const status = lifeStatusOf(address);
+  const areAllInvoicesCounted = total <= MAX_COUNTED;
+  const counted = Object.entries(invoices).map(([name, count]) => `${count} ${name}`);
+  return {
+    ...verdicts.judgeAddress(facts),
+    subject: {
+      ...{
+        form: 'address',
+        address: address.address,
+        projectId,
+        network,
+        policy,
+        status,
+        retiredAt,
+        position,
+        derived,
+      },
+      ...{ invoices, areAllInvoicesCounted },
+      transfers: { ...moved, areAllCounted: Math.max(moved.incoming, moved.outgoing) <= MAX_COUNTED },
+    },
+    fields: [
+      ['address', address.address],
+      ['project', `${projectId} (${address.projectName}, ${network})`],
+      ['policy', policy],
+      ['state', retiredAt === null ? status : `retired since ${retiredAt}`],
+      [
+        'derived',
+        derived &&
+          `#${derived.index + 1} (index ${derived.index}) of the account key ${derived.xpub.slice(0, 12)}…${derived.xpub.slice(-6)}`,
+      ],
+      ['invoices', `${counted.join(', ')}${areAllInvoicesCounted ? '' : `, of the ${total} that were counted`}`],
+      [
+        'transfers',
+        `${verdicts.countUpTo(MAX_COUNTED, moved.incoming)} in, ${verdicts.countUpTo(MAX_COUNTED, moved.outgoing)} out`,
+      ],
+    ],
+    timeline: [
+      ...(isAddingDescribed ? [] : [entries.describeAdding(address)]),
+      ...actions.map(entries.describeAction),
+      ...facts.incoming.map(entries.describeIncoming),
+      ...facts.outgoing.flatMap(entries.describeOutgoing),
+      ...entries.describeBalance(address),
+    ],
+    omissions: facts.omissions,
+  };
+}
+
+/** The newest transfers of an address of somebody else that are told. */
+const MAX_TRANSFERS = 20;
+
+/** An address that paid us or was paid by us; `null` if it did neither. */
+async function explainStranger(
+  { db, projects }: Scope,
+  { address }: Extract<Subject, { form: 'address' }>,
+): Promise<Explanation | null> {
+  const incoming = await findTransfersFrom(db, address, projects, MAX_TRANSFERS + 1);
+  const outgoing = await findOutgoingTo(db, address, projects, MAX_TRANSFERS + 1);
+  const [sent, got] = [incoming.length, outgoing.length];
+  if (sent + got === 0) return null;
+  return {
+    ...verdicts.judgeStranger(address, projects, { sent, got, limit: MAX_TRANSFERS }),
+    subject: { form: 'address', address, projectId: null },
+    fields: [['address', address]],
+    timeline: [
+      ...incoming.slice(0, MAX_TRANSFERS).toReversed().map(entries.describeIncoming),
+      ...outgoing.slice(0, MAX_TRANSFERS).flatMap(entries.describeOutgoing),
+    ],
+    omissions: [
+      omit('transfers from it, at least; the newest are shown', MAX_TRANSFERS, sent),
+      omit('transfers to it, at least; the newest are shown', MAX_TRANSFERS, got),
+    ],
+  };
+}
