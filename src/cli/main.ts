@@ -3,7 +3,6 @@ import type { LocalOperation } from '../operator/operation.ts';
 import { readVersion } from '../runtime/version.ts';
 import { addAuditExport } from './audit/commands.ts';
 import { addBackupCommands } from './backup/commands.ts';
-import { addChainCommands } from './chain/commands.ts';
 import { addDatabaseCommands } from './database/commands.ts';
 import { addReplay } from './deliveries/commands.ts';
 import { addDeveloperCommands } from './developer/commands.ts';
@@ -19,7 +18,6 @@ import { addReportCommand } from './report/commands.ts';
 import { addSetupCommand } from './setup/commands.ts';
 import { addOperations, type Ways } from './terminal/add-operations.ts';
 import type { ExitCode } from './terminal/describe-error.ts';
-import { collect, NETWORK_OPTION, type Print } from './terminal/option-parts.ts';
 import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';
 import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import type { Result, Surroundings, Terminal } from './terminal/terminal.ts';
@@ -85,6 +83,15 @@ export async function addCommands(
     addFirst?.(group);
     if (isWanted(name)) addOperations(group, terminal, print, (await load()).operations, ways);
     return group;
+  };
+  // A command without a group. What stands for one that is not asked for looks the same in the help of all.
+  const addAlone = async (
+    name: string,
+    about: string,
+    load: () => Promise<{ operations: readonly LocalOperation[] }>,
+  ) => {
+    if (isWanted(name)) addOperations(program, terminal, print, (await load()).operations);
+    else program.command(`${name} [options]`).description(about);
   };
 
   program
@@ -154,8 +161,12 @@ export async function addCommands(
   addManifestCommands(program, terminal, print);
   addEventsCommands(program, terminal);
   addExplainCommand(program, terminal, print);
-  addChainCommands(program, terminal, print);
-  addReconcileCommand(program, terminal, print);
+  await add('chain', 'what the service knows of the chain, and whether it is right', loadChain);
+  await addAlone(
+    'reconcile',
+    'compare what your addresses hold on the chain with the ledger now; exits 1 on a difference',
+    () => import('../operator/subjects/balances.ts'),
+  );
   addInvoiceCommands(program, terminal, print);
   addTransferExport(
     await add('transfers', 'what arrived at your addresses, and the money that fits nothing', async () => {
@@ -190,11 +201,16 @@ async function loadAddresses() {
   };
 }
 
-function addReconcileCommand(program: Command, terminal: Terminal, print: Print): void {
-  program
-    .command('reconcile')
-    .description('compare what your addresses hold on the chain with the ledger now; exits 1 on a difference')
-    .option('--address <T…>', 'only these, several separated by commas', collect)
-    .option(...NETWORK_OPTION)
-    .action(async (options) => print((await import('./chain/reconcile.ts')).printReconciled(terminal, options)));
+async function loadChain() {
+  const [{ operations: own }, ranges, repair, producers] = await Promise.all([
+    import('../operator/subjects/chain.ts'),
+    import('../operator/subjects/chain-ranges.ts'),
+    import('../operator/subjects/chain-repair.ts'),
+    import('../operator/subjects/chain-producers.ts'),
+  ]);
+  const [status, ...decisions] = own;
+  const [pass, ...ofProducers] = producers.operations;
+  return {
+    operations: [status, ...ranges.operations, ...repair.operations, pass, ...decisions, ...ofProducers],
+  };
 }

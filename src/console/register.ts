@@ -7,7 +7,7 @@ import { showToday } from '../operator/today/show-today.ts';
 import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
 import { addAddressRoutes } from './addresses/addresses.ts';
-import { addChainRoutes } from './chain/chain-routes.ts';
+import { addChainRoutes } from './chain/chain.ts';
 import { explanationPage, foundPage } from './invoices/invoice-page.ts';
 import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
 import type { ConsoleDeps } from './page/console-deps.ts';

@@ -2,6 +2,9 @@
 export const NETWORKS = ['mainnet', 'nile', 'devnet'] as const;
 export type Network = (typeof NETWORKS)[number];
 
+/** `mainnet, nile or devnet` */
+export const NETWORK_CHOICE = NETWORKS.join(', ').replace(/, (?=\w+$)/, ' or ');
+
 /** The network of real money: code about this network alone names it. */
 type LiveNetwork = 'mainnet';
 /** A network that its user makes, so its first block and its pace are its own. */

@@ -1,8 +1,11 @@
 import type { Text } from '../domain/message.ts';
 import { printable } from './input/printable.ts';
 
-/** What a command shows of an outcome: `next` is for people only. `hasFailed`: the finding is bad, so the command exits 1. */
-export type Printed = { text: string; next?: Text; hasFailed?: boolean };
+/**
+ * What a command shows of an outcome: `next` is for people only. `hasFailed`: the finding is bad, so the command exits 1. `refusal`: it was
+ * only shown, because the person has yet to confirm it, and this says how.
+ */
+export type Printed = { text: string; next?: Text; hasFailed?: boolean; refusal?: Text };
 /** A heading, the member that it shows or how it is made, and what stands for null. */
 export type Column<Row> = readonly [
   heading: string,

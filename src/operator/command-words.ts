@@ -9,6 +9,7 @@ const OPTIONS: Readonly<Record<string, string>> = {
   isDryRun: 'dry-run',
   isFresh: 'fresh',
   isOwnNetwork: 'own-network',
+  isSettled: 'yes',
   isKeyless: 'without-key',
   isKeyLost: 'key-is-lost',
   path: 'to',

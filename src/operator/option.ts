@@ -1,4 +1,5 @@
 import type { Text } from '../domain/message.ts';
+import { NETWORK_CHOICE } from '../domain/network.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
 
 /**
@@ -42,7 +43,7 @@ type More = Pick<Option, 'default' | 'conflicts'> & { wire?: Wire };
 /** A line that may be left out. */
 export const line = (value: string, help: Text, { wire, ...more }: More = {}) =>
   option(Type.Optional(Type.String(wired(wire))), { value, help, ...more });
-export const flag = (help: string, more: Omit<More, 'wire'> = {}) =>
+export const flag = (help: Text, more: Omit<More, 'wire'> = {}) =>
   option(Type.Optional(Type.Boolean()), { value: '', help, ...more });
 /** Several, separated by commas or given more than once. */
 export const lines = (value: string, help: string, wire?: Wire) =>
@@ -69,12 +70,15 @@ export const file = (
   help: string,
   { wire, isRemovable, ...file }: { wire: string; isRemovable: boolean; of: string; mostBytes: number },
 ) => {
-  const name = Type.String({ description: 'What messages call it' });
-  const given = Type.Unsafe<{ file: string; content: string; unread?: string }>(
-    Type.Object({ file: name, content: Type.String({ description: wire }) }),
-  );
-  return option(Type.Optional(Type.Union([given, Type.Null()])), { value, help, isRemovable, file });
+  return option(Type.Optional(Type.Union([givenFile(wire), Type.Null()])), { value, help, isRemovable, file });
 };
+const givenFile = (content: string) =>
+  Type.Unsafe<{ file: string; content: string; unread?: string }>(
+    Type.Object({
+      file: Type.String({ description: 'What messages call it' }),
+      content: Type.String({ description: content }),
+    }),
+  );
 export const argument = (value: string, help: string, wire?: Wire) =>
   option(Type.String(wired(wire)), { value, help, isArgument: true });
 /** All that stand there. */
@@ -84,6 +88,12 @@ export const argumentOf = <const Choice extends string>(choices: readonly Choice
   option(Type.Enum([...choices]), { value, help, isArgument: true, choices });
 export const secret = (value: string, help: string, wire?: Wire) =>
   option(Type.Optional(Type.String(wired(wire))), { value, help, isSecret: true });
+
+export const networkName = () =>
+  option(Type.Optional(Type.String({ description: 'The network; may be left out where one is configured' })), {
+    value: '<network>',
+    help: `${NETWORK_CHOICE}; may be left out when one is configured`,
+  });
 
 const ofProject = () =>
   Type.Optional(Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }));
@@ -103,6 +113,9 @@ export const not = (help: string, wire: string) =>
   option(Type.Optional(Type.Boolean({ description: wire })), { value: '', help });
 /** What the wire needs; a command that lacks it runs another operation. */
 export const deciding = (value: string, help: string) => option(Type.String(), { value, help });
+export const decidingFlag = (help: string) => option(Type.Literal(true), { value: '', help });
+export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
+  option(givenFile('In base64'), { value, help, file });
 
 export const projectId = () =>
   option(ofProject(), { value: '<prj_…>', help: 'the project; may be left out when there is only one' });
@@ -129,3 +142,5 @@ export const limit = (most: number, usual: string) =>
   line('<count>', `how many at most, 1 to ${most}`, { default: usual });
 /** Of `--by`. */
 export const BY = { help: 'who does this, for the record; else your user name' };
+/** The same of what only a person can decide. */
+export const DECIDED_BY = { help: 'who decided it, for the record; else your user name', before: 'network' };

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { decodeId, encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/operations.ts';
 import {
   confirmAddressChange,
   listAddressChanges,
   showAddressChange,
   withdrawAddressChange,
 } from '../../src/operator/subjects/address-changes.ts';
+import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/subjects/chain.ts';
 import {
   changeRole,
   invitePerson,
@@ -339,7 +339,7 @@ test('what was checked is checked again when a change is made, and all of it fai
   expect(await due(shop, ofContract, [contract.account as never])).toMatchObject({ kind: 'failed' });
   expect(() => readAlarmKind('address-change-pending')).toThrow('ends by itself');
   const kind = readAlarmKind('address-change-failed');
-  await acknowledgeAlarms(shop.operating, ana, { network: 'nile', kind, subject });
+  await acknowledgeAlarms.run({ ...shop.operating, networks: ['nile'] }, ana, { network: 'nile', kind, subject });
   expect(await shop.alarms()).toEqual([]);
 });
 

@@ -9,9 +9,8 @@ import { type MicroUsdt, microUsdt } from '../../src/domain/money.ts';
 import { payableRange, surchargeOf } from '../../src/domain/policy.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { recordRepaired } from '../../src/operator/chain/record-repaired.ts';
-import { recordRescanned } from '../../src/operator/chain/record-rescanned.ts';
-import { writeText } from '../../src/operator/command-words.ts';
+import { recordRescanned } from '../../src/operator/subjects/chain-ranges.ts';
+import { recordRepaired } from '../../src/operator/subjects/chain-repair.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import { createInvoice as create } from '../../src/payments/create-invoice.ts';
 import { detectBlocks } from '../../src/payments/detect-blocks.ts';
@@ -135,7 +134,7 @@ describe('every way to PAID asks the same', () => {
     await applySolidBlocks(watching, only(watched));
     await recordRescanned(watching, ACTOR, only(rescanned));
     const range = { from: blocks[0]?.number ?? 0, to: blocks.at(-1)?.number ?? 0 };
-    await recordRepaired({ ...watching, write: writeText }, {
+    await recordRepaired(watching, {
       ...{ denied: [], blocks: only(repaired), range, actor: ACTOR, reason: 'test' },
     } as Parameters<typeof recordRepaired>[1]);
     tip = blocks.at(-1) ?? tip;

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { cliActor } from '../../src/cli/terminal/operator.ts';
-import { acknowledgeAlarms } from '../../src/operator/chain/operations.ts';
+import { acknowledgeAlarms } from '../../src/operator/subjects/chain.ts';
 import { notePromotion } from '../../src/payments/note-timeline.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
@@ -45,7 +45,8 @@ test('each new timeline is told once on every network, at a start and while proc
     expect(await alarms(network), network).toMatchObject([{ subject: 'timeline 1', seenCount: 1 }]);
     const actor = cliActor({ env: {} } as never);
     const order = { network, kind: 'database-promoted', subject: null } as const;
-    await acknowledgeAlarms({ db: service.db, now: () => Date.now() as never }, actor, order);
+    const deps = { db: service.db, now: () => Date.now() as never, networks: [network] };
+    await acknowledgeAlarms.run(deps, actor, order);
     expect(await alarms(network), network).toEqual([]);
   }
   await service.stopService();

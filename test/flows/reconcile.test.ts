@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { startReconciler } from '../../src/chain/reconcile/reconcile.ts';
 import { reconcileAddress } from '../../src/chain/reconcile/reconcile-address.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
+import { rescanRange } from '../../src/operator/subjects/chain-ranges.ts';
 import { whileLeading } from '../../src/payments/watching.ts';
 import { findOpenAlarms, raiseAlarm, resolveAlarms } from '../../src/store/chain/alarms.ts';
 import { listBookedAddresses, markChecksDue } from '../../src/store/chain/balance-checks.ts';

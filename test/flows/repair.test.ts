@@ -5,9 +5,8 @@ import { describeError } from '../../src/cli/terminal/describe-error.ts';
 import type { ChainTransfer, SolidBlock } from '../../src/domain/chain-block.ts';
 import { encodeId } from '../../src/domain/ids.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { deniedPayments, planRepair, type RepairPlan, repair } from '../../src/operator/chain/repair-range.ts';
-import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
-import { verifyRange } from '../../src/operator/chain/verify-range.ts';
+import { rescanRange, verifyRange } from '../../src/operator/subjects/chain-ranges.ts';
+import { deniedPayments, planRepair, type RepairPlan, repair } from '../../src/operator/subjects/chain-repair.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import { listOperatorActions } from '../../src/store/access/audit-log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
@@ -71,7 +70,7 @@ async function check(address: string) {
 }
 
 const differencesOf = async (range: { from: number; to: number }) =>
-  (await verifyRange({ ...books.rescanning(), onProgress }, ACTOR, range)).view.differences;
+  (await verifyRange({ ...books.rescanning(), onProgress }, range)).view.differences;
 
 async function planned(range: { from: number; to: number }): Promise<RepairPlan> {
   return planRepair(books.rescanning(), range, onProgress);

@@ -4,10 +4,10 @@ import { DAY_MS } from '../../src/domain/capacity.ts';
 import { formatAmount, type MicroUsdt, microUsdt } from '../../src/domain/money.ts';
 import { toIso, type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { reconcileNow } from '../../src/operator/chain/reconcile-now.ts';
-import { planRepair, repair } from '../../src/operator/chain/repair-range.ts';
 import { exportInvoices } from '../../src/operator/invoices/export-invoices.ts';
 import { readInvoiceFilter } from '../../src/operator/invoices/list-invoices.ts';
+import { reconcileNow } from '../../src/operator/subjects/balances.ts';
+import { planRepair, repair } from '../../src/operator/subjects/chain-repair.ts';
 import {
   dayOf,
   type ReportSums,
@@ -125,7 +125,7 @@ function addUp(all: Iterable<Sums>): Sums {
 /** What `reconcile` says that the ledger has at a project's addresses. */
 async function reconciled(addresses: readonly string[]): Promise<bigint> {
   const deps = { ...books.rescanning(), onProgress: () => undefined };
-  const { view } = await reconcileNow(deps, ACTOR, { addresses: addresses as never });
+  const { view } = await reconcileNow(deps, { addresses: addresses as never });
   expect(view.data.map(({ status }) => status)).toEqual(addresses.map(() => 'good'));
   return view.data.reduce((sum, row) => sum + microOf(row.status === 'good' ? row.balance : 'x'), 0n);
 }

@@ -2,8 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatAmount } from '../../src/domain/money.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { rescanRange } from '../../src/operator/chain/rescan-range.ts';
-import { verifyRange } from '../../src/operator/chain/verify-range.ts';
+import { rescanRange, verifyRange } from '../../src/operator/subjects/chain-ranges.ts';
 import { detectBlocks } from '../../src/payments/detect-blocks.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { findProducerSets, insertProducerSet } from '../../src/store/chain/producer-sets.ts';
@@ -29,7 +28,7 @@ const everything = () => true;
 const onProgress = () => undefined;
 const ACTOR = commandActor('anna');
 const verified = async (range: { from: number; to: number }, { rescanning }: Pick<Books, 'rescanning'> = books) =>
-  (await verifyRange({ ...rescanning(), onProgress }, ACTOR, range)).view;
+  (await verifyRange({ ...rescanning(), onProgress }, range)).view;
 
 /** An invoice with where and how much to pay. */
 async function openInvoice() {

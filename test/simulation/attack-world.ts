@@ -6,7 +6,7 @@ import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { passBlock } from '../../src/operator/chain/pass-block.ts';
+import { passBlock } from '../../src/operator/subjects/chain-producers.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { insertCursor } from '../../src/store/chain/cursor.ts';

@@ -13,8 +13,7 @@ import type { MicroUsdt } from '../../src/domain/money.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { recordRescanned } from '../../src/operator/chain/record-rescanned.ts';
-import { writeText } from '../../src/operator/command-words.ts';
+import { recordRescanned } from '../../src/operator/subjects/chain-ranges.ts';
 import { applySolidBlocks } from '../../src/payments/apply-solid-blocks.ts';
 import { createInvoice } from '../../src/payments/create-invoice.ts';
 import type { Watching } from '../../src/payments/watching.ts';
@@ -73,7 +72,6 @@ export async function startBooks({ addressCount = 2 } = {}) {
       pool: newPool(urls.map((url) => unlimitedNode(url))),
       agreement,
       patienceMs: 0,
-      write: writeText,
     }),
     /** Reads an irreversible block as one node shows it. */
     read: (number: number, isMissed?: Blindness) => readOne(reading, node, number, isMissed),

@@ -5,9 +5,9 @@ import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { acknowledgeAlarms } from '../../src/operator/chain/operations.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
 import { listAudit, readAuditFilter, verifyAudit } from '../../src/operator/subjects/audit.ts';
+import { acknowledgeAlarms } from '../../src/operator/subjects/chain.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, startTestService, type TestService } from '../support/service.ts';
 
@@ -169,8 +169,8 @@ test('what an operator has acknowledged is told no more, by nobody; what comes a
   );
   const found = await foundSoon('entry 2 is not as it was sealed');
   expect(Object.keys(found)).toEqual([expect.stringMatching(/^end 5 /), expect.stringMatching(/^entry 2 /)]);
-  const deps = { db: service.db, now: () => unixMs(Date.now()) };
-  await acknowledgeAlarms(deps, ANNA, { network: 'devnet', kind: 'audit-broken', subject: null });
+  const deps = { db: service.db, now: () => unixMs(Date.now()), networks: ['devnet'] as const };
+  await acknowledgeAlarms.run(deps, ANNA, { network: 'devnet', kind: 'audit-broken', subject: null });
   await untilSeen(5);
   expect(await alarms()).toEqual({});
   expect(await verify()).toMatchObject({ good: true, entries: 5, accepted: [{ seq: 2 }] });

@@ -3,8 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { acknowledgeAlarms, readAlarmKind } from '../../src/operator/chain/operations.ts';
-import { showStatus } from '../../src/operator/chain/show-status.ts';
+import { acknowledgeAlarms, readAlarmKind, showStatus } from '../../src/operator/subjects/chain.ts';
 import {
   countOpenAlarms,
   findSilenced,
@@ -118,7 +117,8 @@ test.each(LOOPS)(
     await eventually(
       async () => {
         if (about(await status())) {
-          await acknowledgeAlarms(deps(), commandActor('anna'), { network: 'devnet', kind, subject: null });
+          const operating = { ...deps(), networks: ['devnet'] as const };
+          await acknowledgeAlarms.run(operating, commandActor('anna'), { network: 'devnet', kind, subject: null });
         }
         return about(await status());
       },

@@ -1,6 +1,7 @@
 import { type Command, Option } from '@commander-js/extra-typings';
+import { NETWORK_CHOICE } from '../../domain/network.ts';
 import { POLICIES } from '../../domain/policy.ts';
-import { collect, NETWORK_CHOICE, type Print } from '../terminal/option-parts.ts';
+import { collect, type Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { addKeyCommand, addSignCommand } from './sign-commands.ts';
 

@@ -1,5 +1,6 @@
 import { Argument, type Command, Option } from '@commander-js/extra-typings';
 import { AppError } from '../../domain/errors.ts';
+import type { Printed } from '../../operator/command-text.ts';
 import { optionOf, writeText } from '../../operator/command-words.ts';
 import type { LocalOperation } from '../../operator/operation.ts';
 import { type Option as Declared, declaredOption, membersOf } from '../../operator/option.ts';
@@ -30,7 +31,7 @@ export function addOperations(
     const same = operations.filter(({ command }) => command !== undefined && command === operation.command);
     if (operation.command === undefined || operation !== same.at(-1)) continue;
     const way = ways[operation.command] ?? runAndPrint;
-    const name = operation.command.slice(group.name().length + 1);
+    const name = operation.command.split(' ').at(-1) ?? '';
     const command = group.command(name).description(writeText(operation.does ?? '')) as unknown as AnyCommand;
     const readTyped = addInput(command, operation);
     command.action((...given: unknown[]) => {
@@ -110,7 +111,12 @@ export async function runAndPrint(
   const answers = await askFor(terminal, operation, given, () => operation.read(given as never, now()));
   const { mayCreate = false } = operation;
   const outcome = await runOperation(terminal, operation, { ...given, ...answers } as never, { by, mayCreate });
-  const { text, next, hasFailed = false } = operation.print?.(outcome, { isSecretTyped }) ?? { text: '' };
+  const printed: Printed = operation.print?.(outcome, { isSecretTyped }) ?? { text: '' };
+  const { text, next, hasFailed = false, refusal } = printed;
+  if (refusal !== undefined) {
+    terminal.note(text);
+    throw new AppError('USAGE', refusal);
+  }
   return {
     ...{ data: operation.view(outcome), text, exitCode: hasFailed ? EXIT.failed : EXIT.ok },
     ...(next === undefined ? {} : { next: writeText(next) }),

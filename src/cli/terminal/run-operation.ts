@@ -10,6 +10,7 @@ import {
 import { createLogger } from '../../runtime/log.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
 import { cliActor } from './operator.ts';
+import { configuredNetworks } from './select-network.ts';
 import type { Terminal } from './terminal.ts';
 import { type CommandDatabase, now, withDatabase } from './with-database.ts';
 
@@ -48,7 +49,7 @@ function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
     // Who asks for something here pays for the requests. The answer says why a node gave none.
     log: createLogger({ level: 'error', destination: terminal.stderr }),
     addressGuard: NO_MANIFEST,
-    networks: config.sandbox ? ['devnet'] : (Object.keys(config.networks) as OperationDeps['networks']),
+    networks: configuredNetworks(config),
     nodes: async () => {
       const [{ usingNodes }, { describeForPayer }] = await Promise.all([
         import('./with-nodes.ts'),

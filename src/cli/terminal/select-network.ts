@@ -2,16 +2,10 @@ import type { Config, NetworkConfig } from '../../config/config.ts';
 import { readSandboxNetwork } from '../../developer/sandbox/sandbox-network.ts';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
-import { selectNetwork as select } from '../../operator/chain/select-network.ts';
 
 /** The networks whose nodes are asked here; in the sandbox it is the one that it makes. */
 export function configuredNetworks({ sandbox, networks }: Pick<Config, 'sandbox' | 'networks'>): Network[] {
   return sandbox ? ['devnet'] : (Object.keys(networks) as Network[]);
-}
-
-/** The network of that name, if it is configured here; without a name, the only one there is. */
-export function selectNetwork(config: Config, name: string | undefined): Network {
-  return select(configuredNetworks(config), name);
 }
 
 /**

@@ -9,34 +9,22 @@ import type { NodeDeps } from '../../operator/node-connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
-import { findNetworkConfig, selectNetwork } from './select-network.ts';
+import { findNetworkConfig } from './select-network.ts';
 import type { Terminal } from './terminal.ts';
-import { type CommandDatabase, withDatabase } from './with-database.ts';
-
-/** The dependencies of a command that asks nodes. Its metrics are shown nowhere. */
-export type NodeCommand = NodeDeps;
+import type { CommandDatabase } from './with-database.ts';
 
 /** A node that limits our requests, or restarts, answers again within this time. */
 const PATIENCE_MS = 60_000;
 
-/** Runs a command's work with the database and the nodes of a network. The requests count against the same daily budget. */
-export function withNodes<Output>(
-  terminal: Terminal,
-  networkName: string | undefined,
-  work: (deps: NodeCommand) => Promise<Output>,
-): Promise<Output> {
-  return withDatabase(terminal, (database) => usingNodes(terminal, database, networkName, work));
-}
-
-/** The same for a command that has the database open. */
+/** Runs a command's work with the nodes of a network. The requests count against the same daily budget. */
 export async function usingNodes<Output>(
   { stderr }: Pick<Terminal, 'stderr'>,
   { db, config }: Pick<CommandDatabase, 'db' | 'config'>,
-  networkName: string | undefined,
-  work: (deps: NodeCommand) => Promise<Output>,
+  network: Network,
+  work: (deps: NodeDeps) => Promise<Output>,
 ): Promise<Output> {
-  const network: Network = selectNetwork(config, networkName);
   const { nodes, usdt, agreement, publicUrl } = await findNetworkConfig(config, network);
+  // They are shown nowhere.
   const metrics = createMetrics();
   const now = () => unixMs(systemClock.now());
   const log = createLogger({

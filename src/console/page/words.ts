@@ -62,7 +62,7 @@ function renderStep(step: Hint): Html {
 /** What is done with files, on a terminal or once in years, so no page does it (`NOT_IN_CONSOLE` says why). */
 export const ON_THE_MACHINE: ReadonlySet<string> = new Set([
   ...['adapter disable', 'adapter enable', 'adapter list', 'backup keygen', 'restore', 'restore accept', 'migrate'],
-  ...['chain pass', 'chain repair', 'ledger seal', 'master-key rotate', 'sandbox pay'],
+  ...['chain checkpoint', 'chain pass', 'chain repair', 'ledger seal', 'master-key rotate', 'sandbox pay'],
   ...['manifest draft', 'manifest install', 'manifest key', 'manifest sign', 'manifest show'],
 ]);
 

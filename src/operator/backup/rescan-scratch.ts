@@ -4,8 +4,7 @@ import { findCursor } from '../../store/chain/cursor.ts';
 import { findChainStatus } from '../../store/chain/status.ts';
 import type { Connection, Database } from '../../store/db/database.ts';
 import { parseAddress } from '../../tron/address.ts';
-import { findLedgerRange, findOurAddresses, type LedgerTransfer } from '../chain/chain-ledger.ts';
-import type { Range } from '../chain/read-range.ts';
+import { findLedgerRange, findOurAddresses, type LedgerTransfer, type Range } from '../subjects/chain-blocks.ts';
 import type { ComparedBlocks, Rescanned } from './views.ts';
 
 const POLL_MS = 100;

@@ -2,7 +2,7 @@ import { alarmRow } from '../../domain/alarm-kinds.ts';
 import { say } from '../../domain/message.ts';
 import { NETWORKS } from '../../domain/network.ts';
 import { findWatchedNetworks } from '../../store/chain/watched-networks.ts';
-import { showStatus } from '../chain/show-status.ts';
+import { showStatus } from '../subjects/chain.ts';
 import { type Check, type Finding, failed, good, type Look, skipped, spell, warning, worstOf } from './check.ts';
 
 export const networksWatched: Check = {

@@ -1,7 +1,7 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
 import { noteProblem } from '../../domain/resolution.ts';
-import { fieldProblem } from './field-error.ts';
+import { FieldError, fieldProblem } from './field-error.ts';
 import { spotSecretInNote } from './spot-secret.ts';
 
 /**
@@ -35,4 +35,11 @@ export function readOneNote(text: string | undefined, field = 'note'): string {
   const [problem] = problems;
   if (problem !== undefined) throw new AppError('INVALID_ARGUMENT', problem.message);
   return note;
+}
+
+/** The reason that a decision is recorded with, for ever: one line. Errors: `INVALID_ARGUMENT`. */
+export function readReason(text: string | undefined): string {
+  const reason = readOneNote(text, 'reason');
+  if (reason !== '') return reason;
+  throw new FieldError('reason', 'is missing: say why, for it is recorded for ever');
 }

@@ -1,23 +1,32 @@
-import { formatSigned } from '../../chain/reconcile/reconcile-address.ts';
+import { formatSigned, type Reconciled, reconcileAddress } from '../../chain/reconcile/reconcile-address.ts';
+import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
+import { type Hint, joinTexts, say, type Text } from '../../domain/message.ts';
 import { keyMode, type Network } from '../../domain/network.ts';
 import { POLICIES, type Policy } from '../../domain/policy.ts';
+import { inGroups } from '../../runtime/in-groups.ts';
 import { Type } from '../../runtime/type.ts';
+import { type BookedAddress, listBookedAddresses } from '../../store/chain/balance-checks.ts';
+import { findCursor } from '../../store/chain/cursor.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
 import type { Database } from '../../store/db/database.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { maybeText, maybe as mayLack, type Row, text as textOf } from '../../store/db/statement.ts';
 import type { Freeze } from '../../store/ledger/addresses.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
-import type { TronAddress } from '../../tron/address.ts';
-import { reconcileNow } from '../chain/reconcile-now.ts';
-import type { ReconciledAddress, ReconciledView } from '../chain/views.ts';
+import { parseAddress, type TronAddress } from '../../tron/address.ts';
+import { formatTable } from '../command-text.ts';
 import { choice, type Field, maybe, part, type Shown, show, text, time, whole, yes } from '../fields.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
+import type { NodeDeps } from '../node-connection.ts';
 import { localOperation, type OperationDeps } from '../operation.ts';
-import { line, projectId } from '../option.ts';
+import { line, lines, networkName, projectId } from '../option.ts';
+import { withNodesOf } from '../select-network.ts';
 import { selectProject } from '../select-project.ts';
 import { address, life, readPosition } from './addresses.ts';
+import { rangeInput } from './chain-blocks.ts';
 
 const columns = {
   id: 'uuid',
@@ -160,7 +169,7 @@ export type ComparedBalancesView = {
 /** What nodes were asked less than this ago they are not asked again: their requests are counted. */
 const NEW_MS = 60_000;
 /** How long a person waits for the ledger to reach the nodes' height. It takes 24 s while nobody waits for a payment. */
-const PATIENCE_MS = 25_000;
+const PAGE_PATIENCE_MS = 25_000;
 
 /** Compares a page of a project's addresses with the chain now. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`. */
 export const compareBalances = localOperation({
@@ -178,10 +187,172 @@ export const compareBalances = localOperation({
     const skipped = data.filter(isNew).map(({ address }) => address);
     if (addresses.length === 0) return { projectId, network, node: null, data: [], skipped };
     const { withNodes } = await nodes();
-    const wanted = { addresses, patienceMs: PATIENCE_MS };
-    const compared: ReconciledView = await withNodes(network, async (asking) => {
-      return (await reconcileNow({ ...asking, onProgress: () => undefined }, actor, wanted)).view;
-    });
-    return { projectId, network, node: compared.node, data: compared.data, skipped };
+    const wanted = { addresses, patienceMs: PAGE_PATIENCE_MS };
+    const { view } = await withNodes(network, (asking) =>
+      reconcileNow({ ...asking, onProgress: () => undefined }, wanted),
+    );
+    return { projectId, network, node: view.node, data: view.data, skipped };
   },
 });
+
+/** As many addresses as a project lists. */
+const MAX_ADDRESSES = 10_000;
+/** At the same time: four requests each. */
+const PARALLEL_ADDRESSES = 8;
+/** While nobody waits for a payment the watcher asks for what is irreversible every eighth block, which is every 24 s. */
+const PATIENCE_MS = 30_000;
+const CONFIRM_AFTER_MS = 3000;
+
+/** An address whose books balance, or do not, or that cannot be compared yet. */
+export type ReconciledAddress = { address: string } & (
+  | { status: 'good'; block: number; balance: string; opening: string }
+  | { status: 'differs'; ledger: string; chain: string; difference: string; from: number; to: number }
+  | { status: 'too-early'; reason: string }
+);
+
+/** `firstChecked`: addresses of which nothing was known before. `hints` show the blocks in which a difference must have happened. */
+type ReconciledNow = {
+  view: { network: Network; node: string; data: ReconciledAddress[] };
+  firstChecked: ReadonlySet<string>;
+  hints: readonly Hint[];
+};
+
+/** An address that is asked about. Errors: `INVALID_ARGUMENT`. */
+function readAddress(text: string): TronAddress {
+  const parsed = parseAddress(text.trim());
+  if (parsed.kind === 'ok') return parsed.address;
+  throw new FieldError('address', `${clip(text)}: ${parsed.reason}`);
+}
+
+/** `patienceMs`: how long all of them wait for the ledger, which else waits for each. */
+type Wanted = { addresses: readonly TronAddress[]; patienceMs?: number };
+
+/**
+ * Compares what these addresses, or all, hold on the chain with the ledger now. `onProgress` hears how many of how many are done;
+ * `signal` ends the waiting. Errors: `NOT_FOUND`, `NO_NODE`, `NODE_REFUSED`.
+ */
+export async function reconcileNow(
+  deps: NodeDeps & { onProgress(done: number, total: number): void; signal?: AbortSignal },
+  { addresses: wanted, patienceMs: allMs = Number.POSITIVE_INFINITY }: Wanted,
+): Promise<ReconciledNow> {
+  const { db, network, onProgress } = deps;
+  const addresses = chooseAddresses(await listBookedAddresses(db, network, MAX_ADDRESSES), wanted, network);
+  const node = (await deps.pool.available()).at(-1);
+  if (node === undefined) {
+    throw new AppError('NO_NODE', say`no node of ${network} answers: see them with "${{ command: 'chain status' }}"`);
+  }
+  const standsAt = async () => (await findCursor(db, network))?.solid.number;
+  const endMs = performance.now() + allMs;
+  let patienceMs = PATIENCE_MS;
+  const firstChecked = new Set<string>();
+  const reconcileOne = async (booked: BookedAddress) => {
+    const startedMs = performance.now();
+    const before = await standsAt();
+    const wait = {
+      patienceMs: Math.max(0, Math.min(patienceMs, endMs - startedMs)),
+      confirmAfterMs: CONFIRM_AFTER_MS,
+    };
+    const outcome = await reconcileAddress({ ...deps, node, ...wait }, booked);
+    if (outcome.kind === 'too-early' && performance.now() - startedMs >= PATIENCE_MS) {
+      // A ledger that is not written to, as while the service is stopped, comes no nearer for the next addresses either.
+      if ((await standsAt()) === before) patienceMs = 0;
+    }
+    if (outcome.kind === 'good' && outcome.isFirst) firstChecked.add(booked.address);
+    return toView(booked.address, outcome);
+  };
+  const data = await inGroups(addresses, PARALLEL_ADDRESSES, reconcileOne, (done) =>
+    onProgress(done, addresses.length),
+  );
+  const hints = data.flatMap((each): Hint[] =>
+    each.status === 'differs' ? [{ command: 'chain repair', input: rangeInput(network, each) }] : [],
+  );
+  return { view: { network, node: node.origin, data }, firstChecked, hints };
+}
+
+function chooseAddresses(all: BookedAddress[], wanted: readonly TronAddress[], network: string): BookedAddress[] {
+  if (wanted.length === 0) return all;
+  const byAddress = new Map(all.map((entry) => [entry.address, entry]));
+  return [...new Set(wanted)].map((address) => {
+    const found = byAddress.get(address);
+    if (found !== undefined) return found;
+    throw new AppError('NOT_FOUND', `no project on ${network} has the address ${address}`);
+  });
+}
+
+function toView(address: string, outcome: Reconciled): ReconciledAddress {
+  if (outcome.kind === 'too-early') return { address, status: 'too-early', reason: outcome.reason };
+  if (outcome.kind === 'good') {
+    const { block, balanceMicro, openingMicro } = outcome;
+    const [balance, opening] = [formatSigned(balanceMicro), formatSigned(openingMicro)];
+    return { address, status: 'good', block, balance, opening };
+  }
+  const { ledgerMicro, chainMicro, from, to } = outcome;
+  const [ledger, chain] = [formatSigned(ledgerMicro), formatSigned(chainMicro)];
+  return { address, status: 'differs', ledger, chain, difference: formatSigned(chainMicro - ledgerMicro), from, to };
+}
+
+/** As many blocks to look at as a person takes in. */
+const MAX_HINTS = 20;
+
+/** What is said beside the figures of an address. `isFirst`: nothing was known of it before. */
+export function noteReconciled(row: ReconciledAddress, isFirst: boolean): string {
+  switch (row.status) {
+    case 'good':
+      return isFirst ? `first check: it held ${row.opening}` : `at block ${row.block}`;
+    case 'differs':
+      return `in blocks ${row.from} to ${row.to}`;
+    case 'too-early':
+      return row.reason;
+  }
+}
+
+/** What is done where not all of them balance, a line each: the blocks to look at. */
+export function adviseOnBooks(hints: readonly Hint[]): Text[] {
+  if (hints.length === 0) return ['try again in a minute; the service must be running and catching up'];
+  const distinct = new Map(hints.map((hint) => [JSON.stringify(hint), hint]));
+  const lines = [...distinct.values()].slice(0, MAX_HINTS).map((hint) => say`${hint}`);
+  return ['read the blocks again in which it must have happened:', ...lines];
+}
+
+/** Fails unless all of them balance. */
+const reconcile = localOperation({
+  action: 'reconcileNow',
+  command: 'reconcile',
+  does: 'compare what your addresses hold on the chain with the ledger now; exits 1 on a difference',
+  input: Type.Object({
+    address: lines('<T…>', 'only these, several separated by commas'),
+    network: networkName(),
+  }),
+  read: ({ address = [], network }) => ({ addresses: address.map(readAddress), network }),
+  run: (deps, _actor, { network, addresses }) => {
+    const onProgress = (done: number, total: number) => {
+      if (done < total) deps.note(`${done} of ${total} addresses`);
+    };
+    return withNodesOf(deps, network, (nodes) => reconcileNow({ ...nodes, onProgress }, { addresses }));
+  },
+  print: ({ view: { data }, firstChecked, hints }) => {
+    const text = formatTable(
+      ['ADDRESS', 'STATUS', 'LEDGER', 'CHAIN', 'DIFFERENCE', 'NOTE'],
+      data.map((row) => cellsOf(row, firstChecked)),
+    );
+    if (data.length === 0)
+      return { text, next: say`no address yet: add one with "${{ command: 'address add', args: ['T…'] }}"` };
+    if (data.every(({ status }) => status === 'good')) return { text };
+    return { text, next: joinTexts(adviseOnBooks(hints), '\n'), hasFailed: true };
+  },
+});
+
+function cellsOf(row: ReconciledAddress, firstChecked: ReadonlySet<string>): string[] {
+  const { address } = row;
+  const note = noteReconciled(row, firstChecked.has(address));
+  switch (row.status) {
+    case 'good':
+      return [address, 'good', row.balance, row.balance, '0.000000', note];
+    case 'differs':
+      return [address, 'DIFFERS', row.ledger, row.chain, row.difference, note];
+    case 'too-early':
+      return [address, 'too early', '', '', '', note];
+  }
+}
+
+export const operations = [reconcile];

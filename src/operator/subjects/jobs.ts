@@ -6,26 +6,27 @@ import { type Hint, say, type Text } from '../../domain/message.ts';
 import type { Network } from '../../domain/network.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { keepNewest } from '../../runtime/keep-newest.ts';
-import { type Static, Type } from '../../runtime/type.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { ActionName } from '../actions.ts';
 import type { Actor } from '../actor.ts';
 import { authorize } from '../authorize.ts';
-import { followedCursor } from '../chain/followed-cursor.ts';
-import { adviseOnDifferences, sayRescanned, sayUnattested, sayVerified } from '../chain/range-words.ts';
-import { type Range, readRange } from '../chain/read-range.ts';
-import { refuseAbove } from '../chain/read-solid.ts';
-import { reconcileNow } from '../chain/reconcile-now.ts';
-import { adviseOnBooks, noteReconciled } from '../chain/reconcile-words.ts';
-import { rescanRange } from '../chain/rescan-range.ts';
-import { selectNetwork } from '../chain/select-network.ts';
-import { verifyRange } from '../chain/verify-range.ts';
-import { ReconciledAddress, RescannedView, VerifiedRangeView } from '../chain/views.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import type { NodeDeps } from '../node-connection.ts';
 import type { OperationDeps } from '../operation.ts';
-import { nullable, Said, Time } from '../view.ts';
+import { selectNetwork } from '../select-network.ts';
+import { adviseOnBooks, noteReconciled, type ReconciledAddress, reconcileNow } from './balances.ts';
+import { followedCursor, type Range, readRange, refuseAbove } from './chain-blocks.ts';
+import {
+  adviseOnDifferences,
+  type RescannedView,
+  rescanRange,
+  sayRescanned,
+  sayUnattested,
+  sayVerified,
+  type VerifiedRangeView,
+  verifyRange,
+} from './chain-ranges.ts';
 
 export const JOB_KINDS = ['verify', 'rescan', 'reconcile'] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
@@ -57,37 +58,34 @@ function nameWork({ kind, range }: JobWork): string {
   return range === null ? `${kind} all addresses` : `${kind} blocks ${range.from} to ${range.to}`;
 }
 
-const Words = Type.String();
-const Count = Type.Integer();
-
-const Books = Type.Object({
-  ...{ node: Words, total: Count, good: Count },
-  /** Those that are not good, each with what is said beside it; at most 1,000. */
-  odd: Type.Array(Type.Object({ row: ReconciledAddress, note: Words })),
-});
-
 /**
  * A job of this process. `done` of `total` blocks or addresses; `found`: differences, or transfers that were recorded, so far. `said`: what
- * came of it, in the words of the command. `result` is `null` until it is done.
+ * came of it, in the words of the command. `result` is `null` until it is done. Of addresses, `odd` are those that are not good, each with
+ * what is said beside it; at most 1,000.
  */
-export const JobView = Type.Object({
-  ...{ jobId: Words, network: Words, kind: Type.Enum(JOB_KINDS), from: nullable(Count), to: nullable(Count) },
-  ...{ startedBy: Words, startedAt: Time, endedAt: nullable(Time) },
-  state: Type.Enum(['running', 'stopping', 'done', 'stopped', 'failed']),
-  ...{ done: Count, total: nullable(Count), perSecond: nullable(Type.Number()), found: Count },
-  said: Type.Array(Said),
-  result: nullable(
-    Type.Union([
-      Type.Object({ verified: VerifiedRangeView }),
-      Type.Object({ rescanned: RescannedView }),
-      Type.Object({ books: Books }),
-    ]),
-  ),
-});
-export type JobView = Static<typeof JobView>;
+export type JobView = {
+  jobId: string;
+  network: Network;
+  kind: JobKind;
+  from: number | null;
+  to: number | null;
+  startedBy: string;
+  startedAt: string;
+  endedAt: string | null;
+  state: Job['state'];
+  done: number;
+  total: number | null;
+  perSecond: number | null;
+  found: number;
+  said: Text[];
+  result:
+    | { verified: VerifiedRangeView }
+    | { rescanned: RescannedView }
+    | { books: { node: string; total: number; good: number; odd: { row: ReconciledAddress; note: string }[] } }
+    | null;
+};
 
-export const JobListView = Type.Object({ network: Words, data: Type.Array(JobView) });
-export type JobListView = Static<typeof JobListView>;
+export type JobListView = { network: Network; data: JobView[] };
 
 /** A database of which work takes so many connections at most; the rest of it waits. */
 export function limitConnections(db: Database, atOnce: number): Database {
@@ -124,7 +122,7 @@ const MAX_ODD = 1000;
 async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outcome> {
   if (work.kind === 'reconcile') {
     const onProgress = (done: number, total: number) => deps.onProgress({ done, total, found: 0 });
-    const { view, hints } = await reconcileNow({ ...deps, onProgress }, actor, { addresses: [] });
+    const { view, hints } = await reconcileNow({ ...deps, onProgress }, { addresses: [] });
     const good = view.data.filter(({ status }) => status === 'good').length;
     const odd = view.data.filter(({ status }) => status !== 'good').slice(0, MAX_ODD);
     return { kind: 'reconcile', node: view.node, total: view.data.length, good, odd, hints: hints.slice(0, MAX_ODD) };
@@ -132,7 +130,7 @@ async function runJob(deps: WorkDeps, actor: Actor, work: JobWork): Promise<Outc
   const { kind, range } = work;
   const total = range.to - range.from + 1;
   const onProgress = (done: number, found: number) => deps.onProgress({ done, total, found });
-  if (kind === 'verify') return { kind, ...(await verifyRange({ ...deps, onProgress }, actor, range)) };
+  if (kind === 'verify') return { kind, ...(await verifyRange({ ...deps, onProgress }, range)) };
   return { kind, view: await rescanRange({ ...deps, onProgress }, actor, range) };
 }
 

@@ -10,12 +10,11 @@ import type { Project } from '../../store/ledger/projects.ts';
 import { listNotifyChannels } from '../../store/outbox/notify-channels.ts';
 import type { Actor } from '../actor.ts';
 import { findNewestBackup } from '../backup/find-backup.ts';
-import { showStatus } from '../chain/show-status.ts';
-import type { ChainStatusView } from '../chain/views.ts';
 import { shorten } from '../input/clip.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
 import { selectProject } from '../select-project.ts';
+import { type ChainStatusView, showStatus } from '../subjects/chain.ts';
 import { countActive, showProject } from '../subjects/projects.ts';
 import { type ListedEndpointView, listEndpoints } from '../subjects/webhooks.ts';
 import {

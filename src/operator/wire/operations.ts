@@ -1,5 +1,4 @@
 import type { ActionName } from '../actions.ts';
-import * as chain from '../chain/operations.ts';
 import * as explain from '../explain/explain.ts';
 import type { LocalOperation, Operation } from '../operation.ts';
 import * as adapters from '../subjects/adapters.ts';
@@ -8,6 +7,8 @@ import * as addresses from '../subjects/addresses.ts';
 import * as adminKeys from '../subjects/admin-keys.ts';
 import * as audit from '../subjects/audit.ts';
 import * as capacity from '../subjects/capacity.ts';
+import * as chain from '../subjects/chain.ts';
+import * as chainProducers from '../subjects/chain-producers.ts';
 import * as deliveries from '../subjects/deliveries.ts';
 import * as deliveryReplay from '../subjects/delivery-replay.ts';
 import * as keys from '../subjects/keys.ts';
@@ -42,6 +43,7 @@ const ALL: readonly LocalOperation[] = [
   ...reports.operations,
   ...explain.operations,
   ...chain.operations,
+  ...chainProducers.operations,
   ...audit.operations,
   ...adminKeys.operations,
 ];

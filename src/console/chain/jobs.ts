@@ -1,19 +1,17 @@
 import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { listProducers } from '../../operator/chain/list-producers.ts';
-import { resumeChainOperation } from '../../operator/chain/operations.ts';
-import { explainDifference } from '../../operator/chain/range-words.ts';
-import { resumeChain } from '../../operator/chain/resume-chain.ts';
-import { showStatus } from '../../operator/chain/show-status.ts';
-import type { DifferenceView, ResumedView } from '../../operator/chain/views.ts';
+import { formatHint } from '../../operator/command-words.ts';
+import { showStatus } from '../../operator/subjects/chain.ts';
+import type { DifferenceView } from '../../operator/subjects/chain-blocks.ts';
+import { explainDifference } from '../../operator/subjects/chain-ranges.ts';
 import {
   JOB_ACTIONS,
   JOB_KINDS,
   type JobKind,
+  type JobListView,
   type Jobs,
   type JobView,
   type JobWork,
-  listJobs,
   readJobWork,
   showJob,
   startJob,
@@ -21,7 +19,7 @@ import {
 } from '../../operator/subjects/jobs.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
+import { addForm } from '../forms/add-form.ts';
 import { type Form, type FormField, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
@@ -29,20 +27,12 @@ import { alert, duration, facts, ltr, number, outside, shortAddress, table, time
 import { readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { chooseProject, Forbidden, needProject, urlTo, type Visit } from '../page/visit.ts';
-import { renderKept, renderText } from '../page/words.ts';
-import { alarmForm } from './alarm-form.ts';
-import { chainPage } from './chain-page.ts';
-import { JOBS, jobBadge, LOST, nameJob, sayProgress } from './jobs-part.ts';
-import { producersPage } from './producers-page.ts';
+import { renderText } from '../page/words.ts';
 
-/** Where the chain stands, what needs a decision, and the jobs that read it again. */
-export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
+export type ChainDeps = ConsoleDeps & { jobs: Jobs };
+
+export function addJobRoutes(routes: Routes, deps: ChainDeps): void {
   const { get, post } = routes;
-  get('/chain', 'showStatus', (asked) => show(deps, asked));
-  get('/chain/producers', 'listProducers', async ({ visit, request }) => {
-    const project = needProject(visit, readQuery(request, ['project']).project);
-    return producersPage(visit, project, await listProducers(deps, visit.actor, { network: project.network }));
-  });
   get('/chain/jobs/:jobId', 'showJob', async (asked) => {
     const { project, still } = readQuery(asked.request, ['project', 'still']);
     const job = await findJob(deps, asked);
@@ -52,27 +42,64 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
   post('/chain/jobs/:jobId/stop', 'stopJob', (asked) => stop(deps, asked));
   for (const kind of JOB_KINDS) addForm(routes, deps, jobForm(deps, kind));
   addForm(routes, deps, mendForm(deps));
-  addForm(routes, deps, alarmForm(deps));
-  addForm(routes, deps, resumeForm(deps));
 }
 
-const DONE: Readonly<Record<string, string>> = {
-  closed: 'The alarm is closed.',
-  resumed: 'The watcher may go on. It takes some seconds until it says where it stands.',
+const JOBS: Record<JobKind, string> = {
+  verify: 'Verify blocks',
+  rescan: 'Rescan blocks',
+  reconcile: 'Compare all balances',
 };
 
-async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer> {
-  const { project: asked, done } = readQuery(request, ['project', 'done']);
-  const project = needProject(visit, asked);
+function nameJob({ kind, from, to }: Pick<JobView, 'kind' | 'from' | 'to'>): string {
+  return from === null || to === null ? JOBS[kind] : `${JOBS[kind]} ${number(from)} to ${number(to)}`;
+}
+
+/** A state as it looks. */
+function jobBadge({ state }: Pick<JobView, 'state'>): Html {
+  const look = {
+    running: 'CONFIRMING',
+    stopping: 'CONFIRMING',
+    done: 'PAID',
+    stopped: 'EXPIRED',
+    failed: 'CONFIRMING',
+  };
+  return html`<span class="badge" data-state="${look[state]}">${state}</span>`;
+}
+
+/** `40 of 300 blocks`. */
+function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'total'>): string {
+  const what = kind === 'reconcile' ? 'addresses' : 'blocks';
+  return total === null ? 'none yet' : `${number(done)} of ${number(total)} ${what}`;
+}
+
+/** What is lost, so that nobody waits for it. */
+const LOST =
+  'This process keeps the newest ten jobs in memory: a restart ends what runs, and forgets all of them. What a rescan recorded stays, and stands in the audit log.';
+
+/** What takes minutes: the forms that start it, and what of it runs or ended. */
+export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobListView | null): Html {
   const { network } = project;
-  const status = await showStatus(deps, visit.actor, { network });
-  const producers = await listProducers(deps, visit.actor, { network });
-  const jobs = deps.networks.includes(network) ? await listJobs(deps, visit.actor, { network }) : null;
-  const text = DONE[done ?? ''];
-  return chainPage(visit, project, {
-    ...{ ...status, producers, jobs, now: deps.now() },
-    said: text === undefined ? null : html`${text}`,
-  });
+  if (jobs === null) {
+    const command = { command: 'chain verify', input: { network, from: '…', to: '…' } } as const;
+    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Is the ledger what the chain is?</h2><p>This process has no nodes of ${network}, so it cannot read blocks again. On the machine where the nodes are configured, a command can: <code>${formatHint(command)}</code></p></section>`;
+  }
+  const links = JOB_KINDS.filter((kind) => isAllowed(visit.actor, JOB_ACTIONS[kind])).map(
+    (kind) => html`<a class="button quiet" href="${urlTo(visit, `/chain/${kind}`, project)}">${JOBS[kind]}</a>`,
+  );
+  const columns = [
+    [
+      'Job',
+      (job: JobView) =>
+        html`<a class="row" href="${urlTo(visit, `/chain/jobs/${job.jobId}`, project)}">${nameJob(job)}</a>`,
+    ],
+    ['State', jobBadge],
+    ['Done', sayProgress, 'number'],
+    ['Started', ({ startedAt }: JobView) => time(startedAt)],
+    ['By', ({ startedBy }: JobView) => outside(startedBy, 40)],
+  ] as const;
+  const list = jobs.data.length === 0 ? null : table('Jobs, the newest first', columns, jobs.data);
+  return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Is the ledger what the chain is?</h2><p>Blocks are read again from the nodes and verified as at first; balances are asked of a node. One at a time for a network.</p><div class="actions">${links}</div><p class="hint">${LOST}</p></section>
+${list === null ? null : html`<section class="card flush" aria-label="Jobs">${list}</section>`}`;
 }
 
 function findJob(deps: ChainDeps, { visit, request }: Asked): Promise<JobView> {
@@ -99,37 +126,6 @@ async function stop(deps: ChainDeps, asked: Asked): Promise<Answer> {
   await stopJob(deps, visit.actor, { jobId: job.jobId });
   return { goTo: urlTo(visit, `/chain/jobs/${job.jobId}`, project) };
 }
-
-/** `recorded`: the block at which the ledger stands. */
-type Subject = { project: ListedProjectView; halt: ResumedView['halt']; recorded: number };
-type Wanted = ReturnType<typeof resumeChainOperation.read>;
-
-/** Lets a watcher go on, after the reason of its halt was seen. */
-function resumeForm(deps: ConsoleDeps): Form<Subject, Wanted, ResumedView> {
-  return {
-    ...byOperation(deps, resumeChainOperation, ({ haltedAt = '' }, { project: { network } }: Subject) => {
-      return { network, isSettled: true, haltedAt };
-    }),
-    path: '/chain/resume',
-    find: async ({ visit }, asked) => {
-      const project = needProject(visit, asked);
-      const { halt } = await resumeChain(deps, visit.actor, { network: project.network, isSettled: false });
-      const { view } = await showStatus(deps, visit.actor, { network: project.network });
-      return { project, halt, recorded: view.recorded?.number ?? 0 };
-    },
-    show: (visit, { project, halt: { at, reason }, recorded }) => ({
-      title: 'Let the watcher go on',
-      about: project,
-      consequence: html`<p>${project.network} is halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher goes on from block ${number(recorded)}, where the ledger stands, and records and expires again. Nothing that is recorded changes. If the reason is still there, it halts again.</p>`,
-      fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
-      button: 'I know why, and it is settled: go on',
-      back: urlTo(visit, '/chain', project),
-    }),
-    done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'resumed' }) }),
-  };
-}
-
-type ChainDeps = ConsoleDeps & { jobs: Jobs };
 
 /** `blocks`: those that stand fixed, of a rescan that a comparison asks for. */
 type JobFormsSubject = { project: ListedProjectView; recorded: number; blocks: { from: string; to: string } | null };

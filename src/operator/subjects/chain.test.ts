@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
 import type { ChainStatus } from '../../store/chain/status.ts';
-import { describeCatchUp, type Standing, whyBehind } from './show-status.ts';
+import { describeCatchUp, type Standing, whyBehind } from './chain.ts';
 
 const NODE: ChainStatus['nodes'][number] = {
   ...{ url: 'http://node.example/secret', operator: 'example', state: 'healthy', reason: null, pausedForMs: 0 },

@@ -1,0 +1,246 @@
+import type { SolidBlock } from '../../domain/chain-block.ts';
+import { AppError } from '../../domain/errors.ts';
+import { type Hint, say, type Text } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
+import { recordTransfers, type TransferCounts } from '../../payments/record-transfers.ts';
+import type { Recording } from '../../payments/watching.ts';
+import { Type } from '../../runtime/type.ts';
+import { lockCursor } from '../../store/chain/cursor.ts';
+import type { Actor } from '../actor.ts';
+import { type Column, columnsText } from '../command-text.ts';
+import type { NodeDeps, ReadSolidDeps } from '../node-connection.ts';
+import { localOperation } from '../operation.ts';
+import { needed, networkName } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { withNodesOf } from '../select-network.ts';
+import {
+  compareBlocks,
+  concerns,
+  type Difference,
+  type DifferenceView,
+  describeDifference,
+  heights,
+  type Range,
+  type ReadSolid,
+  rangeInput,
+  readRange,
+  readSolid,
+} from './chain-blocks.ts';
+
+export const ofRange = {
+  from: needed('<block>', 'the first block'),
+  to: needed('<block>', 'the last block, where the ledger stands or below; at most 100,000 blocks'),
+};
+
+const NOTE_MS = 2000;
+
+/** Says, now and then, how far it is, how fast, and how long it takes. */
+export function progressOf(note: (text: string) => void, { from, to }: Range): (done: number) => void {
+  const total = to - from + 1;
+  const startMs = performance.now();
+  let notedMs = startMs;
+  return (done) => {
+    const nowMs = performance.now();
+    if (nowMs - notedMs < NOTE_MS || done >= total) return;
+    notedMs = nowMs;
+    const perSecond = done / ((nowMs - startMs) / 1000);
+    const leftSeconds = Math.ceil((total - done) / perSecond);
+    note(`${done} of ${total} blocks, ${perSecond.toFixed(1)} a second, about ${leftSeconds} s left`);
+  };
+}
+
+/** What a rescan did, in a sentence. */
+export function sayRescanned({ blockCount, added }: Pick<RescannedView, 'blockCount' | 'added'>): string {
+  return `${blockCount} blocks read; new in the ledger: ${listCounts(added)}`;
+}
+
+/** What a comparison found, in a sentence. */
+export function sayVerified({ blockCount, comparedCount, differences }: VerifiedRangeView): string {
+  const found = differences.length === 0 ? 'the ledger is the same' : `${differences.length} differences`;
+  return `${blockCount} blocks read, ${comparedCount} transfers of our addresses compared: ${found}`;
+}
+
+/** What is done about differences. */
+export function adviseOnDifferences(hint: Hint): Text {
+  return hint.command === 'chain rescan'
+    ? say`record what is missing with "${hint}"`
+    : say`ship nothing for these transfers: see what each did, and take back what the chain denies, with "${hint}"`;
+}
+
+/** Mentions blocks whose producers are not known now; `null`: there are none. */
+export function sayUnattested({ blockCount, attestedCount }: Pick<RescannedView, 'blockCount' | 'attestedCount'>) {
+  const count = blockCount - attestedCount;
+  if (count === 0) return null;
+  return `${count} of the blocks were signed by producers that are not known now; they stand because known ones built on them`;
+}
+
+const EXPLAINED: Record<DifferenceView['kind'], string> = {
+  missing: 'missing in the ledger',
+  'not-on-chain': 'not on the chain',
+  wrong: 'wrong',
+  'taken-back': 'on the chain, but taken back',
+};
+
+export function explainDifference({ kind, onChain }: Pick<DifferenceView, 'kind' | 'onChain'>): string {
+  if (kind !== 'wrong' || onChain === null) return EXPLAINED[kind];
+  return `${EXPLAINED[kind]}: ${onChain.amount} to or from ${onChain.address} in block ${onChain.blockNumber}`;
+}
+
+export function listCounts(added: Readonly<Record<string, number>>): string {
+  return Object.entries(added)
+    .map(([kind, count]) => `${count} ${kind}`)
+    .join(', ');
+}
+
+export const DIFFERENCES: readonly Column<DifferenceView>[] = [
+  ['DIFFERENCE', explainDifference],
+  ['SIDE', 'side'],
+  ['ADDRESS', 'address'],
+  ['USDT', 'amount'],
+  ['BLOCK', 'blockNumber'],
+  ['TRANSFER', ({ txId, logIndex }) => `${txId}:${logIndex}`],
+];
+
+export function hintOf(read: ReadSolid): { next?: string } {
+  const next = sayUnattested(read);
+  return next === null ? {} : { next };
+}
+
+/**
+ * Records the transfers that the ledger missed in contiguous blocks at or below the cursor, with the decisions of
+ * `applySolidBlocks`, in one transaction that moves no cursor and needs no lease. It holds the cursor's lock, so a watcher waits
+ * for it. Recorded transfers are left alone, so a repeated call is harmless. Returns the counts of the new ones.
+ * Errors: `CHAIN_CONTRADICTION` for a block above the cursor, which is the watcher's to record.
+ */
+export function recordRescanned(
+  recording: Recording,
+  actor: Actor,
+  blocks: readonly SolidBlock[],
+): Promise<TransferCounts> {
+  return recording.db.transaction(async (tx) => {
+    const cursor = await lockCursor(tx, recording.network);
+    const above = blocks.find(({ number }) => cursor === null || number > cursor.solid.number);
+    if (cursor === null || above !== undefined) {
+      const recorded = cursor === null ? 'nothing' : `blocks up to ${cursor.solid.number}`;
+      throw new AppError('CHAIN_CONTRADICTION', `block ${above?.number} is rescanned, but ${recorded} was recorded`);
+    }
+    // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
+    const { counts } = await recordTransfers(recording, tx, blocks, cursor.head.number, { concerns });
+    if (Object.values(counts).some((count) => count > 0)) {
+      const { network, now } = recording;
+      const detail = { from: blocks[0]?.number, to: blocks.at(-1)?.number, added: counts };
+      await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.rescanned', subject: network, detail }]);
+    }
+    return counts;
+  });
+}
+
+export type RescannedView = Awaited<ReturnType<typeof rescanRange>>;
+
+/**
+ * Reads the blocks from `from` to `to` again and records, in chain order, what the ledger missed. To repeat it, or to end it
+ * anywhere, is harmless. Errors as of `readSolid`; `CHAIN_CONTRADICTION` where the ledger has what the chain has not, or an
+ * operator took back what it has: that is repaired with `quittance chain repair`, and never silently.
+ */
+export async function rescanRange(
+  deps: NodeDeps & { onProgress(blockCount: number, addedCount: number): void },
+  actor: Actor,
+  range: Range,
+) {
+  const added: TransferCounts = { matched: 0, duplicate: 0, unmatched: 0, outgoing: 0 };
+  let done = 0;
+  const read = await readSolid(deps, range, async (blocks) => {
+    const { differences } = await compareBlocks(deps.db, deps.network, blocks);
+    const contradiction = differences.find(({ kind }) => kind !== 'missing');
+    if (contradiction !== undefined) {
+      const { txId, logIndex, blockNumber } = contradiction;
+      throw new AppError(
+        'CHAIN_CONTRADICTION',
+        say`${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: see all of them, and what is done about them, with ${{ command: 'chain repair', input: rangeInput(deps.network, range) }}`,
+      );
+    }
+    const counts = await recordRescanned(deps, actor, blocks);
+    for (const kind of Object.keys(added) as (keyof TransferCounts)[]) added[kind] += counts[kind];
+    done += blocks.length;
+    deps.onProgress(
+      done,
+      Object.values(added).reduce((sum, count) => sum + count, 0),
+    );
+  });
+  return { network: deps.network, ...range, ...read, added };
+}
+
+const SEEN = {
+  missing: (transfer: string) => `the ledger misses ${transfer}`,
+  'not-on-chain': (transfer: string) => `the ledger has ${transfer}, and the chain does not`,
+  wrong: (transfer: string) => `the ledger has ${transfer}, which is another one on the chain`,
+  'taken-back': (transfer: string) => `the chain has ${transfer}, which an operator took back`,
+} as const;
+
+const rescan = localOperation({
+  action: 'rescanRange',
+  command: 'chain rescan',
+  does: 'read blocks again and record what the ledger missed; harmless to repeat',
+  input: Type.Object({ ...ofRange, network: networkName() }),
+  read: ({ network, ...range }) => ({ network, range: readRange(range) }),
+  run: (deps, actor, { network, range }) =>
+    withNodesOf(deps, network, (nodes) =>
+      rescanRange({ ...nodes, onProgress: progressOf(deps.note, range) }, actor, range),
+    ),
+  print: (view) => ({ text: sayRescanned(view), ...hintOf(view) }),
+});
+
+/** The most differences that are kept, where more say nothing new. */
+const MAX_DIFFERENCES = 1000;
+
+/** `attestedCount`: see `readSolid`. */
+export type VerifiedRangeView = Range &
+  ReadSolid & { network: Network; comparedCount: number; differences: DifferenceView[] };
+
+/**
+ * Compares the transfers of our addresses in the blocks from `from` to `to` with the ledger, and changes nothing. `hint` says what mends
+ * a difference. Errors as of `readSolid`.
+ */
+export async function verifyRange(
+  deps: ReadSolidDeps & { onProgress(blockCount: number, differenceCount: number): void },
+  range: Range,
+): Promise<{ view: VerifiedRangeView; hint: Hint | null }> {
+  const { db, network, onProgress } = deps;
+  const differences: Difference[] = [];
+  let done = 0;
+  let comparedCount = 0;
+  const read = await readSolid(deps, range, async (blocks) => {
+    const compared = await compareBlocks(db, network, blocks);
+    comparedCount += compared.chainCount;
+    differences.push(...compared.differences.slice(0, MAX_DIFFERENCES - differences.length));
+    done += blocks.length;
+    onProgress(done, differences.length);
+  });
+  const view = { network, ...range, ...read, comparedCount, differences: differences.map(describeDifference) };
+  return { view, hint: differences.length === 0 ? null : mending(view) };
+}
+
+/** A rescan records missing transfers; an operator judges every other difference. */
+function mending({ network, differences, ...range }: VerifiedRangeView): Hint {
+  return differences.every(({ kind }) => kind === 'missing')
+    ? { command: 'chain rescan', input: heights(range) }
+    : { command: 'chain repair', input: rangeInput(network, range) };
+}
+
+const verify = localOperation({
+  action: 'verifyRange',
+  command: 'chain verify',
+  does: 'read blocks again and compare them with the ledger; changes nothing, exits 1 on a difference',
+  input: Type.Object({ ...ofRange, network: networkName() }),
+  read: ({ network, ...range }) => ({ network, range: readRange(range) }),
+  run: (deps, _actor, { network, range }) =>
+    withNodesOf(deps, network, (nodes) => verifyRange({ ...nodes, onProgress: progressOf(deps.note, range) }, range)),
+  print: ({ view, hint }) => {
+    const summary = sayVerified(view);
+    if (hint === null) return { text: summary, ...hintOf(view) };
+    const text = `${columnsText(view.differences, DIFFERENCES)}\n\n${summary}`;
+    return { text, next: adviseOnDifferences(hint), hasFailed: true };
+  },
+});
+
+export const operations = [rescan, verify];

@@ -1,0 +1,420 @@
+import type { SolidBlock } from '../../domain/chain-block.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { decodeId, encodeId, uuidV7 } from '../../domain/ids.ts';
+import type { InvoiceStatus } from '../../domain/invoice.ts';
+import { say } from '../../domain/message.ts';
+import { formatAmount, type MicroUsdt } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import { recordTransfers, type TransferCounts } from '../../payments/record-transfers.ts';
+import type { Recording } from '../../payments/watching.ts';
+import { Type } from '../../runtime/type.ts';
+import { raiseAlarm } from '../../store/chain/alarms.ts';
+import { markChecksDue } from '../../store/chain/balance-checks.ts';
+import { lockCursor } from '../../store/chain/cursor.ts';
+import type { Sql } from '../../store/db/database.ts';
+import { hexSeal } from '../../store/db/seal.ts';
+import { SEALED_ANNULMENT } from '../../store/db/sealed-tables.ts';
+import { maybe, type Row, statement, text } from '../../store/db/statement.ts';
+import { type Annulment, outgoingStands, stands } from '../../store/ledger/standing.ts';
+import type { Actor } from '../actor.ts';
+import { type Column, columnsText } from '../command-text.ts';
+import { writeText } from '../command-words.ts';
+import { clip, quote } from '../input/clip.ts';
+import { readReason } from '../input/read-note.ts';
+import type { NodeDeps, ReadSolidDeps } from '../node-connection.ts';
+import { localOperation } from '../operation.ts';
+import { DECIDED_BY, flag, line, lines, networkName } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { withNodesOf } from '../select-network.ts';
+import {
+  compareBlocks,
+  concerns,
+  type Difference,
+  describeDifference,
+  keyOf,
+  type LedgerTransfer,
+  type Range,
+  type ReadSolid,
+  rangeInput,
+  readRange,
+  readSolid,
+  TRANSFER_KEY,
+  type TransferKey,
+} from './chain-blocks.ts';
+import { DIFFERENCES, hintOf, listCounts, ofRange, progressOf } from './chain-ranges.ts';
+
+const recorded = statement(
+  'annulment-recorded',
+  {
+    ...TRANSFER_KEY,
+    correction: 'int4',
+    incoming: maybe({
+      ...{ id: 'uuid', projectId: 'uuid', kind: text<'matched' | 'duplicate' | 'unmatched'>() },
+      /** The invoice that it paid, or, of a duplicate, that was paid before. */
+      invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
+    }),
+  },
+  `select asked.side, asked.tx_id, asked.log_index, t.correction, t.id as incoming_id, t.project_id as incoming_project_id,
+     t.kind as incoming_kind, i.id as incoming_invoice_id, i.external_id as incoming_invoice_external_id,
+     i.status as incoming_invoice_status
+   from unnest($2::text[], $3::text[], $4::int8[]) with ordinality as given (side, tx_id, log_index, place)
+   cross join lateral (select given.side, given.tx_id, given.log_index::int4 as log_index) asked
+   cross join lateral (
+     select t.correction, t.id, t.project_id, t.kind, t.invoice_id from transfers t
+     where asked.side = 'in' and t.network = $1 and t.tx_id = decode(asked.tx_id, 'hex') and t.log_index = asked.log_index
+       and ${stands('t')}
+     union all
+     select o.correction, null, null, null, null from outgoing_transfers o
+     where asked.side = 'out' and o.network = $1 and o.tx_id = decode(asked.tx_id, 'hex') and o.log_index = asked.log_index
+       and ${outgoingStands('o')}) t
+   left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+   order by given.place`,
+);
+
+/** A transfer as it stands in the ledger, with the facts that only the ledger has. `incoming` is `null` for an outgoing one. */
+type Recorded = Row<typeof recorded.shape>;
+
+/** Those of these transfers that stand in the ledger, in the order asked. */
+async function findRecorded(db: Sql, network: Network, transfers: readonly TransferKey[]): Promise<Recorded[]> {
+  if (transfers.length === 0) return [];
+  return db.run(recorded, [
+    network,
+    transfers.map(({ side }) => side),
+    transfers.map(({ txId }) => txId),
+    transfers.map(({ logIndex }) => BigInt(logIndex)),
+  ]);
+}
+
+const insertIncoming = statement(
+  'annulment-insert',
+  {},
+  `insert into transfer_annulments (transfer_id, project_id, invoice_id, denied_by, annulled_at, annulled_by, reason, mac)
+   select (t->>'transferId')::uuid, (t->>'projectId')::uuid, (t->>'invoiceId')::uuid, decode(t->>'deniedBy', 'hex'), $2, $3, $4,
+     decode(t->>'mac', 'hex')
+   from jsonb_array_elements($1::text::jsonb) t`,
+);
+
+const insertOutgoing = statement(
+  'annulment-insert-outgoing',
+  {},
+  `insert into outgoing_annulments (network, tx_id, log_index, correction, denied_by, annulled_at, annulled_by, reason)
+   select $2, decode(t->>'txId', 'hex'), (t->>'logIndex')::int4, (t->>'correction')::int4, decode(t->>'deniedBy', 'hex'), $3,
+     $4, $5
+   from jsonb_array_elements($1::text::jsonb) t`,
+);
+
+/** Takes transfers back. A second annulment of one is refused by constraint, and so is one that hides which invoice was paid. */
+async function insertAnnulments(
+  tx: Sql,
+  network: Network,
+  denied: readonly (Recorded & { deniedBy: string })[],
+  { at, by, reason }: Omit<Annulment, 'deniedBy'>,
+): Promise<void> {
+  const sealer = await tx.sealer();
+  const incoming = denied.flatMap(({ incoming: found, deniedBy }) => {
+    if (found === null) return [];
+    const { id, projectId, kind, invoice } = found;
+    const invoiceId = kind === 'matched' ? (invoice?.id ?? null) : null;
+    const row = { transferId: id, projectId, invoiceId, deniedBy, annulledAt: at, annulledBy: by, reason };
+    return [{ ...row, mac: hexSeal(sealer, SEALED_ANNULMENT, row) }];
+  });
+  const outgoing = denied.flatMap(({ incoming: found, ...rest }) => (found === null ? [rest] : []));
+  if (incoming.length > 0) await tx.run(insertIncoming, [JSON.stringify(incoming), new Date(at), by, reason]);
+  if (outgoing.length > 0) await tx.run(insertOutgoing, [JSON.stringify(outgoing), network, new Date(at), by, reason]);
+}
+
+/** A transfer of the ledger that the chain denies, and the block by which it does. */
+export type DeniedTransfer = { transfer: LedgerTransfer; recorded: Recorded; deniedBy: string };
+
+/** The decision of an operator: the transfers to take back, and the blocks of the chain that hold the missing ones. */
+export type Repair = {
+  denied: readonly DeniedTransfer[];
+  blocks: readonly SolidBlock[];
+  range: Range;
+  actor: Actor;
+  reason: string;
+};
+
+/**
+ * Takes back the transfers that the chain denies, and records the missing transfers of the blocks, as a rescan does. All of it
+ * happens in one transaction that holds the cursor's lock. An invoice that a denied transfer had made `PAID` stays so, and an
+ * alarm says it. Transfers that somebody else took back meanwhile are left alone.
+ */
+export function recordRepaired(
+  recording: Recording,
+  { denied, blocks, range, actor, reason }: Repair,
+): Promise<{ takenBack: number; added: TransferCounts }> {
+  const { db, network, now } = recording;
+  return db.transaction(async (tx) => {
+    const cursor = await lockCursor(tx, network);
+    if (cursor === null) throw new Error(`network ${network} has no cursor`);
+    const at = now();
+    const by = actor.name;
+    const standing = await stillStanding(tx, network, denied);
+    const annulled = standing.map(({ recorded, deniedBy }) => ({ ...recorded, deniedBy }));
+    await insertAnnulments(tx, network, annulled, { at, by, reason });
+    const { counts } = await recordTransfers(recording, tx, blocks, cursor.head.number, { concerns, isAgain: true });
+    for (const each of standing) await alarmOf(recording, tx, each, { by, reason });
+    const subjects = standing.map(({ transfer }) => keyOf(transfer));
+    const detail = { ...range, reason, takenBack: subjects, added: counts };
+    await markChecksDue(tx, network);
+    await recordActions(tx, actor, at, [{ projectId: null, action: 'chain.repaired', subject: network, detail }]);
+    return { takenBack: standing.length, added: counts };
+  });
+}
+
+async function stillStanding(tx: Sql, network: Network, denied: readonly DeniedTransfer[]): Promise<DeniedTransfer[]> {
+  const transfers = denied.map(({ transfer }) => transfer);
+  const found = await findRecorded(tx, network, transfers);
+  const standing = new Set(found.map(correctionOf));
+  return denied.filter(({ recorded }) => standing.has(correctionOf(recorded)));
+}
+
+const correctionOf = (recorded: Recorded) => `${keyOf(recorded)} ${recorded.correction}`;
+
+/** Nothing else tells of an invoice that is `PAID` by what never was. */
+async function alarmOf(
+  { network, now, random }: Recording,
+  tx: Sql,
+  { transfer, recorded }: DeniedTransfer,
+  { by, reason }: { by: string; reason: string },
+): Promise<void> {
+  const { kind, invoice } = recorded.incoming ?? { kind: null, invoice: null };
+  if (kind !== 'matched' || invoice === null) return;
+  const invoiceId = encodeId('inv', invoice.id);
+  const { txId, logIndex, blockNumber, address, amountMicro } = transfer;
+  const detail =
+    `the chain denies the payment of ${invoiceId} (${invoice.externalId}): transfer ${txId} (${logIndex}) of ` +
+    `${formatAmount(amountMicro as MicroUsdt)} USDT to ${address} was recorded in block ${blockNumber} and is not there. ${by} took it ` +
+    `back: ${reason}. The invoice stays PAID, for PAID is never left: whoever ships for it was not paid by this. When your shop knows: ` +
+    // An alarm is kept as text.
+    writeText(
+      say`${{ command: 'chain acknowledge', input: { network, alarm: 'payment-denied', subject: invoiceId } }}`,
+    );
+  await raiseAlarm(tx, network, { id: uuidV7(now(), random(10)), kind: 'payment-denied', subject: invoiceId, detail });
+}
+
+/** The UUID of an invoice that is named. Errors: `INVALID_ARGUMENT`. */
+function readInvoiceId(text: string): string {
+  const id = decodeId('inv', text);
+  if (id !== null) return id;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${{ field: 'invoice' }} ${clip(text)} is not an invoice id: it is "inv_" and 26 characters`,
+  );
+}
+
+/**
+ * Shows where the ledger is not what the chain is and what each such transfer did, and changes nothing; `hint` does. With an `order` it
+ * takes back what the chain denies and records what was missing, unless an invoice that was `PAID` by it is not among `invoiceIds`
+ * (UUIDs). Errors as of `planRepair`, `CONFLICT`, `INVALID_ARGUMENT`.
+ */
+async function repairRange(
+  deps: NodeDeps & { onProgress(blockCount: number): void },
+  actor: Actor,
+  { range, invoiceIds, order }: { range: Range; invoiceIds: readonly string[]; order: { reason: string } | null },
+) {
+  const { network } = deps;
+  const plan = await planRepair(deps, range, deps.onProgress);
+  const { blockCount, attestedCount, differences } = plan;
+  const shown = { network, ...range, blockCount, attestedCount, differences: differences.map(describePlanned) };
+  if (differences.length === 0) return { view: { ...shown, isChanged: false as const }, hint: null };
+  if (order === null) {
+    const invoice = deniedPayments(plan).flatMap(({ recorded }) => {
+      const id = recorded?.incoming?.invoice?.id;
+      return id === undefined ? [] : [encodeId('inv', id)];
+    });
+    const input = { ...rangeInput(network, range), invoice, isConfirmed: true, reason: '…' } as const;
+    return { view: { ...shown, isChanged: false as const }, hint: { command: 'chain repair', input } };
+  }
+  refuseUnnamed(plan, new Set(invoiceIds));
+  const { reason } = order;
+  const { takenBack, added, left } = await repair(deps, plan, { reason, actor });
+  const done = { reason, by: actor.name, takenBack, added, left: left.map(describeDifference) };
+  return { view: { ...shown, isChanged: true as const, ...done }, hint: { command: 'reconcile', input: { network } } };
+}
+
+type PlannedView = ReturnType<typeof describePlanned>;
+
+function describePlanned({ recorded, ...difference }: PlannedDifference) {
+  const { id, kind, invoice } = recorded?.incoming ?? { id: null, kind: null, invoice: null };
+  return {
+    ...describeDifference(difference),
+    transferId: id && encodeId('trf', id),
+    match: kind,
+    invoice: invoice && {
+      ...{ invoiceId: encodeId('inv', invoice.id), externalId: invoice.externalId, status: invoice.status },
+    },
+  };
+}
+
+/** Each invoice whose payment is denied is named by whoever repairs, and no other. */
+function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
+  const payments = deniedPayments(plan);
+  const known = new Set(payments.map(({ recorded }) => recorded?.incoming?.invoice?.id));
+  const stranger = [...named].find((id) => !known.has(id));
+  if (stranger !== undefined) {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      say`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was paid by nothing that the chain denies in these blocks: leave it out`,
+    );
+  }
+  const problems = payments.flatMap(({ recorded, txId, logIndex }): FieldProblem[] => {
+    const invoice = recorded?.incoming?.invoice;
+    if (invoice == null || named.has(invoice.id)) return [];
+    const subject = encodeId('inv', invoice.id);
+    const message = say`${subject} (${quote(invoice.externalId)}) is PAID by transfer ${txId} (${logIndex}), which the chain denies: add ${{ field: 'invoice' }} ${subject}`;
+    return [{ subject, message }];
+  });
+  if (problems.length === 0) return;
+  throw new AppError(
+    'CONFLICT',
+    'nothing was changed: PAID is never left, so look at each of these invoices, and name it when you know that it was not paid',
+    { problems },
+  );
+}
+
+/** A difference, with what only the ledger says of a transfer that the chain denies. */
+type PlannedDifference = Difference & { recorded: Recorded | null };
+
+/** A command changes no more than a person can look at. */
+const MAX_DIFFERENCES = 1000;
+
+/** The differences in a range, and the blocks of the chain that show them. */
+export type RepairPlan = ReadSolid & { range: Range; differences: PlannedDifference[]; blocks: SolidBlock[] };
+
+/**
+ * Reads the blocks from `from` to `to` again, compares them with the ledger, and changes nothing. Errors as of `readSolid`, and
+ * `INVALID_ARGUMENT` where more is different than one repair takes.
+ */
+export async function planRepair(
+  deps: ReadSolidDeps,
+  range: Range,
+  onProgress: (blockCount: number) => void,
+): Promise<RepairPlan> {
+  const differences: PlannedDifference[] = [];
+  const kept: SolidBlock[] = [];
+  let done = 0;
+  const read = await readSolid(deps, range, async (blocks) => {
+    const { differences: found } = await compareBlocks(deps.db, deps.network, blocks);
+    if (differences.length + found.length > MAX_DIFFERENCES) {
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        say`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - 1)} first, then go on`,
+      );
+    }
+    differences.push(...(await withRecorded(deps, found)));
+    const numbers = new Set(found.flatMap((each) => [each.blockNumber, each.onChain?.blockNumber]));
+    kept.push(...blocks.filter(({ number }) => numbers.has(number)));
+    done += blocks.length;
+    onProgress(done);
+  });
+  return { ...read, range, differences, blocks: kept };
+}
+
+async function withRecorded(
+  { db, network }: Pick<ReadSolidDeps, 'db' | 'network'>,
+  differences: readonly Difference[],
+): Promise<PlannedDifference[]> {
+  const found = await findRecorded(db, network, differences.filter(isDenied));
+  const byKey = new Map(found.map((recorded) => [keyOf(recorded), recorded]));
+  return differences.map((each) => ({ ...each, recorded: isDenied(each) ? (byKey.get(keyOf(each)) ?? null) : null }));
+}
+
+/** Whether the ledger has it and the chain denies it. */
+function isDenied({ kind }: Pick<Difference, 'kind'>): boolean {
+  return kind === 'not-on-chain' || kind === 'wrong';
+}
+
+/** The differences that are a payment: invoices which what never was made `PAID`. */
+export function deniedPayments({ differences }: RepairPlan): PlannedDifference[] {
+  return differences.filter(({ recorded }) => recorded?.incoming?.kind === 'matched');
+}
+
+/** `left`: what is different in those blocks after the repair; normally nothing. */
+type Repaired = { takenBack: number; added: TransferCounts; left: Difference[] };
+
+/**
+ * Does what a plan says: takes back what the chain denies, and records what the ledger misses. To repeat it is harmless. The caller
+ * has shown the plan, and has been told to go on for each of its denied payments.
+ */
+export async function repair(
+  deps: ReadSolidDeps & Recording,
+  { differences, blocks, range }: RepairPlan,
+  order: { actor: Actor; reason: string },
+): Promise<Repaired> {
+  const denied = differences.flatMap((each): DeniedTransfer[] =>
+    each.recorded === null ? [] : [{ transfer: each, recorded: each.recorded, deniedBy: each.chainBlockId }],
+  );
+  const done = await recordRepaired(deps, { denied, blocks, range, ...order });
+  const left: Difference[] = [];
+  for (const block of blocks) left.push(...(await compareBlocks(deps.db, deps.network, [block])).differences);
+  return { ...done, left };
+}
+
+/** Without `isConfirmed` nothing is changed, and it fails if there is anything to repair. */
+const repairOperation = localOperation({
+  action: 'repairRange',
+  command: 'chain repair',
+  does: say`show where the ledger is not what the chain is; with ${{ field: 'isConfirmed' }}, take back what the chain denies`,
+  input: Type.Object({
+    ...ofRange,
+    isConfirmed: flag('change the ledger: what the chain denies counts no more, what was missing is recorded'),
+    reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: why, for the record`),
+    invoice: lines('<inv_…>', 'an invoice that is PAID by what the chain denies, each of them'),
+    network: networkName(),
+  }),
+  by: DECIDED_BY,
+  read: ({ network, isConfirmed = false, reason, invoice = [], ...range }) => ({
+    ...{ network, range: readRange(range), invoiceIds: invoice.map(readInvoiceId) },
+    order: isConfirmed ? { reason: readReason(reason) } : null,
+  }),
+  run: (deps, actor, { network, range, ...wanted }) =>
+    withNodesOf(deps, network, (nodes) =>
+      repairRange({ ...nodes, onProgress: progressOf(deps.note, range) }, actor, { range, ...wanted }),
+    ),
+  print: ({ view, hint }) => {
+    const { blockCount, differences } = view;
+    if (hint === null) {
+      return { text: `${blockCount} blocks read: the ledger is the same, there is nothing to repair`, ...hintOf(view) };
+    }
+    const table = columnsText(differences, PLANNED);
+    const payments = differences.filter(({ match }) => match === 'matched');
+    if (!view.isChanged) {
+      const denied = 'an invoice is PAID by what the chain denies and will stay so: ship nothing for it. ';
+      return {
+        text: `${table}\n\n${blockCount} blocks read, ${differences.length} differences; nothing was changed`,
+        next: say`${payments.length === 0 ? 'when' : `${denied}When`} you know why: ${hint}`,
+        hasFailed: true,
+      };
+    }
+    const { takenBack, added, left } = view;
+    const denied = payments.map((each) => `${nameInvoice(each)} stays PAID, and the chain denies its payment`);
+    const still = left.length === 0 ? '' : `\n\nstill different:\n${columnsText(left, DIFFERENCES)}`;
+    return {
+      text: `${[table, '', `${takenBack} taken back; new in the ledger: ${listCounts(added)}`, ...denied].join('\n')}${still}`,
+      next: say`see whether the books are right now: ${hint}`,
+      hasFailed: left.length > 0,
+    };
+  },
+});
+
+const PLANNED: readonly Column<PlannedView>[] = [
+  ...DIFFERENCES,
+  [
+    'WHAT IT DID',
+    (planned) => {
+      const { match, invoice } = planned;
+      if (match === null) return '';
+      if (invoice === null) return 'paid nothing';
+      const name = `${nameInvoice(planned)}, ${invoice.status}`;
+      return match === 'matched' ? `paid ${name}` : `paid nothing, a duplicate of ${name}`;
+    },
+  ],
+];
+
+function nameInvoice({ invoice }: PlannedView): string {
+  return invoice === null ? '' : `${invoice.invoiceId} (${quote(invoice.externalId)})`;
+}
+
+export const operations = [repairOperation];

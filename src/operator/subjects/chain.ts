@@ -1,0 +1,397 @@
+import { ALARM_KINDS, ALARMS, type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
+import { AppError } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
+import { nodeOrigin } from '../../domain/node.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { parseUrl } from '../../domain/url.ts';
+import { type Static, Type } from '../../runtime/type.ts';
+import { type Alarm, findAlarmSubjects, findOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
+import { clearHalt, findCursor, findHalt, type Halt } from '../../store/chain/cursor.ts';
+import { isLeaseHeld, watcherLease } from '../../store/chain/leases.ts';
+import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../../store/chain/status.ts';
+import type { Sql } from '../../store/db/database.ts';
+import type { Actor } from '../actor.ts';
+import { type Column, columnsText, formatFields } from '../command-text.ts';
+import { clip } from '../input/clip.ts';
+import { readOneNote } from '../input/read-note.ts';
+import { type OperationDeps, operation } from '../operation.ts';
+import { flag, line, needed, networkName } from '../option.ts';
+import { recordActions } from '../record-actions.ts';
+import { selectNetwork } from '../select-network.ts';
+import { nullable, Time } from '../view.ts';
+
+const Text = Type.String();
+const Count = Type.Integer();
+const Flag = Type.Boolean();
+const HaltView = Type.Object({ at: Time, reason: Text });
+const Block = Type.Object({ number: Count, id: Text, time: Time });
+
+/** A cause that keeps a network behind. `code` is for programs and never changes. */
+const Cause = Type.Object({
+  code: Type.Enum([
+    ...(['halted', 'no-watcher', 'watcher-silent', 'alarm', 'agreement', 'nodes', 'catching-up'] as const),
+    'not-built-upon',
+  ]),
+  text: Text,
+});
+type Cause = Static<typeof Cause>;
+
+/**
+ * A node as the watcher sees it. `requestsPerDay`: its limit, `null` without one. It, `failures` and the watcher's `openBlock` are absent in
+ * what older releases wrote.
+ */
+const NodeStatus = Type.Object({
+  ...{ url: Text, operator: Text, state: Text, reason: nullable(Text), pausedForMs: Type.Number() },
+  ...{ failures: Type.Optional(Count), requests: Count, refusals: Count, requestsToday: Count },
+  requestsPerDay: Type.Optional(nullable(Count)),
+  answerMs: nullable(Type.Number()),
+});
+
+/** `recorded` is irreversible, `examined` the newest block; `watcher` is what the watcher wrote at `updatedAt`. */
+const ChainStatusView = Type.Object({
+  network: Text,
+  behind: Type.Object({ blocks: nullable(Count), why: Type.Array(Cause) }),
+  ...{ recorded: nullable(Block), examined: nullable(Block), halt: nullable(HaltView), updatedAt: nullable(Time) },
+  watcher: nullable(
+    Type.Object({
+      ...{ blind: nullable(Text), headNumber: Count, ownSolidNumber: Count, nodeSolidNumber: Count },
+      processedNumber: Count,
+      catchUp: nullable(
+        Type.Object({ blocksPerSecond: nullable(Type.Number()), secondsLeft: nullable(Type.Number()) }),
+      ),
+      ...{ openBlock: Type.Optional(nullable(Count)), nodes: Type.Array(NodeStatus) },
+      requestsPerBlock: nullable(Type.Number()),
+    }),
+  ),
+  alarms: Type.Array(
+    Type.Object({ kind: Text, subject: Text, detail: Text, raisedAt: Time, seenAt: Time, seenCount: Count }),
+  ),
+});
+export type ChainStatusView = Static<typeof ChainStatusView>;
+
+/**
+ * `ageMs`: since the watcher last wrote its position. `isRunning`: it holds the network and writes, if it has anything to write yet. One
+ * that stops gives the lease back at once; one that is killed leaves it for seconds and writes no more.
+ */
+type WatcherState = { ageMs: number | null; isRunning: boolean };
+
+/** Where the service stands with a network, how its nodes are, and what an operator must know. */
+export async function showStatus(
+  { db, now }: { db: Sql; now(): UnixMs },
+  _actor: Actor,
+  { network }: { network: Network },
+): Promise<{ view: ChainStatusView; state: WatcherState }> {
+  const cursor = await findCursor(db, network);
+  const found = await findChainStatus(db, network);
+  const halt = await findHalt(db, network);
+  const alarms = await findOpenAlarms(db, network);
+  const isLed = await isLeaseHeld(db, watcherLease(network));
+  const ageMs = found === null ? null : now() - found.updatedAt;
+  const status = found?.status ?? null;
+  const view = {
+    network,
+    behind: { blocks: status && blocksBehind(status), why: whyBehind({ status, ageMs, isLed, halt, alarms }) },
+    recorded: cursor && { ...cursor.solid, time: toIso(cursor.solid.time) },
+    examined: cursor && { ...cursor.head, time: toIso(cursor.head.time) },
+    halt: halt && { at: toIso(halt.at), reason: halt.reason },
+    updatedAt: found && toIso(found.updatedAt),
+    // The path of a node's URL may be a provider's secret.
+    watcher: status && {
+      ...status,
+      nodes: status.nodes.map((node) => ({ ...node, url: parseUrl(node.url) === null ? '' : nodeOrigin(node.url) })),
+    },
+    alarms: alarms.map(({ id: _, ...alarm }) => {
+      return { ...alarm, raisedAt: toIso(alarm.raisedAt), seenAt: toIso(alarm.seenAt) };
+    }),
+  };
+  return { view, state: { ageMs, isRunning: isLed && (ageMs === null || ageMs <= STATUS_SILENT_MS) } };
+}
+
+/** Whether a watcher runs, in words. */
+export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
+  if (ageMs === null) return isRunning ? 'running, has written nothing yet' : 'never ran on this network';
+  const seconds = Math.max(0, Math.round(ageMs / 1000));
+  return isRunning ? `running, wrote ${seconds} s ago` : `not running: it last wrote ${seconds} s ago`;
+}
+
+export type Standing = {
+  status: ChainStatus | null;
+  /** The age of the status; `null`: no watcher ever wrote one. */
+  ageMs: number | null;
+  /** Whether a process holds the lease. */
+  isLed: boolean;
+  halt: Halt | null;
+  alarms: readonly Pick<Alarm, 'kind' | 'detail'>[];
+};
+
+/** The irreversible blocks that are not recorded, as far as the watcher knew. */
+function blocksBehind({ nodeSolidNumber, processedNumber }: ChainStatus): number {
+  return Math.max(0, nodeSolidNumber - processedNumber);
+}
+
+/** Why a network is behind, or why nothing is known of it; empty if all is well. Look at the first cause first. */
+export function whyBehind(standing: Standing): Cause[] {
+  const { status, halt, ageMs, isLed, alarms } = standing;
+  const held: Cause[] = [];
+  if (halt !== null)
+    held.push({ code: 'halted', text: `the watcher is halted since ${toIso(halt.at)}: ${halt.reason}` });
+  // The status of a watcher that is gone, or hangs, says nothing about the present.
+  if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
+  if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
+  const holding = alarms.filter(({ kind }) => alarmRow(kind).holdsBlocks);
+  const behind = blocksBehind(status);
+  if (behind === 0 && holding.length === 0 && status.blind === null) return held;
+  const alarmed = holding.map(({ kind, detail }) => ({ code: 'alarm', text: `alarm ${kind}: ${detail}` }) as const);
+  const isBlindReported = holding.some(({ kind }) => kind === 'blind');
+  const blind =
+    status.blind !== null && !isBlindReported ? [{ code: 'alarm', text: `blind: ${status.blind}` } as const] : [];
+  return [...held, ...alarmed, ...blind, ...waiting(status, behind), ...resting(status), ...catchingUp(status, behind)];
+}
+
+function absent({ isLed, ageMs, status }: Standing): Cause {
+  if (isLed && (ageMs === null || status === null)) {
+    return { code: 'watcher-silent', text: 'a watcher runs, and has found nothing to follow yet: see its log' };
+  }
+  return { code: 'no-watcher', text: 'no watcher runs: start a process with the role watcher' };
+}
+
+function silent(ageMs: number): Cause {
+  const seconds = Math.round(ageMs / 1000);
+  return {
+    code: 'watcher-silent',
+    text: `the watcher holds the network and has written nothing for ${seconds} s: it hangs, or waits for its nodes or the database`,
+  };
+}
+
+function waiting({ openBlock, nodeSolidNumber, ownSolidNumber, catchUp }: ChainStatus, behind: number): Cause[] {
+  if (behind === 0) return [];
+  if (typeof openBlock === 'number') {
+    const text = `block ${openBlock} waits until enough operators agree on its transfers`;
+    return [{ code: 'agreement', text }];
+  }
+  if (catchUp !== null || ownSolidNumber >= nodeSolidNumber) return [];
+  const text = `the nodes call block ${nodeSolidNumber} irreversible, and the headers that we know prove it up to block ${ownSolidNumber}`;
+  return [{ code: 'not-built-upon', text }];
+}
+
+function resting({ nodes }: ChainStatus): Cause[] {
+  return nodes
+    .filter(({ state }) => state !== 'healthy' && state !== 'unknown')
+    .map(({ url, state, reason, pausedForMs }) => {
+      const left = pausedForMs > 0 ? ` for ${Math.ceil(pausedForMs / 1000)} s` : '';
+      const why = reason === null ? '' : `: ${reason}`;
+      return { code: 'nodes', text: `${parseUrl(url) === null ? 'a node' : nodeOrigin(url)} is ${state}${left}${why}` };
+    });
+}
+
+function catchingUp({ catchUp }: ChainStatus, behind: number): Cause[] {
+  if (catchUp === null || behind === 0) return [];
+  return [{ code: 'catching-up', text: `catching up: ${describeCatchUp(catchUp)}` }];
+}
+
+/** Says in words if a number is not known yet. */
+export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<ChainStatus['catchUp']>): string {
+  if (!blocksPerSecond || !secondsLeft) return 'how fast is not known yet';
+  return `${blocksPerSecond.toFixed(1)} blocks a second, about ${Math.ceil(secondsLeft)} s left`;
+}
+
+const showStatusOperation = operation({
+  action: 'showStatus',
+  summary: 'Where the service stands with a network, how its nodes are, and which alarms are open',
+  method: 'GET',
+  path: '/chain/:network',
+  command: 'chain status',
+  does: 'where the service stands, how its nodes are, and which alarms are open',
+  input: Type.Object({ network: networkName() }),
+  output: ChainStatusView,
+  read: ({ network }) => ({ network }),
+  run: (deps, actor, { network }) => showStatus(deps, actor, { network: selectNetwork(deps.networks, network) }),
+  print: ({ view, state }) => {
+    const { network, halt, recorded, examined, behind, watcher, alarms } = view;
+    const fields = formatFields([
+      ['network', network],
+      ['halted', halt && `since ${halt.at}: ${halt.reason}`],
+      ['recorded', recorded === null ? 'nothing yet' : `block ${recorded.number} of ${recorded.time}`],
+      ['examined', examined && `block ${examined.number} of ${examined.time}`],
+      ['watcher', sayWatcher(state)],
+      ...describeWatcher(view),
+      ...behind.why.map(({ text }, index) => [index === 0 ? 'why' : '', text] as const),
+    ]);
+    const parts = [fields, columnsText(watcher?.nodes ?? [], NODES), columnsText(alarms, OPEN)];
+    const resume = { command: 'chain resume', input: { network } };
+    return {
+      text: parts.filter((part) => part !== '').join('\n\n'),
+      ...(halt === null ? {} : { next: say`nothing becomes PAID until you decide: "${resume}"` }),
+    };
+  },
+});
+
+function describeWatcher({ watcher, behind }: ChainStatusView): (readonly [string, string | null])[] {
+  if (watcher === null) return [];
+  const { blind, headNumber, ownSolidNumber, nodeSolidNumber, requestsPerBlock } = watcher;
+  return [
+    ['blind', blind],
+    ['head', `block ${headNumber}`],
+    ['irreversible', `block ${ownSolidNumber} by our own verification, ${nodeSolidNumber} by the node`],
+    ['behind', `${behind.blocks} irreversible blocks`],
+    ['requests', requestsPerBlock === null ? null : `${requestsPerBlock.toFixed(2)} a block`],
+  ];
+}
+
+const NODES: readonly Column<NonNullable<ChainStatusView['watcher']>['nodes'][number]>[] = [
+  ['NODE', 'url'],
+  ['OPERATOR', 'operator'],
+  ['STATE', ({ state, pausedForMs }) => (pausedForMs > 0 ? `${state}, ${Math.ceil(pausedForMs / 1000)} s` : state)],
+  ['REQUESTS', 'requests'],
+  ['REFUSED', 'refusals'],
+  [
+    'TODAY',
+    ({ requestsToday, requestsPerDay = null }) =>
+      `${requestsToday}${requestsPerDay === null ? '' : ` of ${requestsPerDay}`}`,
+  ],
+  ['ANSWER', ({ answerMs }) => (answerMs === null ? '' : `${Math.round(answerMs)} ms`)],
+  ['WHY', 'reason'],
+];
+
+const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
+  ['ALARM', 'kind'],
+  ['SINCE', 'raisedAt'],
+  ['SEEN', 'seenCount'],
+  ['WHAT', 'detail'],
+];
+
+const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === 'operator');
+
+/** Closes the alarms of a kind, or the one about a subject, that an operator has read and that nothing else would ever close. Errors: `NOT_FOUND`. */
+export const acknowledgeAlarms = operation({
+  action: 'acknowledgeAlarms',
+  summary: 'Close alarms that tell of something that happened once',
+  method: 'POST',
+  path: '/chain/:network/acknowledge',
+  command: 'chain acknowledge',
+  does: 'close alarms that tell of something that happened once, when you have read them',
+  input: Type.Object({
+    alarm: needed(
+      '<kind>',
+      'contract-event, funds-destroyed, unproven-block, payment-denied, database-restored, database-promoted, address-change-failed, row-changed, rows-missing or audit-broken; every other ends when its cause does',
+    ),
+    subject: line(
+      '<subject>',
+      say`only the one about this, as "${{ command: 'chain status', input: { json: true } }}" shows it`,
+    ),
+    network: networkName(),
+  }),
+  output: Type.Object({ network: Text, kind: Text, subject: nullable(Text), closed: Count }),
+  read: ({ network, alarm, subject = null }) => ({ network, kind: readAlarmKind(alarm), subject }),
+  run: async (
+    { db, now, networks }: Pick<OperationDeps, 'db' | 'now' | 'networks'>,
+    actor,
+    { network: name, kind, subject },
+  ) => {
+    const network = selectNetwork(networks, name);
+    const closed = await db.transaction(async (tx) => {
+      const open = kind === 'audit-broken' ? await findAlarmSubjects(tx, network, kind) : null;
+      const count = await resolveAlarms(tx, network, kind, subject);
+      // What of the log itself was looked at stands in the log, so that it is not told again.
+      const accepted = open?.filter((each) => subject === null || each === subject);
+      const detail = { kind, subject, closed: count, ...(accepted === undefined ? {} : { accepted }) };
+      if (count > 0) {
+        await recordActions(tx, actor, now(), [
+          { projectId: null, action: 'alarm.acknowledged', subject: network, detail },
+        ]);
+      }
+      return count;
+    });
+    if (closed > 0) return { network, kind, subject, closed };
+    const about = subject === null ? '' : ` about ${clip(subject)}`;
+    throw new AppError(
+      'NOT_FOUND',
+      say`${network} has no open alarm ${kind}${about}: see "${{ command: 'chain status', input: { json: true } }}"`,
+    );
+  },
+  print: ({ network, kind, closed }) => ({
+    text: `closed ${closed} ${closed === 1 ? 'alarm' : 'alarms'} ${kind} of ${network}`,
+  }),
+});
+
+/** A kind of alarm that an operator closes. Errors: `INVALID_ARGUMENT`. */
+export function readAlarmKind(text: string): AlarmKind {
+  const kind = ALARM_KINDS.find((known) => known === text);
+  if (kind !== undefined && closedByOperators.includes(kind)) return kind;
+  const choices = closedByOperators.join(', ');
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    kind === undefined
+      ? say`${{ field: 'alarm' }} ${clip(text)} is no kind of alarm: it takes ${choices}`
+      : say`the alarm ${kind} ends by itself when its cause does: ${{ field: 'alarm' }} takes ${choices}`,
+  );
+}
+
+/**
+ * Lets a watcher that stopped for good go on, if somebody who saw the reason says that it is settled. `haltedAt`: the moment of the halt
+ * that was seen; `null`: whichever it is. `why` is for the record. Errors: `NOT_FOUND`, `CONFLICT` where it halted anew meanwhile.
+ */
+export const resumeChain = operation({
+  action: 'resumeChain',
+  summary:
+    'Let a watcher go on that stopped because the chain contradicted the ledger; without isSettled only show why',
+  method: 'POST',
+  path: '/chain/:network/resume',
+  command: 'chain resume',
+  does: 'let a watcher go on that stopped because the chain contradicted the ledger',
+  input: Type.Object({
+    isSettled: flag('you know the reason and settled it'),
+    haltedAt: Type.Optional(
+      Type.String({ description: 'When the halt was that you saw; refused if it is another now' }),
+    ),
+    reason: line('<text>', say`with ${{ field: 'isSettled' }}: why it may go on, for the record`, {
+      wire: 'Why it may go on, for the record',
+    }),
+    network: networkName(),
+  }),
+  // `resumed`: `false` where it was only asked about.
+  output: Type.Object({ network: Text, resumed: Flag, halt: HaltView }),
+  read: ({ network, isSettled = false, haltedAt = null, reason }) => ({
+    ...{ network, isSettled, haltedAt },
+    why: reason === undefined ? null : readOneNote(reason, 'reason'),
+  }),
+  run: async (
+    { db, now, networks }: Pick<OperationDeps, 'db' | 'now' | 'networks'>,
+    actor,
+    { network: name, isSettled, haltedAt, why },
+  ) => {
+    const network = selectNetwork(networks, name);
+    const halt = await findHalt(db, network);
+    if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted: there is nothing to resume`);
+    if (haltedAt !== null && haltedAt !== toIso(halt.at)) {
+      throw new AppError('CONFLICT', `${network} halted anew at ${toIso(halt.at)}: look at its reason`);
+    }
+    if (isSettled) {
+      // Together, so that who looks between sees no alarm without its cause; the watcher, which may not run, need not end it.
+      await db.transaction(async (tx) => {
+        await clearHalt(tx, network);
+        await resolveAlarms(tx, network, 'halted');
+        const detail = { reason: halt.reason, ...(why === null ? {} : { why }) };
+        await recordActions(tx, actor, now(), [{ projectId: null, action: 'chain.resumed', subject: network, detail }]);
+      });
+    }
+    return { network, resumed: isSettled, halt: { at: toIso(halt.at), reason: halt.reason } };
+  },
+  print: ({ network, resumed, halt }) => {
+    const reason = `${network} is halted since ${halt.at}: ${halt.reason}`;
+    if (!resumed) {
+      const again = { field: 'isSettled' };
+      return {
+        text: '',
+        refusal: say`${reason}. When you know why and it is settled, run the command again with ${again}`,
+      };
+    }
+    return {
+      text: `${reason}\n${network} is resumed: the watcher goes on from where the ledger stands`,
+      next: say`see whether it holds with "${{ command: 'chain status' }}"`,
+    };
+  },
+});
+
+export const operations = [showStatusOperation, resumeChain, acknowledgeAlarms] as const;
