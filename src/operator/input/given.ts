@@ -8,9 +8,6 @@ export const Lines = Type.Optional(Type.Array(Type.String()));
 export const ProjectId = Type.Optional(
   Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }),
 );
-export const NetworkName = Type.Optional(
-  Type.String({ description: 'The network; may be left out where one is configured' }),
-);
 /** `from` and `to` of what has a time. */
 export const Period = {
   from: Type.Optional(

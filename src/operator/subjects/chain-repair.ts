@@ -124,7 +124,7 @@ async function insertAnnulments(
 }
 
 /** A transfer of the ledger that the chain denies, and the block by which it does. */
-export type DeniedTransfer = { transfer: LedgerTransfer; recorded: Recorded; deniedBy: string };
+type DeniedTransfer = { transfer: LedgerTransfer; recorded: Recorded; deniedBy: string };
 
 /** The decision of an operator: the transfers to take back, and the blocks of the chain that hold the missing ones. */
 export type Repair = {
