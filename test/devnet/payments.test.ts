@@ -7,7 +7,7 @@ import type { Devnet } from '../../src/devnet/devnet.ts';
 import { PENNILESS } from '../../src/devnet/evm/keys.ts';
 import { payScenario, type ScenarioOptions } from '../../src/devnet/payer/pay-scenario.ts';
 import { createPayer } from '../../src/devnet/payer/payer.ts';
-import { SCENARIO_NAMES, type Scenario } from '../../src/devnet/payer/scenarios.ts';
+import { SCENARIO_NAMES, type Scenario, scenarioOf } from '../../src/devnet/payer/scenarios.ts';
 import { accountToAddress, parseAddress } from '../../src/tron/address.ts';
 import { accountFromPublicKey } from '../../src/tron/public-key.ts';
 import { encodeRawTransaction, type RawTransaction } from '../../src/tron/raw-transaction.ts';
@@ -43,30 +43,14 @@ function optionsOf(devnet: Devnet, scenario: Scenario): ScenarioOptions {
   };
 }
 
-const SUCCEEDING: [Scenario, bigint[]][] = [
-  ['exact', [25_000_014n]],
-  ['short', [24_000_014n]],
-  ['over', [26_000_014n]],
-  ['twice', [25_000_014n, 25_000_014n]],
-  ['fake-token', [25_000_014n]],
-  ['contract', [25_000_014n]],
-  ['two-in-one', [25_000_014n, 3_000_001n]],
-  ['orphaned', [25_000_014n]],
-  ['rounded', [25_000_000n]],
-  ['rounded-3', [25_000_000n]],
-  ['rounded-4', [25_000_000n]],
-  ['below-minimum', [50_000_000n]],
-  ['typo', [25_000_015n]],
-  ['swapped', [25_000_041n]],
-  ['fee', [24_000_014n]],
-  ['late', [25_000_014n]],
-  ['requested-amount', [25_000_000n]],
-  ['to-retired', [25_000_014n]],
-  ['zero-value', [0n]],
-  ['wrong-address', [25_000_014n]],
+const FAILING: [Scenario, string, number][] = [
+  ['reverted', 'REVERT', 410_000],
+  ['out-of-energy', 'OUT_OF_ENERGY', 1_000_000],
 ];
+const SUCCEEDING = SCENARIO_NAMES.filter((name) => !FAILING.some(([failing]) => failing === name));
 
-test.each(SUCCEEDING)('the scenario %s sends what its name says', async (scenario, amounts) => {
+test.each(SUCCEEDING)('the scenario %s sends what its name says', async (scenario) => {
+  const amounts = scenarioOf(scenario).example;
   const devnet = await startTestDevnet();
   const paid = await payScenario(payerOf(devnet), optionsOf(devnet, scenario));
   devnet.mine();
@@ -82,11 +66,6 @@ test.each(SUCCEEDING)('the scenario %s sends what its name says', async (scenari
   else if (scenario === 'wrong-address') expect([INVOICE.address, SECOND.address, RETIRED]).not.toContain(recipient);
   else expect(recipient).toBe(INVOICE.address);
 });
-
-const FAILING: [Scenario, string, number][] = [
-  ['reverted', 'REVERT', 410_000],
-  ['out-of-energy', 'OUT_OF_ENERGY', 1_000_000],
-];
 
 test.each(FAILING)(
   'the scenario %s stands in its block as %s, costs its fee and moves nothing',
@@ -118,8 +97,7 @@ test.each(FAILING)(
   },
 );
 
-test('every scenario is covered above, and says what it lacks', async () => {
-  expect([...SUCCEEDING, ...FAILING].map(([scenario]) => scenario).sort()).toEqual([...SCENARIO_NAMES].sort());
+test('a scenario says what it lacks', async () => {
   const devnet = await startTestDevnet();
   const pay = (scenario: Scenario, amountMicro = INVOICE.amountMicro) =>
     payScenario(payerOf(devnet), { scenario, contracts: contractsOf(devnet), invoice: { ...INVOICE, amountMicro } });

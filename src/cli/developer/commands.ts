@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { TRIGGERS } from '../../developer/trigger/triggers.ts';
-import { PLAIN_SCENARIO_NAMES, SCENARIO_NAMES, SCENARIOS, type Scenario } from '../../devnet/payer/scenarios.ts';
+import { PLAIN_SCENARIO_NAMES, SCENARIO_NAMES, type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
 import { collect, type Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
@@ -37,7 +37,7 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
         .default('exact' as const),
     )
     .option('--with <inv_…>', 'the second invoice of the scenario two-in-one; else a new one of the same amount')
-    .addHelpText('after', `\nScenarios:\n${listOf(SCENARIOS)}`)
+    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(SCENARIO_NAMES))}`)
     .action(async (target, { scenario, with: other }) =>
       print(
         (await import('./sandbox-pay.ts')).printPayment(terminal, { target, scenario, withInvoice: other ?? null }),
@@ -72,10 +72,7 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
         .default('exact' as const),
     )
     .option('--node <url>', 'the HTTP node of the network', 'http://127.0.0.1:9090')
-    .addHelpText(
-      'after',
-      `\nScenarios:\n${listOf(Object.fromEntries(PLAIN_SCENARIO_NAMES.map((name) => [name, SCENARIOS[name]])))}`,
-    )
+    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(PLAIN_SCENARIO_NAMES))}`)
     .action(async (address, amount, options) =>
       print((await import('./devnet.ts')).printDevnetPayment({ address, amount, ...options })),
     );
@@ -94,3 +91,5 @@ function listOf(meanings: Readonly<Record<string, string>>): string {
     .map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`)
     .join('\n');
 }
+
+const helpOf = (names: readonly Scenario[]) => Object.fromEntries(names.map((name) => [name, scenarioOf(name).help]));

@@ -1,11 +1,10 @@
 import type { ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
 import { createPayer } from '../../devnet/payer/payer.ts';
-import type { Scenario } from '../../devnet/payer/scenarios.ts';
+import { type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { formatAmount } from '../../domain/money.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { describeOrphaned, describePayment } from './describe-payment.ts';
 import { createInvoice, findPayable, type Payable } from './find-payable.ts';
 import { letExpire } from './let-expire.ts';
 import { type OrphanedPayment, orphanPayment } from './orphan-payment.ts';
@@ -59,13 +58,20 @@ export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice 
     const orphaned = await orphanPayment(sandbox, invoice, sent[0]?.txId ?? '');
     return { ...view, outcome: describeOrphaned(orphaned), orphaned };
   }
-  const outcome = describePayment(scenario, {
+  const outcome = scenarioOf(scenario).outcome({
     payable: formatAmount(invoice.payableMicro),
     sent: shown[0]?.amount ?? '',
     hasPayment: status === 'CONFIRMING' || status === 'PAID',
     hit: await findHit(sandbox, invoice, sent[0]),
   });
   return { ...view, outcome };
+}
+
+/** What became of an orphaned payment, in a sentence. */
+function describeOrphaned({ blockNumber, blocks, wasConfirming }: OrphanedPayment): string {
+  const seen = wasConfirming ? 'the invoice became CONFIRMING' : 'the invoice was not seen CONFIRMING in time';
+  const branch = blocks === 1 ? `block ${blockNumber}` : `block ${blockNumber} and what followed it`;
+  return `exactly the payable amount was sent, and ${seen}; then the network orphaned ${branch}, and the payment is gone: the invoice goes back to PENDING, or EXPIRED if its time is over`;
 }
 
 /** Another invoice that was hit by mistake: with the policy exact, a wrong amount may be another's price. */

@@ -2,14 +2,13 @@ import { bytesToHex } from '@noble/hashes/utils.js';
 import { FAKE_USDT, MULTISEND, PAYER, USDT } from '../../devnet/evm/keys.ts';
 import { payScenario, type ScenarioOptions, type ScenarioResult } from '../../devnet/payer/pay-scenario.ts';
 import { createPayer, type Payer, post } from '../../devnet/payer/payer.ts';
-import type { Scenario } from '../../devnet/payer/scenarios.ts';
+import { type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { formatAmount, microUsdt, parseAmount } from '../../domain/money.ts';
 import { parseUrl } from '../../domain/url.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { fieldProblem } from '../../operator/input/field-error.ts';
 import { accountToAddress, parseAddress } from '../../tron/address.ts';
-import { describePayment } from './describe-payment.ts';
 
 export type SentView = { txId: string; to: string; amount: string; contract: string };
 
@@ -70,6 +69,6 @@ export async function payOnDevnet({ address, amount, scenario, node }: DevnetPay
   );
   const shown = sent.map(showSent);
   const payable = formatAmount(read.amountMicro);
-  const outcome = describePayment(scenario, { payable, sent: shown[0]?.amount ?? '', hasPayment: false, hit: null });
-  return { scenario, sent: shown, outcome };
+  const facts = { payable, sent: shown[0]?.amount ?? '', hasPayment: false, hit: null };
+  return { scenario, sent: shown, outcome: scenarioOf(scenario).outcome(facts) };
 }

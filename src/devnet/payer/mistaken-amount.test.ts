@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { MISTAKEN_AMOUNTS } from './pay-scenario.ts';
+import { SCENARIOS } from './scenarios.ts';
 
-const { less, rounded, oneDigitWrong, digitsSwapped } = MISTAKEN_AMOUNTS;
+const amountOf = (name: 'fee' | 'rounded' | 'typo' | 'swapped', payable: bigint) => SCENARIOS[name].amountOf?.(payable);
 
 describe('the amounts that people send by mistake', () => {
   test.each([
@@ -10,7 +10,7 @@ describe('the amounts that people send by mistake', () => {
     [1_000_000n, 500_000n],
     [5n, 2n],
     [1n, null],
-  ])('%d less a fee is %s', (amount, left) => expect(less(amount)).toBe(left));
+  ])('%d less a fee is %s', (amount, left) => expect(amountOf('fee', amount)).toBe(left));
 
   test.each([
     ['to cents', 25_000_014n, 25_000_000n],
@@ -21,14 +21,14 @@ describe('the amounts that people send by mistake', () => {
     ['to the last decimal but one', 9n, 10n],
     ['not at all where there is nothing to round', 25_000_000n, null],
     ['not at all where nothing would be left', 1n, null],
-  ])('an amount is rounded %s', (_how, amount, result) => expect(rounded(amount)).toBe(result));
+  ])('an amount is rounded %s', (_how, amount, result) => expect(amountOf('rounded', amount)).toBe(result));
 
   test.each([
     [25_000_014n, 25_000_015n],
     [25_000_009n, 25_000_008n],
     [25_000_000n, 26_000_000n],
     [9n, 8n],
-  ])('%d with one digit wrong is %d', (amount, result) => expect(oneDigitWrong(amount)).toBe(result));
+  ])('%d with one digit wrong is %d', (amount, result) => expect(amountOf('typo', amount)).toBe(result));
 
   test.each([
     [25_000_014n, 25_000_041n],
@@ -36,5 +36,5 @@ describe('the amounts that people send by mistake', () => {
     [25_000_000n, 52_000_000n],
     [7_000_000n, null],
     [1_111_111n, null],
-  ])('%d with neighbouring digits swapped is %s', (amount, result) => expect(digitsSwapped(amount)).toBe(result));
+  ])('%d with neighbouring digits swapped is %s', (amount, result) => expect(amountOf('swapped', amount)).toBe(result));
 });

@@ -1,10 +1,8 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { COMMONEST_FEE } from '../../domain/mismatch/fee-slips.ts';
-import { cutTo, digitsSwapped, lastUnit, oneDigitWrong, roundTo, type Shown } from '../../domain/mismatch/mistakes.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { PENNILESS, STRANGER } from '../evm/keys.ts';
 import type { Payer } from './payer.ts';
-import type { Scenario } from './scenarios.ts';
+import { type Scenario, scenarioOf } from './scenarios.ts';
 
 interface PaymentTarget {
   readonly address: string;
@@ -37,8 +35,6 @@ export interface ScenarioResult {
   readonly sent: readonly SentTransfer[];
 }
 
-const ONE_USDT = 1_000_000n;
-
 /** 1 TRX buys 10,000 units of energy, and a transfer needs at least 64,285. */
 const LOW_FEE_LIMIT_SUN = 1_000_000n;
 
@@ -49,79 +45,37 @@ const LOW_FEE_LIMIT_SUN = 1_000_000n;
  */
 export async function payScenario(payer: Payer, options: ScenarioOptions): Promise<ScenarioResult> {
   const { scenario, contracts, invoice, second } = options;
-  const pay = (target: Partial<PaymentTarget>, wallet = payer, feeLimitSun?: bigint) =>
-    transfers(wallet, contracts.usdt, [{ ...invoice, ...target }], feeLimitSun);
-  switch (scenario) {
-    case 'exact':
-    case 'orphaned':
-    case 'late':
-      return pay({});
-    case 'short':
-    case 'fee':
-    case 'rounded':
-    case 'rounded-3':
-    case 'rounded-4':
-    case 'below-minimum':
-    case 'typo':
-    case 'swapped':
-    case 'requested-amount':
-      return pay({ amountMicro: mistakenAmount(scenario, options) });
-    case 'over':
-      return pay({ amountMicro: invoice.amountMicro + ONE_USDT });
-    case 'twice':
-      return transfers(payer, contracts.usdt, [invoice, invoice]);
-    case 'fake-token':
-      return transfers(payer, contracts.fakeUsdt, [invoice]);
+  const { by, to, needs } = scenarioOf(scenario);
+  const target = {
+    address: to === 'stranger' ? accountToAddress(STRANGER) : invoice.address,
+    amountMicro: amountOf(options),
+  };
+  if (needs === 'retired address') target.address = given(options.retiredAddress, needs, scenario);
+  switch (by) {
+    case 'two transactions':
+      return transfers(payer, contracts.usdt, [target, target]);
+    case 'another token':
+      return transfers(payer, contracts.fakeUsdt, [target]);
     case 'contract':
-      return together(payer, contracts, [invoice]);
-    case 'two-in-one':
-      return together(payer, contracts, [invoice, given(second, 'a second invoice to pay', scenario)]);
-    case 'to-retired':
-      return pay({ address: given(options.retiredAddress, 'a retired address', scenario) });
-    case 'wrong-address':
-      return pay({ address: accountToAddress(STRANGER) });
-    case 'zero-value':
-      return pay({ amountMicro: 0n });
-    case 'reverted':
-      return pay({}, payer.withKey(bytesToHex(PENNILESS.privateKey)));
-    case 'out-of-energy':
-      return pay({}, payer, LOW_FEE_LIMIT_SUN);
+      return together(payer, contracts, needs === undefined ? [target] : [target, given(second, needs, scenario)]);
+    case 'wallet without USDT':
+      return transfers(payer.withKey(bytesToHex(PENNILESS.privateKey)), contracts.usdt, [target]);
+    case 'low fee limit':
+      return transfers(payer, contracts.usdt, [target], LOW_FEE_LIMIT_SUN);
   }
+  return transfers(payer, contracts.usdt, [target]);
 }
 
-type Mistake =
-  | 'short'
-  | 'fee'
-  | 'rounded'
-  | 'rounded-3'
-  | 'rounded-4'
-  | 'below-minimum'
-  | 'typo'
-  | 'swapped'
-  | 'requested-amount';
-
-function mistakenAmount(scenario: Mistake, { invoice, requestedMicro }: ScenarioOptions): bigint {
-  const { amountMicro } = invoice;
-  const mistaken = {
-    short: MISTAKEN_AMOUNTS.less,
-    fee: MISTAKEN_AMOUNTS.less,
-    rounded: MISTAKEN_AMOUNTS.rounded,
-    'rounded-3': MISTAKEN_AMOUNTS.cutTo3,
-    'rounded-4': MISTAKEN_AMOUNTS.cutTo4,
-    'below-minimum': MISTAKEN_AMOUNTS.minimumAbove,
-    typo: MISTAKEN_AMOUNTS.oneDigitWrong,
-    swapped: MISTAKEN_AMOUNTS.digitsSwapped,
-    'requested-amount': () => given(requestedMicro, 'the requested amount', scenario),
-  }[scenario](amountMicro);
-  // An exchange that cuts amounts off sends one that has no more decimals as it is.
-  const isCut = scenario === 'rounded-3' || scenario === 'rounded-4';
-  if (mistaken !== null && (isCut || mistaken !== amountMicro)) return mistaken;
+function amountOf({ scenario, invoice: { amountMicro }, requestedMicro }: ScenarioOptions): bigint {
+  const { needs, amountOf = (payable) => payable } = scenarioOf(scenario);
+  const mistake = needs === 'requested amount' ? given(requestedMicro, needs, scenario) : amountOf(amountMicro);
+  if (mistake !== null && (needs !== 'requested amount' || mistake !== amountMicro)) return mistake;
   throw new RangeError(`an invoice of ${amountMicro} micro-USDT leaves no room for the scenario ${scenario}`);
 }
 
 function given<Value>(value: Value | undefined, what: string, scenario: Scenario): Value {
   if (value !== undefined) return value;
-  throw new TypeError(`the scenario ${scenario} needs ${what}`);
+  throw new TypeError(`the scenario ${scenario} needs a ${what}`);
 }
 
 async function transfers(
@@ -156,44 +110,4 @@ async function together(
     amountMicro,
   }));
   return { txIds: [txId], sent };
-}
-
-/** People round to cents first, then to less; an amount below a cent leaves only more decimals. */
-const ROUNDINGS = [2, 1, 0, 3, 4, 5];
-
-/** The amount that arrives by a mistake: one of those that the judges of mistakes know; null when the amount leaves no room for it. */
-export const MISTAKEN_AMOUNTS = {
-  /** 1 USDT less, or half of a smaller amount. */
-  less: (amountMicro: bigint): bigint | null => {
-    const left = amountMicro > COMMONEST_FEE ? amountMicro - COMMONEST_FEE : amountMicro >> 1n;
-    return left > 0n ? left : null;
-  },
-  /** The first of the usual roundings (half up) that changes the amount and leaves something of it. */
-  rounded: (amountMicro: bigint): bigint | null =>
-    ROUNDINGS.map((decimals) => roundTo(amountMicro, decimals)).find(
-      (rounded) => rounded > 0n && rounded !== amountMicro,
-    ) ?? null,
-  cutTo3: (amountMicro: bigint): bigint | null => cutTo(amountMicro, 3) || null,
-  cutTo4: (amountMicro: bigint): bigint | null => cutTo(amountMicro, 4) || null,
-  /** The least of the usual minimums of exchanges that is above it. */
-  minimumAbove: (amountMicro: bigint): bigint => {
-    let minimum = 10_000_000n;
-    for (let step = 0; minimum <= amountMicro; step++) minimum = step % 3 === 1 ? (minimum * 5n) / 2n : minimum * 2n;
-    return minimum;
-  },
-  /** The last digit that counts is one higher; a 9 is one lower. */
-  oneDigitWrong: (amountMicro: bigint): bigint => {
-    const shown = typed(amountMicro);
-    const higher = amountMicro + lastUnit(shown.decimals);
-    return oneDigitWrong(shown).includes(higher) ? higher : amountMicro - lastUnit(shown.decimals);
-  },
-  /** The last two neighbours that differ change places: 25.000014 → 25.000041, and 25 → 52. */
-  digitsSwapped: (amountMicro: bigint): bigint | null =>
-    digitsSwapped(typed(amountMicro)).findLast((swapped) => swapped !== amountMicro) ?? null,
-} as const;
-
-/** Without the zeros at the end, which are not typed. */
-function typed(amount: bigint): Shown {
-  const zeros = /0*$/.exec(amount.toString())?.[0].length ?? 0;
-  return { amount, decimals: 6 - zeros };
 }
