@@ -18,7 +18,7 @@ export default defineConfig({
       'test/plugins/**',
     ],
     // An invoice lives for 15 minutes there. `npm run test:long` gives more worlds an hour each, and takes every case of large tables.
-    provide: { simulatedMinutes: 20, simulatedWorlds: 3, everyCase: false },
+    provide: { simulatedMinutes: 15, simulatedWorlds: 2, everyCase: false },
     globalSetup: ['build/test-packages.js', 'test/support/postgres-global-setup.ts'].map((path) =>
       join(import.meta.dirname, path),
     ),

@@ -10,6 +10,7 @@ import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
 import { startReceiverWatch } from '../../src/webhooks/watch-receivers.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 import { addTestAdapter, orderAtEpay, orderAtEpusdt, type ShopAdapter, send, startShop } from './fixture.ts';
 
 const HOUR_MS = 3_600_000;
@@ -94,13 +95,18 @@ async function elapse(ms: number, stepMs: number, isOver: () => Promise<boolean>
 }
 
 describe('what one order’s URL answers concerns that order alone', () => {
-  test.each([
-    ['410 Gone', 410],
-    ['a page that is not there', 404],
-    ['an error', 500],
-    ['another word', '{"code":0}'],
-    ['an address where nobody listens', null],
-  ])('%s: the other shop is told within 10 s, again and again, and nothing is disabled', async (_, answer) => {
+  test.each(
+    someCases(
+      [
+        ['410 Gone', 410],
+        ['a page that is not there', 404],
+        ['an error', 500],
+        ['another word', '{"code":0}'],
+        ['an address where nobody listens', null],
+      ],
+      3,
+    ),
+  )('%s: the other shop is told within 10 s, again and again, and nothing is disabled', async (_, answer) => {
     const broken = answer === null ? { url: 'http://127.0.0.1:1' } : await shopFor(answer);
     const fine = await shopFor('ok');
     const first = await order(broken);
@@ -160,7 +166,7 @@ describe('what one order’s URL answers concerns that order alone', () => {
 const FORM = 'application/x-www-form-urlencoded';
 
 describe('a shop that answers, and not with its word,', () => {
-  test.each(['{"code":0}', '', '<html>ok</html>'])(
+  test.each(someCases(['{"code":0}', '', '<html>ok</html>'], 3))(
     'such as %j, is asked 12 times in at least 75 hours, also while it takes the callbacks of other orders',
     async (answer) => {
       const shop = await shopFor();
@@ -181,10 +187,15 @@ describe('a shop that answers, and not with its word,', () => {
   );
 });
 
-test.each([
-  ['nobody answered', 0],
-  ['a proxy answered', 503],
-])('a shop that was away for 20 minutes (%s) is told of all that waits soon after it is back', async (_, status) => {
+test.each(
+  someCases(
+    [
+      ['nobody answered', 0],
+      ['a proxy answered', 503],
+    ],
+    2,
+  ),
+)('a shop that was away for 20 minutes (%s) is told of all that waits soon after it is back', async (_, status) => {
   const shop = await shopFor();
   let isAway = true;
   shop.answer = () => (isAway ? status : 'ok');

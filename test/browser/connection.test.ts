@@ -2,6 +2,7 @@ import type { Locator, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { eventually } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 import {
   besidesFailedRequests,
   type CheckoutTest,
@@ -79,7 +80,7 @@ const refusals: { how: string; refuse(route: Route): Promise<void> | undefined }
   { how: 'cut', refuse: (route) => route.abort() },
 ];
 
-test.each(refusals)('where streams are $how, the page polls, and goes on to paid', async ({ refuse }) => {
+test.each(someCases(refusals, 2))('where streams are $how, the page polls, and goes on to paid', async ({ refuse }) => {
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
   const { page, problems, close } = await openPage(browser, invoice.url, {
@@ -276,7 +277,7 @@ const SILENCES: { how: string; pass(page: Page): Promise<unknown> }[] = [
   },
 ];
 
-test.each(SILENCES)(
+test.each(someCases(SILENCES, 2))(
   'a page that $how shows neither amount nor address nor code, until the service answers',
   async ({ pass }) => {
     const { service, browser } = checkout;
@@ -369,10 +370,15 @@ test('going back to the page shows the present state, and that a payment was see
   await close();
 });
 
-test.each([
-  { clock: 'a day slow', offsetMs: -DAY_MS },
-  { clock: 'a day fast', offsetMs: DAY_MS },
-])('on a device whose clock is $clock the minutes left are those of the service', async ({ offsetMs }) => {
+test.each(
+  someCases(
+    [
+      { clock: 'a day slow', offsetMs: -DAY_MS },
+      { clock: 'a day fast', offsetMs: DAY_MS },
+    ],
+    2,
+  ),
+)('on a device whose clock is $clock the minutes left are those of the service', async ({ offsetMs }) => {
   const { service, browser } = checkout;
   const invoice = await newInvoice(service);
   const { page, problems, close } = await openPage(browser, invoice.url, {

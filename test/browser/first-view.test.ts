@@ -203,14 +203,17 @@ test('on paper without JavaScript the time is what the page says, and a wallet i
   await opened.close();
 });
 
-test.each(LANGUAGES)('in $code the first view of every phone has all down to the way to help', async ({ code }) => {
-  const { page, close } = await openTab(browser, pages.add(usual('waiting', code)), { viewport: PHONE });
-  for (const [width, height] of PHONES) {
-    await page.setViewportSize({ width, height });
-    expect.soft((await boxOf(page, '#find summary')).bottom, `${width} × ${height}`).toBeLessThanOrEqual(height);
-  }
-  await close();
-});
+test.each(someCases(LANGUAGES, 3))(
+  'in $code the first view of every phone has all down to the way to help',
+  async ({ code }) => {
+    const { page, close } = await openTab(browser, pages.add(usual('waiting', code)), { viewport: PHONE });
+    for (const [width, height] of PHONES) {
+      await page.setViewportSize({ width, height });
+      expect.soft((await boxOf(page, '#find summary')).bottom, `${width} × ${height}`).toBeLessThanOrEqual(height);
+    }
+    await close();
+  },
+);
 
 test.each(LANGUAGES)('in $code each copy button is beside what it copies on a phone', async ({ code }) => {
   const { page, close } = await openTab(browser, pages.add(usual('waiting', code)), { viewport: PHONE });

@@ -5,6 +5,7 @@ import { startTestDevnet } from '../support/devnet.ts';
 import { untilHeadIsExamined } from '../support/fault-flow.ts';
 import { untilRecorded } from '../support/lookup-flow.ts';
 import { eventually, readInvoice } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 import {
   type CheckoutTest,
   finalise,
@@ -92,7 +93,7 @@ const METHODS: Partial<Record<(typeof WALLET_KINDS)[number], string>> = {
 };
 const methodsOf = (kind: (typeof WALLET_KINDS)[number]) => [METHODS[kind] ?? []].flat();
 
-test.each(WALLET_KINDS)(
+test.each(someCases(WALLET_KINDS, 2))(
   'a wallet (%s) is asked for one transfer of exactly the amount and for nothing else, and the page turns to found and paid',
   async (kind) => {
     const { service } = checkout;
@@ -125,7 +126,7 @@ test.each(WALLET_KINDS)(
   },
 );
 
-test.each(WALLET_KINDS)(
+test.each(someCases(WALLET_KINDS, 2))(
   'who refuses to let the page in, or to sign, in a wallet (%s), has paid nothing, and can try again',
   async (kind) => {
     const answers = { letIn: false, confirm: false };
@@ -169,7 +170,7 @@ test('a wallet that fails where its owner is asked has not been refused by its o
   await close();
 });
 
-test.each(WALLET_KINDS)(
+test.each(someCases(WALLET_KINDS, 2))(
   'a wallet (%s) on another network, with too little USDT, or with too little TRX, is told which',
   async (kind) => {
     const { service } = checkout;
@@ -292,10 +293,15 @@ test('a wallet whose USDT does not suffice is not asked to sign, and can try aga
   await close();
 });
 
-test.each([
-  ['its owner is asked', null, 1],
-  ['the transaction is built', 'wallet/triggersmartcontract', 0],
-])('when another payment is found while %s, the wallet sends nothing', async (_moment, step, signatures) => {
+test.each(
+  someCases(
+    [
+      ['its owner is asked', null, 1],
+      ['the transaction is built', 'wallet/triggersmartcontract', 0],
+    ],
+    2,
+  ),
+)('when another payment is found while %s, the wallet sends nothing', async (_moment, step, signatures) => {
   const { service } = checkout;
   const ask = askAt(service.devnet.url);
   const { held, release } = hold();

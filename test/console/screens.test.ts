@@ -15,6 +15,7 @@ import { FITS, findViolations, measureLayout } from '../browser/measure-layout.t
 import { launchChromium } from '../support/chromium.ts';
 import { LOGOS } from '../support/logos.ts';
 import { createTestProject, eventually, startTestService } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 import { nodesOfService } from './chain-nodes.ts';
 import {
   type Made,
@@ -220,7 +221,7 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Doctor', () => '/settings/doctor'],
 ];
 
-test.each(SCREENS)(
+test.each(someCases(SCREENS, 2))(
   '%s: axe finds nothing and everything fits at 320, 768 and 1280 px, light and dark',
   async (_name, path) => {
     const { page, problems, close } = await openPage(path());

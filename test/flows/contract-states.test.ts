@@ -26,6 +26,7 @@ import {
 } from '../support/chain-view.ts';
 import { ask, newInvoice } from '../support/lookup-flow.ts';
 import { call, createInvoice, eventually, type Json, startTestService, type TestService } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 
 let service: TestService;
 afterEach(() => service?.stop());
@@ -227,7 +228,7 @@ const ANNOUNCED: Record<string, () => string> = {
   Redeem: () => service.devnet.usdt.redeem(5_000_000n),
 };
 
-test.each(Object.keys(ANNOUNCED) as ContractEventName[])(
+test.each(someCases(Object.keys(ANNOUNCED) as ContractEventName[], 3))(
   '%s changes neither allocation nor pages nor payments, and is an alarm only where the table says so',
   async (name) => {
     service = await start();

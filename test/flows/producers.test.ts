@@ -17,6 +17,7 @@ import {
   untilRecorded,
 } from '../support/chain-view.ts';
 import { eventually, startTestService, type TestService, type TestServiceOptions } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 
 let service: TestService;
 afterEach(() => service?.stop());
@@ -40,10 +41,15 @@ async function buildersSince(blockNumber: number): Promise<number> {
 }
 
 describe('a vote replaces producers', () => {
-  test.each([
-    { producers: 27, replaced: 8, nodeCount: 2 },
-    { producers: 5, replaced: 1, nodeCount: 1 },
-  ])(
+  test.each(
+    someCases(
+      [
+        { producers: 27, replaced: 8, nodeCount: 2 },
+        { producers: 5, replaced: 1, nodeCount: 1 },
+      ],
+      2,
+    ),
+  )(
     '$replaced of $producers by $nodeCount nodes: payments before, across and after it become PAID, and the history says who told it',
     async ({ producers, replaced, nodeCount }) => {
       await start({ producers, nodeCount });
@@ -212,10 +218,15 @@ describe('producers change while the service is down', () => {
 });
 
 describe('what is irreversible is counted here', () => {
-  test.each([
-    [5, 4],
-    [27, 19],
-  ])(
+  test.each(
+    someCases(
+      [
+        [5, 4],
+        [27, 19],
+      ],
+      2,
+    ),
+  )(
     'of %i producers %i must have built on a payment before it is PAID, whatever the node claims',
     async (producers, threshold) => {
       await start({ producers });

@@ -14,6 +14,7 @@ import {
   type TestProject,
   type TestService,
 } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -148,7 +149,7 @@ const DAMAGES: readonly {
   },
 ];
 
-test.each(DAMAGES)(
+test.each(someCases(DAMAGES, 3))(
   '$what keeps a payment of its own from being recorded, and no other; after the repair it is paid',
   async ({ damage, repair }) => {
     const [shop, other] = [await newShop(), await newShop()];

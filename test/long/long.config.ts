@@ -1,5 +1,15 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 import base from '../../vitest.config.ts';
+
+const TEST = join(import.meta.dirname, '..');
+
+/** Files that try in `npm test` only some of their cases. */
+const shortened = readdirSync(TEST, { recursive: true, encoding: 'utf8' }).filter(
+  (path) =>
+    path.endsWith('.test.ts') && /everyCase|someCases|withVariants/.test(readFileSync(join(TEST, path), 'utf8')),
+);
 
 /** `npm run test:long`: every kind of fault at every place, every pair of kinds, simulated days, processes that are killed, and what takes long. Each file can be run alone. */
 export default defineConfig({
@@ -9,9 +19,7 @@ export default defineConfig({
       'test/long/**/*.test.ts',
       'test/ha/**/*.test.ts',
       'test/simulation/seeds-*.test.ts',
-      'test/browser/accessibility.test.ts',
-      'test/store/upgrade.test.ts',
-      'test/tampering/lifecycle.test.ts',
+      ...shortened.map((path) => `test/${path}`),
     ],
     exclude: configDefaults.exclude,
     provide: { simulatedMinutes: 60, simulatedWorlds: 25, everyCase: true },

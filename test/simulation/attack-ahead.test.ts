@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { RANGE_BLOCKS } from '../../src/chain/verify/read-block.ts';
+import { someCases } from '../support/some-cases.ts';
 import { createAttackChain, evilBranch } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -50,38 +51,43 @@ test('after a downtime blocks are read from several nodes, none of them twice', 
 
 type Missed = Awaited<ReturnType<typeof missMuch>>;
 
-test.each<[string, (missed: Missed) => void]>([
-  [
-    'refuses ranges',
-    ({ other }) => {
-      other.lies = { answer: ({ path }) => (path === RANGES ? 'refuse' : undefined) };
-    },
-  ],
-  [
-    'shows none',
-    ({ other }) => {
-      other.lies = { answer: ({ path }) => (path === RANGES ? { block: [] } : undefined) };
-    },
-  ],
-  [
-    'shows a branch of its own',
-    ({ other, base }) => {
-      const junk = evilBranch(base, MISSED_BLOCKS);
-      other.lies = { block: (number, path) => (path === RANGES ? junk[number - base.number - 1] : undefined) };
-    },
-  ],
-  [
-    'does not answer',
-    ({ other }) => {
-      const { ask } = other;
-      other.ask = (question, options) => {
-        if (question.http.path !== RANGES) return ask(question, options);
-        other.requests.set(RANGES, rangesOf(other) + 1);
-        return new Promise(() => undefined);
-      };
-    },
-  ],
-])('a node that %s beside the preferred one is left, and holds nothing up', async (_, lie) => {
+test.each<[string, (missed: Missed) => void]>(
+  someCases(
+    [
+      [
+        'refuses ranges',
+        ({ other }) => {
+          other.lies = { answer: ({ path }) => (path === RANGES ? 'refuse' : undefined) };
+        },
+      ],
+      [
+        'shows none',
+        ({ other }) => {
+          other.lies = { answer: ({ path }) => (path === RANGES ? { block: [] } : undefined) };
+        },
+      ],
+      [
+        'shows a branch of its own',
+        ({ other, base }) => {
+          const junk = evilBranch(base, MISSED_BLOCKS);
+          other.lies = { block: (number, path) => (path === RANGES ? junk[number - base.number - 1] : undefined) };
+        },
+      ],
+      [
+        'does not answer',
+        ({ other }) => {
+          const { ask } = other;
+          other.ask = (question, options) => {
+            if (question.http.path !== RANGES) return ask(question, options);
+            other.requests.set(RANGES, rangesOf(other) + 1);
+            return new Promise(() => undefined);
+          };
+        },
+      ],
+    ],
+    2,
+  ),
+)('a node that %s beside the preferred one is left, and holds nothing up', async (_, lie) => {
   const missed = await missMuch();
   lie(missed);
   await expectCaughtUp(missed);

@@ -7,6 +7,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { GENESIS_BLOCK_IDS } from '../../src/tron/genesis.ts';
+import { someCases } from '../support/some-cases.ts';
 import { blockAfter, chainOf, EVIL, HONEST, keyAt, SLOT_MS } from './attack-chain.ts';
 import { type AttackNode, createAttackNode, type Lies } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -21,13 +22,18 @@ afterEach(async () => {
 
 const OTHER_GENESIS = GENESIS_BLOCK_IDS.mainnet;
 
-test.each([
-  ['a block of nobody known', 0, 'nobody'],
-  ['a block of nobody known', 1, 'nobody'],
-  ['other producers', 0, 'set'],
-  ['other producers', 1, 'set'],
-  ['another block 0', 0, 'genesis'],
-])('at the first start, %s by one of two operators (number %i) starts nothing', async (_, place, kind) => {
+test.each(
+  someCases(
+    [
+      ['a block of nobody known', 0, 'nobody'],
+      ['a block of nobody known', 1, 'nobody'],
+      ['other producers', 0, 'set'],
+      ['other producers', 1, 'set'],
+      ['another block 0', 0, 'genesis'],
+    ],
+    2,
+  ),
+)('at the first start, %s by one of two operators (number %i) starts nothing', async (_, place, kind) => {
   const chain = chainOf(60);
   const nodes = ['a', 'b'].map((name) => createAttackNode(name, chain));
   const forged = blockAfter(chain.solid(), keyAt(EVIL, 3), [], chain.head().time);
@@ -55,10 +61,15 @@ test.each([
   await made.cursor();
 });
 
-test.each([
-  ['first', 0],
-  ['last', 2],
-])(
+test.each(
+  someCases(
+    [
+      ['first', 0],
+      ['last', 2],
+    ],
+    2,
+  ),
+)(
   'at the first start, a node of another network that is listed %s is left out where two operators are of one',
   async (_, place) => {
     const chain = chainOf(60);
@@ -124,10 +135,15 @@ test('at the first start, a block of a producer that is not on the chain, by one
   expect(made.behind()).toBe(0);
 });
 
-test.each([
-  ['nobody known', EVIL],
-  ['one of the producers', HONEST],
-])(
+test.each(
+  someCases(
+    [
+      ['nobody known', EVIL],
+      ['one of the producers', HONEST],
+    ],
+    2,
+  ),
+)(
   'at the first start, an operator of three that shows another starting block, signed by %s, is paused, and the third one is asked',
   async (_, keys) => {
     const chain = chainOf(60);

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest';
 import { LONG_RANGE_BLOCKS } from '../../src/chain/verify/read-block.ts';
+import { someCases } from '../support/some-cases.ts';
 import {
   createAttackChain,
   directTransfer,
@@ -135,60 +136,70 @@ async function expectPaid(...liesOf: LiesAbout[]) {
   expect(await missed.world.statuses()).toEqual(['PAID', 'PAID']);
 }
 
-test.each<[string, LiesAbout]>([
-  ['has no index', () => ({ logs: () => [] })],
-  ['has an index of every third block', () => ({ logs: (logs) => logs.filter((log) => numberOf(log) % 3 === 0) })],
-  ['lacks a direct payment', ([paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) })],
-  [
-    'shows the logs of other blocks',
-    () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockHash: logs[0]?.blockHash ?? '' })) }),
-  ],
-  [
-    'shows logs of no transaction',
-    () => ({ logs: (logs) => logs.map((log) => ({ ...log, transactionHash: '0x00' })) }),
-  ],
-  [
-    'shows a payment under another transaction',
-    ([, paid]) => ({
-      logs: (logs) =>
-        logs.map((log) => (pays(log, paid as Payable) ? { ...log, transactionHash: `0x${'ab'.repeat(32)}` } : log)),
-    }),
-  ],
-  ['shows what is no log', () => ({ logs: (logs) => logs.map(() => null as never) })],
-  ['shows an error', () => answered({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'limit exceeded' } })],
-  ['shows no list', () => answered({ jsonrpc: '2.0', id: 1, result: 'x' })],
-  ['refuses', () => answered('refuse')],
-  ['ends just before a payment by a contract', ([, paid]) => cut((logs, at) => logs.slice(0, at), paid)],
-  ['begins just after a payment by a contract', ([, paid]) => cut((logs, at) => logs.slice(at + 1), paid)],
-  [
-    'is newest first, and ends just before a payment by a contract',
-    ([, paid]) => cut((logs, at) => logs.slice(at + 1).reverse(), paid),
-  ],
-  [
-    'is a page, without the logs on both sides of it',
-    ([, paid]) => cut((logs, at) => logs.slice(Math.max(0, at - 3), at), paid),
-  ],
-  [
-    'ends at a number of bytes',
-    ([, paid]) => cut((logs, at) => firstBytes(logs, JSON.stringify(logs.slice(0, at)).length), paid),
-  ],
-  ['shows each log twice', () => ({ logs: (logs) => logs.flatMap((log) => [log, log]) })],
-  ['is in no order', () => ({ logs: (logs) => logs.toReversed() })],
-  [
-    'does not say of which height a block is',
-    () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockNumber: '' })) }),
-  ],
-])('where the JSON-RPC of every node %s, no payment is lost', async (_, liesAbout) => {
+test.each<[string, LiesAbout]>(
+  someCases(
+    [
+      ['has no index', () => ({ logs: () => [] })],
+      ['has an index of every third block', () => ({ logs: (logs) => logs.filter((log) => numberOf(log) % 3 === 0) })],
+      ['lacks a direct payment', ([paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) })],
+      [
+        'shows the logs of other blocks',
+        () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockHash: logs[0]?.blockHash ?? '' })) }),
+      ],
+      [
+        'shows logs of no transaction',
+        () => ({ logs: (logs) => logs.map((log) => ({ ...log, transactionHash: '0x00' })) }),
+      ],
+      [
+        'shows a payment under another transaction',
+        ([, paid]) => ({
+          logs: (logs) =>
+            logs.map((log) => (pays(log, paid as Payable) ? { ...log, transactionHash: `0x${'ab'.repeat(32)}` } : log)),
+        }),
+      ],
+      ['shows what is no log', () => ({ logs: (logs) => logs.map(() => null as never) })],
+      ['shows an error', () => answered({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'limit exceeded' } })],
+      ['shows no list', () => answered({ jsonrpc: '2.0', id: 1, result: 'x' })],
+      ['refuses', () => answered('refuse')],
+      ['ends just before a payment by a contract', ([, paid]) => cut((logs, at) => logs.slice(0, at), paid)],
+      ['begins just after a payment by a contract', ([, paid]) => cut((logs, at) => logs.slice(at + 1), paid)],
+      [
+        'is newest first, and ends just before a payment by a contract',
+        ([, paid]) => cut((logs, at) => logs.slice(at + 1).reverse(), paid),
+      ],
+      [
+        'is a page, without the logs on both sides of it',
+        ([, paid]) => cut((logs, at) => logs.slice(Math.max(0, at - 3), at), paid),
+      ],
+      [
+        'ends at a number of bytes',
+        ([, paid]) => cut((logs, at) => firstBytes(logs, JSON.stringify(logs.slice(0, at)).length), paid),
+      ],
+      ['shows each log twice', () => ({ logs: (logs) => logs.flatMap((log) => [log, log]) })],
+      ['is in no order', () => ({ logs: (logs) => logs.toReversed() })],
+      [
+        'does not say of which height a block is',
+        () => ({ logs: (logs) => logs.map((log) => ({ ...log, blockNumber: '' })) }),
+      ],
+    ],
+    2,
+  ),
+)('where the JSON-RPC of every node %s, no payment is lost', async (_, liesAbout) => {
   await expectPaid(liesAbout, liesAbout);
 });
 
-test.each<[string, LiesAbout]>([
-  [
-    'lacks the payment by a contract',
-    ([, paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) }),
-  ],
-  ['lacks all that contracts moved', () => ({ logs: (logs) => logs.filter((log) => isTo(log, STRANGER)) })],
-])('where the JSON-RPC of one operator %s, the other shows it', async (_, liesAbout) => {
+test.each<[string, LiesAbout]>(
+  someCases(
+    [
+      [
+        'lacks the payment by a contract',
+        ([, paid]) => ({ logs: (logs) => logs.filter((log) => !pays(log, paid as Payable)) }),
+      ],
+      ['lacks all that contracts moved', () => ({ logs: (logs) => logs.filter((log) => isTo(log, STRANGER)) })],
+    ],
+    2,
+  ),
+)('where the JSON-RPC of one operator %s, the other shows it', async (_, liesAbout) => {
   await expectPaid(liesAbout);
 });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { PERIOD_MS } from '../../src/chain/verify/producers.ts';
+import { someCases } from '../support/some-cases.ts';
 import {
   blockAfter,
   createAttackChain,
@@ -45,10 +46,15 @@ describe('one node of one', () => {
     return { ...rest, liar: nodes[0] as AttackNode };
   };
 
-  test.each([
-    ['now', 0],
-    ['ten years ahead', 10 * 365 * 86_400_000],
-  ])('cannot replace all 27 producers at once, by blocks of %s', async (_, aheadMs) => {
+  test.each(
+    someCases(
+      [
+        ['now', 0],
+        ['ten years ahead', 10 * 365 * 86_400_000],
+      ],
+      2,
+    ),
+  )('cannot replace all 27 producers at once, by blocks of %s', async (_, aheadMs) => {
     const { world, chain, liar } = await startWithLiar();
     const { account, amount } = await world.invoice();
     const time = Math.ceil((chain.head().time + aheadMs) / SLOT_MS) * SLOT_MS + SLOT_MS;

@@ -6,6 +6,7 @@ import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
+import { someCases } from '../support/some-cases.ts';
 import { createAttackChain, directTransfer, innerTransfer, SLOT_MS } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -80,7 +81,7 @@ const CASES: Case[] = [
   ].map((path) => ({ path, operators: 2, by: 1, agreement: 1 })),
 ];
 
-test.each(CASES)(
+test.each(someCases(CASES, 3))(
   'with $path refused for ever by $by of $operators (agreement $agreement) the watcher catches up and follows the head',
   async ({ path, operators, by, agreement }) => {
     const chain = createAttackChain();
@@ -132,7 +133,7 @@ async function catchUpMs(missing: { fromMs: number; awayMs: number }): Promise<n
   return tookMs;
 }
 
-test.each([1000, 3000, 5000])(
+test.each(someCases([1000, 3000, 5000], 3))(
   'an operator that is away for two seconds, %i ms after the watcher began to catch up, costs five seconds at most',
   async (fromMs) => {
     const undisturbedMs = await catchUpMs({ fromMs, awayMs: 0 });
@@ -170,12 +171,17 @@ test('after an outage, blocks are read in ranges soon, though the node says at f
   await pool.close();
 });
 
-test.each<[string, object | 'refuse']>([
-  ['refuses', 'refuse'],
-  ['shows no infos', []],
-  ['shows those of another block', [{ id: '00'.repeat(32), blockNumber: 7, blockTimeStamp: 7 }]],
-  ['shows no list', { Error: 'odd' }],
-])('a gRPC port that %s costs the node nothing: its JSON counts', async (_what, twin) => {
+test.each<[string, object | 'refuse']>(
+  someCases(
+    [
+      ['refuses', 'refuse'],
+      ['shows no infos', []],
+      ['shows those of another block', [{ id: '00'.repeat(32), blockNumber: 7, blockTimeStamp: 7 }]],
+      ['shows no list', { Error: 'odd' }],
+    ],
+    2,
+  ),
+)('a gRPC port that %s costs the node nothing: its JSON counts', async (_what, twin) => {
   const chain = createAttackChain();
   chain.mine();
   const nodes = [createAttackNode('a', chain), createAttackNode('b', chain)];

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { someCases } from '../support/some-cases.ts';
 import { blockAfter, createAttackChain, directTransfer, EVIL, innerTransfer, keyAt } from './attack-chain.ts';
 import { type AttackNode, createAttackNode } from './attack-node.ts';
 import { type AttackWorld, createAttackWorld } from './attack-world.ts';
@@ -21,7 +22,7 @@ async function start(names: readonly string[]) {
   return { world: made, chain, nodes, bent };
 }
 
-test.each([['first'], ['second'], ['third']])(
+test.each(someCases([['first'], ['second'], ['third']], 3))(
   'one false word of the %s of three operators about what is irreversible leaves no trace',
   async (place) => {
     const { world, chain, bent } = await start(['first', 'second', 'third']);
@@ -50,14 +51,19 @@ test.each([['first'], ['second'], ['third']])(
   },
 );
 
-test.each([
-  ['first', 'is stuck on its irreversible block'],
-  ['second', 'is stuck on its irreversible block'],
-  ['third', 'is stuck on its irreversible block'],
-  ['first', 'refuses to say what is irreversible'],
-  ['second', 'refuses to say what is irreversible'],
-  ['third', 'refuses to say what is irreversible'],
-])('where the %s of three operators %s, invoices become PAID all the same', async (place, how) => {
+test.each(
+  someCases(
+    [
+      ['first', 'is stuck on its irreversible block'],
+      ['second', 'is stuck on its irreversible block'],
+      ['third', 'is stuck on its irreversible block'],
+      ['first', 'refuses to say what is irreversible'],
+      ['second', 'refuses to say what is irreversible'],
+      ['third', 'refuses to say what is irreversible'],
+    ],
+    2,
+  ),
+)('where the %s of three operators %s, invoices become PAID all the same', async (place, how) => {
   const { world, chain, bent } = await start(['first', 'second', 'third']);
   const stuck = chain.solid();
   bent(place).lies = how.startsWith('refuses')
@@ -100,10 +106,15 @@ test('a node whose infos come a moment after the block is no fault, and the bloc
   expect(world.errors).toEqual([]);
 });
 
-test.each([
-  [1, ['bent']],
-  [3, ['bent', 'b', 'c']],
-])(
+test.each(
+  someCases(
+    [
+      [1, ['bent']],
+      [3, ['bent', 'b', 'c']],
+    ],
+    2,
+  ),
+)(
   'of %i operators the first, who shows the infos of each block when it is asked again, delays none by more than a block',
   async (_, names) => {
     const { world, bent } = await start(names);

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { someCases } from '../support/some-cases.ts';
 import {
   blockAfter,
   createAttackChain,
@@ -93,10 +94,15 @@ test('some among others, proven ones, are held from the 241st of an hour on', as
   expect((await world.cursor()).number).toBe(first + 299);
 });
 
-test.each([
-  ['at the head', 0],
-  ['in the past', 40],
-])(
+test.each(
+  someCases(
+    [
+      ['at the head', 0],
+      ['in the past', 40],
+    ],
+    2,
+  ),
+)(
   'one hostile operator of three that shows a block of its own in place of one that hides bytes, %s, stops nothing',
   async (_when, away) => {
     const { world, chain, nodes } = await start(['a', 'liar', 'c']);

@@ -27,6 +27,7 @@ import {
   type TestService,
   untilStatus,
 } from '../support/service.ts';
+import { someCases } from '../support/some-cases.ts';
 import { startFastWatch } from './fast-watch.ts';
 
 /** The alarms that say somebody changed the database. */
@@ -320,7 +321,7 @@ async function restore(ledger: Ledger, isStarted: boolean): Promise<void> {
   expect((await createInvoice(ledger.at(there))).body).toMatchObject({ code: 'AMOUNT_UNAVAILABLE' });
 }
 
-test.each(['warn', 'require'] as const)(
+test.each(someCases(['warn', 'require'] as const, 2))(
   'with QUITTANCE_ROW_MACS=%s, an upgrade of a ledger of the former release leaves no alarm that says somebody changed the database',
   async (mode) => {
     const ledger = await openLedger('warn');

@@ -1,0 +1,11 @@
+import { join } from 'node:path';
+import { defineConfig } from 'vitest/config';
+import base from '../vitest.config.ts';
+import { changedFiles, relatedTests } from './rules/related.ts';
+
+const root = join(import.meta.dirname, '..');
+
+/** `npm run related`: the tests that watch what is not committed yet, or else the last commit; `SINCE=main npm run related` after a commit. */
+export default defineConfig({
+  test: { ...base.test, include: relatedTests(root, changedFiles(root, process.env['SINCE'])) },
+});

@@ -1,0 +1,23 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { relatedTests } from './related.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+test.each([
+  ['src/domain/money.ts', 'src/domain/money.test.ts'],
+  ['src/operator/subjects/requests.ts', 'test/requests/log.test.ts'],
+  ['docs/listen.md', 'test/flows/sandbox-scenarios.test.ts'],
+  ['migrations/0030_untold_transfers.sql', 'test/cli/database.test.ts'],
+  ['public/checkout.js', 'src/web/shrink.test.ts'],
+])('a change of %s is watched by %s, and by the rules', (changed, watching) => {
+  const related = relatedTests(ROOT, [changed]);
+  expect(related).toContain(watching);
+  expect(related).toContain('test/rules/import-rules.test.ts');
+});
+
+test('a changed test watches itself, and one that is gone is not run', () => {
+  const changed = ['src/domain/money.test.ts', 'src/domain/gone.test.ts'];
+  const unit = relatedTests(ROOT, changed).filter((path) => path.startsWith('src/'));
+  expect(unit).toEqual(['src/domain/money.test.ts']);
+});

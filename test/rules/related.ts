@@ -1,0 +1,41 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, join, posix } from 'node:path';
+
+/** So many files of tests run in less than two minutes on two cores. */
+const MOST = 20;
+
+/**
+ * The tests of `npm test` that watch over changed files: all rules, the changed tests, then the tests that reach a changed file by the fewest
+ * imports. A file that no module imports, such as a page of the docs or a migration, is watched by the tests that name it.
+ */
+export function relatedTests(root: string, changed: readonly string[]): string[] {
+  const texts = new Map<string, string>();
+  for (const folder of ['src', 'test'])
+    for (const path of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }))
+      if (path.endsWith('.ts') && !path.includes('node_modules'))
+        texts.set(posix.join(folder, path), readFileSync(join(root, folder, path), 'utf8'));
+  const importers = new Map<string, string[]>();
+  for (const [path, text] of texts)
+    for (const [, specifier = ''] of text.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)) {
+      const to = posix.join(posix.dirname(path), specifier);
+      importers.set(to, [...(importers.get(to) ?? []), path]);
+    }
+  const naming = (path: string) => [...texts].filter(([, text]) => text.includes(basename(path))).map(([of]) => of);
+  const found = new Set(changed);
+  for (const path of found) {
+    const next = path.endsWith('.ts') ? importers.get(path) : naming(path);
+    for (const each of next ?? []) found.add(each);
+  }
+  const isTest = (path: string) => /^(src|test)\/(?!(long|ha|image|deb|clients|plugins)\/).*\.test\.ts$/.test(path);
+  const rules = [...texts.keys()].filter((path) => path.startsWith('test/rules/') && isTest(path));
+  return [...new Set([...[...found].filter(isTest).slice(0, MOST), ...rules])].filter((path) => texts.has(path));
+}
+
+/** What is not committed yet, or else the last commit. `since`: everything after that commit. */
+export function changedFiles(root: string, since?: string): string[] {
+  const git = (...args: string[]) =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8' }).split('\n').filter(Boolean);
+  const open = [...git('diff', '--name-only', since ?? 'HEAD'), ...git('ls-files', '--others', '--exclude-standard')];
+  return open.length > 0 ? open : git('diff', '--name-only', 'HEAD~1', 'HEAD');
+}
