@@ -1,6 +1,6 @@
 import type { SandboxControls } from '../api/sandbox.ts';
 import type { Config } from '../config/config.ts';
-import type { ConfiguredProcess } from '../operator/doctor/doctor-settings.ts';
+import type { ConfiguredProcess } from '../operator/doctor/check.ts';
 import type { OperationDeps } from '../operator/operation.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';

@@ -13,7 +13,7 @@ import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
 import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
 import type { Actor } from '../operator/actor.ts';
-import { doctorSettings } from '../operator/doctor/doctor-settings.ts';
+import { doctorSettings } from '../operator/doctor/check.ts';
 import { type DoctorView, runDoctor } from '../operator/doctor/run-doctor.ts';
 import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
 import { createSignInLimits } from '../operator/people/sign-in-limits.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readConfig } from '../../src/config/config.ts';
 import type { ConsoleDeps } from '../../src/console/page/console-deps.ts';
 import type { UnixMs } from '../../src/domain/time.ts';
-import { doctorSettings } from '../../src/operator/doctor/doctor-settings.ts';
+import { doctorSettings } from '../../src/operator/doctor/check.ts';
 import { runDoctor } from '../../src/operator/doctor/run-doctor.ts';
 import { NO_MANIFEST, type OperationDeps } from '../../src/operator/operation.ts';
 import { createLogger } from '../../src/runtime/log.ts';

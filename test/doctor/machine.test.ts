@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startDevnet } from '../../src/devnet/devnet.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import type { DoctorNetwork } from '../../src/operator/doctor/doctor-settings.ts';
+import type { DoctorNetwork } from '../../src/operator/doctor/check.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { examine, expectNamed, type Fault, settingsOf, told } from './doctored.ts';
 

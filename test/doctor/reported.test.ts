@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import type { Check, Look } from '../../src/operator/doctor/check.ts';
-import { databaseDurability, databaseRights, postgresRelease } from '../../src/operator/doctor/database-checks.ts';
-import { readServer } from '../../src/operator/doctor/database-queries.ts';
-import type { Probed } from '../../src/operator/doctor/probe-service.ts';
+import type { Check, Look, Probed } from '../../src/operator/doctor/check.ts';
+import {
+  databaseDurability,
+  databaseRights,
+  postgresRelease,
+  readServer,
+} from '../../src/operator/doctor/environment-checks.ts';
 import { CHECKS } from '../../src/operator/doctor/run-doctor.ts';
 import { publicUrl, streams } from '../../src/operator/doctor/service-checks.ts';
 

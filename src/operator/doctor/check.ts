@@ -1,11 +1,65 @@
-import type { Text } from '../../domain/message.ts';
-import { joinTexts } from '../../domain/message.ts';
+import { joinTexts, type Text } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
+import type { NodeSpec } from '../../domain/node.ts';
+import type { ProbeAnswer } from '../../domain/probe.ts';
 import type { UnixMs } from '../../domain/time.ts';
+import type { ManifestSettings } from '../../payments/manifest/read-installed.ts';
+import type { KeySettings } from '../../runtime/open-key-ring.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import type { NodeReport } from './ask-nodes.ts';
-import type { DoctorSettings } from './doctor-settings.ts';
-import type { Probed } from './probe-service.ts';
+
+/** A network as it is configured here. */
+export type DoctorNetwork = { network: Network; nodes: readonly NodeSpec[]; agreement: number };
+
+/** What the environment of the service says. */
+export type DoctorSettings = KeySettings & {
+  /** What is odd about the settings themselves. */
+  warnings: readonly string[];
+  networks: readonly DoctorNetwork[];
+  /** Why the nodes are not known; `null`: they are. */
+  networkProblem: string | null;
+  /** Where the API of this machine listens; `null`: it is told nobody, or this process has none. */
+  localUrl: string | null;
+  /** Where this machine says why it is not ready; `null`: nowhere, or at any free port. */
+  metricsUrl: string | null;
+  publicUrl: string | null;
+  databasePoolSize: number;
+  trustProxy: readonly string[];
+  rowMacs: 'ledger' | 'off' | 'warn' | 'require';
+  /** Where the service makes backups, and how often; `null`: it makes none. */
+  backups: Readonly<{ directory: string; intervalMs: number }> | null;
+  addressManifest: ManifestSettings | null;
+};
+
+/** What the environment of a process says, but for its networks. `host` and `port`: where its API is to listen. */
+export type ConfiguredProcess = Omit<DoctorSettings, 'networks' | 'networkProblem' | 'localUrl' | 'metricsUrl'> & {
+  metrics: { host: string; port: number } | null;
+  host: string;
+  port: number;
+  roles: readonly string[];
+};
+
+/** `sandboxUrl`: where the API of a sandbox is, which nobody configured. */
+type FoundNetworks = { networks: readonly DoctorNetwork[]; problem: string | null; sandboxUrl: string | null };
+
+export function doctorSettings(
+  config: ConfiguredProcess,
+  { networks, problem, sandboxUrl }: FoundNetworks,
+): DoctorSettings {
+  const { metrics, publicUrl, roles } = config;
+  const own = roles.includes('api') ? urlOf(config) : null;
+  return {
+    ...{ ...config, networks, networkProblem: problem },
+    ...{ localUrl: sandboxUrl ?? own, publicUrl: publicUrl ?? sandboxUrl },
+    metricsUrl: metrics === null ? null : urlOf(metrics),
+  };
+}
+
+/** Where this machine asks what listens there. */
+function urlOf({ host, port }: { host: string; port: number }): string | null {
+  const name = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  return port === 0 ? null : `http://${name}:${port}`;
+}
 
 /** The worst first. */
 export const STATES = ['failed', 'warning', 'good', 'skipped'] as const;
@@ -30,6 +84,48 @@ export type DoctorDeps = {
 /** What both clocks showed (Unix ms), ours in the middle of the request. */
 type Ping = { ownAt: number; databaseAt: number };
 
+export type Block = { number: number; id: string; time: UnixMs };
+
+/**
+ * What a node said. `problem`: why it said nothing of use. `atCommon`: its block at the greatest height that all nodes of the network call
+ * irreversible.
+ */
+export type NodeReport = {
+  network: Network;
+  spec: NodeSpec;
+  origin: string;
+  problem: string | null;
+  genesisId: string | null;
+  head: Block | null;
+  solid: Block | null;
+  atCommon: Block | null;
+  /** Of the fastest of its answers. */
+  answerMs: number | null;
+};
+
+/** An answer in the parts in which it came. `certificateEnds`: Unix ms, `null` without TLS. */
+export type UrlAnswer = {
+  status: number;
+  encoding: string;
+  parts: readonly { text: string; atMs: number }[];
+  certificateEnds: number | null;
+};
+
+/** `code`: as Node.js names what went wrong on the way. */
+export type UrlRefusal = { code: string; reason: string };
+
+/**
+ * What the service answers on this machine, `null` where nothing listens, why it does (`inner`, of its metrics port), and what comes back
+ * through the public URL, `null` where there is none. `probe`: what the service said of how the request came; `null` where it was not ours that answered, or it cannot be told.
+ */
+export type Probed = {
+  local: UrlAnswer | UrlRefusal | null;
+  inner: UrlAnswer | UrlRefusal | null;
+  public: UrlAnswer | UrlRefusal | null;
+  probe: ProbeAnswer | null;
+  isLedgerKnown: boolean;
+};
+
 /** What the checks share: nodes and service are asked once for all of them. */
 export type Look = Omit<DoctorDeps, 'database'> & {
   actor: Actor;
@@ -51,6 +147,10 @@ export type Look = Omit<DoctorDeps, 'database'> & {
 
 /** `name` is for programs and never changes. `needs`: a database that answers, or one with the schema of this release, too. */
 export type Check = { name: string; needs?: 'database' | 'schema'; look(deps: Look): Promise<Finding> };
+
+export const check = (name: string, look: Check['look']): Check => ({ name, look });
+export const databaseCheck = (name: string, look: Check['look']): Check => ({ name, needs: 'database', look });
+export const schemaCheck = (name: string, look: Check['look']): Check => ({ name, needs: 'schema', look });
 
 export const good = (says: Text): Finding => ({ state: 'good', says });
 export const warning = (says: Text, fix: Text): Finding => ({ state: 'warning', says, fix });

@@ -1,5 +1,9 @@
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { DAY_MS } from '../../domain/capacity.ts';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
+import { toIso } from '../../domain/time.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import { tryReceiptKey } from '../../store/access/encrypt-receipt-key.ts';
 import { findLedgerIdentity, refuseForeignLedger } from '../../store/db/ledger-identity.ts';
@@ -7,140 +11,209 @@ import { pendingMigrations } from '../../store/db/migrate.ts';
 import { findSchemaChanges, nameChange } from '../../store/db/schema-changes.ts';
 import { modeOf } from '../../store/db/seals.ts';
 import { findDamagedSecrets } from '../../webhooks/watch-secrets.ts';
+import { limitOfAge } from '../backup/backup-ages.ts';
+import { isAsDigestSays } from '../backup/backup-directory.ts';
+import { admitBackup } from '../backup/backup-mac.ts';
+import { checkBackup } from '../backup/backup-read.ts';
+import { findNewestBackup } from '../backup/find-backup.ts';
 import { checkSeals } from '../ledger/seal-ledger.ts';
 import { describeMissingKeys } from '../subjects/master-keys.ts';
-import { atStake, type Check, failed, good, skipped, warning } from './check.ts';
+import {
+  atStake,
+  databaseCheck,
+  type Finding,
+  failed,
+  good,
+  type Look,
+  schemaCheck,
+  skipped,
+  spell,
+  warning,
+} from './check.ts';
 
 const MIGRATE = say`Make a backup, then run "${{ command: 'migrate' }}" of this release, or start it.`;
 /** SQLSTATE: there is no such table. */
 const UNDEFINED_TABLE = '42P01';
 
-export const migrations: Check = {
-  name: 'migrations',
-  needs: 'database',
-  look: async ({ read }) => {
-    try {
-      const pending = await read((tx) => pendingMigrations(tx));
-      if (pending === 0) return good('the schema matches this release');
-      return failed(`${pending} migration(s) of this release haven't run`, MIGRATE);
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) {
-        return failed('the database contains no Quittance tables', MIGRATE);
-      }
-      if (!(error instanceof AppError) || error.code === 'DATABASE_UNAVAILABLE') throw error;
-      return failed(error.text, 'Use the release that migrated the schema, or a newer one.');
+export const migrations = databaseCheck('migrations', async ({ read }) => {
+  try {
+    const pending = await read((tx) => pendingMigrations(tx));
+    if (pending === 0) return good('the schema matches this release');
+    return failed(`${pending} migration(s) of this release haven't run`, MIGRATE);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === UNDEFINED_TABLE) {
+      return failed('the database contains no Quittance tables', MIGRATE);
     }
-  },
-};
+    if (!(error instanceof AppError) || error.code === 'DATABASE_UNAVAILABLE') throw error;
+    return failed(error.text, 'Use the release that migrated the schema, or a newer one.');
+  }
+});
 
 const MAX_TOLD = 5;
 
-export const schema: Check = {
-  name: 'schema',
-  needs: 'schema',
-  look: async ({ read }) => {
-    const changes = await read(findSchemaChanges);
-    if (changes.length === 0) return good('tables, constraints and triggers match this release');
-    const told = changes.slice(0, MAX_TOLD).map(nameChange).join(', ');
-    return failed(`someone changed ${changes.length} part(s) of the schema: ${told}`, CHANGED_SCHEMA);
-  },
-};
+export const schema = schemaCheck('schema', async ({ read }) => {
+  const changes = await read(findSchemaChanges);
+  if (changes.length === 0) return good('tables, constraints and triggers match this release');
+  const told = changes.slice(0, MAX_TOLD).map(nameChange).join(', ');
+  return failed(`someone changed ${changes.length} part(s) of the schema: ${told}`, CHANGED_SCHEMA);
+});
 const CHANGED_SCHEMA =
   'Find out who changed it, and restore it: see "A schema that was changed" in docs/operations.md.';
 
-export const ledger: Check = {
-  name: 'ledger',
-  needs: 'schema',
-  look: async ({ read }) => {
-    const identity = await read(findLedgerIdentity);
-    if (identity === null) return skipped('no service has used this database yet');
-    try {
-      refuseForeignLedger(identity);
-    } catch (error) {
-      if (!(error instanceof AppError)) throw error;
-      return failed(error.text, 'Follow the message before you start anything on this database.');
-    }
-    return good('this database belongs to this ledger');
-  },
-};
+export const ledger = schemaCheck('ledger', async ({ read }) => {
+  const identity = await read(findLedgerIdentity);
+  if (identity === null) return skipped('no service has used this database yet');
+  try {
+    refuseForeignLedger(identity);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return failed(error.text, 'Follow the message before you start anything on this database.');
+  }
+  return good('this database belongs to this ledger');
+});
 
-export const masterKey: Check = {
-  name: 'master-key',
-  needs: 'schema',
-  look: async (look) => {
-    const warned: string[] = [];
-    const warn = (message: string) => void warned.push(message);
-    const keyRing = await openKeyRing(look.settings, { mayCreate: false, warn });
-    const missing = await look.read((tx) => describeMissingKeys({ db: tx, now: look.now, keyRing }));
-    const fix = 'Use the master keys of the service: restore them from your copy.';
-    if (missing !== null) return failed(missing, fix);
-    if (keyRing === null) {
-      if (look.database().kind === 'embedded') return skipped('no master key is needed yet; the service creates it');
-      return failed(
-        "QUITTANCE_MASTER_KEY is not set, so Quittance can't send webhooks, sign receipts or seal rows",
-        fix,
-      );
-    }
-    const { networks } = look.settings;
-    const damaged = await look.read(async (tx) => ({
-      secrets: await findDamagedSecrets({ db: tx, keyRing }),
-      receipts: await tryReceiptKey(tx, keyRing),
-    }));
-    const found = damaged.secrets.map(({ detail }) => detail);
-    if (damaged.receipts !== null && damaged.receipts.kind !== 'ok') {
-      found.push(`The receipt signing key can't be decrypted (${damaged.receipts.kind})`);
-    }
-    if (found.length > 0) {
-      const more = found.length > 1 ? ` And ${found.length - 1} more.` : '';
-      const rotate = say`Find out who wrote to the database. New secrets: "${{ command: 'webhook rotate' }}", "${{ command: 'receipt rotate' }}".`;
-      return failed(`${found[0]}${more}`, rotate);
-    }
-    if (warned.length > 0)
-      return atStake(look, warned.join('; '), 'Make the file readable only by its user: chmod 600.');
-    return good(
-      `the master key decrypts every secret${networks.length === 0 ? '' : ', and the receipt signing key if there is one'}`,
-    );
-  },
-};
+export const masterKey = schemaCheck('master-key', async (look) => {
+  const warned: string[] = [];
+  const warn = (message: string) => void warned.push(message);
+  const keyRing = await openKeyRing(look.settings, { mayCreate: false, warn });
+  const missing = await look.read((tx) => describeMissingKeys({ db: tx, now: look.now, keyRing }));
+  const fix = 'Use the master keys of the service: restore them from your copy.';
+  if (missing !== null) return failed(missing, fix);
+  if (keyRing === null) {
+    if (look.database().kind === 'embedded') return skipped('no master key is needed yet; the service creates it');
+    return failed("QUITTANCE_MASTER_KEY is not set, so Quittance can't send webhooks, sign receipts or seal rows", fix);
+  }
+  const { networks } = look.settings;
+  const damaged = await look.read(async (tx) => ({
+    secrets: await findDamagedSecrets({ db: tx, keyRing }),
+    receipts: await tryReceiptKey(tx, keyRing),
+  }));
+  const found = damaged.secrets.map(({ detail }) => detail);
+  if (damaged.receipts !== null && damaged.receipts.kind !== 'ok') {
+    found.push(`The receipt signing key can't be decrypted (${damaged.receipts.kind})`);
+  }
+  if (found.length > 0) {
+    const more = found.length > 1 ? ` And ${found.length - 1} more.` : '';
+    const rotate = say`Find out who wrote to the database. New secrets: "${{ command: 'webhook rotate' }}", "${{ command: 'receipt rotate' }}".`;
+    return failed(`${found[0]}${more}`, rotate);
+  }
+  if (warned.length > 0) return atStake(look, warned.join('; '), 'Make the file readable only by its user: chmod 600.');
+  return good(
+    `the master key decrypts every secret${networks.length === 0 ? '' : ', and the receipt signing key if there is one'}`,
+  );
+});
 
 /** Of each table; reading these takes some tenths of a second. */
 const SEALED_ROWS_READ = 1000;
 
-export const seals: Check = {
-  name: 'seals',
-  needs: 'schema',
-  look: async (look) => {
-    const { settings, actor, database } = look;
-    const all = say`To check every row, run "${{ command: 'ledger seal', input: { check: true } }}".`;
-    if (settings.rowMacs === 'off') {
-      const says = 'QUITTANCE_ROW_MACS is off, so tampering with the database goes unnoticed';
-      return warning(
-        says,
-        'Set QUITTANCE_ROW_MACS to warn, and later to require, for every process: see "Seals" in docs/operations.md.',
-      );
-    }
-    const { db } = database();
-    if ((await db.sealer(false)) === null) return skipped("seals can't be verified without a master key");
-    const limits = { onProgress: () => undefined, maxRows: SEALED_ROWS_READ };
-    const { tables, wrong } = await look.read((tx) => checkSeals({ db: tx, ...limits }, actor));
-    const changed = wrong
-      .filter(({ kind }) => kind !== 'unsealed')
-      .map(({ table, id, kind }) => `${table}:${id} (${kind})`);
-    if (changed.length > 0) {
-      const says = `these rows don't match their seals: ${changed.slice(0, MAX_TOLD).join(', ')}`;
-      return failed(says, say`See "A row that was changed" in docs/operations.md. ${all}`);
-    }
-    const unsealed = tables.reduce((sum, table) => sum + table.unsealed, 0);
-    if (unsealed > 0) {
-      const says = `${unsealed} rows have no seal`;
-      return warning(says, say`Compare the ledger, then run "${{ command: 'ledger seal' }}". ${all}`);
-    }
-    const says = `the first ${SEALED_ROWS_READ} rows of each table match their seals`;
-    const ledger = await look.read((tx) => findLedgerIdentity(tx));
-    if (ledger === null || modeOf(settings.rowMacs, ledger.id) === 'require') return good(says);
+export const seals = schemaCheck('seals', async (look) => {
+  const { settings, actor, database } = look;
+  const all = say`To check every row, run "${{ command: 'ledger seal', input: { check: true } }}".`;
+  if (settings.rowMacs === 'off') {
+    const says = 'QUITTANCE_ROW_MACS is off, so tampering with the database goes unnoticed';
     return warning(
-      `${says}, but QUITTANCE_ROW_MACS is warn: a forged row raises an alarm but still counts`,
-      say`When "${{ command: 'ledger seal', input: { check: true } }}" finds nothing, set QUITTANCE_ROW_MACS=require for every process: see "Seals" in docs/operations.md.`,
+      says,
+      'Set QUITTANCE_ROW_MACS to warn, and later to require, for every process: see "Seals" in docs/operations.md.',
     );
-  },
-};
+  }
+  const { db } = database();
+  if ((await db.sealer(false)) === null) return skipped("seals can't be verified without a master key");
+  const limits = { onProgress: () => undefined, maxRows: SEALED_ROWS_READ };
+  const { tables, wrong } = await look.read((tx) => checkSeals({ db: tx, ...limits }, actor));
+  const changed = wrong
+    .filter(({ kind }) => kind !== 'unsealed')
+    .map(({ table, id, kind }) => `${table}:${id} (${kind})`);
+  if (changed.length > 0) {
+    const says = `these rows don't match their seals: ${changed.slice(0, MAX_TOLD).join(', ')}`;
+    return failed(says, say`See "A row that was changed" in docs/operations.md. ${all}`);
+  }
+  const unsealed = tables.reduce((sum, table) => sum + table.unsealed, 0);
+  if (unsealed > 0) {
+    const says = `${unsealed} rows have no seal`;
+    return warning(says, say`Compare the ledger, then run "${{ command: 'ledger seal' }}". ${all}`);
+  }
+  const says = `the first ${SEALED_ROWS_READ} rows of each table match their seals`;
+  const ledger = await look.read((tx) => findLedgerIdentity(tx));
+  if (ledger === null || modeOf(settings.rowMacs, ledger.id) === 'require') return good(says);
+  return warning(
+    `${says}, but QUITTANCE_ROW_MACS is warn: a forged row raises an alarm but still counts`,
+    say`When "${{ command: 'ledger seal', input: { check: true } }}" finds nothing, set QUITTANCE_ROW_MACS=require for every process: see "Seals" in docs/operations.md.`,
+  );
+});
+
+/** As the console says it. */
+const OLD_MS = 7 * DAY_MS;
+/** Larger ones take longer than a check may. */
+const MAX_READ_BYTES = 256 * 1024 ** 2;
+
+const MAKE = say`Schedule "${{ command: 'backup' }}" with a timer, and keep the backups on another machine: see docs/backup.md.`;
+const SEE_WHY =
+  'Check the alarm "backup-failed" and the logs of the processes with the role watcher, which make backups: see docs/backup.md.';
+
+/** The newest backup that this program made, as its ledger recorded it. */
+const findNewest = ({ read }: Look) => read(findNewestBackup);
+
+export const backupAge = schemaCheck('backup-age', async (look) => {
+  const { backups } = look.settings;
+  const backup = await findNewest(look);
+  const judge = (says: string): Finding => {
+    if (backups !== null) return atStake(look, `${says}, and ${backups.directory} is set for scheduled ones`, SEE_WHY);
+    if (look.database().kind === 'embedded') return atStake(look, says, MAKE);
+    // A server of one's own has means of its own, which are not seen from here.
+    return warning(`${says}; backups made with PostgreSQL's own tools aren't visible here`, MAKE);
+  };
+  if (backup === null) return judge('Quittance has made no backup');
+  const age = look.now() - backup.madeAt;
+  const says = `the newest backup by Quittance is ${spell(age)} old`;
+  return age > (backups === null ? OLD_MS : limitOfAge(backups.intervalMs)) ? judge(says) : good(says);
+});
+
+export const backupVerified = schemaCheck('backup-verified', async (look) => {
+  const backup = await findNewest(look);
+  if (backup === null) return skipped('Quittance has made no backup');
+  const { file } = backup;
+  const verifiedAt = backup.verifiedAt && toIso(backup.verifiedAt);
+  const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
+  const found = await stat(file).catch(() => null);
+  if (found === null) {
+    const says = `${file} is not here`;
+    if (verifiedAt === null) return warning(`${says}, and it was never verified completely`, verify);
+    const once = `${says}; it was verified at ${verifiedAt}`;
+    // Where its directory is set, it was made to stay there.
+    return dirname(file) === look.settings.backups?.directory ? warning(once, MOUNT) : good(once);
+  }
+  if (found.size > MAX_READ_BYTES) {
+    return verifiedAt === null
+      ? warning(`${file} is too large to check here, and it was never verified completely`, verify)
+      : good(`${file} was verified at ${verifiedAt}`);
+  }
+  return readBackup(look, { file, verifiedAt });
+});
+
+const MOUNT =
+  'If this machine made the backup, mount its disk again or find out who deleted it. If another machine made it, run this command there.';
+
+async function readBackup(
+  { settings }: Look,
+  { file, verifiedAt }: { file: string; verifiedAt: string | null },
+): Promise<Finding> {
+  const keyRing = await openKeyRing(settings, { mayCreate: false });
+  const verify = say`Verify it completely: "${{ command: 'backup', input: { verify: file } }}".`;
+  const anew = say`Make a new backup now: "${{ command: 'backup' }}". Find out what happened to this one.`;
+  if ((await isAsDigestSays(file)) === false)
+    return failed(`${file} was changed after it was verified: ${file}.sha256 contains another digest`, anew);
+  try {
+    const { authenticity } = await checkBackup(file, { keyRing });
+    admitBackup(file, authenticity, false);
+    if (verifiedAt !== null) return good(`${file} is complete and authentic, and was verified at ${verifiedAt}`);
+    return good(`${file} is complete and authentic; a restore was not tested`);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    if (error.code === 'BACKUP_ENCRYPTED') {
+      if (verifiedAt !== null) return good(`${file} is encrypted, and was verified at ${verifiedAt}`);
+      return skipped(`${file} is encrypted and can be checked only with its secret key`);
+    }
+    if (error.code === 'BACKUP_UNAUTHENTICATED') return warning(error.text, verify);
+    return failed(error.text, anew);
+  }
+}

@@ -1,11 +1,92 @@
-import { isLocalNetwork, keyMode, type Network } from '../../domain/network.ts';
-import { nodeOrigin } from '../../domain/node.ts';
+import { headerAt } from '../../chain/nodes/ask-block.ts';
+import { createNodeClient } from '../../chain/nodes/client.ts';
+import { readBlockId } from '../../chain/proof/prove-block.ts';
+import { alarmRow } from '../../domain/alarm-kinds.ts';
+import { say } from '../../domain/message.ts';
+import { isLocalNetwork, keyMode, NETWORKS, type Network } from '../../domain/network.ts';
+import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
+import { reasonOf } from '../../runtime/reason-of.ts';
 import { findGenesisId } from '../../store/chain/cursor.ts';
 import { findChainStatus } from '../../store/chain/status.ts';
+import { findWatchedNetworks } from '../../store/chain/watched-networks.ts';
 import { GENESIS_BLOCK_IDS } from '../../tron/genesis.ts';
-import type { NodeReport } from './ask-nodes.ts';
-import { atStake, type Check, type Finding, failed, good, type Look, skipped, warning, worstOf } from './check.ts';
-import type { DoctorNetwork } from './doctor-settings.ts';
+import { showStatus } from '../subjects/chain.ts';
+import {
+  atStake,
+  type Block,
+  check,
+  type DoctorNetwork,
+  type Finding,
+  failed,
+  good,
+  type Look,
+  type NodeReport,
+  schemaCheck,
+  skipped,
+  spell,
+  warning,
+  worstOf,
+} from './check.ts';
+
+/** Twice this, one after the other, is less than a check may take. */
+const NODE_MS = 2500;
+
+/** Asks each node of each network for four headers, past the pool, which leaves out one that is wrong. Never fails. */
+export async function askNodes(networks: readonly DoctorNetwork[]): Promise<NodeReport[]> {
+  const reports = await Promise.all(networks.map(askNetwork));
+  return reports.flat();
+}
+
+async function askNetwork({ network, nodes }: DoctorNetwork): Promise<NodeReport[]> {
+  const clients = nodes.map((spec) => createNodeClient({ spec, timeoutMs: NODE_MS }));
+  try {
+    const reports = await Promise.all(clients.map((client, index) => askNode(network, nodes[index], client)));
+    const solid = reports.flatMap((report) => report.solid?.number ?? []);
+    if (solid.length < 2) return reports;
+    const common = Math.min(...solid);
+    return await Promise.all(
+      reports.map(async (report, index) => {
+        const client = clients[index];
+        if (report.solid === null || client === undefined) return report;
+        return { ...report, atCommon: await readHeader(client, 'any', common).catch(() => null) };
+      }),
+    );
+  } finally {
+    await Promise.all(clients.map((client) => client.close()));
+  }
+}
+
+type Client = ReturnType<typeof createNodeClient>;
+
+async function askNode(network: Network, spec: NodeSpec | undefined, client: Client): Promise<NodeReport> {
+  if (spec === undefined) throw new Error('there is a client for each node');
+  const times: number[] = [];
+  const timed = async (ask: Promise<Block>) => {
+    const sentMs = performance.now();
+    const block = await ask;
+    times.push(performance.now() - sentMs);
+    return block;
+  };
+  const sides = [readHeader(client, 'any', 0), readHeader(client, 'any'), readHeader(client, 'solid')] as const;
+  const [genesis, head, solid] = await Promise.allSettled(sides.map(timed));
+  const shownBy = (settled: PromiseSettledResult<Block> | undefined) =>
+    settled?.status === 'fulfilled' ? settled.value : null;
+  const refused = [genesis, head, solid].find((settled) => settled?.status === 'rejected');
+  return {
+    ...{ network, spec, origin: nodeOrigin(spec.url) },
+    problem: refused?.status === 'rejected' ? reasonOf(refused.reason) : null,
+    genesisId: shownBy(genesis)?.id ?? null,
+    ...{ head: shownBy(head), solid: shownBy(solid), atCommon: null },
+    answerMs: times.length === 0 ? null : Math.round(Math.min(...times)),
+  };
+}
+
+async function readHeader(client: Client, side: 'any' | 'solid', number?: number): Promise<Block> {
+  const shown = await client.ask(headerAt(side, number), { timeoutMs: NODE_MS, steadyShare: 1 });
+  if (shown === null)
+    throw new Error(`it does not have ${number === undefined ? 'a newest block' : `block ${number}`}`);
+  return readBlockId(shown);
+}
 
 const variableOf = (network: Network) => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
@@ -15,52 +96,43 @@ function noNodes({ settings: { networkProblem } }: Look): Finding {
   return skipped('the nodes aren\'t known: see the check "nodes-answer"');
 }
 
-export const nodesAnswer: Check = {
-  name: 'nodes-answer',
-  look: async (look) => {
-    const reports = await look.askNodes();
-    const findings = reports.map(({ network, origin, problem }) => {
-      if (problem === null) return good(`${origin} answers`);
-      // Another one answers meanwhile.
-      const others = reports.filter((other) => other.network === network && other.problem === null);
-      const says = others.length === 0 ? `${problem}, and no other node of ${network} answers either` : problem;
-      const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
-      return others.length === 0 ? failed(says, fix) : warning(says, fix);
-    });
-    const { networkProblem } = look.settings;
-    return worstOf(findings, networkProblem === null ? noNodes(look) : skipped(networkProblem));
-  },
-};
+export const nodesAnswer = check('nodes-answer', async (look) => {
+  const reports = await look.askNodes();
+  const findings = reports.map(({ network, origin, problem }) => {
+    if (problem === null) return good(`${origin} answers`);
+    // Another one answers meanwhile.
+    const others = reports.filter((other) => other.network === network && other.problem === null);
+    const says = others.length === 0 ? `${problem}, and no other node of ${network} answers either` : problem;
+    const fix = `Check that the node runs and can be reached from here, or add another node to ${variableOf(network)}.`;
+    return others.length === 0 ? failed(says, fix) : warning(says, fix);
+  });
+  const { networkProblem } = look.settings;
+  return worstOf(findings, networkProblem === null ? noNodes(look) : skipped(networkProblem));
+});
 
-export const nodesGenesis: Check = {
-  name: 'nodes-genesis',
-  look: async (look) => {
-    const reports = (await look.askNodes()).filter(({ genesisId }) => genesisId !== null);
-    const findings: Finding[] = [];
-    for (const { network, origin, genesisId } of reports) {
-      const expected = isLocalNetwork(network)
-        ? await look.readIfThere((tx) => findGenesisId(tx, network))
-        : GENESIS_BLOCK_IDS[network];
-      if (expected === null) findings.push(skipped(`the first block of ${network} isn't known before the first start`));
-      else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
-      else {
-        const says = `${origin} belongs to another network: its first block is ${genesisId}`;
-        findings.push(failed(says, `Remove it from ${variableOf(network)}, or correct its DNS name or proxy.`));
-      }
+export const nodesGenesis = check('nodes-genesis', async (look) => {
+  const reports = (await look.askNodes()).filter(({ genesisId }) => genesisId !== null);
+  const findings: Finding[] = [];
+  for (const { network, origin, genesisId } of reports) {
+    const expected = isLocalNetwork(network)
+      ? await look.readIfThere((tx) => findGenesisId(tx, network))
+      : GENESIS_BLOCK_IDS[network];
+    if (expected === null) findings.push(skipped(`the first block of ${network} isn't known before the first start`));
+    else if (genesisId === expected) findings.push(good(`${origin} belongs to ${network}`));
+    else {
+      const says = `${origin} belongs to another network: its first block is ${genesisId}`;
+      findings.push(failed(says, `Remove it from ${variableOf(network)}, or correct its DNS name or proxy.`));
     }
-    return worstOf(findings, noNodes(look));
-  },
-};
+  }
+  return worstOf(findings, noNodes(look));
+});
 
-export const nodesOperators: Check = {
-  name: 'nodes-operators',
-  look: async (look) => {
-    const findings = look.settings.networks.map(({ network, nodes, agreement }) =>
-      judgeOperators({ network, nodes, agreement }),
-    );
-    return worstOf(findings, noNodes(look));
-  },
-};
+export const nodesOperators = check('nodes-operators', async (look) => {
+  const findings = look.settings.networks.map(({ network, nodes, agreement }) =>
+    judgeOperators({ network, nodes, agreement }),
+  );
+  return worstOf(findings, noNodes(look));
+});
 
 function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
   const operators = new Set(nodes.map(({ operator }) => operator)).size;
@@ -89,64 +161,55 @@ function judgeOperators({ network, nodes, agreement }: DoctorNetwork): Finding {
 /** A request of the watcher must be done within a block time, and there are two or three a block. */
 const SLOW_MS = 1000;
 
-export const nodesLatency: Check = {
-  name: 'nodes-latency',
-  look: async (look) => {
-    const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
-      if (answerMs === null) return skipped(`${origin} didn't answer`);
-      const says = `${origin} answers in ${answerMs} ms`;
-      const fix = `Put a faster node first in ${variableOf(network)}: a block is produced every 3 s.`;
-      return answerMs > SLOW_MS ? warning(says, fix) : good(says);
-    });
-    return worstOf(findings, noNodes(look));
-  },
-};
+export const nodesLatency = check('nodes-latency', async (look) => {
+  const findings = (await look.askNodes()).map(({ network, origin, answerMs }) => {
+    if (answerMs === null) return skipped(`${origin} didn't answer`);
+    const says = `${origin} answers in ${answerMs} ms`;
+    const fix = `Put a faster node first in ${variableOf(network)}: a block is produced every 3 s.`;
+    return answerMs > SLOW_MS ? warning(says, fix) : good(says);
+  });
+  return worstOf(findings, noNodes(look));
+});
 
 /** A minute of the real network. */
 const LATE_BLOCKS = 20;
 
-export const nodesFresh: Check = {
-  name: 'nodes-fresh',
-  look: async (look) => {
-    const reports = await look.askNodes();
-    const findings = reports.map(({ network, origin, head }) => {
-      if (head === null) return skipped(`${origin} returned no newest block`);
-      const newest = Math.max(
-        ...reports.flatMap((other) => (other.network === network ? (other.head?.number ?? []) : [])),
-      );
-      const behind = newest - head.number;
-      if (behind <= LATE_BLOCKS) return good(`${origin} is at block ${head.number}`);
-      const fix = 'Check whether the node is still catching up or hangs. Quittance uses the other nodes meanwhile.';
-      return warning(`${origin} is ${behind} blocks behind another node`, fix);
-    });
-    return worstOf(findings, noNodes(look));
-  },
-};
+export const nodesFresh = check('nodes-fresh', async (look) => {
+  const reports = await look.askNodes();
+  const findings = reports.map(({ network, origin, head }) => {
+    if (head === null) return skipped(`${origin} returned no newest block`);
+    const newest = Math.max(
+      ...reports.flatMap((other) => (other.network === network ? (other.head?.number ?? []) : [])),
+    );
+    const behind = newest - head.number;
+    if (behind <= LATE_BLOCKS) return good(`${origin} is at block ${head.number}`);
+    const fix = 'Check whether the node is still catching up or hangs. Quittance uses the other nodes meanwhile.';
+    return warning(`${origin} is ${behind} blocks behind another node`, fix);
+  });
+  return worstOf(findings, noNodes(look));
+});
 
 /** Following a chain at its head takes that many requests a day. */
 const FOLLOWING = 75_000;
 const MUCH_SHARE = 0.8;
 
-export const nodesBudget: Check = {
-  name: 'nodes-budget',
-  look: async (look) => {
-    const findings: Finding[] = [];
-    for (const { network, nodes } of look.settings.networks) {
-      const found = await look.readIfThere((tx) => findChainStatus(tx, network));
-      const today = Math.floor(look.now() / DAY_MS);
-      const isOfToday = found !== null && Math.floor(found.updatedAt / DAY_MS) === today;
-      for (const { url, requestsPerDay } of nodes) {
-        const origin = nodeOrigin(url);
-        if (requestsPerDay === null) findings.push(good(`${origin} has no daily limit`));
-        else {
-          const used = isOfToday ? (found.status.nodes.find((node) => node.url === origin)?.requestsToday ?? 0) : 0;
-          findings.push(judgeBudget({ network, origin, used, most: requestsPerDay }));
-        }
+export const nodesBudget = check('nodes-budget', async (look) => {
+  const findings: Finding[] = [];
+  for (const { network, nodes } of look.settings.networks) {
+    const found = await look.readIfThere((tx) => findChainStatus(tx, network));
+    const today = Math.floor(look.now() / DAY_MS);
+    const isOfToday = found !== null && Math.floor(found.updatedAt / DAY_MS) === today;
+    for (const { url, requestsPerDay } of nodes) {
+      const origin = nodeOrigin(url);
+      if (requestsPerDay === null) findings.push(good(`${origin} has no daily limit`));
+      else {
+        const used = isOfToday ? (found.status.nodes.find((node) => node.url === origin)?.requestsToday ?? 0) : 0;
+        findings.push(judgeBudget({ network, origin, used, most: requestsPerDay }));
       }
     }
-    return worstOf(findings, noNodes(look));
-  },
-};
+  }
+  return worstOf(findings, noNodes(look));
+});
 const DAY_MS = 86_400_000;
 
 type Budget = { network: Network; origin: string; used: number; most: number };
@@ -161,19 +224,16 @@ function judgeBudget({ network, origin, used, most }: Budget): Finding {
   return good(says);
 }
 
-export const nodesAgree: Check = {
-  name: 'nodes-agree',
-  look: async (look) => {
-    const reports = await look.askNodes();
-    const findings = look.settings.networks.map(({ network }) =>
-      judgeAgreement(
-        network,
-        reports.filter((report) => report.network === network),
-      ),
-    );
-    return worstOf(findings, noNodes(look));
-  },
-};
+export const nodesAgree = check('nodes-agree', async (look) => {
+  const reports = await look.askNodes();
+  const findings = look.settings.networks.map(({ network }) =>
+    judgeAgreement(
+      network,
+      reports.filter((report) => report.network === network),
+    ),
+  );
+  return worstOf(findings, noNodes(look));
+});
 
 function judgeAgreement(network: Network, reports: readonly NodeReport[]): Finding {
   const shown = reports.flatMap(({ origin, atCommon }) => (atCommon === null ? [] : [{ origin, ...atCommon }]));
@@ -187,3 +247,49 @@ function judgeAgreement(network: Network, reports: readonly NodeReport[]): Findi
     'One of the nodes belongs to another network, or lies. Compare the block with a block explorer, and remove the wrong node.',
   );
 }
+
+export const networksWatched = schemaCheck('networks-watched', async ({ read, now }) => {
+  const found = (await read(findWatchedNetworks)).filter(({ takesMoney }) => takesMoney);
+  const findings = found.map(({ network, isWatched, isSilent, seenAt }): Finding => {
+    if (isWatched) return good(`${network} is watched`);
+    const since = seenAt === null ? 'and never had one' : `since ${spell(now() - seenAt)}`;
+    const says = `${network} has active addresses but no running watcher, ${since}`;
+    const fix = `Start a process with the role watcher and QUITTANCE_${network.toUpperCase()}_NODES, or retire the addresses.`;
+    return isSilent ? failed(says, fix) : warning(says, fix);
+  });
+  return worstOf(findings, skipped('no network has an active address'));
+});
+
+export const chain = schemaCheck('chain', async (look) => {
+  const findings: Finding[] = [];
+  for (const { network } of look.settings.networks) findings.push(await lookAtChain(look, network));
+  return worstOf(findings, skipped("no network is configured here, or its nodes aren't known"));
+});
+
+async function lookAtChain({ read, now, actor }: Look, network: (typeof NETWORKS)[number]): Promise<Finding> {
+  const { view, state } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
+  const status = say`For details, see "${{ command: 'chain status' }}".`;
+  if (view.halt !== null) {
+    const fix = say`Find out which is right, the ledger or the chain. When it is settled, run "${{ command: 'chain resume' }}".`;
+    return failed(`${network}: the watcher is halted: ${view.halt.reason}`, fix);
+  }
+  if (!state.isRunning) return skipped(`no watcher of ${network} is running`);
+  if (view.watcher?.blind != null) {
+    return failed(`${network}: the chain can't be seen: ${view.watcher.blind}`, say`Check its nodes. ${status}`);
+  }
+  const [why] = view.behind.why;
+  if (why !== undefined) return warning(`${network}: ${why.text}`, status);
+  return good(`${network} is recorded up to block ${view.recorded?.number ?? 0}`);
+}
+
+export const alarms = schemaCheck('alarms', async ({ read, now, actor }) => {
+  const findings: Finding[] = [];
+  for (const network of NETWORKS) {
+    const { view } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
+    for (const { kind, subject, raisedAt } of view.alarms) {
+      const says = `${kind} on ${network}${subject === '' ? '' : ` (${subject})`}, since ${raisedAt}`;
+      findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, alarmRow(kind).advice));
+    }
+  }
+  return worstOf(findings, good('there are no open alarms'));
+});

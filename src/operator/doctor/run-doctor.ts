@@ -8,17 +8,10 @@ import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../../store/db/migrate.ts';
 import type { Actor } from '../actor.ts';
 import { limitTime } from '../limit-time.ts';
-import * as addresses from './address-checks.ts';
-import { askNodes } from './ask-nodes.ts';
-import * as backups from './backup-checks.ts';
 import { type Check, type DoctorDeps, type Finding, failed, type Look, STATES, type State, skipped } from './check.ts';
-import * as databases from './database-checks.ts';
-import { readDatabaseClock } from './database-queries.ts';
 import * as environment from './environment-checks.ts';
 import * as ledgers from './ledger-checks.ts';
-import * as networks from './network-checks.ts';
 import * as nodes from './node-checks.ts';
-import { probeService } from './probe-service.ts';
 import * as projects from './project-checks.ts';
 import * as services from './service-checks.ts';
 
@@ -70,7 +63,7 @@ function prepare(deps: DoctorDeps, actor: Actor): { look: Look; needs: Needs } {
   };
   const ping = once(async () => {
     const sentAt = now();
-    const databaseAt = await readDatabaseClock(opened().db);
+    const databaseAt = await environment.readDatabaseClock(opened().db);
     return { ownAt: (sentAt + now()) / 2, databaseAt };
   });
   const needs = needsOf(database, ping);
@@ -86,10 +79,10 @@ function prepare(deps: DoctorDeps, actor: Actor): { look: Look; needs: Needs } {
     ...{ actor, database: opened, databaseProblem: 'db' in database ? null : database.problem },
     ...{ ping, read, readIfThere },
     isLive: settings.networks.some(({ network }) => keyMode(network) === 'live'),
-    askNodes: once(() => askNodes(settings.networks)),
+    askNodes: once(() => nodes.askNodes(settings.networks)),
     probe: once(async () => {
       const identity = await readIfThere(findLedgerIdentity);
-      return probeService({ settings, random, ledgerId: identity?.id ?? null });
+      return services.probeService({ settings, random, ledgerId: identity?.id ?? null });
     }),
   };
   return { look, needs };
@@ -172,14 +165,12 @@ async function within<Answer>(ms: number, answer: Promise<Answer>): Promise<Answ
 /** Everything that is looked at, in the order in which it is told. */
 export const CHECKS: readonly Check[] = [
   ...[environment.configuration, environment.nodeRelease, environment.clockDatabase, environment.clockChain],
-  ...[databases.database, databases.postgresRelease, databases.databaseRights, databases.databaseDisk],
-  ...[databases.databaseDurability, databases.databaseConnections],
+  ...[environment.database, environment.postgresRelease, environment.databaseRights, environment.databaseDisk],
+  ...[environment.databaseDurability, environment.databaseConnections],
   ...[ledgers.migrations, ledgers.schema, ledgers.ledger, ledgers.masterKey, ledgers.seals],
   ...[nodes.nodesAnswer, nodes.nodesGenesis, nodes.nodesOperators, nodes.nodesLatency, nodes.nodesFresh],
-  ...[nodes.nodesBudget, nodes.nodesAgree],
-  ...[networks.networksWatched, networks.chain, networks.alarms],
+  ...[nodes.nodesBudget, nodes.nodesAgree, nodes.networksWatched, nodes.chain, nodes.alarms],
   ...[services.service, services.publicUrl, services.streams, services.proxy],
   ...[projects.receivers, projects.capacity, projects.supportContact],
-  ...[addresses.addressesAttested, addresses.addressesOwn],
-  ...[backups.backupAge, backups.backupVerified],
+  ...[projects.addressesAttested, projects.addressesOwn, ledgers.backupAge, ledgers.backupVerified],
 ];

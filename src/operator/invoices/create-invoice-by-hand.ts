@@ -13,7 +13,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { readDatabaseClock } from '../doctor/database-queries.ts';
+import { readDatabaseClock } from '../doctor/environment-checks.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
 import { spotSecret } from '../input/spot-secret.ts';
