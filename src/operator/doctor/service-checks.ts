@@ -30,7 +30,7 @@ import {
 const MAX_PARTS_BYTES = 64 * 1024;
 
 /** Asks a URL once, on a connection of its own, follows nowhere, and reads the answer to its end. Never fails. */
-export function askUrl(
+function askUrl(
   url: URL,
   { headers = {}, timeoutMs }: { headers?: Record<string, string>; timeoutMs: number },
 ): Promise<UrlAnswer | UrlRefusal> {
