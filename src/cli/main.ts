@@ -54,13 +54,13 @@ Exit codes:
   1  failed
   2  wrong arguments or configuration
   3  not found: no such project, key or database
-  4  conflict: it is there already, or belongs to another project
+  4  conflict: it already exists, or belongs to another project
   5  unavailable: the database does not answer, or a directory or port is in use
 
 Output:
   Results go to standard output, everything else to standard error. With --json the
-  result is one object; an error is {"error": {"code", "message", "errors"?}} and comes
-  on standard output too: the exit code tells which of the two it is.`;
+  result is one object. An error is {"error": {"code", "message", "errors"?}}, also on
+  standard output: check the exit code to tell them apart.`;
 
 /**
  * Declares every command. Only types are imported here, so that showing help stays quick: the commands of a subject are loaded with its
@@ -96,11 +96,11 @@ export async function addCommands(
 
   program
     .command('start')
-    .description('run the service; with no network configured, the sandbox')
+    .description('run the service, or the sandbox if no network is configured')
     .action(async () => (await import('./start.ts')).start(terminal));
   program
     .command('migrate')
-    .description('bring the database schema up to this release')
+    .description('update the database schema to this release')
     .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
 
   addSetupCommand(program, terminal, print);
@@ -109,49 +109,46 @@ export async function addCommands(
   addDatabaseCommands(program, terminal, print);
   await add(
     'project',
-    'projects: each belongs to one network for life',
+    'manage projects; each belongs to one network permanently',
     () => import('../operator/subjects/projects.ts'),
   );
-  await add('key', 'secret keys of the API', () => import('../operator/subjects/keys.ts'));
+  await add('key', 'manage API keys', () => import('../operator/subjects/keys.ts'));
   await add(
     'admin-key',
-    'keys of the admin API, for --server and for programs',
+    'manage keys of the admin API, for --server and for programs',
     () => import('../operator/subjects/admin-keys.ts'),
   );
-  await add('address', 'receiving addresses of your own wallet; never keys', loadAddresses, {
+  await add('address', 'manage the receiving addresses of your wallet; never its keys', loadAddresses, {
     ways: { 'address derive': async (...given) => (await import('./address/derive.ts')).printDerived(...given) },
   });
-  await add('webhook', 'endpoints that are told about events', async () => {
+  await add('webhook', 'manage webhook endpoints', async () => {
     const { operations } = await import('../operator/subjects/webhooks.ts');
     return { operations: [...operations, ...(await import('../operator/subjects/webhook-sending.ts')).operations] };
   });
   await add(
     'adapter',
-    'for shops that speak the API of epusdt, BEpusdt or EPay',
+    'connect shops that use the API of epusdt, BEpusdt or EPay',
     () => import('../operator/subjects/adapters.ts'),
   );
   addReplay(
-    await add(
-      'deliveries',
-      'what became of each event at each endpoint',
-      () => import('../operator/subjects/deliveries.ts'),
-    ),
+    await add('deliveries', 'show and repeat webhook deliveries', () => import('../operator/subjects/deliveries.ts')),
     terminal,
     print,
   );
-  await add('notify', 'channels by which operators are told of alarms', () => import('../operator/subjects/notify.ts'));
+  await add('notify', 'manage notification channels for alarms', () => import('../operator/subjects/notify.ts'));
+  await add('request', 'show API requests of the last 30 days', () => import('../operator/subjects/requests.ts'));
   await add(
-    'request',
-    'what shops asked of the API in the last 30 days',
-    () => import('../operator/subjects/requests.ts'),
+    'receipt',
+    'check signed receipts of paid invoices, and rotate their key',
+    () => import('../operator/subjects/receipts.ts'),
+    {
+      addFirst: (group) => addReceiptCheck(group, terminal, print),
+    },
   );
-  await add('receipt', 'signed receipts of paid invoices', () => import('../operator/subjects/receipts.ts'), {
-    addFirst: (group) => addReceiptCheck(group, terminal, print),
-  });
   addMasterKeyRotation(
     await add(
       'master-key',
-      'the keys that seal what must not be readable in the database',
+      'manage the master keys that encrypt secrets in the database',
       () => import('../operator/subjects/master-keys.ts'),
     ),
     terminal,
@@ -164,12 +161,12 @@ export async function addCommands(
   await add('chain', 'what the service knows of the chain, and whether it is right', loadChain);
   await addAlone(
     'reconcile',
-    'compare what your addresses hold on the chain with the ledger now; exits 1 on a difference',
+    'compare the balances of your addresses on the chain with the ledger; exits 1 on a difference',
     () => import('../operator/subjects/balances.ts'),
   );
   addInvoiceCommands(program, terminal, print);
   addTransferExport(
-    await add('transfers', 'what arrived at your addresses, and the money that fits nothing', async () => {
+    await add('transfers', 'show transfers to your addresses, and resolve unmatched ones', async () => {
       const { operations } = await import('../operator/subjects/transfers.ts');
       return {
         operations: [...operations, ...(await import('../operator/subjects/transfer-decisions.ts')).operations],
@@ -178,10 +175,10 @@ export async function addCommands(
     terminal,
   );
   addReportCommand(program, terminal);
-  await add('user', 'people who use the console', () => import('../operator/subjects/people.ts'));
-  await add('session', 'who is signed in to the console', () => import('../operator/subjects/sessions.ts'));
+  await add('user', 'manage users of the console', () => import('../operator/subjects/people.ts'));
+  await add('session', 'show and end console sessions', () => import('../operator/subjects/sessions.ts'));
   addAuditExport(
-    await add('audit', 'who did what here, which nobody can take back', () => import('../operator/subjects/audit.ts')),
+    await add('audit', 'read and verify the audit log', () => import('../operator/subjects/audit.ts')),
     terminal,
   );
   addDeveloperCommands(program, terminal, print);

@@ -20,11 +20,11 @@ export function authorize(actor: Actor, action: ActionName): void {
   const allowed = ROLES.slice(ROLES.indexOf(rule.role));
   if (!allowed.includes(role)) {
     const who = allowed.length === 1 ? `the role ${rule.role}` : `one of the roles ${allowed.join(', ')}`;
-    throw new AppError('FORBIDDEN', `${action} takes ${who}, and ${name} has the role ${role}: ask an owner`);
+    throw new AppError('FORBIDDEN', `${action} requires ${who}, but ${name} has the role ${role}: ask an owner`);
   }
   throw new AppError(
     'FORBIDDEN',
-    `${action} concerns more than the projects that ${name} may see: it takes the role ${rule.role} for all projects`,
+    `${action} affects more than the projects that ${name} may see: it requires the role ${rule.role} for all projects`,
   );
 }
 
@@ -39,26 +39,28 @@ export function refuseBeyond({ name, ...own }: Actor, { role, projects, expiresA
   const problems: FieldProblem[] = [];
   const { expiresAt: end = null, allowedCidrs: from = null } = own.limits ?? {};
   if (role !== undefined && ROLES.indexOf(role) > ROLES.indexOf(own.role)) {
-    problems.push(fieldProblem('role', `is ${role}, and ${name} has the role ${own.role}: choose that or a lower one`));
+    problems.push(
+      fieldProblem('role', `is ${role}, but ${name} has the role ${own.role}: choose this role or a lower one`),
+    );
   }
   if (projects !== undefined && own.projects !== null && !projects?.every((id) => own.projects?.includes(id))) {
     const ids = own.projects.map((id) => encodeId('prj', id)).join(', ');
-    problems.push(fieldProblem('projects', `must be some of those that ${name} may see: ${ids}`));
+    problems.push(fieldProblem('projects', `must be among the projects that ${name} may see: ${ids}`));
   }
   if (end !== null && (expiresAt === null || expiresAt > end)) {
     const given = expiresAt === null ? 'is missing' : `is ${toIso(expiresAt)}`;
     problems.push(
-      fieldProblem('expires', `${given}, and ${name} ends at ${toIso(end)}: give that moment or an earlier one`),
+      fieldProblem('expires', `${given}, but ${name} expires at ${toIso(end)}: give that time or an earlier one`),
     );
   }
   if (from !== null && !allowedCidrs?.every((cidr) => from.some((each) => isWithin(cidr, each)))) {
     const given = allowedCidrs === null ? 'is missing' : `is ${allowedCidrs.join(', ')}`;
     problems.push(
-      fieldProblem('allowedIps', `${given}, and ${name} works only from ${from.join(', ')}: give some of these`),
+      fieldProblem('allowedIps', `${given}, but ${name} works only from ${from.join(', ')}: choose from these`),
     );
   }
   if (problems.length === 0) return;
-  throw new AppError('INVALID_ARGUMENT', `nothing was made: ${name} gives no more access than it has itself`, {
+  throw new AppError('INVALID_ARGUMENT', `nothing was created, because ${name} cannot grant more access than it has`, {
     problems,
   });
 }

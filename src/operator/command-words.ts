@@ -42,8 +42,8 @@ function quoted(field: string, value: string): string {
  * other places are files and streams.
  */
 export function secretMessage(kind: string, place = 'argument'): string {
-  const where = place.startsWith('argument') ? 'It may now stand in your shell history' : 'It now stands in that input';
-  return `this looks like ${kind}. Quittance never needs one; never paste it anywhere. ${where}: delete it there, and if it is real, move the funds or replace it.`;
+  const where = place.startsWith('argument') ? 'It may now be in your shell history' : 'It is now in that input';
+  return `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. ${where}: delete it there and, if it is real, move the funds or replace it.`;
 }
 
 /** A text with the names of the command line. */

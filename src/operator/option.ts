@@ -75,7 +75,7 @@ export const file = (
 const givenFile = (content: string) =>
   Type.Unsafe<{ file: string; content: string; unread?: string }>(
     Type.Object({
-      file: Type.String({ description: 'What messages call it' }),
+      file: Type.String({ description: 'Name of the file in messages' }),
       content: Type.String({ description: content }),
     }),
   );
@@ -90,20 +90,20 @@ export const secret = (value: string, help: string, wire?: Wire) =>
   option(Type.Optional(Type.String(wired(wire))), { value, help, isSecret: true });
 
 export const networkName = () =>
-  option(Type.Optional(Type.String({ description: 'The network; may be left out where one is configured' })), {
+  option(Type.Optional(Type.String({ description: 'Network; optional if only one is configured' })), {
     value: '<network>',
-    help: `${NETWORK_CHOICE}; may be left out when one is configured`,
+    help: `${NETWORK_CHOICE} (default: the only one configured)`,
   });
 
 const ofProject = () =>
-  Type.Optional(Type.String({ description: 'prj_…; may be left out where there is only one that the caller may see' }));
+  Type.Optional(Type.String({ description: 'prj_…; optional if the caller can see only one project' }));
 /** Texts that should be addresses, which stand behind the command, come by standard input, or in a file that an option names. */
 export const entries = (value: string, help: Text, file?: { value: string; help: string }) =>
   option(
     Type.Array(
       Type.Object({
         text: Type.String({ description: 'T…' }),
-        place: Type.String({ description: 'What messages call it, such as "line 3"' }),
+        place: Type.String({ description: 'Place of the text in messages, such as "line 3"' }),
       }),
     ),
     { value, help, isArgument: true, entries: file === undefined ? {} : { file } },
@@ -117,30 +117,29 @@ export const decidingFlag = (help: string) => option(Type.Literal(true), { value
 export const decidingFile = (value: string, help: string, file: { of: string; mostBytes: number }) =>
   option(givenFile('In base64'), { value, help, file });
 
-export const projectId = () =>
-  option(ofProject(), { value: '<prj_…>', help: 'the project; may be left out when there is only one' });
+export const projectId = () => option(ofProject(), { value: '<prj_…>', help: 'project (default: the only one)' });
 /** The same as an argument. */
 export const projectArgument = () =>
   option(ofProject(), {
     value: '[projectId]',
-    help: 'prj_…; may be left out when there is only one',
+    help: 'prj_… (default: the only project)',
     isArgument: true,
   });
 /** `of`: what has the time, as `events `. */
 export const period = (of = '') => ({
   from: option(
-    Type.Optional(Type.String({ description: 'From this day or moment on (2026-09-01, UTC; a time needs its zone)' })),
+    Type.Optional(Type.String({ description: 'Start of the period: a day (2026-09-01, UTC) or a time with its zone' })),
     {
-      ...{ value: '<date>', help: `${of}from this day or moment on (2026-09-01, UTC; a time needs its zone)` },
+      ...{ value: '<date>', help: `${of}from this day (2026-09-01, UTC) or time with its zone` },
     },
   ),
-  to: option(Type.Optional(Type.String({ description: 'To the end of this day, or until before this moment' })), {
-    ...{ value: '<date>', help: 'to the end of this day, or until before this moment' },
+  to: option(Type.Optional(Type.String({ description: 'End of the period: a day (included) or a time (excluded)' })), {
+    ...{ value: '<date>', help: 'end of the period: a day (included) or a time (excluded)' },
   }),
 });
 export const limit = (most: number, usual: string) =>
-  line('<count>', `how many at most, 1 to ${most}`, { default: usual });
+  line('<count>', `maximum number of rows, 1 to ${most}`, { default: usual });
 /** Of `--by`. */
-export const BY = { help: 'who does this, for the record; else your user name' };
+export const BY = { help: 'who does this, for the record (default: your user name)' };
 /** The same of what only a person can decide. */
-export const DECIDED_BY = { help: 'who decided it, for the record; else your user name', before: 'network' };
+export const DECIDED_BY = { help: 'who decided it, for the record (default: your user name)', before: 'network' };

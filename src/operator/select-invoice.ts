@@ -28,6 +28,6 @@ export async function findInvoiceId(db: Sql, projectId: string, named: string): 
   if (found !== null) return found.id;
   throw new AppError(
     'NOT_FOUND',
-    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}; "${{ command: 'explain', args: ['ORDER'] }}" finds one by a part of its order id, its amount, its transaction or its link`,
+    say`the project ${encodeId('prj', projectId)} has no invoice ${clip(named)}. To find one by part of its order id, its amount, its transaction or its link, run "${{ command: 'explain', args: ['ORDER'] }}"`,
   );
 }

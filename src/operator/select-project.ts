@@ -16,14 +16,14 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
     if (uuid === null) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        say`${clip(projectId)} is not a project id: it is "prj_" and 26 characters, as "${{ command: 'project list' }}" shows it`,
+        say`${clip(projectId)} is not a project id: an id is "prj_" and 26 characters, as shown by "${{ command: 'project list' }}"`,
       );
     }
     const project = await findProject(db, uuid);
     if (project !== null && maySee(actor, project.id)) return project;
     throw new AppError(
       'NOT_FOUND',
-      say`there is no project ${projectId}: "${{ command: 'project list' }}" shows those there are`,
+      say`there is no project ${projectId}: list the projects with "${{ command: 'project list' }}"`,
     );
   }
   const projects = await listProjects(db, actor.projects, false);
@@ -32,10 +32,10 @@ export async function selectProject(db: Sql, actor: Actor, projectId: string | u
     if ((await listProjects(db, actor.projects, true)).length > 0) {
       throw new AppError(
         'NOT_FOUND',
-        say`no project is in use: say which one of "${{ command: 'project list', input: { archived: true } }}"`,
+        say`all projects are archived: choose one from "${{ command: 'project list', input: { archived: true } }}"`,
       );
     }
-    throw new AppError('NOT_FOUND', say`there is no project yet: make one with "${{ command: 'project create' }}"`);
+    throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
   }
   if (others.length === 0) return only;
   const problems = projects.slice(0, MAX_LISTED).map(({ id, name, network }) => {

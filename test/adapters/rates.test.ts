@@ -427,7 +427,7 @@ test('the same source, enabled again, replaces no newer rate by an older one', a
 
 test.each([
   [{ rateMin: '0.009' }, 'rateMin', 'give 0.01 or more'],
-  [{ rateMin: '3.9' }, 'rateMax', 'set them close, such as 6.8 and 7.6'],
+  [{ rateMin: '3.9' }, 'rateMax', 'choose bounds that are close, such as 6.8 and 7.6'],
   [{ ratePath: '/a\u0000' }, 'ratePath', 'such as /tether/cny'],
   [{ ratePath: '/a\u001b[2J' }, 'ratePath', 'such as /tether/cny'],
 ])('%j is refused', async (given, field, words) => {
@@ -456,7 +456,7 @@ test('a source is a target of webhooks: this machine is none where that is not a
     ['https://127.0.0.1/', '127.0.0.0/8'],
     ['https://169.254.169.254/latest', 'is not allowed'],
     ['https://metadata.internal/', 'local network'],
-    ['ftp://rates.example/', 'write for example https://rates.example.com/usdt'],
+    ['ftp://rates.example/', 'give one such as https://rates.example.com/usdt'],
     ['https://user:h0rse@rates.example/', 'user name or password'],
   ] as const) {
     await expect(run(url), url).rejects.toThrow(reason);

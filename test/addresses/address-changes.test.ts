@@ -74,9 +74,9 @@ test('another owner confirms it at once; the same person in another session, a k
   const change = changeOf(await shop.add(ana, [address]));
   const refused = [
     [{ ...ana, name: 'Ana', origin: '198.51.100.9', requestId: 'req_2' }, 'you proposed it'],
-    [await shop.key(), 'the second factor of an owner'],
-    [await shop.operator('otto'), 'it takes an owner'],
-    [{ ...bob, id: null }, 'the second factor of an owner'],
+    [await shop.key(), 'with a second factor'],
+    [await shop.operator('otto'), 'only an owner can confirm it'],
+    [{ ...bob, id: null }, 'with a second factor'],
   ] as const;
   for (const [actor, why] of refused) {
     await expect(confirm(shop, actor, change)).rejects.toMatchObject({
@@ -96,7 +96,7 @@ test('another owner confirms it at once; the same person in another session, a k
     'address.confirmed by bob (console)',
     'address.added by bob (console)',
   ]);
-  await expect(confirm(shop, bob, change)).rejects.toThrow('was made by bob');
+  await expect(confirm(shop, bob, change)).rejects.toThrow('was applied by bob');
 });
 
 test('whoever runs a command on the machine confirms at once, and adds without waiting', async () => {
@@ -149,7 +149,7 @@ test.each([
   await shop.desk.sql('alter table operator_actions disable trigger all');
   await shop.desk.sql(`${text} where action = 'user.changed'`);
   await shop.desk.sql('alter table operator_actions enable trigger all');
-  await expect(confirm(shop, owner, change)).rejects.toThrow('the audit log does not say');
+  await expect(confirm(shop, owner, change)).rejects.toThrow('the audit log does not record');
   await expect(confirm(shop, bob, change)).resolves.toMatchObject({ added: [expect.any(String)] });
 });
 
@@ -158,10 +158,10 @@ test('what a key proposed is not confirmed by the person who made the key, nor w
   const [ana, bob] = [await shop.owner('ana'), await shop.owner('bob')];
   const ofAna = await shop.key(ana);
   const change = changeOf(await shop.add(ofAna, [newAddress().address]));
-  await expect(confirm(shop, ana, change)).rejects.toThrow('you made the key');
+  await expect(confirm(shop, ana, change)).rejects.toThrow('you created the key');
   await expect(confirm(shop, bob, change)).resolves.toMatchObject({ added: [expect.any(String)] });
   const ofKey = changeOf(await shop.add(await shop.key(ofAna), [newAddress().address]));
-  await expect(confirm(shop, bob, ofKey)).rejects.toThrow('nobody can confirm it');
+  await expect(confirm(shop, bob, ofKey)).rejects.toThrow('no one can confirm it');
   shop.desk.pass(DAY_MS);
   expect(await due(shop, ofKey)).toMatchObject({ kind: 'applied' });
 });
@@ -307,7 +307,9 @@ test('an address of another project, of the contract, or that waits already is r
     });
   }
   const change = changeOf(await shop.add(ana, [address]));
-  await expect(shop.add(ana, [newAddress().address, address])).rejects.toThrow(`${address} waits in ${change}`);
+  await expect(shop.add(ana, [newAddress().address, address])).rejects.toThrow(
+    `${address} is already pending in ${change}`,
+  );
   expect(await shop.add(ana, [address], {}, other.projectId)).toMatchObject({ kind: 'proposed' });
 });
 
@@ -365,10 +367,10 @@ test('a change has 500 addresses at most, and a project 20 that wait', async () 
   const shop = await openShop();
   const ana = await shop.owner('ana');
   const many = Array.from({ length: 501 }, () => newAddress().address);
-  await expect(shop.add(ana, many)).rejects.toThrow('501 addresses were given, and 500 can wait');
+  await expect(shop.add(ana, many)).rejects.toThrow('501 addresses were given, but at most 500 can wait');
   for (const address of many.slice(0, 19)) await shop.add(ana, [address]);
   const last = changeOf(await shop.add(ana, many.slice(1).reverse().slice(0, 480)));
-  await expect(shop.add(ana, [newAddress().address])).rejects.toThrow('20 changes of this project wait already');
+  await expect(shop.add(ana, [newAddress().address])).rejects.toThrow('20 changes of this project are already pending');
   const [alarm] = await shop.alarms();
   expect(alarm?.detail).toContain('and 17 more');
   await withdrawAddressChange.run(shop.operating, ana, { changeId: last });

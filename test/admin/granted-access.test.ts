@@ -204,9 +204,9 @@ test('a refusal says what the key has and what to give', async () => {
   const actor = await desk.holderOf(own);
   const end = toIso(unixMs(desk.deps.now() + 2 * HOUR_MS));
   const refused = await desk.createAdminKey(actor, UNBOUND).catch((error: AppError) => error);
-  expect((refused as AppError).message).toBe('nothing was made: key gives no more access than it has itself');
+  expect((refused as AppError).message).toBe('nothing was created, because key cannot grant more access than it has');
   expect((refused as AppError).problems.map(({ message }) => String(message))).toEqual([
-    `expires is missing, and key ends at ${end}: give that moment or an earlier one`,
-    'allowedIps is missing, and key works only from 192.0.2.0/24: give some of these',
+    `expires is missing, but key expires at ${end}: give that time or an earlier one`,
+    'allowedIps is missing, but key works only from 192.0.2.0/24: choose from these',
   ]);
 });

@@ -90,7 +90,7 @@ test('secrets in a file are refused with their place, and never repeated', async
       const { code, stdout, stderr } = await cli(['address', 'add', '--project', id, '--file', file]);
       expect(code).toBe(2);
       expect(stderr).toContain(expected);
-      expect(stderr).toContain('It now stands in that input');
+      expect(stderr).toContain('It is now in that input');
       expect(stdout + stderr).not.toMatch(/4f4f|sausage/);
     }),
   );
@@ -114,7 +114,7 @@ test('an id without its command is not repeated, and the message names the comma
   for (const group of ['transfers', 'project']) {
     const { code, stderr } = await cli([group, '4f'.repeat(32)]);
     expect(code).toBe(2);
-    expect(stderr).toContain('If it is the id of a transaction, write a command before it: "quittance explain <id>"');
+    expect(stderr).toContain('If it is a transaction id, put a command before it: "quittance explain <id>"');
     expect(stderr).not.toContain('4f4f');
   }
 });
@@ -231,7 +231,7 @@ test('deriving passes over any number of addresses that were imported before, an
   const args = ['address', 'derive', '--project', encodeId('prj', projectId), '--count', '2'];
   const first = await cli([...args, '--xpub', XPUB, '--first', FIRST ?? '']);
   expect(first.code).toBe(0);
-  expect(first.stdout).toMatch(/… and 1090 more are passed over, up to #1100\nadded #1101 T\w+\nadded #1102 T/);
+  expect(first.stdout).toMatch(/… and 1090 more were skipped, up to #1100\nadded #1101 T\w+\nadded #1102 T/);
   const { json } = await cli([...args, '--json']);
   expect(json).toMatchObject({ added: [{ derivationIndex: 1102 }, { derivationIndex: 1103 }], skipped: [] });
 });
@@ -243,15 +243,15 @@ test('how many addresses a key may yield by itself is said when it is added, sho
   const derive = (...args: string[]) => cli(['address', 'derive', '--project', id, ...args]);
   const isNew = ['--xpub', xpub, '--first', first?.address ?? ''];
   const [alone, wrong] = [await derive(...isNew, '--auto-limit', '5'), await derive('--auto-limit', '10001')];
-  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('give --count as well') });
+  expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining('also give --count') });
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining('--auto-limit is "10001"') });
   const added = await derive(...isNew, '--count', '1');
-  expect(added.stderr).toContain('up to 100 more are added by themselves');
+  expect(added.stderr).toContain('Quittance adds up to 100 more automatically');
   const show = () => cli(['project', 'show', id]);
-  expect((await show()).stdout).toMatch(/^derived by itself +0 of at most 100$/m);
+  expect((await show()).stdout).toMatch(/^derived automatically +0 of at most 100$/m);
   const changed = await derive('--auto-limit', '20', '--by', 'Ann', '--json');
   expect(changed.json).toMatchObject({ autoDerived: 0, autoDeriveLimit: 20 });
-  expect((await show()).stdout).toMatch(/^derived by itself +0 of at most 20$/m);
+  expect((await show()).stdout).toMatch(/^derived automatically +0 of at most 20$/m);
   expect(await listOperatorActions(db, id)).toMatchObject([
     { action: 'project.changed', actedBy: 'Ann', detail: { autoDeriveLimit: { from: 100, to: 20 } } },
   ]);
@@ -285,8 +285,8 @@ test('retiring may be repeated, is on record, and warns where no address is left
   expect(one).toMatchObject({ code: 0, stdout: `retired ${a}\n` });
   expect(one.stderr).not.toContain('warning');
   const both = await retire(a, b);
-  expect(both.stdout).toBe(`retired ${b}\n${a} was retired before\n`);
-  expect(both.stderr).toMatch(/warning: no active address of the policy tail/);
+  expect(both.stdout).toBe(`retired ${b}\n${a} was already retired\n`);
+  expect(both.stderr).toMatch(/warning: no active address with the policy tail/);
   const active = await cli(['address', 'activate', '--project', id, a, '--json']);
   expect(active.json).toMatchObject({ status: 'active', changed: [a], unchanged: [], activeAddresses: { tail: 1 } });
   expect((await listOperatorActions(db, a)).map(({ action, actedBy }) => [action, actedBy])).toEqual([
@@ -318,7 +318,7 @@ test('a change of policy says whether addresses of it are there, and is on recor
       maxUnpaidPerMinute: { from: 120, to: 240 },
     },
   });
-  expect((await update('--policy', 'tail')).stderr).toContain('nothing changed');
+  expect((await update('--policy', 'tail')).stderr).toContain('nothing to change');
   expect(await listOperatorActions(db, id)).toMatchObject([
     { action: 'project.changed', actedBy: 'Ann', detail: { policy: { from: 'tail', to: 'exact' } } },
     { action: 'project.changed', detail: json.changed },
@@ -330,7 +330,7 @@ test('a change of policy says whether addresses of it are there, and is on recor
   ]);
   const subjects = wrong.json.error.errors.map(({ subject }: { subject: string }) => subject);
   expect(subjects).toEqual(['--name', '--max-surcharge', '--lifetime']);
-  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('nothing was said to change') });
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('no change was given') });
   expect(both).toMatchObject({ code: 2, stderr: expect.stringContaining('tail, tail-4, tail-3, exact') });
 });
 
@@ -359,7 +359,7 @@ test('each tail has a limit of its own, which a change of the policy brings alon
     const { code, json } = await update(...narrow);
     expect([code, json.error.errors[0]?.message]).toEqual([
       2,
-      expect.stringMatching(/with the policy tail-[34] it takes 0\.\d+ to 1/),
+      expect.stringMatching(/with the policy tail-[34] give 0\.\d+ to 1/),
     ]);
   }
   const args = ['project', 'create', '--name', 'Coarse', '--network', 'nile', '--policy', 'tail-4', '--json'];

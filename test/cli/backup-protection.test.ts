@@ -210,7 +210,7 @@ test('a backup without a master key says that nobody vouches for it, and is take
   const source = await filled();
   const file = join(await newFolder(), 'ledger.backup');
   const made = await runCli(['backup', '--to', file], envOf(source, WITHOUT_KEY));
-  expect(made.stdout).toMatch(/authenticated +NO: no master key is at hand/);
+  expect(made.stdout).toMatch(/authenticated +NO: no master key is configured/);
   for (const more of [{}, WITHOUT_KEY]) {
     const verified = await runCli(['backup', '--verify', file, '--json'], envOf(source, more));
     expect(verified.json).toMatchObject({ good: false, authenticity: 'not-authenticated' });

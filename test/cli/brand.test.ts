@@ -54,14 +54,14 @@ test('a brand is given with the project, shown, changed on record, and taken awa
   const shown = (await project('show', projectId)).stdout;
   expect(shown).toMatch(/^support +help@shop\.example$/m);
   expect(shown).toMatch(/^return link +https:\/\/shop\.example\/$/m);
-  expect(shown).toMatch(/^accent +#ffcc00; for enough contrast #876a01 on light$/m);
+  expect(shown).toMatch(/^accent +#ffcc00; adjusted for contrast: #876a01 on light$/m);
   expect((await project('list', '--json')).json.data).toMatchObject([{ accent: '#ffcc00', logoId }]);
 
   const update = ['update', projectId, '--by', 'Ann'];
   const changed = await project(...update, '--accent', '#001f5b', '--logo', newFile(LOGOS.webp));
-  expect(changed.stdout).toMatch(/^accent +#001f5b; for enough contrast #6891d6 on dark$/m);
-  expect(changed.stderr).toContain('also of invoices that there are');
-  expect(changed.stderr).not.toContain('new invoices follow');
+  expect(changed.stdout).toMatch(/^accent +#001f5b; adjusted for contrast: #6891d6 on dark$/m);
+  expect(changed.stderr).toContain('including pages of existing invoices');
+  expect(changed.stderr).not.toContain('new invoices use this');
   // The same bytes again are the same logo.
   expect((await project(...update, '--logo', logo, '--json')).json).toMatchObject({ logoId, accent: '#001f5b' });
 
@@ -69,7 +69,7 @@ test('a brand is given with the project, shown, changed on record, and taken awa
   expect((await project(...update, ...none, '--json')).json).toMatchObject(NO_BRAND);
   expect((await project('show', projectId)).stdout).not.toMatch(/^(support|return link|accent|logo)/m);
   const again = await project(...update, ...none);
-  expect(again.stderr).toContain('nothing changed');
+  expect(again.stderr).toContain('nothing to change');
   const other = expect.stringMatching(/^[0-9a-f]{32}$/);
   expect((await listOperatorActions(db, projectId)).map(({ detail }) => detail)).toEqual([
     { name: 'Shop', network: 'mainnet' },
@@ -163,7 +163,9 @@ test.each([
   ];
   for (const { code, json } of refused) {
     expect(code).toBe(2);
-    expect(json.error.errors).toEqual([{ subject: option, message: expect.stringContaining('for this machine only') }]);
+    expect(json.error.errors).toEqual([
+      { subject: option, message: expect.stringContaining('works only on this machine') },
+    ]);
   }
   expect((await project('update', nile?.json.projectId, ...local)).json[field]).toBe(link);
 });
@@ -179,7 +181,7 @@ test('a logo that is no file of at most 32 KiB is refused without being waited f
   };
   expect(await logo(join(directory, 'folder'))).toContain('is not a file: give the path');
   expect(await logo(join(directory, 'pipe'))).toContain('is not a file: give the path');
-  expect(await logo(join(directory, 'nothing'))).toContain('is not there: give the path');
+  expect(await logo(join(directory, 'nothing'))).toContain('does not exist: give the path');
   expect(await logo(large)).toContain('has more than 32 KiB: scale it down');
 });
 

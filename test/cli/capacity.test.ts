@@ -82,11 +82,11 @@ test('a project that nobody used is good, and one without an address says what t
   const { id } = await newProject('tail', 1);
   const unused = await capacity('--project', id);
   expect(unused).toMatchObject({ code: 0, stderr: '' });
-  expect(unused.stdout).toContain('good: no invoice was asked for in the last 30 days');
+  expect(unused.stdout).toContain('good: no invoices in the last 30 days');
   const bare = await newProject('exact', 0);
   const { code, stdout, stderr } = await capacity('--project', bare.id);
   expect(code).toBe(0);
-  expect(stdout).toContain('no active address of the policy exact: no invoice can be created');
+  expect(stdout).toContain('no active address with the policy exact, so no invoice can be created');
   expect(stderr).toContain(`quittance address add --project ${bare.id} T…`);
 });
 
@@ -132,7 +132,7 @@ test('the amounts in use stand in a table, the most urgent first, with the verdi
     ],
   });
   const { stdout, stderr } = await capacity('--project', id);
-  expect(stdout).toMatch(/verdict +LOW: less than 14 days are left for 25\.000000$/m);
+  expect(stdout).toMatch(/verdict +LOW: free amounts will last less than 14 days for 25\.000000$/m);
   expect(stdout).toMatch(/^tail-3 +9 +0\.100000 +3 +10$/m);
   expect(stdout).toMatch(/25\.000000 +10 +18 +55\.5 +1\.0 +0\.4 +10 +LOW\n7\.000000 +17 +18 +94\.4/);
   expect(stderr).toContain('add addresses');
@@ -145,7 +145,7 @@ test('the verdict says which amounts are scarce, and which are gone so that invo
     for (let i = 0; i < (price === 9_000_000n ? 8 : 9); i++) await take(addresses[0], price, wordAt(price, i), 20);
   }
   const { stdout } = await capacity('--project', id);
-  expect(stdout).toMatch(/^verdict +LOW: nothing is free, and invoices are refused now, for \d\.0{6}, \d\.0{6}, /m);
+  expect(stdout).toMatch(/^verdict +LOW: no amount is free, so invoices are now refused for \d\.0{6}, \d\.0{6}, /m);
   expect(stdout).toMatch(/ and 1 more; less than 20 % is free for 9\.000000$/m);
 });
 
@@ -154,7 +154,7 @@ test('an amount that was used fewer than 5 times has days left, and is not low b
   await take(addresses[0], 12_000_000n, 12_000_000n, 0);
   const { stdout } = await capacity('--project', id);
   expect(stdout).toMatch(/^12\.000000 +2 +3 +66\.6 +1\.0 +1\.0 +2 *$/m);
-  expect(stdout).toMatch(/^verdict +good: fewer than 5 uses in 30 days are too few to foretell anything$/m);
+  expect(stdout).toMatch(/^verdict +good: fewer than 5 uses in 30 days are too few for a forecast$/m);
 });
 
 test('one amount is shown on each active address and in all, under both policies', async () => {

@@ -120,7 +120,7 @@ test('a payment that was taken back shows as such wherever it is asked for, and 
   expect((await run('explain', address, '--json')).json.subject.transfers.incoming).toBe(before - 1);
   const shown = await run('transfers', 'show', transferId);
   expect(shown.stdout).toMatch(
-    /taken back +the chain denies this payment, and the invoice stays PAID; by anna, .*: a lie/,
+    /annulled +this payment is not on the chain, but the invoice stays PAID; by anna, .*: a lie/,
   );
   const ofInvoice = await run('explain', invoiceId);
   expect(ofInvoice.stdout).toMatch(
@@ -130,7 +130,7 @@ test('a payment that was taken back shows as such wherever it is asked for, and 
   const ofTransaction = await run('explain', txId);
   expect(ofTransaction.stdout).toMatch(/were recorded, and the chain denies this transfer/);
   const resolved = await run('transfers', 'resolve', transferId, '--as', 'ignored');
-  expect([resolved.code, resolved.stderr]).toEqual([4, expect.stringContaining('never came')]);
+  expect([resolved.code, resolved.stderr]).toEqual([4, expect.stringContaining('was annulled')]);
   const acknowledged = await run('chain', 'acknowledge', '--alarm', 'payment-denied', '--subject', invoiceId);
   expect(acknowledged.code).toBe(0);
 });

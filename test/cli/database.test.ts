@@ -119,7 +119,7 @@ describe('with DATABASE_URL', () => {
       return copy.href;
     };
     const wrong: [url: string, says: string][] = [
-      ['postgres://u:h0rse@127.0.0.1:1/quittance', 'nothing listens there'],
+      ['postgres://u:h0rse@127.0.0.1:1/quittance', 'nothing is listening there'],
       ['postgres://u:h0rse@quittance.invalid/quittance?sslmode=verify-full', 'correct the host'],
       [changed((copy) => (copy.password = 'h0rse')), 'correct the user or the password'],
       [changed((copy) => (copy.pathname = '/nowhere')), 'create the database'],
@@ -129,7 +129,7 @@ describe('with DATABASE_URL', () => {
         const { code, json, stdout, stderr } = await runCli(['project', 'list', '--json'], { env: { DATABASE_URL } });
         expect(json.error).toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
         // A host that does not exist may also be a name service that does not answer.
-        expect(json.error.message).toMatch(says === 'correct the host' ? /correct the host|name service/ : says);
+        expect(json.error.message).toMatch(says === 'correct the host' ? /correct the host|DNS server/ : says);
         expect(code).toBe(5);
         for (const secret of ['h0rse', url.password]) expect(stdout + stderr).not.toContain(secret);
       }),

@@ -170,9 +170,11 @@ describe('events tail', () => {
 
   test('wrong options are refused with what there is', async () => {
     const refused = (options: Partial<TailOptions>) => expect(tail(options).ended).rejects;
-    await refused({ type: ['invoice.payed'] }).toThrow('"invoice.payed" is no event: there are invoice.pending');
-    for (const limit of ['-1', '1001', 'x', '1.5', '']) await refused({ limit }).toThrow('it takes 0 to 1000');
-    await refused({ after: 'inv_x' }).toThrow('"inv_x" is no event id');
+    await refused({ type: ['invoice.payed'] }).toThrow(
+      '"invoice.payed" is not an event type: choose from invoice.pending',
+    );
+    for (const limit of ['-1', '1001', 'x', '1.5', '']) await refused({ limit }).toThrow('give 0 to 1000');
+    await refused({ after: 'inv_x' }).toThrow('"inv_x" is not an event id');
     const unknown = encodeId('evt', uuidV7(NOW, randomBytes(10)));
     await refused({ after: unknown }).toThrow(`there is no event ${unknown} in this project`);
   });
@@ -192,7 +194,7 @@ describe('events tail', () => {
     await postgres.stop();
     const { ended, notes } = tail({}, { env: { QUITTANCE_DATA_DIR: dataDir, DATABASE_URL: undefined } });
     await ended;
-    expect(notes.join()).toContain('no service runs on this database');
+    expect(notes.join()).toContain('no service is running on this database');
   });
 
   test('the command ends well on SIGINT, and when nobody reads on', async () => {

@@ -53,7 +53,7 @@ test('invoices are listed, the newest first, page by page, and by what is asked 
   expect(idsOf(await listed('--to', '2020-01-01'))).toEqual([]);
   const { stdout, stderr } = await cli('list', '--project', service.project.projectId, '--limit', '1');
   expect(stdout).toContain(`${third}  `);
-  expect(stderr).toContain(`--before ${third} shows the next page`);
+  expect(stderr).toContain(`repeat the command with --before ${third}`);
 });
 
 test('one is shown with the link for its payer, and what paid it', async () => {
@@ -93,8 +93,8 @@ test('an export is whole, and a cell that begins a formula is none', async () =>
 });
 
 test.each([
-  [['show', 'inv_x'], 3, 'has no invoice "inv_x"; "quittance explain ORDER" finds one by a part of its order id'],
-  [['withdraw', 'no such order'], 3, 'has no invoice "no such order"; "quittance explain ORDER" finds one'],
+  [['show', 'inv_x'], 3, 'has no invoice "inv_x". To find one by part of its order id'],
+  [['withdraw', 'no such order'], 3, 'has no invoice "no such order". To find one'],
   [['list', '--status', 'paid'], 2, '--status is "paid": choose PENDING, CONFIRMING, EXPIRED'],
   [['list', '--before', 'trf_1'], 2, '--before is "trf_1"'],
   [['list', '--limit', '501'], 2, '--limit'],

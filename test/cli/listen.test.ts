@@ -141,8 +141,8 @@ describe('an answer', () => {
     expect(failed?.split('\u001b')).toHaveLength(3);
     expect(redirected).toMatch(/→ 302 in \d+ ms/);
     expect(refused).toContain('SIGNATURE_MISMATCH: the secret is another one');
-    expect(running.notes).toContain('  to see it again, start with --after beginning');
-    expect(running.notes).toContain(`  to see it again, start with --after ${first?.id}`);
+    expect(running.notes).toContain('  to receive it again, start with --after beginning');
+    expect(running.notes).toContain(`  to receive it again, start with --after ${first?.id}`);
   });
 
   test('that does not come lets the same event wait, which is told once', async () => {

@@ -107,8 +107,8 @@ test('project create prints the project; alone, it need not be named', async () 
   const { stdout } = await cli('project', 'show', project);
   expect(stdout).toMatch(new RegExp(`^project +${project}$`, 'm'));
   expect(stdout).toMatch(/^invoice lifetime +2h$/m);
-  expect(stdout).toMatch(/^max unpaid +50 of the last 30 minutes$/m);
-  expect(stdout).toMatch(/^max unpaid a minute +no limit$/m);
+  expect(stdout).toMatch(/^max unpaid +50 in 30 minutes$/m);
+  expect(stdout).toMatch(/^max unpaid per minute +no limit$/m);
 });
 
 test('with several projects, a command lists them and asks for one', async () => {
@@ -183,7 +183,7 @@ describe('after that', () => {
   test('key create for people prints the key as a value to copy, and the warning elsewhere', async () => {
     const { stdout, stderr } = await cli('key', 'create', '--project', other, '--expires', '90d');
     expect(stdout).toMatch(/^secret key +qt_test_[0-9A-Za-z]+$/m);
-    expect(stderr).toContain('shown only now');
+    expect(stderr).toContain('not shown again');
     expect(stderr).not.toContain('qt_test_');
   });
 
@@ -240,7 +240,7 @@ describe('after that', () => {
         checked: 0,
         neverActivated: [],
         contracts: [],
-        notCheckedBecause: 'no node of nile is configured here',
+        notCheckedBecause: 'no nile node is configured here',
       },
     });
     const { json } = await cli('address', 'list', '--project', id, '--json');
@@ -270,7 +270,7 @@ describe('after that', () => {
     expect(text).toContain('the burn address');
     expect(text).toContain('Ethereum-style');
     expect(text).toContain('argument 7');
-    expect(text).toContain('given before, as argument 1');
+    expect(text).toContain('already given as argument 1');
     expect(text).toContain('checksum');
     expect((await cli('address', 'list', '--project', id, '--json')).json.data).toMatchObject([{ address: own }]);
   });

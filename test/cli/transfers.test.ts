@@ -159,7 +159,7 @@ test('with no transfers, list says so and an export holds none', async () => {
     cli('export'),
     cli('export', '--format', 'json'),
   ]);
-  expect(list).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('nothing waits for a decision') });
+  expect(list).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no transfers await a decision') });
   expect(listJson.json).toEqual({ data: [], nextBefore: null });
   expect(parseCsv(csv.stdout)).toEqual([expect.arrayContaining(['direction', 'amount', 'transferId', 'resolution'])]);
   expect(JSON.parse(json.stdout)).toEqual({ data: [] });
@@ -203,7 +203,7 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
     }
     expect(first.json).toMatchObject({ data: [{ transferId: dust }, { transferId: short }], nextBefore: short });
     expect(text.stderr).toContain(`--before ${short}`);
-    expect(text.stdout.split('\n')[0]).toMatch(/^TRANSFER +TIME \(UTC\) +AMOUNT +FROM +TO +KIND +LIKELY REASON/);
+    expect(text.stdout.split('\n')[0]).toMatch(/^TRANSFER +TIME \(UTC\) +AMOUNT +FROM +TO +KIND +LIKELY CAUSE/);
     for (const line of text.stdout.split('\n')) expect(line.length).toBeLessThan(200);
     const second = await cli('list', ...own, '--limit', '2', '--before', short, '--json');
     expect(second.json).toMatchObject({ data: [{ transferId: duplicate }], nextBefore: null });
@@ -230,8 +230,8 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
   });
 
   test.each([
-    [['list', '--limit', '501'], '--limit is "501": it takes 1 to 500'],
-    [['list', '--limit', '0'], 'it takes 1 to 500'],
+    [['list', '--limit', '501'], '--limit is "501": give 1 to 500'],
+    [['list', '--limit', '0'], 'give 1 to 500'],
     [['list', '--kind', 'odd'], '--kind is "odd": choose unmatched, duplicate, matched or all'],
     [['list', '--kind', 'matched', '--open'], 'leave out --open'],
     [['list', '--open', '--all'], 'cannot be used'],
@@ -242,8 +242,8 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
     [['show', 'order-1'], 'neither a transfer id (trf_…) nor a transaction id'],
     [['export', '--format', 'xls'], '--format is "xls": choose csv or json'],
     [['export', '--direction', 'up'], 'choose in, out or both'],
-    [['export', '--format', 'csv', '--json'], '--json promises JSON'],
-    [['export', '--output', '/'], 'is no file'],
+    [['export', '--format', 'csv', '--json'], 'cannot be combined'],
+    [['export', '--output', '/'], 'is not a file'],
     [['export', '--output', '/no/such/folder/x.csv'], 'cannot be written (ENOENT)'],
   ])('%j is refused with what is wrong', async (args, message) => {
     const scope = args[0] === 'show' ? [] : own;
@@ -313,7 +313,7 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
     });
     const third = await cli(...args);
     expect(third.stdout).toMatch(new RegExp(`${short} +credited-outside +credited-outside by Grace`));
-    expect(third.stderr).toContain('stays PENDING: PAID means one transfer of exactly its amount');
+    expect(third.stderr).toContain('stays PENDING: PAID always means one transfer of exactly the payable amount');
     const { json } = await cli('show', short, '--json');
     expect(json.data[0].resolutions.map(({ resolvedBy }: { resolvedBy: string }) => resolvedBy)).toEqual([
       'Ada',
@@ -343,7 +343,7 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
     const refused = await cli('resolve', ...ids, matched, '--as', 'ignored', '--json');
     expect(refused).toMatchObject({
       code: 4,
-      json: { error: { code: 'CONFLICT', message: expect.stringContaining('PAID is never left') } },
+      json: { error: { code: 'CONFLICT', message: expect.stringContaining('PAID is final') } },
     });
     expect(refused.json.error.errors).toEqual([{ subject: matched, message: `${matched} paid the invoice "paid-1"` }]);
     const stranger = encodeId('trf', newId());

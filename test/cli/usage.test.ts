@@ -71,7 +71,7 @@ describe('quittance', () => {
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain('create [options]');
-    expect(stderr).toContain('error: a command is missing');
+    expect(stderr).toContain('error: no command was given');
   });
 
   test('with --json a usage error is one object on standard output, wherever --json stands', async () => {

@@ -137,7 +137,7 @@ test('an operator withdraws, and who proposed is told that nothing waits any mor
   const done = await submit(`${path}/withdraw`, {}, 'otto');
   expect([done.status, done.headers.get('location')]).toEqual([303, `${path}?done=withdrawn`]);
   const again = await submit(`${path}/confirm`, { ending: ending(address) }, 'bob');
-  expect([again.status, again.text.includes('waits no more')]).toEqual([409, true]);
+  expect([again.status, again.text.includes('is no longer pending')]).toEqual([409, true]);
   expect(await own()).not.toContain(address);
 });
 
@@ -173,7 +173,7 @@ test('what is wrong with a list is told beside it, before anybody proves anythin
     [{ firstEnding: '' }, 'takes the last 6 characters'],
     [{ list: '# nothing' }, 'holds no address'],
     [{ list: `${one}x`, firstEnding: 'x', lastEnding: 'x' }, 'line 1 of the list'],
-    [{ list: `${one}\n${one}`, lastEnding: ending(one) }, 'this address was given before'],
+    [{ list: `${one}\n${one}`, lastEnding: ending(one) }, 'this address was already given'],
     [{ list: `${one}\n${key}`, lastEnding: key }, 'this looks like a private key'],
     [{ policy: 'odd' }, 'choose tail, tail-4, tail-3, exact'],
   ];
@@ -206,7 +206,7 @@ test('a key’s addresses are shown to be compared, and the end of #1 is typed f
   expect(kept['seen']).toBe(`${FIRST}\n${SECOND}`);
   const sent = (form: Record<string, string>) => console_.post(path, { ...kept, token: tokenIn(shown, path), ...form });
   const wrong = await sent({ ending: 'abcdef' });
-  expect([wrong.status, wrong.text.includes('is not the one that this key gives')]).toEqual([400, true]);
+  expect([wrong.status, wrong.text.includes('is not the first one of this key')]).toEqual([400, true]);
   const other = { ...kept, token: tokenIn(wrong, path), ending: ending(FIRST), seen: SECOND };
   expect((await console_.post(path, other)).status).toBe(409);
   const again = await submit('/addresses/derive', { xpub: XPUB, count: '2', autoLimit: '20' });

@@ -107,7 +107,7 @@ test('a job is stopped by who may start it, at once, and says how far it came', 
   expect([stopped.status, stopped.headers.get('location')]).toEqual([303, path]);
   const ended = await desk.untilEnded(path);
   const last = Number(range.from) + 56;
-  expect(textOf(ended)).toContain(`blocks ${range.from} to ${last} are done; go on from block ${last + 1}`);
+  expect(textOf(ended)).toContain(`blocks ${range.from} to ${last} are done; continue from block ${last + 1}`);
   expect(ended.text).toContain('>stopped<');
   expect((await desk.post(`${path}/stop`, { token })).text).toContain('was sent before');
 });
@@ -121,7 +121,9 @@ test('a second job of the network is refused with what runs, by whom, and since 
   ] as const) {
     const refused = await desk.send(`/chain/${kind}`, fields, POINT);
     expect(refused.status).toBe(409);
-    expect(textOf(refused)).toMatch(/a job of devnet runs already: verify blocks \d+ to \d+, started by Ana at 20/);
+    expect(textOf(refused)).toMatch(
+      /a job for devnet is already running: verify blocks \d+ to \d+, started by Ana at 20/,
+    );
   }
   release();
   await desk.untilEnded(path);
@@ -212,7 +214,7 @@ test('what the chain denies ends a rescan with the repair, and says which blocks
   const failed = await desk.untilEnded(await desk.start('rescan', blocks));
   expect(textOf(failed)).toMatch(/the ledger has transfer (ab){32} \(0\) in block \d+, and the chain does not/);
   expect(textOf(failed)).toContain(`quittance chain repair --network devnet --from ${to - 19} --to ${to}`);
-  expect(textOf(failed)).toMatch(new RegExp(`blocks ${to - 19} to \\d+ are done; go on from block \\d+`));
+  expect(textOf(failed)).toMatch(new RegExp(`blocks ${to - 19} to \\d+ are done; continue from block \\d+`));
   expect(failed.text).toContain('>failed<');
 });
 

@@ -154,7 +154,7 @@ test('of two tabs on one transfer the second is told who decided meanwhile, and 
     { token: second, resolution: 'ignored', seenAt: 'never' },
     { 'x-actor': 'otto' },
   );
-  expect([late.status, late.text.includes('was resolved by Ana meanwhile')]).toEqual([409, true]);
+  expect([late.status, late.text.includes('was resolved by Ana in the meantime')]).toEqual([409, true]);
   const page = await console_.get(path, { 'x-actor': 'otto' });
   const seenAt = /name="seenAt" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
   const again = { token: tokenIn(page, path), resolution: 'ignored', seenAt };
@@ -197,10 +197,10 @@ test('wrong fields of a decision are told beside the form, which keeps the note'
   const cases: [Record<string, string>, number, string][] = [
     [{ resolution: 'paid' }, 400, 'choose refunded, credited-outside, own-deposit, ignored'],
     [{ resolution: '' }, 400, 'choose refunded'],
-    [{ refundTx: 'abc' }, 400, 'give the 64 characters'],
+    [{ refundTx: 'abc' }, 400, 'give a TRON transaction id'],
     [{ invoice: 'order-999' }, 400, 'has no invoice'],
     [{ note: '🧾'.repeat(1999) }, 400, 'at most 2000'],
-    [{ seenAt: 'yesterday' }, 409, 'meanwhile'],
+    [{ seenAt: 'yesterday' }, 409, 'in the meantime'],
   ];
   for (const [wrong, status, says] of cases) {
     const note = `<b>kept</b>`;

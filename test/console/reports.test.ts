@@ -119,11 +119,14 @@ test('without days it is of this month up to today, and a month in which nothing
 });
 
 const WRONG: [query: string, says: string][] = [
-  ['from=2026-02-30', '“From” is &quot;2026-02-30&quot;: write a day of UTC'],
-  ['to=2026-09-01T12:00:00Z', '“To” is &quot;2026-09-01T12:00:00Z&quot;: write a day of UTC'],
-  ['from=2026-09-02&to=2026-09-01', '“From” is 2026-09-02, after “To” 2026-09-01: nothing lies between them'],
-  ['from=2025-01-01&to=2026-01-02', '“From” is 2025-01-01, 367 days up to “To” 2026-01-02: a report has 366'],
-  ['from=%3Cscript%3E', '“From” is &quot;&lt;script&gt;&quot;: write a day of UTC'],
+  ['from=2026-02-30', '“From” is &quot;2026-02-30&quot;: give a day in UTC'],
+  ['to=2026-09-01T12:00:00Z', '“To” is &quot;2026-09-01T12:00:00Z&quot;: give a day in UTC'],
+  ['from=2026-09-02&to=2026-09-01', '“From” is 2026-09-02, after “To” 2026-09-01: give an earlier day'],
+  [
+    'from=2025-01-01&to=2026-01-02',
+    '“From” is 2025-01-01, 367 days up to “To” 2026-01-02: a report covers at most 366',
+  ],
+  ['from=%3Cscript%3E', '“From” is &quot;&lt;script&gt;&quot;: give a day in UTC'],
   ['from=%00', 'cannot be kept'],
   ['from=2026-09-01&from=2026-09-02', 'came 2 times'],
   ['day=2026-09-01', 'is no field here; there are project, from, to'],
@@ -185,7 +188,7 @@ test('a page whose sums take too long says to choose a shorter period, and offer
     const { status, text } = await console_.get(`/reports?${own()}&${period}`);
     await client.query('rollback');
     expect(status).toBe(400);
-    expect(words(text)).toContain('the sums took longer than 3 s and were given up: choose a shorter period');
+    expect(words(text)).toContain('the calculation took longer than 3 s and was stopped. Choose a shorter period');
     expect(words(text)).toContain('A file may take longer than this page:');
     expect(text).toContain('/reports.csv?');
   });

@@ -305,7 +305,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
 
       const remove = (named: string[], options: { yes?: true } = { yes: true }, terminal = recordTerminal()) =>
         printRemovedDatabases(terminal, named, options, sharedDir);
-      await expect(remove([], {})).rejects.toThrow('nothing was deleted: say --yes');
+      await expect(remove([], {})).rejects.toThrow('nothing was deleted: confirm with --yes');
       const stdin = Object.assign(new PassThrough(), { isTTY: true });
       stdin.end('no\n');
       const asking = recordTerminal({ stdin });

@@ -305,7 +305,7 @@ test('more than 500 transfers are not resolved at once, whoever asks', async () 
     invoice: null,
   } as const;
   await expect(async () => resolveTransfers.run(DEPS(), OPERATOR, request)).rejects.toThrow(
-    '501 transfers were given, and at most 500',
+    '501 transfers were given, but at most 500',
   );
 });
 

@@ -95,7 +95,7 @@ test('it is left out of lists, capacity and the choice where one may be left out
   const [alarm] = await runSql(service, `select resolved_at from alarms where kind = 'capacity-low'`);
   expect(alarm?.['resolved_at']).not.toBeNull();
   await archiveProject.run(deps(), actor, other);
-  await expect(selectProject(service.db, actor, undefined)).rejects.toThrow('no project is in use');
+  await expect(selectProject(service.db, actor, undefined)).rejects.toThrow('all projects are archived');
 });
 
 test('nobody makes an invoice for it by hand', async () => {

@@ -133,7 +133,7 @@ test('a refund is tied by the command: it is resolved, told to the shop, and sho
   ]);
   // Once is enough.
   const again = await cli('transfers', 'refund', transfer, '--tx', txId);
-  expect([again.code, again.stderr.includes(`is the refund of ${transfer} already`)]).toEqual([4, true]);
+  expect([again.code, again.stderr.includes(`is already the refund of ${transfer}`)]).toEqual([4, true]);
 });
 
 test('what is no refund is refused with the reason, and leaves nothing', async () => {
@@ -145,14 +145,14 @@ test('what is no refund is refused with the reason, and leaves nothing', async (
   expect(await refusal(unknown)).toContain(`transfers resolve ${transfer} --as refunded --note "refund tx ${unknown}"`);
   const elsewhere = accountToAddress(PENNILESS.account);
   expect(await refusal(await leave(elsewhere, 1_000_000n))).toContain(`went to ${elsewhere}`);
-  expect(await refusal(await leave(wallet, 8_500_000n))).toContain('1.500000 USDT less than the 10.000000 that came');
+  expect(await refusal(await leave(wallet, 8_500_000n))).toContain('1.500000 USDT less than the 10.000000 received');
   await come(11_000_000n);
   expect(await refusal(await leave(wallet, 10_500_000n))).toContain('0.500000 USDT more');
   const left = await leave(wallet, 1_000_000n);
   const later = await come(1_000_000n);
   await expect(tie(later, left)).rejects.toMatchObject({
     code: 'CONFLICT',
-    message: expect.stringContaining('came later'),
+    message: expect.stringContaining('was received later'),
   });
   expect((await refunds()).length).toBe(before);
   expect((await listed(transfer)).refund).toBeNull();

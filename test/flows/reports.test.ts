@@ -294,7 +294,7 @@ test('sums that take longer than they may are given up, and the refusal says to 
     await expect(given).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
       message:
-        'from 2026-10-01, up to to 2026-10-31: the sums took longer than 0.3 s and were given up: choose a shorter period',
+        'from 2026-10-01, up to to 2026-10-31: the calculation took longer than 0.3 s and was stopped. Choose a shorter period',
     });
   } finally {
     await client.query('rollback');

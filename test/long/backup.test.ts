@@ -78,10 +78,10 @@ test('a backup is verified on a machine that has neither the database nor nodes,
     json: {
       authenticity: 'not-authenticated',
       running: { compared: false, reason: expect.stringContaining('nothing listens there') },
-      chain: [{ kind: 'not-read', reason: 'no node of it is configured here' }],
+      chain: [{ kind: 'not-read', reason: 'no node of this network is configured here' }],
     },
   });
   const { stdout } = await runCli([...verify, '--no-chain'], { env });
   expect(stdout).toMatch(/sums of the file +the same/);
-  expect(stdout).toMatch(/chain +not read, as you asked/);
+  expect(stdout).toMatch(/chain +not read, as requested/);
 });

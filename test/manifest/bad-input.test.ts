@@ -152,7 +152,7 @@ test('the command asks the database, and says so where it does not answer', asyn
   const asked = await run(service.connectionString);
   expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining(`and this one is ${next.ledgerId}`)]);
   const unasked = await run('postgres://nobody@127.0.0.1:1/none');
-  expect(unasked.stderr).toContain('WARNING: the database was not asked whose manifest this is');
+  expect(unasked.stderr).toContain('WARNING: could not check in the database');
 });
 
 test('a running service goes on with the last good one, and an alarm says what is wrong with the new file', async () => {

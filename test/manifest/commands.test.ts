@@ -122,7 +122,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
     const strange = await sign('swapped', 'x', '--yes', '--previous', path('swapped'));
     expect(strange.json.error.message).toContain('does not follow');
     const next = await sign('swapped', 'second', '--yes', '--previous', path('signed'));
-    expect(next.stderr).toContain('Against serial 1');
+    expect(next.stderr).toContain('Changes since serial 1');
     expect((await run(env, 'install', path('second'))).json).toMatchObject({ serial: 2 });
     const refused = await eventually(
       () => readInvoice(service, body.invoiceId),

@@ -24,7 +24,7 @@ test('a rotation of the master key encrypts channels anew, and the former key is
   // Without the former key all stays as it is, and the channel is named.
   expect(await rotate(newer)).toMatchObject({ resealed: 0, lostChannels: [channelId] });
   expect(String(await describeMissingKeys({ db, now, keyRing: createKeyRing([newer]) }))).toMatch(
-    /notification channels lead is encrypted under .* "notify remove" and add it anew/,
+    /the targets of some notification channels are encrypted with .* "notify remove/,
   );
   const rotated = await rotate(newer, older);
   expect(rotated).toMatchObject({ resealed: 1, droppable: [older.id] });

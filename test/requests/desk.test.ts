@@ -140,10 +140,10 @@ test('filters take a class of status, a key, an externalId and a time, and toget
 test.each([
   [{ status: '3xx' }, /status is "3xx": choose 2xx, 4xx, 5xx/],
   [{ key: 'key_1' }, /key is "key_1": a key id is/],
-  [{ before: 'inv_1' }, /"inv_1" is not a request id: it is "req_" and 26/],
-  [{ externalId: 'x'.repeat(401) }, /externalId takes at most 400/],
-  [{ from: '2026-09-02', to: '2026-09-01' }, /nothing lies between/],
-  [{ limit: '501' }, /limit is "501": it takes 1 to 500/],
+  [{ before: 'inv_1' }, /"inv_1" is not a request id: an id is "req_" and 26/],
+  [{ externalId: 'x'.repeat(401) }, /externalId must have at most 400/],
+  [{ from: '2026-09-02', to: '2026-09-01' }, /give an earlier/],
+  [{ limit: '501' }, /limit is "501": give 1 to 500/],
 ])('%j is refused with what to write instead', (asked, message) => {
   expect(() => readRequestFilter({ limit: '50', ...asked })).toThrow(message);
 });
@@ -159,7 +159,7 @@ describe('who may', () => {
       );
     expect(await tell(theirs.id, viewer(other))).toBe('found');
     const foreign = await tell(theirs.id, viewer(shop));
-    expect(foreign).toMatch(/^NOT_FOUND no request req is known/);
+    expect(foreign).toMatch(/^NOT_FOUND request req was not found/);
     expect(foreign).toBe(await tell(requestAt(NOON).id, viewer(shop)));
     await expect(list({}, viewer(other))).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });

@@ -75,7 +75,7 @@ test.each(['https://pay.example.com', 'pay.example.com:8443', 'localhost', '10.0
   async (site) => {
     expect(await runCli(['setup', '--site', site, '--output', '-'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('the name of a host alone'),
+      stderr: expect.stringContaining('must be a host name only'),
     });
   },
 );

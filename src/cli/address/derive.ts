@@ -28,7 +28,7 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
   const wanted = limit ?? deriveAddresses.read(input, now());
   const key = await withDatabase(terminal, (deps) => findDerivationKey.run(deps, actor, wanted));
   if (!key.isStored && limit !== null) {
-    throw new AppError('INVALID_ARGUMENT', 'this key is new: give --count as well, 1 for example');
+    throw new AppError('INVALID_ARGUMENT', 'this key is new: also give --count, for example 1');
   }
   // The database is closed while a person looks into a wallet: another command or the service may need its directory.
   if (!key.isStored || input.first !== undefined) await confirmFirstAddress(terminal, key.xpub, input.first);
@@ -40,24 +40,24 @@ export async function printDerived(terminal: Terminal, _operation: LocalOperatio
   const outcome = await withDatabase(terminal, (deps) =>
     deriveAddresses.run({ ...deps, addressGuard: NO_MANIFEST }, actor, { ...wanted, ...key }),
   );
-  if (outcome.kind === 'proposed') throw new Error('what is derived by a command on the machine never waits');
+  if (outcome.kind === 'proposed') throw new Error('a command on the server never waits for confirmation');
   const { view, projectPolicy, autoDeriveLimit } = outcome;
   const { count } = wanted;
   const next = [
     ...(view.added.length < count
-      ? [`warning: only ${view.added.length} of ${count} were added; run the command again for the others`]
+      ? [`warning: only ${view.added.length} of ${count} addresses were added; run the command again for the rest`]
       : []),
     ...otherPolicyNote(view, view.policy, projectPolicy).map(writeText),
     ...(key.isStored ? [] : [WALLET_ADVICE, autoNote(autoDeriveLimit)]),
-    'a wallet may show only the first few: have it show as many as you added, or its balance will look too small',
+    'your wallet may show only the first few addresses: make it show all the ones you added, or its balance will look too low',
   ];
   return { data: view, text: linesOf(view).join('\n'), next: next.join('\n') };
 }
 
 function presentLimit(data: Awaited<ReturnType<typeof limitDerivation.run>>): Result {
   const { autoDerived, autoDeriveLimit } = data;
-  const text = `the key may yield ${autoDeriveLimit} addresses by itself, and has yielded ${autoDerived}`;
-  const next = 'have your wallet look as many addresses ahead, or its balance may look too small';
+  const text = `Quittance may derive ${autoDeriveLimit} addresses of this key automatically, and has derived ${autoDerived}`;
+  const next = 'set the gap limit of your wallet to at least this number, or its balance may look too low';
   return { data, text, ...(autoDeriveLimit > 0 ? { next } : {}) };
 }
 
@@ -69,22 +69,22 @@ function linesOf({ projectId: own, added, skipped }: Extract<Derived, { kind: 'a
   return [
     ...skipped.slice(0, MAX_SHOWN).map(({ address, derivationIndex, projectId }) => {
       const whose = projectId === own ? 'this project' : `another project (${projectId})`;
-      return `#${derivationIndex + 1} ${address} is passed over: it is already in ${whose}`;
+      return `#${derivationIndex + 1} ${address} was skipped: it is already in ${whose}`;
     }),
-    ...(more > 0 ? [`… and ${more} more are passed over, up to #${(skipped.at(-1)?.derivationIndex ?? 0) + 1}`] : []),
+    ...(more > 0 ? [`… and ${more} more were skipped, up to #${(skipped.at(-1)?.derivationIndex ?? 0) + 1}`] : []),
     ...added.map(({ address, derivationIndex }) => `added #${derivationIndex + 1} ${address}`),
   ];
 }
 
 function autoNote(limit: number): string {
   return limit === 0
-    ? 'the key yields addresses only when you ask for them (--auto-limit)'
-    : `when payable amounts get scarce, up to ${limit} more are added by themselves: have your wallet look as far, or say --auto-limit 0`;
+    ? 'Quittance derives addresses of this key only when you ask for them (--auto-limit)'
+    : `when payable amounts run low, Quittance adds up to ${limit} more automatically: set the gap limit of your wallet accordingly, or turn this off with --auto-limit 0`;
 }
 
 /** Wallets that number accounts share only the first address, so that one alone does not tell them from others. */
 export const WALLET_ADVICE =
-  'compare #2 and #3 with your wallet too: some wallets count accounts instead of addresses, and then only #1 is the same. If they differ, retire those you derived and paste addresses instead';
+  'also compare #2 and #3 with your wallet: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, retire the derived addresses and paste addresses instead';
 
 /**
  * Makes sure that address #1 of an account key is in the operator's wallet: by `--first`, else by asking for its last 6
@@ -100,18 +100,18 @@ export async function confirmFirstAddress(
   if (!hasPerson(terminal)) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      'no address was added: this key is new here, so it must be confirmed. Open the account in your wallet and give its first address with --first T…, or run the command in a terminal',
+      'no address was added, because this key is new and must be confirmed. Open the account in your wallet and give its first address with --first T…, or run the command in a terminal',
     );
   }
   terminal.note(
     [
       'Open this account in your wallet. Its first receiving addresses should be:',
       ...addresses.map((each) => `  ${each}`),
-      'Quittance cannot move money, and cannot see whose key this is. If these are not in your wallet, payments to them are lost to you.',
-      'Compare all three: some wallets count accounts instead of addresses, and then only #1 is the same.',
+      'Quittance cannot move money, and it cannot check who owns this key. If these addresses are not in your wallet, payments to them are lost.',
+      'Compare all three: some wallets count accounts instead of addresses, and then only #1 matches.',
     ].join('\n'),
   );
   const typed = await askPerson(terminal, `The last ${ASKED_LENGTH} characters of #1, as your wallet shows them: `);
-  if (typed === null) throw new AppError('INVALID_ARGUMENT', 'no address was added: nothing was typed');
+  if (typed === null) throw new AppError('INVALID_ARGUMENT', 'no address was added, because nothing was typed');
   refuseOther(typed);
 }

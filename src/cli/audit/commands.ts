@@ -5,12 +5,12 @@ import type { Terminal } from '../terminal/terminal.ts';
 export function addAuditExport(group: Command, terminal: Terminal): void {
   group
     .command('export')
-    .description('write the log for your auditors, the newest first')
-    .option('--action <action>', 'only these, as key.created')
-    .option('--subject <subject>', 'only what was done to this: prj_…, key_…, whe_…, trf_…, T…')
-    .option('--by <name>', 'only what this person did')
-    .option('--format <format>', 'csv or json; else csv, or json with --json')
-    .option('--output <file>', 'a file, written whole or not at all; else standard output')
+    .description('export the log for your auditors, newest first')
+    .option('--action <action>', 'only actions of this type, such as key.created')
+    .option('--subject <subject>', 'only actions on this subject: prj_…, key_…, whe_…, trf_…, T…')
+    .option('--by <name>', 'only actions of this person')
+    .option('--format <format>', 'csv or json (default: csv, or json with --json)')
+    .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
     .action(async (options) => {
       const result = await (await import('./export.ts')).printAuditExport(terminal, options);
       if (result !== null) terminal.print(result);

@@ -30,8 +30,8 @@ export async function printBackup(terminal: Terminal, options: BackupOptions): P
     data,
     text: describe(data),
     next: data.final
-      ? `restore it once, where the ledger goes on: quittance restore ${basename(data.file)}. Never start a service over this database again`
-      : 'keep it on another machine, and the master key in another place than the backups; try it with "quittance backup --verify"',
+      ? `restore it once, in the new place: quittance restore ${basename(data.file)}. Never start a service with this database again`
+      : 'keep it on another machine, and keep the master key apart from the backups; test it with "quittance backup --verify"',
   };
 }
 
@@ -48,11 +48,11 @@ function describe({ rowCounts, masterKeyIds, authenticatedBy, recipients, ...mad
     [
       'authenticated',
       authenticatedBy === null
-        ? 'NO: no master key is at hand, so nobody can tell whether the file was changed'
-        : `under the master key ${authenticatedBy}`,
+        ? 'NO: no master key is configured, so changes to the file cannot be detected'
+        : `with the master key ${authenticatedBy}`,
     ],
     ['encrypted', recipients.length === 0 ? 'no' : `to ${recipients.map(shorten).join(', ')}`],
-    ['final', made.final ? 'yes: this ledger creates no invoice any more, here and for ever' : null],
+    ['final', made.final ? 'yes: this database will never create an invoice again' : null],
   ]);
 }
 
@@ -69,6 +69,6 @@ export async function printNewBackupKey(terminal: Terminal, file: string): Promi
       ['secret key', data.file],
       ['public key', data.recipient],
     ]),
-    next: `keep the file where nobody who makes backups can read it, in two places, and not here; then set QUITTANCE_BACKUP_RECIPIENT=${data.recipient}. Without the file no encrypted backup is ever read again`,
+    next: `keep the file in two places, not on this machine, and where no one who makes backups can read it; then set QUITTANCE_BACKUP_RECIPIENT=${data.recipient}. Without the file, no encrypted backup can be read`,
   };
 }

@@ -24,7 +24,7 @@ export async function readOpening(
 export function describeAuthenticity(found: Authenticity): string {
   switch (found.kind) {
     case 'authentic':
-      return `under the master key ${found.masterKeyId}`;
+      return `with the master key ${found.masterKeyId}`;
     case 'tampered':
       return 'NO: it was changed';
     default:
@@ -46,7 +46,7 @@ async function readIdentities(file: string): Promise<string[]> {
     `--identity ${clip(file)} ${
       isEncrypted
         ? 'is itself encrypted: decrypt it first with "age -d"'
-        : 'must hold secret keys of age, one a line (AGE-SECRET-KEY-1…), as "quittance backup keygen" and "age-keygen" write them'
+        : 'must contain age secret keys, one per line (AGE-SECRET-KEY-1…), as written by "quittance backup keygen" or "age-keygen"'
     }`,
   );
 }

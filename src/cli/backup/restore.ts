@@ -30,13 +30,13 @@ export async function printRestored(terminal: Terminal, file: string, options: R
   return {
     data: view,
     text: formatFields([
-      ['backup of', `${takenAt}, made by release ${release}`],
+      ['backup of', `${takenAt}, created by release ${release}`],
       ['authenticated', describeAuthenticity(authenticity)],
       ['invoices', String(rowCounts['invoices'] ?? 0)],
       ['transfers', String(rowCounts['transfers'] ?? 0)],
       ['migrations applied', applied.length === 0 ? null : applied.join(', ')],
       ['audit log', auditProblem === null ? auditHead : `CHANGED: ${auditProblem}`],
-      ['addresses', final ? 'in use as before' : `${barredAddresses} out of use for ever, and watched`],
+      ['addresses', final ? 'in use as before' : `${barredAddresses} permanently out of use, but still watched`],
     ]),
     next: [
       ...(auditProblem === null
@@ -44,21 +44,23 @@ export async function printRestored(terminal: Terminal, file: string, options: R
         : ['find out who changed the audit log: see "audit-broken" in docs/operations.md']),
       ...(missing.length === 0
         ? []
-        : [`put the master key back before you start (${missing.join(', ')}): without it webhooks cannot be signed`]),
+        : [
+            `restore the master key (${missing.join(', ')}) before you start the service: without it, webhooks cannot be signed`,
+          ]),
       COPY_ADVICE,
-      ...(final ? ['start the service here, and never again where the backup was made'] : LOST_ADVICE),
+      ...(final ? ['start the service here, and never again where the backup was taken'] : LOST_ADVICE),
     ].join('\n'),
   };
 }
 
 /** Seals are made by the id of the ledger, which a copy has too, and by the master key. */
 const COPY_ADVICE =
-  'if this is a copy, such as a staging: give it a master key of its own ("quittance master-key rotate") before anybody works with it, or its rows count where the backup was made';
+  'if this is a copy, such as a staging system: give it its own master key ("quittance master-key rotate") before anyone uses it. Otherwise the original system would accept its rows as genuine';
 
 const LOST_ADVICE = [
-  'what happened since the backup is lost here: start the service, which reads the chain since then, and then',
-  '  - add new addresses, or new invoices are refused; never give one again that was added since the backup',
-  '  - revoke again keys that were revoked since, and compare the orders of your shop since then: docs/backup.md',
+  'changes since the backup are lost here: start the service, which reads the chain since then, and then',
+  '  - add new addresses, because new invoices are refused until you do; never reuse an address that was added since the backup',
+  '  - revoke again the keys that were revoked since, and compare the orders of your shop since then: docs/backup.md',
 ];
 
 type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean; by?: string };
@@ -66,7 +68,7 @@ type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean;
 export async function printAcceptedRestore(terminal: Terminal, options: AcceptOptions): Promise<Result> {
   const retires = options.retireAddresses === true;
   if (retires === (options.nothingCreatedSince === true)) {
-    throw new AppError('USAGE', 'give one of --retire-addresses and --nothing-created-since; if in doubt, the first');
+    throw new AppError('USAGE', 'give either --retire-addresses or --nothing-created-since; if in doubt, the first');
   }
   const actor = cliActor(terminal, options.by);
   const data = await withDatabase(
@@ -79,10 +81,10 @@ export async function printAcceptedRestore(terminal: Terminal, options: AcceptOp
   return {
     data,
     text: retires
-      ? `accepted: ${data.barredAddresses} addresses are out of use for ever, and watched`
-      : 'accepted: the ledger goes on here as it is',
+      ? `accepted: ${data.barredAddresses} addresses are permanently out of use, but still watched`
+      : 'accepted: the ledger continues here unchanged',
     next: retires
-      ? 'add addresses that Quittance never had, or new invoices are refused: docs/backup.md'
-      : 'never start a service over the other database again',
+      ? 'add addresses that Quittance never had, because new invoices are refused until you do: docs/backup.md'
+      : 'never start a service with the other database again',
   };
 }

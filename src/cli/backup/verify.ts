@@ -65,25 +65,25 @@ function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
     ['taken at', takenAt],
     ['authenticated', describeAuthenticity(authenticity)],
     ['restored', `${Object.values(rowCounts).reduce((sum, count) => sum + count, 0)} rows`],
-    ['sums of the file', differences.length === 0 ? 'the same' : 'DIFFER'],
+    ['checksums', differences.length === 0 ? 'the same' : 'DIFFER'],
     ['running ledger', describeRunning(running)],
-    ['audit log', auditProblem === null ? `holds together${endOf(auditHead)}` : `CHANGED: ${auditProblem}`],
-    ...(chain === null ? ([['chain', 'not read, as you asked']] as const) : chain.map(describeChain)),
+    ['audit log', auditProblem === null ? `intact${endOf(auditHead)}` : `CHANGED: ${auditProblem}`],
+    ...(chain === null ? ([['chain', 'not read, as requested']] as const) : chain.map(describeChain)),
     ['paid since', chain === null ? null : `${paidSince} invoices of the backup`],
   ]);
   return {
     data: view,
     text: [fields, tableOf(DIFFERENCES, [...differences, ...losses])].filter((part) => part !== '').join('\n\n'),
     exitCode: good ? EXIT.ok : EXIT.failed,
-    ...(good ? {} : { next: 'do not rely on this backup before you know why: docs/backup.md' }),
+    ...(good ? {} : { next: 'do not rely on this backup until you know the cause: docs/backup.md' }),
   };
 }
 
-const endOf = (head: string | null) => (head === null ? '' : `, and ends in ${head}`);
+const endOf = (head: string | null) => (head === null ? '' : `, ending at ${head}`);
 
 function describeRunning(running: VerifiedBackupView['running']): string {
   if (!running.compared) return `not compared: ${running.reason}`;
-  return running.losses.length === 0 ? 'has all of it' : 'HAS LESS';
+  return running.losses.length === 0 ? 'has everything' : 'HAS DATA MISSING';
 }
 
 function describeChain(read: Rescanned): readonly [string, string] {
@@ -93,8 +93,8 @@ function describeChain(read: Rescanned): readonly [string, string] {
   if (compared === null) return [`chain of ${network}`, `${blocks}; no running ledger to compare with`];
   const { confirmed, ofNewAddresses, differences } = compared;
   const parts = [
-    `${confirmed} transfers recorded since are on it`,
-    ...(ofNewAddresses === 0 ? [] : [`${ofNewAddresses} of addresses added since were not looked at`]),
+    `${confirmed} later transfers confirmed`,
+    ...(ofNewAddresses === 0 ? [] : [`${ofNewAddresses} to addresses added later were not checked`]),
     ...(differences.length === 0 ? [] : [`${differences.length} DIFFER`]),
   ];
   return [`chain of ${network}`, `${blocks}; ${parts.join('; ')}`];

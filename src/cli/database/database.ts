@@ -24,7 +24,7 @@ export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR)
     ...(orphaned.length === 0
       ? {}
       : {
-          next: `next: quittance database remove deletes the ${orphaned.length} whose data directory is gone (${sizeOf(orphaned)})`,
+          next: `next: to delete the ${orphaned.length} whose data directory no longer exists (${sizeOf(orphaned)}), run "quittance database remove"`,
         }),
   };
 }
@@ -44,7 +44,7 @@ export async function printRemovedDatabases(
   }
   terminal.note(tableOf(COLUMNS, chosen));
   terminal.note(
-    'A data directory that was moved, or whose disk is not mounted, looks deleted too. Check the list first.',
+    'A data directory also looks deleted if it was moved or its disk is not mounted. Check the list first.',
   );
   if (yes !== true) await confirm(terminal, chosen);
   const { removed, failed } = await removeSharedDatabases(chosen);
@@ -52,7 +52,7 @@ export async function printRemovedDatabases(
     data: { removed: removed.map(view), failed: failed.map(view) },
     text: [
       ...(removed.length === 0 ? [] : [`deleted ${countOf(removed)}, ${sizeOf(removed)}`]),
-      ...failed.map(({ home }) => `not deleted: ${home}; it is in use by now, or a part of it cannot be deleted`),
+      ...failed.map(({ home }) => `not deleted: ${home}; it is now in use, or part of it cannot be deleted`),
     ].join('\n'),
     exitCode: failed.length === 0 ? EXIT.ok : EXIT.failed,
   };
@@ -60,7 +60,7 @@ export async function printRemovedDatabases(
 
 async function confirm(terminal: Terminal, chosen: readonly SharedHome[]): Promise<void> {
   if (!hasPerson(terminal)) {
-    throw new AppError('INVALID_ARGUMENT', 'nothing was deleted: say --yes, or run this in a terminal');
+    throw new AppError('INVALID_ARGUMENT', 'nothing was deleted: confirm with --yes, or run this in a terminal');
   }
   const typed = await askPerson(terminal, `Type yes to delete ${countOf(chosen)} (${sizeOf(chosen)}) permanently: `);
   if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was deleted');
@@ -69,9 +69,9 @@ async function confirm(terminal: Terminal, chosen: readonly SharedHome[]): Promi
 const STATES: Readonly<Record<SharedHome['state'], string>> = {
   running: 'running',
   used: 'in use',
-  replaced: 'replaced: its data directory uses another',
-  orphaned: 'its data directory is gone',
-  unknown: 'unknown: not started since it is recorded',
+  replaced: 'replaced: its data directory uses another database',
+  orphaned: 'its data directory no longer exists',
+  unknown: 'unknown: not started since Quittance records this',
 };
 
 const COLUMNS: readonly Column<SharedHome>[] = [

@@ -8,20 +8,20 @@ import type { Result, Terminal } from '../terminal/terminal.ts';
 export function addReplay(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('replay')
-    .description('send events again: those that are named, or those of one endpoint and time')
-    .argument('[events...]', 'evt_…, at most 500; without --endpoint to all endpoints that they were planned for')
+    .description('send events again: the given ones, or those of an endpoint in a period')
+    .argument('[events...]', 'evt_…, at most 500; without --endpoint, to all endpoints they were scheduled for')
     .option('--endpoint <whe_…>', 'where to; one that an event was not planned for gets it, too')
-    .option('--from <date>', 'events from this day or moment on (2026-09-01, UTC; a time needs its zone)')
-    .option('--to <date>', 'to the end of this day, or until before this moment')
+    .option('--from <date>', 'start of the period: a day (2026-09-01, UTC) or a time with its zone')
+    .option('--to <date>', 'end of the period: a day (included) or a time (excluded)')
     .option(
       '--status <status…>',
-      'dead, failing, delivered, missing (never planned for the endpoint), or all; else dead,missing',
+      'dead, failing, delivered, missing (never scheduled for the endpoint), or all (default: dead,missing)',
       collect,
     )
-    .option('--type <type…>', 'only events of these types, several separated by commas', collect)
+    .option('--type <type…>', 'only events of these types, comma-separated', collect)
     .option('--dry-run', 'only count them')
-    .option('--yes', 'also when there are more than 100')
-    .option('--by <name>', 'who does this, for the record; else your user name')
+    .option('--yes', 'confirm sending more than 100')
+    .option('--by <name>', 'who does this, for the record (default: your user name)')
     .action((events, { by, dryRun: isDryRun, yes: isConfirmed, ...input }) =>
       print(replay(terminal, events, { ...input, isDryRun, isConfirmed }, by)),
     );
@@ -45,13 +45,13 @@ async function replay(
     readReplayedEvents(events);
     for (const name of ['from', 'to', 'status', 'type'] as const) {
       if (input[name] !== undefined)
-        throw new AppError('USAGE', `--${name} chooses events, and events were named: give one of them`);
+        throw new AppError('USAGE', `--${name} selects events, but event ids were given too: use one or the other`);
     }
     return runAndPrint(terminal, replayEvents, { input: { events, endpoint, isDryRun, isConfirmed }, by });
   }
   if (endpoint !== undefined && from !== undefined) return runAndPrint(terminal, replayPeriod, { input, by });
   throw new AppError(
     'USAGE',
-    'nothing was replayed: name events (evt_…), or give --endpoint and --from (and --to) for all of a time',
+    'nothing was replayed: give event ids (evt_…), or --endpoint and --from (and --to) for all events of a period',
   );
 }

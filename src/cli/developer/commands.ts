@@ -8,35 +8,35 @@ import type { Terminal } from '../terminal/terminal.ts';
 export function addDeveloperCommands(program: Command, terminal: Terminal, print: Print): void {
   program
     .command('listen')
-    .description('forward the events of a test project to a server on your machine, signed as webhooks are')
+    .description('forward the events of a test project to a server on your machine, signed like webhooks')
     .option('--forward-to <url>', 'where to, such as http://localhost:3000/hook')
-    .option('--server <url>', 'the Quittance server; else QUITTANCE_URL, else the sandbox of this data directory')
-    .option('--api-key <key>', 'qt_test_…; others on this machine can see it, so rather set QUITTANCE_API_KEY')
-    .option('--events <types…>', 'only these types, separated by commas', collect)
-    .option('--after <where>', 'begin after an event (evt_…), at the beginning, or with the latest: only new ones')
-    .option('--print-secret', 'print the signing secret that belongs to the key, and end')
-    .option('--allow-http', 'speak http:// to a server on another machine, which shows the key to the network')
-    .addHelpText('after', '\nWith --json each line is one object. It begins where it ended the last time.')
+    .option('--server <url>', 'Quittance server (default: QUITTANCE_URL, or the sandbox of this data directory)')
+    .option('--api-key <key>', 'qt_test_…; other users of this machine can see it, so prefer QUITTANCE_API_KEY')
+    .option('--events <types…>', 'only these event types, comma-separated', collect)
+    .option('--after <where>', 'start after an event (evt_…), at the beginning, or at latest (only new events)')
+    .option('--print-secret', 'print the signing secret of the key, and exit')
+    .option('--allow-http', 'allow http:// to a server on another machine, which exposes the key on the network')
+    .addHelpText('after', '\nWith --json, each line is one object. By default, it starts where it last stopped.')
     .action(async (options) => (await import('./listen.ts')).runListen(terminal, options));
   program
     .command('trigger')
-    .description('make an event really happen in the running sandbox')
+    .description('trigger a real event in the running sandbox')
     .argument('<event>', 'invoice.paid, …: see below')
-    .option('--amount <usdt>', 'of the invoice that is made for it; else 25.00')
-    .option('--external-id <id>', 'of that invoice; else one that tells the event and the time')
+    .option('--amount <usdt>', 'amount of the invoice created for it (default: 25.00)')
+    .option('--external-id <id>', 'external id of that invoice (default: made from the event and the time)')
     .addHelpText('after', `\nEvents:\n${listOf(TRIGGERS)}`)
     .action(async (event, options) => print((await import('./trigger.ts')).printTriggered(terminal, event, options)));
-  const sandbox = program.command('sandbox').description('play the payer in a running sandbox, or fill its ledger');
+  const sandbox = program.command('sandbox').description('act as the payer in a running sandbox, or fill its ledger');
   sandbox
     .command('pay')
     .description('pay an invoice on the local network')
     .argument('<invoice>', 'inv_… or externalId of the demo project, or the URL of a checkout page')
     .addOption(
-      new Option('--scenario <scenario>', 'how it is paid: see below')
+      new Option('--scenario <scenario>', 'payment scenario: see below')
         .argParser((text) => readScenario(text, SCENARIO_NAMES))
         .default('exact' as const),
     )
-    .option('--with <inv_…>', 'the second invoice of the scenario two-in-one; else a new one of the same amount')
+    .option('--with <inv_…>', 'second invoice of the scenario two-in-one (default: a new one with the same amount)')
     .addHelpText('after', `\nScenarios:\n${listOf(helpOf(SCENARIO_NAMES))}`)
     .action(async (target, { scenario, with: other }) =>
       print(
@@ -45,33 +45,33 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     );
   sandbox
     .command('fill')
-    .description('fill the ledger with a project of invoices that went every way, for trying and for tests')
-    .option('--invoices <count>', 'how many, 1 to 1000000', '1000')
-    .option('--days <count>', 'over how many past days, 1 to 3650', '90')
-    .option('--seed <number>', 'the same number tells the same stories', '1')
-    .addHelpText('after', '\nNo chain knows of these transfers, so chain verify finds them missing there.')
+    .description('fill the ledger with a project whose invoices have every possible outcome, for demos and tests')
+    .option('--invoices <count>', 'number of invoices, 1 to 1000000', '1000')
+    .option('--days <count>', 'number of past days to spread them over, 1 to 3650', '90')
+    .option('--seed <number>', 'random seed: the same number gives the same data', '1')
+    .addHelpText('after', '\nThese transfers are not on any chain, so "chain verify" reports them as missing.')
     .action(async (options) => print((await import('./sandbox-fill.ts')).printFilled(terminal, options)));
   const devnet = program
     .command('devnet')
-    .description('run the local TRON network alone')
-    .option('--port <port>', 'where its node listens; 0 takes any free port', '9090')
-    .option('--host <host>', 'the interface it listens on', '127.0.0.1')
-    .option('--block-ms <ms>', 'milliseconds between two blocks, 100 to 60000; else QUITTANCE_DEVNET_BLOCK_MS or 1000')
-    .option('--producers <count>', 'block producers, 1 to 27; else QUITTANCE_DEVNET_PRODUCERS or 5')
-    .addOption(new Option('--dir <path>', 'where the chain is kept; else devnet-alone in QUITTANCE_DATA_DIR'))
-    .addOption(new Option('--in-memory', 'forget the chain at the end').conflicts('dir'))
+    .description('run the local TRON network on its own')
+    .option('--port <port>', 'port of its node; 0 picks any free port', '9090')
+    .option('--host <host>', 'network interface to listen on', '127.0.0.1')
+    .option('--block-ms <ms>', 'milliseconds between blocks, 100 to 60000 (default: QUITTANCE_DEVNET_BLOCK_MS or 1000)')
+    .option('--producers <count>', 'number of block producers, 1 to 27 (default: QUITTANCE_DEVNET_PRODUCERS or 5)')
+    .addOption(new Option('--dir <path>', 'directory of the chain (default: devnet-alone in QUITTANCE_DATA_DIR)'))
+    .addOption(new Option('--in-memory', 'keep the chain in memory only').conflicts('dir'))
     .action(async (options) => (await import('./devnet.ts')).printDevnet(terminal, options));
   devnet
     .command('pay')
-    .description('pay an address on a local network, to rehearse what a payer does')
-    .argument('<address>', 'where to: the address that the payment page shows')
-    .argument('<amount>', 'the amount that the page shows, in USDT')
+    .description('pay an address on a local network, as a payer would')
+    .argument('<address>', 'address shown on the payment page')
+    .argument('<amount>', 'amount shown on the payment page, in USDT')
     .addOption(
-      new Option('--scenario <scenario>', 'how it is paid: see below')
+      new Option('--scenario <scenario>', 'payment scenario: see below')
         .argParser((text) => readScenario(text, PLAIN_SCENARIO_NAMES))
         .default('exact' as const),
     )
-    .option('--node <url>', 'the HTTP node of the network', 'http://127.0.0.1:9090')
+    .option('--node <url>', 'HTTP node of the network', 'http://127.0.0.1:9090')
     .addHelpText('after', `\nScenarios:\n${listOf(helpOf(PLAIN_SCENARIO_NAMES))}`)
     .action(async (address, amount, options) =>
       print((await import('./devnet.ts')).printDevnetPayment({ address, amount, ...options })),

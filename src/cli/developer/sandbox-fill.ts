@@ -21,7 +21,7 @@ export async function printFilled(
     seed: readNumber('seed', input.seed, Number.MAX_SAFE_INTEGER),
   };
   if (!loadConfig(terminal).sandbox) {
-    throw new AppError('CONFLICT', 'a network is configured here: only the ledger of a sandbox is filled');
+    throw new AppError('CONFLICT', 'a network is configured here, but this command fills only the ledger of a sandbox');
   }
   const onProgress = (filled: number) => {
     if (filled % NOTE_EVERY === 0) terminal.note(`${filled} of ${wanted.invoices} invoices`);
@@ -32,12 +32,12 @@ export async function printFilled(
   return {
     data,
     text: `filled ${data.projectId} with ${data.invoices} invoices on ${data.addresses} addresses, and ${data.transfers} transfers`,
-    next: `look at it: "quittance transfers list --project ${data.projectId}", "quittance explain order-0000001"`,
+    next: `try: "quittance transfers list --project ${data.projectId}", "quittance explain order-0000001"`,
   };
 }
 
 function readNumber(field: string, text: string, most: number): number {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
   if (number >= 1 && number <= most) return number;
-  throw new FieldError(field, `is ${clip(text)}: it takes 1 to ${most}`);
+  throw new FieldError(field, `is ${clip(text)}: give 1 to ${most}`);
 }

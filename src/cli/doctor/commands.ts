@@ -5,8 +5,6 @@ import type { Terminal } from '../terminal/terminal.ts';
 export function addDoctorCommand(program: Command, terminal: Terminal, print: Print): void {
   program
     .command('doctor')
-    .description(
-      'look at everything around the service, in seconds, and say what to do; exits 1 if anything has failed',
-    )
+    .description('check the service and its surroundings in seconds, and say what to fix; exits 1 if a check fails')
     .action(async () => print((await import('./doctor.ts')).printDoctor(terminal)));
 }

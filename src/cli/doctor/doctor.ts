@@ -66,7 +66,7 @@ const HEADINGS: Readonly<Record<State, string>> = {
   failed: 'FAILED',
   warning: 'WARNING',
   good: 'GOOD',
-  skipped: 'NOT LOOKED AT',
+  skipped: 'NOT CHECKED',
 };
 
 function describe({ checks, counts }: DoctorView): string {
@@ -74,7 +74,7 @@ function describe({ checks, counts }: DoctorView): string {
     const found = checks.filter((check) => check.state === state);
     return found.length === 0 ? [] : [[HEADINGS[state], ...gatherChecks(found).map(describeCheck)].join('\n')];
   });
-  const sum = `${counts.failed} failed, ${counts.warning} warnings, ${counts.good} good, ${counts.skipped} not looked at`;
+  const sum = `${counts.failed} failed, ${counts.warning} warnings, ${counts.good} good, ${counts.skipped} not checked`;
   return [...groups, sum].join('\n\n');
 }
 

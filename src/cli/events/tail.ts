@@ -28,7 +28,9 @@ export async function printEvents(
       if (lines.length > 0 && !stdout.write(lines.join(''))) await drained(stdout, signal);
     }
     if (follow && isStartedHere) {
-      terminal.note('nothing new can come, because no service runs on this database: start it with "quittance start"');
+      terminal.note(
+        'no new events can arrive, because no service is running on this database: start it with "quittance start"',
+      );
     }
   });
 }

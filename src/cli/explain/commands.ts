@@ -5,8 +5,8 @@ import type { Terminal } from '../terminal/terminal.ts';
 export function addExplainCommand(program: Command, terminal: Terminal, print: Print): void {
   program
     .command('explain')
-    .description('tell everything that is known about an invoice, a transaction or an address, by time')
+    .description('show the history of an invoice, a transaction or an address')
     .argument('<subject>', 'inv_…, your externalId, a transaction id (or its Tronscan link), or an address T…')
-    .option('--project <prj_…>', 'only what belongs to this project; else to any')
+    .option('--project <prj_…>', 'only entries of this project (default: all projects)')
     .action(async (subject, options) => print((await import('./explain.ts')).explain(terminal, subject, options)));
 }

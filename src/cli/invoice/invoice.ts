@@ -92,7 +92,7 @@ export async function printCreated(
     };
     return createInvoiceByHand(deps, cliActor(terminal, by), wanted);
   });
-  const next = data.isNew ? 'send the payer the link' : 'it had been made before, with the same key';
+  const next = data.isNew ? 'send the payer the link' : 'it already existed, created with the same key';
   return { data, text: toText(data.invoice), next };
 }
 
@@ -126,7 +126,7 @@ async function depsOf({ db, config }: CommandDatabase): Promise<InvoiceDeps> {
 
 const INVOICES: readonly Column<InvoiceView>[] = [
   ['INVOICE', ({ invoiceId }) => invoiceId],
-  ['MADE (UTC)', ({ createdAt }) => createdAt.slice(0, 19).replace('T', ' ')],
+  ['CREATED (UTC)', ({ createdAt }) => createdAt.slice(0, 19).replace('T', ' ')],
   ['STATUS', ({ status }) => status],
   ['REQUESTED', ({ requestedAmount }) => requestedAmount],
   ['TO PAY', ({ payableAmount }) => payableAmount],
@@ -135,8 +135,8 @@ const INVOICES: readonly Column<InvoiceView>[] = [
 
 function adviceOnList({ data, nextBefore, looked }: InvoiceListView): string {
   if (nextBefore !== null) {
-    const found = data.length === 0 ? `none of the ${looked} that were looked through; ` : '';
-    return `${found}there are more: the same command with --before ${nextBefore} shows the next page`;
+    const found = data.length === 0 ? `no match in ${looked} invoices; ` : '';
+    return `${found}there are more: for the next page, repeat the command with --before ${nextBefore}`;
   }
   return data.length === 0 ? 'no such invoices' : 'see one with "quittance invoice show inv_…"';
 }
@@ -151,9 +151,9 @@ function toText({ paid, ...invoice }: InvoiceView): string {
     ['to pay', `${invoice.payableAmount} USDT`],
     ['to', invoice.address],
     ['policy', invoice.policy],
-    ['made', invoice.createdAt],
-    ['deadline', invoice.expiresAt],
+    ['created', invoice.createdAt],
+    ['expires', invoice.expiresAt],
     ['paid', paid && `in transaction ${paid.txId}, ${paid.time}`],
-    ['link for the payer', invoice.checkoutUrl],
+    ['payment link', invoice.checkoutUrl],
   ]);
 }

@@ -17,7 +17,7 @@ const AS_OWNER = { mayCreate: false, mayMigrate: false, asOwner: true };
 export async function printSealed(terminal: Terminal, options: Options): Promise<Result> {
   const { check, accept, by } = options;
   if (check === true && accept !== undefined) {
-    throw new AppError('USAGE', 'give one of --check and --accept: the first one changes nothing');
+    throw new AppError('USAGE', 'give either --check or --accept: --check changes nothing');
   }
   const actor = cliActor(terminal, by);
   const onProgress = terminal.note;
@@ -37,7 +37,7 @@ export async function printSealed(terminal: Terminal, options: Options): Promise
 }
 
 const BEFORE =
-  'What has no seal is about to get one, and counts as yours from then on, whoever put it there. Run "quittance reconcile" and "quittance manifest verify" first, or compare "quittance address list" with your wallet, and look through "quittance key list", "quittance webhook list" and "quittance project list".';
+  'Rows without a seal are about to get one, and Quittance will trust them from then on, no matter who wrote them. First run "quittance reconcile" and "quittance manifest verify", or compare "quittance address list" with your wallet, and review "quittance key list", "quittance webhook list" and "quittance project list".';
 
 async function printAccepted(terminal: Terminal, name: string, options: Options): Promise<Result> {
   const actor = cliActor(terminal, options.by);
@@ -53,21 +53,21 @@ async function printAccepted(terminal: Terminal, name: string, options: Options)
   );
   return {
     data,
-    text: `${data.was === 'missing' ? 'taken as gone' : data.was === 'put-back' ? 'taken as it is' : 'sealed anew'}: ${data.table}:${data.id}`,
-    next: `once all is put right, close the alarm: quittance chain acknowledge --alarm ${data.was === 'missing' ? 'rows-missing' : 'row-changed'}`,
+    text: `${data.was === 'missing' ? 'accepted as missing' : data.was === 'put-back' ? 'accepted as it is' : 'sealed again'}: ${data.table}:${data.id}`,
+    next: `when everything is fixed, close the alarm: quittance chain acknowledge --alarm ${data.was === 'missing' ? 'rows-missing' : 'row-changed'}`,
   };
 }
 
 function describeRow({ table, id, was, fields }: ChangedRow): string {
   if (was === 'missing') return `${table}:${id} ${WRONG[was]}`;
-  return `${table}:${id} ${WRONG[was]}. It says now:\n${formatFields(fields.map(([field, value]) => [`  ${field}`, value]))}`;
+  return `${table}:${id} ${WRONG[was]}. Its current content:\n${formatFields(fields.map(([field, value]) => [`  ${field}`, value]))}`;
 }
 
 /** On a terminal somebody says yes; elsewhere `--yes` does. */
 async function confirm(terminal: Terminal, { yes }: Options): Promise<void> {
   if (yes === true) return;
   if (!hasPerson(terminal)) {
-    throw new AppError('INVALID_ARGUMENT', 'nothing was sealed: say --yes, or run this in a terminal');
+    throw new AppError('INVALID_ARGUMENT', 'nothing was sealed: confirm with --yes, or run this in a terminal');
   }
   const typed = await askPerson(terminal, 'Type yes to seal this: ');
   if (typed !== 'yes') throw new AppError('INVALID_ARGUMENT', 'nothing was sealed');
@@ -75,10 +75,10 @@ async function confirm(terminal: Terminal, { yes }: Options): Promise<void> {
 
 const WRONG = {
   unsealed: 'has no seal',
-  changed: 'is not as it was sealed',
-  'unknown-key': 'was sealed with a master key that is not at hand',
-  missing: 'was there, and is gone',
-  'put-back': 'is sealed, and not as it was when somebody last changed it',
+  changed: 'does not match its seal',
+  'unknown-key': 'was sealed with a master key that is not configured',
+  missing: 'is missing',
+  'put-back': 'has a valid seal, but is not its latest version',
 };
 
 const TABLES: readonly Column<SealsView['tables'][number]>[] = [
@@ -96,7 +96,7 @@ function printSeals(data: SealsView): Result {
     data,
     text: [tableOf(TABLES, data.tables), wrong.join('\n')].filter((part) => part !== '').join('\n\n'),
     next: data.good
-      ? 'every row has its seal: QUITTANCE_ROW_MACS=require lets nobody read one that has not'
+      ? 'every row has a seal: set QUITTANCE_ROW_MACS=require to reject rows without one'
       : 'see "A row that was changed" in docs/operations.md',
     exitCode: data.good ? EXIT.ok : EXIT.failed,
   };

@@ -8,36 +8,36 @@ import { addKeyCommand, addSignCommand } from './sign-commands.ts';
 export function addManifestCommands(program: Command, terminal: Terminal, print: Print): void {
   const group = program
     .command('manifest')
-    .description('the signed list of your addresses: what it does not have is shown to nobody');
+    .description('manage the signed list of your addresses; payers never see an address outside it');
   addKeyCommand(group, terminal, print);
   group
     .command('draft')
-    .description('write down the addresses of the database for somebody to sign, and say what is new')
-    .option('--output <file>', 'the file to write', 'addresses.draft')
-    .option('--network <network>', `${NETWORK_CHOICE}, several separated by commas; else the main network`, collect)
-    .option('--reserve <count>', 'addresses of each account key that are signed before they are derived', '100')
-    .option('--days <count>', 'how long it is good, in days', '365')
-    .option('--project <prj_…>', 'with --add, --policy and --max-surcharge: the project that gets them')
-    .option('--add <T…>', 'addresses that you add to the database later, several separated by commas', collect)
-    .addOption(new Option('--policy <policy>', 'with --project: the policy that you set later').choices(POLICIES))
-    .option('--max-surcharge <usdt>', 'with --project: the largest surcharge that you set later')
-    .option('--without <T…>', 'addresses of the database that are not yours', collect)
+    .description('write the addresses of the database to a draft for signing, and show what is new')
+    .option('--output <file>', 'output file', 'addresses.draft')
+    .option('--network <network>', `${NETWORK_CHOICE}, comma-separated (default: the main network)`, collect)
+    .option('--reserve <count>', 'number of addresses of each account key to sign in advance', '100')
+    .option('--days <count>', 'validity in days', '365')
+    .option('--project <prj_…>', 'project for --add, --policy and --max-surcharge')
+    .option('--add <T…>', 'addresses that you will add to the database later, comma-separated', collect)
+    .addOption(new Option('--policy <policy>', 'with --project: policy that you will set later').choices(POLICIES))
+    .option('--max-surcharge <usdt>', 'with --project: largest surcharge that you will set later')
+    .option('--without <T…>', 'leave out these addresses of the database, which are not yours', collect)
     .action(async (options) => print((await import('./manifest.ts')).printDraft(terminal, options)));
   addSignCommand(group, terminal, print);
   group
     .command('install')
-    .description('put a signed manifest in force; services take it within seconds, without a restart')
-    .argument('<file>', 'the file of "quittance manifest sign"')
+    .description('install a signed manifest; services use it within seconds, without a restart')
+    .argument('<file>', 'file written by "quittance manifest sign"')
     .action(async (file) => print((await import('./manifest.ts')).printInstalled(terminal, file)));
   group
     .command('show')
-    .description('what a manifest says, and who signed it')
-    .argument('[file]', 'else the one in force')
+    .description('show the content and the signers of a manifest')
+    .argument('[file]', 'manifest file (default: the installed manifest)')
     .action(async (file) => print((await import('./manifest.ts')).printManifest(terminal, file)));
   group
     .command('verify')
-    .description('the same with every derived address; exits 1 unless enough pinned keys signed it')
-    .argument('[file]', 'else the one in force')
-    .option('--keys <keys>', 'as QUITTANCE_MANIFEST_KEYS has them, for a machine without')
+    .description('verify a manifest with all its derived addresses; exits 1 unless enough pinned keys signed it')
+    .argument('[file]', 'manifest file (default: the installed manifest)')
+    .option('--keys <keys>', 'pinned keys, as in QUITTANCE_MANIFEST_KEYS, if that is not set here')
     .action(async (file, options) => print((await import('./manifest.ts')).printVerified(terminal, file, options)));
 }

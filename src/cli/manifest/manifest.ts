@@ -34,9 +34,10 @@ const MAX_DAYS = 3650;
 export async function printDraft(terminal: Terminal, options: DraftOptions): Promise<Result> {
   const { output, add = [], without = [], project } = options;
   const settings = readGivenSettings(options);
-  if (add.length > 0 && project === undefined) throw new AppError('USAGE', '--add needs --project: say whose they are');
+  if (add.length > 0 && project === undefined)
+    throw new AppError('USAGE', '--add requires --project: give the project of the addresses');
   if (Object.keys(settings).length > 0 && project === undefined)
-    throw new AppError('USAGE', '--policy and --max-surcharge need --project: say whose they are');
+    throw new AppError('USAGE', '--policy and --max-surcharge require --project: give the project they apply to');
   const wanted = {
     ...{ path: resolve(output), networks: (options.network ?? []).map(readNetwork) },
     reserve: readCount('--reserve', options.reserve, MAX_RESERVE),
@@ -56,17 +57,17 @@ export async function printDraft(terminal: Terminal, options: DraftOptions): Pro
         ['good until', data.notAfter],
         ['addresses', String(data.addresses)],
       ]),
-      describeDifference(data.changes, 'nothing changes against the manifest in force'),
+      describeDifference(data.changes, 'no changes compared with the installed manifest'),
       ...data.warnings.map((warning) => `WARNING: ${warning}`),
     ].join('\n\n'),
-    next: 'take it to the machine with the signing key: quittance manifest sign',
+    next: 'copy it to the machine with the signing key, and run: quittance manifest sign',
   };
 }
 
 export async function printInstalled(terminal: Terminal, file: string): Promise<Result> {
   const askLedger = (ids: readonly string[]) =>
     withDatabase(terminal, ({ db }) => readLedgerFacts(db, ids)).catch((error: Error) => {
-      terminal.note(`WARNING: the database was not asked whose manifest this is: ${error.message}`);
+      terminal.note(`WARNING: could not check in the database whether this manifest belongs to it: ${error.message}`);
       return null;
     });
   const data = await installManifest(settingsOf(loadConfig(terminal)), resolve(file), { now: now(), askLedger });
@@ -79,7 +80,7 @@ export async function printInstalled(terminal: Terminal, file: string): Promise<
       ]),
       describeDifference(data.changes, 'nothing changes'),
     ].join('\n\n'),
-    next: 'services take it within seconds; where several machines run one, install it on each',
+    next: 'services use it within seconds; if several machines run the service, install it on each',
   };
 }
 
@@ -107,14 +108,14 @@ async function readFileOrInForce(config: Config, path: string | undefined): Prom
   const settings = settingsOf(config);
   const file = await readInForce(settings);
   if (file !== null) return file;
-  throw new AppError('NOT_FOUND', `no manifest is in force: ${settings.path} is not there`);
+  throw new AppError('NOT_FOUND', `no manifest is installed: ${settings.path} does not exist`);
 }
 
 function settingsOf({ addressManifest }: Config): NonNullable<Config['addressManifest']> {
   if (addressManifest !== null) return addressManifest;
   throw new AppError(
     'CONFIG_INVALID',
-    'no manifest is set up here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS as the service has them',
+    'no manifest is configured here: set QUITTANCE_ADDRESS_MANIFEST and QUITTANCE_MANIFEST_KEYS to the values of the service',
   );
 }
 
@@ -124,7 +125,7 @@ function describeDifference(changes: readonly string[], none: string): string {
 
 function readNetwork(text: string): Network {
   if (isNetwork(text)) return text;
-  throw new AppError('INVALID_ARGUMENT', `--network ${clip(text)} is none: nothing was drafted`);
+  throw new AppError('INVALID_ARGUMENT', `--network ${clip(text)} is not a network, so nothing was drafted`);
 }
 
 function readCount(option: string, text: string, maximum: number): number {

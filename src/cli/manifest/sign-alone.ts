@@ -8,16 +8,16 @@ process.exitCode = await runProgram(process.argv.slice(2), process, (terminal) =
 function createSigner(terminal: Terminal) {
   const print = async (result: Promise<Result>) => terminal.print(await result);
   const program = programOf('manifest-sign.mjs', terminal).description(
-    'Signs address manifests of Quittance. It reads and writes only the files that it is given.',
+    'Sign address manifests of Quittance. This program reads and writes only the files you name.',
   );
   program.option(...JSON_OPTION);
   addKeyCommand(program, terminal, print);
   addSignCommand(program, terminal, print);
   program
     .command('show')
-    .description('what a draft or a manifest says, and who signed it')
-    .argument('<file>', 'the draft, or the manifest')
-    .option('--keys <keys>', 'as QUITTANCE_MANIFEST_KEYS has them; exits 1 unless enough of them signed it')
+    .description('show the content and the signers of a draft or manifest')
+    .argument('<file>', 'draft or manifest file')
+    .option('--keys <keys>', 'pinned keys, as in QUITTANCE_MANIFEST_KEYS; exits 1 unless enough of them signed it')
     .action(async (file, options) => print((await import('./show.ts')).printShown(file, options)));
   return program;
 }

@@ -2,13 +2,13 @@ import type { Command } from '@commander-js/extra-typings';
 import type { Print } from '../terminal/option-parts.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-const PASSPHRASE_OPTION = ['--passphrase-file <file>', 'a file with the passphrase; else it is asked for'] as const;
+const PASSPHRASE_OPTION = ['--passphrase-file <file>', 'file with the passphrase (default: ask)'] as const;
 
 export function addKeyCommand(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('key')
-    .description('make a signing key, sealed by a passphrase; on a machine that is not the server')
-    .argument('<file>', 'the new file for the key')
+    .description('generate a signing key, encrypted with a passphrase; do this on a machine other than the server')
+    .argument('<file>', 'new file for the key')
     .option(...PASSPHRASE_OPTION)
     .action(async (file, options) => print((await import('./sign.ts')).printNewKey(terminal, file, options)));
 }
@@ -16,14 +16,14 @@ export function addKeyCommand(group: Command, terminal: Terminal, print: Print):
 export function addSignCommand(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('sign')
-    .description('look through a draft and sign it; needs no database and no network')
-    .argument('<draft>', 'the file of "quittance manifest draft", or one that others have signed already')
-    .option('--key <file>', 'the file of "quittance manifest key"')
+    .description('review and sign a draft; requires no database and no network')
+    .argument('<draft>', 'draft written by "quittance manifest draft", or one that others have already signed')
+    .option('--key <file>', 'key file written by "quittance manifest key"')
     .option(...PASSPHRASE_OPTION)
-    .option('--previous <file>', 'the manifest that you signed before; what differs is shown')
-    .option('--head <file>', 'instead of a key: write what "ssh-keygen -Y sign" signs')
-    .option('--signature <file>', 'instead of a key: take what "ssh-keygen -Y sign" wrote')
-    .option('--output <file>', 'the file to write', 'addresses.manifest')
-    .option('--yes', 'you have seen what changes')
+    .option('--previous <file>', 'manifest you signed before, to show the differences')
+    .option('--head <file>', 'instead of --key: write the file for "ssh-keygen -Y sign" to sign')
+    .option('--signature <file>', 'instead of --key: use the signature written by "ssh-keygen -Y sign"')
+    .option('--output <file>', 'output file', 'addresses.manifest')
+    .option('--yes', 'confirm that you have reviewed the changes')
     .action(async (draft, options) => print((await import('./sign.ts')).printSigned(terminal, draft, options)));
 }

@@ -29,14 +29,14 @@ export async function printNewKey(terminal: Terminal, file: string, options: Pas
       ['signing key', data.file],
       ['public key', data.publicKey],
     ]),
-    next: `keep the file and its passphrase in two places each, and not on the server; there set QUITTANCE_MANIFEST_KEYS=${data.publicKey}`,
+    next: `keep two copies each of the file and its passphrase, none of them on the server. On the server, set QUITTANCE_MANIFEST_KEYS=${data.publicKey}`,
   };
 }
 
 export async function printSigned(terminal: Terminal, draft: string, options: SignOptions): Promise<Result> {
   const { key, head, signature, output } = options;
   if ([key, head, signature].filter((each) => each !== undefined).length !== 1) {
-    throw new AppError('USAGE', 'give one of --key, --head and --signature: what the draft is signed with');
+    throw new AppError('USAGE', 'give one of --key, --head and --signature to sign the draft');
   }
   const unsigned = await readUnsigned(resolve(draft), options.previous && resolve(options.previous));
   await confirm(terminal, unsigned, options);
@@ -59,7 +59,7 @@ export async function printSigned(terminal: Terminal, draft: string, options: Si
       ['serial', String(data.serial)],
       ['by', data.signers.join(', ')],
     ]),
-    next: 'keep a copy here, for the next --previous; on the server: quittance manifest install',
+    next: 'keep a copy here for --previous next time. On the server, run: quittance manifest install',
   };
 }
 
@@ -77,18 +77,18 @@ async function confirm(terminal: Terminal, { file, previous, changes }: Unsigned
   const { serial, notAfter, ledgerId } = file.manifest;
   terminal.note(
     [
-      `You are about to sign serial ${serial} of the ledger ${ledgerId}, good until ${notAfter}.`,
+      `You are about to sign serial ${serial} of the ledger ${ledgerId}, valid until ${notAfter}.`,
       previous === null
-        ? 'No --previous was given, so everything that it vouches for follows. Payers will be shown these addresses: each must be in your wallet.'
-        : `Against serial ${previous.manifest.serial}:`,
-      ...(changes.length === 0 ? ['  nothing changes'] : changes.map((change) => `  ${change}`)),
+        ? 'No --previous was given, so this is its full content. Payers will see these addresses: each one must be in your wallet.'
+        : `Changes since serial ${previous.manifest.serial}:`,
+      ...(changes.length === 0 ? ['  no changes'] : changes.map((change) => `  ${change}`)),
     ].join('\n'),
   );
   if (yes === true) return;
   if (!hasPerson(terminal)) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      'nothing was signed: look through what changes, and say --yes, or run this in a terminal',
+      'nothing was signed: review the changes and confirm with --yes, or run this in a terminal',
     );
   }
   const typed = await askPerson(terminal, 'Type yes to sign this: ');
@@ -108,11 +108,11 @@ async function readPassphrase(
     return text.trim();
   }
   if (!hasPerson(terminal)) {
-    throw new AppError('INVALID_ARGUMENT', 'nobody can be asked for the passphrase here: give --passphrase-file');
+    throw new AppError('INVALID_ARGUMENT', 'there is no terminal to ask for the passphrase: give --passphrase-file');
   }
   const typed = await askSecret(terminal, 'Passphrase of the signing key: ');
-  const again = isNew ? await askSecret(terminal, 'The same again: ') : typed;
+  const again = isNew ? await askSecret(terminal, 'Repeat the passphrase: ') : typed;
   if (typed === null || typed !== again)
-    throw new AppError('INVALID_ARGUMENT', 'the two are not the same: nothing was done');
+    throw new AppError('INVALID_ARGUMENT', 'the passphrases do not match, so nothing was done');
   return typed;
 }

@@ -6,7 +6,7 @@ export function addMasterKeyRotation(group: Command, terminal: Terminal, print: 
   group
     .command('rotate')
     .description(
-      'seal everything under a new key, or under the first of QUITTANCE_MASTER_KEY; services go on meanwhile',
+      'encrypt and seal everything with a new key, or with the first one of QUITTANCE_MASTER_KEY, while services keep running',
     )
     .action(async () => print((await import('./master-key.ts')).printRotatedKey(terminal)));
 }

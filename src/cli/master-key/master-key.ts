@@ -16,7 +16,7 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
   const { lostPeople = [], lostChannels = [] } = data;
   const lost = [
     ...data.lostEndpoints,
-    ...(data.isReceiptKeyLost ? ['the signing key of receipts'] : []),
+    ...(data.isReceiptKeyLost ? ['the receipt signing key'] : []),
     ...lostPeople,
     ...lostChannels,
   ];
@@ -26,10 +26,10 @@ export async function printRotatedKey(terminal: Terminal): Promise<Result> {
     text: formatFields([
       ['keys from', source],
       ['key', `${keyId}${isNew ? ' (new)' : ''}`],
-      ['secrets sealed anew', String(resealed)],
-      ['rows sealed anew', String(rows)],
-      ['dropped', dropped.join(', ') || null],
-      ['can be dropped', droppable.join(', ') || null],
+      ['secrets re-encrypted', String(resealed)],
+      ['rows resealed', String(rows)],
+      ['removed', dropped.join(', ') || null],
+      ['can be removed', droppable.join(', ') || null],
       ['needed for rows', needed.map((key) => `${key.keyId} (${key.rows})`).join(', ') || null],
       ['cannot be opened', lost.join(', ') || null],
     ]),
@@ -49,27 +49,27 @@ function nextOf({
   lostChannels,
 }: RotatedMasterKeyView): string | null {
   if (lostEndpoints.length > 0) {
-    return 'these endpoints have secrets that no key opens: add their key, or if it is lost for ever, give each a new secret with "quittance webhook rotate --key-is-lost"';
+    return 'no configured key decrypts the secrets of these endpoints: add their key or, if it is lost permanently, give each endpoint a new secret with "quittance webhook rotate --key-is-lost"';
   }
   if (isReceiptKeyLost) {
-    return 'no key opens the signing key of receipts: add its key, or if it is lost for ever, make a new signing key with "quittance receipt rotate --key-is-lost"';
+    return 'no configured key decrypts the receipt signing key: add its key or, if it is lost permanently, create a new signing key with "quittance receipt rotate --key-is-lost"';
   }
   if (lostPeople !== undefined) {
-    return 'no key opens what the codes of these people come of: add its key, or if it is lost for ever, let them choose anew what they sign in with by "quittance user reset"';
+    return 'no configured key decrypts the sign-in secrets of these users: add their key or, if it is lost permanently, reset their sign-in with "quittance user reset"';
   }
   if (lostChannels !== undefined) {
-    return 'no key opens where these notification channels lead: add its key, or if it is lost for ever, remove each with "quittance notify remove" and add it anew';
+    return 'no configured key decrypts the targets of these notification channels: add their key or, if it is lost permanently, remove each with "quittance notify remove" and add it again';
   }
   if (needed.length > 0) {
     return source === 'QUITTANCE_MASTER_KEY'
-      ? 'the former key is needed for rows, which only the owner of the tables seals anew: run this again with DATABASE_OWNER_URL'
-      : 'the former key is needed for rows, which only the owner of the tables seals anew: stop the service, run this again, and start it';
+      ? 'rows still need the previous key, and only the table owner can reseal them: run this again with DATABASE_OWNER_URL'
+      : 'rows still need the previous key, and only the table owner can reseal them: stop the service, run this again, and start the service';
   }
   if (droppable.length > 0) {
-    return 'once every process has this key first, run this again, and then take the other keys out of QUITTANCE_MASTER_KEY';
+    return 'when every process lists this key first, run this again, and then remove the other keys from QUITTANCE_MASTER_KEY';
   }
   if (source === 'QUITTANCE_MASTER_KEY') return null;
   return isNew
-    ? 'backups of the database from before need the former file; make a new backup of both'
-    : 'a rotation that was cut off is finished now; run this again for another new key';
+    ? 'earlier database backups need the previous key file; make a new backup of both'
+    : 'an interrupted rotation is now finished; to rotate to a new key, run this again';
 }

@@ -5,8 +5,8 @@ import type { Terminal } from '../terminal/terminal.ts';
 export function addReceiptCheck(group: Command, terminal: Terminal, print: Print): void {
   group
     .command('verify')
-    .description('check a signed receipt, offline, and say what it proves; exits 1 if it was changed')
-    .argument('<file>', 'the receipt as it was downloaded; "-" reads standard input')
+    .description('verify a signed receipt offline and show what it proves; exits 1 if it was changed')
+    .argument('<file>', 'receipt file, as downloaded; "-" reads standard input')
     .option('--keys <file>', 'the issuer’s keys, saved from its /.well-known/quittance-receipt-keys.json')
     .action(async (file, { keys }) => print((await import('./receipt.ts')).printVerified(terminal, file, keys)));
 }

@@ -26,7 +26,7 @@ export async function printVerified(terminal: Terminal, file: string, keysFile: 
   return {
     data,
     text: `not valid: ${printable(data.message)}`,
-    next: 'this proves nothing; get the receipt again from where it came',
+    next: 'this proves nothing; get the receipt again from its source',
     exitCode: EXIT.failed,
   };
 }
@@ -54,14 +54,14 @@ function explain({ issuer, chain }: Receipt, isIssuerKnown: boolean): string {
   const keysUrl = `${issuer}/.well-known/quittance-receipt-keys.json`;
   const where = isLocalNetwork(chain) ? 'on a node of its network' : `on an explorer of TRON ${chain}`;
   const proven = [
-    'whoever has the key above signed exactly these statements; nothing was changed since',
+    'the owner of the key above signed exactly these statements, and nothing was changed since',
     ...(isIssuerKnown
-      ? [`that key is one of those in the file of keys: if you took the file from ${keysUrl}, the issuer signed`]
+      ? [`that key is in the key file: if you downloaded the file from ${keysUrl}, the issuer signed`]
       : []),
   ];
   const open = [
-    ...(isIssuerKnown ? [] : [`that the key is the issuer's: save ${keysUrl} and give it with --keys`]),
-    `who is behind ${issuer}: a receipt is worth as much as its issuer`,
+    ...(isIssuerKnown ? [] : [`that the key belongs to the issuer: save ${keysUrl} and give it with --keys`]),
+    `who is behind ${issuer}: a receipt is only as trustworthy as its issuer`,
     `that the transaction is on the chain: look it up ${where}, and compare the token's contract, from, to and amount`,
   ];
   const list = (items: readonly string[]) => items.map((item) => `  - ${printable(item)}`).join('\n');
@@ -75,7 +75,7 @@ async function readKeys(file: string): Promise<{ ids: string[]; source: string }
   if (ids !== null && ids.length > 0) return { ids, source };
   throw new AppError(
     'INVALID_ARGUMENT',
-    `--keys ${source} holds no keys of receipts: save what the issuer answers at /.well-known/quittance-receipt-keys.json`,
+    `--keys ${source} contains no receipt keys: save the issuer's /.well-known/quittance-receipt-keys.json`,
   );
 }
 

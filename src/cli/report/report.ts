@@ -16,7 +16,7 @@ type Input = {
 /** `null`: standard output holds the CSV and nothing else. */
 export async function printReport(terminal: Terminal, { csv = false, ...input }: Input): Promise<Result | null> {
   if (csv && terminal.json) {
-    throw new AppError('INVALID_ARGUMENT', '--json promises JSON on standard output, and --csv is none: leave one out');
+    throw new AppError('INVALID_ARGUMENT', '--json and --csv cannot be combined: leave one out');
   }
   const data = await runOperation(terminal, showReport, input);
   if (csv) {
@@ -47,7 +47,7 @@ const COLUMNS: readonly Column<Row>[] = [
   ['REQUESTED', ({ requested }) => asSum(requested)],
   ['RECEIVED', ({ received }) => asSum(received)],
   ['TAILS', ({ tails }) => asSum(tails)],
-  ['OF THEM LATE', ({ late }) => counted(late)],
+  ['LATE', ({ late }) => counted(late)],
   ['DUPLICATE', ({ duplicate }) => counted(duplicate)],
   ['UNMATCHED', ({ unmatched }) => counted(unmatched)],
   ['OUT', ({ out }) => counted(out)],
@@ -58,14 +58,14 @@ function balanceOf({ projectId, from, to, balance }: ReportView): (readonly [str
   return [
     ['project', projectId],
     [`balance before ${from}`, asSum(start)],
-    ['came', asSum(came)],
-    ['left', asSum(left)],
+    ['received', asSum(came)],
+    ['sent', asSum(left)],
     [`balance at the end of ${to}`, asSum(end)],
     [
-      'not in it',
+      'not included',
       uncompared === 0
         ? null
-        : `what ${uncompared} ${uncompared === 1 ? 'address' : 'addresses'} held before: not compared with the chain yet`,
+        : `opening balances of ${uncompared} ${uncompared === 1 ? 'address' : 'addresses'}, not yet compared with the chain`,
     ],
   ];
 }

@@ -5,8 +5,13 @@ import type { Terminal } from '../terminal/terminal.ts';
 export function addSetupCommand(program: Command, terminal: Terminal, print: Print): void {
   program
     .command('setup')
-    .description('write the .env of compose.yaml: the secrets of a new installation, and what is yours to fill in')
-    .requiredOption('--site <host>', 'the name that payers see, as in pay.example.com; its DNS record leads here')
-    .option('--output <file>', 'the file to write; "-" shows it instead', '.env')
+    .description(
+      'create the .env file for compose.yaml, with the secrets of a new installation and the settings you have to fill in',
+    )
+    .requiredOption(
+      '--site <host>',
+      'public host name for payers, such as pay.example.com; its DNS record must point here',
+    )
+    .option('--output <file>', 'output file; "-" prints it instead', '.env')
     .action(async (options) => print((await import('./setup.ts')).printSetup(terminal, options)));
 }

@@ -13,7 +13,7 @@ const HOST = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-
 export async function printSetup(_: Terminal, { site, output }: { site: string; output: string }): Promise<Result> {
   const host = site.toLowerCase();
   if (!HOST.test(host)) {
-    throw new AppError('INVALID_ARGUMENT', '--site takes the name of a host alone, as in pay.example.com');
+    throw new AppError('INVALID_ARGUMENT', '--site must be a host name only, such as pay.example.com');
   }
   const text = compose(host);
   if (output === '-') return { data: { file: null, text }, text: text.trimEnd() };
@@ -21,14 +21,14 @@ export async function printSetup(_: Terminal, { site, output }: { site: string; 
   if (await isThere(file)) {
     throw new AppError(
       'CONFLICT',
-      `${output} is there already, and holds the keys of an installation: nothing was written. Give another --output, or move it away`,
+      `${output} already exists and contains the keys of an installation, so nothing was written. Give another --output, or move the file away`,
     );
   }
   await writePrivateFile(file, text);
   return {
     data: { file, site: host },
-    text: `${output} is written: it holds the secrets of this installation. Keep a copy of QUITTANCE_MASTER_KEY elsewhere.`,
-    next: `Fill in the nodes there, and then: docker compose up -d`,
+    text: `created ${output}, which contains the secrets of this installation. Keep a copy of QUITTANCE_MASTER_KEY elsewhere.`,
+    next: `Add your nodes to it, then run: docker compose up -d`,
   };
 }
 
@@ -44,18 +44,18 @@ async function isThere(file: string): Promise<boolean> {
 
 function compose(host: string): string {
   const secret = () => randomBytes(24).toString('base64url');
-  return `# Of compose.yaml, by "quittance setup". Who can read this file has the database and the keys of this installation.
+  return `# For compose.yaml, written by "quittance setup". Anyone who can read this file has the database and the keys of this installation.
 QUITTANCE_SITE=${host}
 
 # Nodes of the main network, or of the test network Nile, of at least two operators: docs/configuration.md, "TRON networks".
 QUITTANCE_MAINNET_NODES=
 QUITTANCE_NILE_NODES=
-# A key of TronGrid, if nodes of trongrid.io are among them.
+# Your TronGrid API key, if you use nodes of trongrid.io.
 QUITTANCE_TRON_API_KEY=
 
-# Encrypts secrets and seals rows. Without it a backup is of little use: keep a copy where no copy of the database is.
+# Encrypts secrets and seals rows. Without it, a backup is of little use: keep a copy apart from all copies of the database.
 QUITTANCE_MASTER_KEY=${createMasterKey().bytes.toString('base64')}
-# Whoever has the private key of this public key of age (age1…) can read backups. Without one the master key can.
+# An age public key (age1…). Only its private key can read backups. If it is empty, the master key can.
 QUITTANCE_BACKUP_RECIPIENT=
 
 # Of PostgreSQL, which nobody outside reaches: the user who owns the tables, and the one that the service is.

@@ -69,7 +69,7 @@ function addInput(command: AnyCommand, { input, by, nothing }: LocalOperation): 
       const option = commanderOption(member, declared);
       byOption.set(option.attributeName(), member);
       command.addOption(option);
-      if (declared.isRemovable) command.option(optionOf(member).replace('--', '--no-'), 'take it away');
+      if (declared.isRemovable) command.option(optionOf(member).replace('--', '--no-'), 'remove this setting');
     }
   }
   if (by !== undefined && by.before === undefined) command.option('--by <name>', by.help);

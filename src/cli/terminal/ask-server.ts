@@ -44,7 +44,7 @@ export async function askServer<Input extends TSchema, Wanted, Outcome>(
   } catch (error) {
     if (error instanceof AppError) throw error;
     const why = reasonOf(error);
-    throw unavailable(`${url.origin} gave no answer: ${why}`, error);
+    throw unavailable(`${url.origin} did not answer: ${why}`, error);
   } finally {
     await client.destroy();
   }
@@ -72,7 +72,7 @@ async function readAnswer({ statusCode, headers, body }: Dispatcher.ResponseData
   const problem = parseObject(text);
   const { code, detail, errors } = problem ?? {};
   if (typeof code !== 'string' || typeof detail !== 'string') {
-    throw unavailable(`${url.origin} answered ${statusCode}, and is no admin API of this release`);
+    throw unavailable(`${url.origin} answered ${statusCode}, so it is not an admin API of this release`);
   }
   const problems = Array.isArray(errors) ? (errors as { subject: string; message: string }[]) : [];
   throw new AppError(OF_THE_WIRE[code] ?? (code as ErrorCode), detail, { problems });
@@ -96,13 +96,13 @@ function readServer(text: string): URL {
   if (url === null || (!isPlain && url.protocol !== 'https:') || url.username !== '' || url.password !== '') {
     throw new AppError(
       'INVALID_ARGUMENT',
-      '--server takes the URL of a console, such as https://pay-admin.example.com',
+      '--server must be the URL of a console, such as https://pay-admin.example.com',
     );
   }
   if (!isPlain || isLoopback(url.hostname)) return url;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `--server ${clip(url.origin)} is http:// on another machine, where anybody between could read the admin key: use https://, or a tunnel to this machine`,
+    `--server ${clip(url.origin)} uses http:// to another machine, so anyone on the network path could read the admin key: use https://, or a tunnel to this machine`,
   );
 }
 
@@ -113,8 +113,8 @@ async function readKey(terminal: Terminal): Promise<string> {
   throw new AppError(
     'INVALID_ARGUMENT',
     key === null || key === ''
-      ? 'QUITTANCE_ADMIN_KEY is not set: set it to a key that "quittance admin-key create" made (qa_…)'
-      : `the admin key (${key.length} characters, not shown) is none of Quittance: it is "qa_" and 75 characters; a letter may be missing or wrong`,
+      ? 'QUITTANCE_ADMIN_KEY is not set: set it to a key from "quittance admin-key create" (qa_…)'
+      : `the admin key (${key.length} characters, not shown) is not a Quittance admin key: a key is "qa_" and 75 characters, so a character may be missing or wrong`,
   );
 }
 

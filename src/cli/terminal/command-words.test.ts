@@ -43,8 +43,8 @@ test('a field that holds a secret is refused with where it now stands', () => {
 });
 
 test.each([
-  ['argument 2', 'It may now stand in your shell history'],
-  ['line 3 of wallets.csv', 'It now stands in that input'],
+  ['argument 2', 'It may now be in your shell history'],
+  ['line 3 of wallets.csv', 'It is now in that input'],
 ])('a secret in %s: %s', (place, where) => {
   expect(writeText(say`${{ secret: 'a seed phrase', place }}`)).toContain(where);
 });

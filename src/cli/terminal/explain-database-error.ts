@@ -14,7 +14,7 @@ export function explainDatabaseError(
     const server = describeServer(config.databaseUrl);
     return new AppError(
       'DATABASE_UNAVAILABLE',
-      `the database ${server} refuses the user of ${variable}: ${error.message}; ${variable === 'DATABASE_URL' ? NOT_GRANTED : NOT_OWNED}`,
+      `the database ${server} rejects the user of ${variable}: ${error.message}; ${variable === 'DATABASE_URL' ? NOT_GRANTED : NOT_OWNED}`,
       { cause: error },
     );
   }
@@ -24,7 +24,7 @@ export function explainDatabaseError(
   }
   const { cause } = error;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  const fix = (FIXES[code] ?? 'check that the server runs and that DATABASE_URL is right').replace(
+  const fix = (FIXES[code] ?? 'check that the server is running and that DATABASE_URL is correct').replace(
     'DATABASE_URL',
     variable,
   );
@@ -36,7 +36,7 @@ export function explainDatabaseError(
 }
 
 const NOT_GRANTED =
-  'what changes the tables (migrate, restore, restore accept, backup --final) takes DATABASE_OWNER_URL, the URL of the user who owns them; for all else make the user of DATABASE_URL a member of the role quittance_runtime, and run "quittance migrate" with DATABASE_OWNER_URL';
+  'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the URL of the table owner. For all others, make the user of DATABASE_URL a member of the role quittance_runtime, and run "quittance migrate" with DATABASE_OWNER_URL';
 const NOT_OWNED = 'give the URL of the user who owns the database ("alter database … owner to …") and its tables';
 
 /** PostgreSQL's codes for "permission denied" and, where the user may not even see the schema, "no schema has been selected". */
@@ -46,28 +46,27 @@ function isForbidden(error: unknown): error is Error {
   return error instanceof Error && 'code' in error && FORBIDDEN.includes(String(error.code));
 }
 
-const NAME_AUTHORITY =
-  'name the file of the authority that signed its certificate in DATABASE_URL (sslrootcert=/path/to/ca.crt)';
+const NAME_AUTHORITY = 'add the CA certificate file of the server to DATABASE_URL (sslrootcert=/path/to/ca.crt)';
 
 /** By error code of Node or PostgreSQL. */
 const FIXES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nothing listens there: start PostgreSQL, or correct the host and port of DATABASE_URL',
-  ENOENT: 'there is no such socket: start PostgreSQL, or correct the host of DATABASE_URL',
-  ENOTFOUND: 'this host name is unknown: correct the host of DATABASE_URL',
-  EAI_AGAIN: 'the name service does not answer: check the network, or use an IP address in DATABASE_URL',
+  ECONNREFUSED: 'nothing is listening there: start PostgreSQL, or correct the host and port in DATABASE_URL',
+  ENOENT: 'the socket does not exist: start PostgreSQL, or correct the host in DATABASE_URL',
+  ENOTFOUND: 'the host name is unknown: correct the host in DATABASE_URL',
+  EAI_AGAIN: 'the DNS server does not answer: check the network, or use an IP address in DATABASE_URL',
   DEPTH_ZERO_SELF_SIGNED_CERT: NAME_AUTHORITY,
   SELF_SIGNED_CERT_IN_CHAIN: NAME_AUTHORITY,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NAME_AUTHORITY,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_AUTHORITY,
   ERR_TLS_CERT_ALTNAME_INVALID:
-    'correct the host of DATABASE_URL, or have its certificate made for this name: it is for others',
-  '28P01': 'correct the user or the password of DATABASE_URL',
+    'the certificate is for another name: correct the host in DATABASE_URL, or get a certificate for this name',
+  '28P01': 'correct the user or the password in DATABASE_URL',
   '28000':
-    'the server refuses this user from here, or without TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',
-  '25006': 'correct DATABASE_URL, or what leads to the primary',
+    'the server does not accept this user from here, or not without TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',
+  '25006': 'this server is read-only: point DATABASE_URL to the primary',
   '3D000': 'create the database (createdb), or correct its name at the end of DATABASE_URL',
   '53300':
-    'the server has no connection left: raise its max_connections, or lower QUITTANCE_DATABASE_POOL of the service',
+    'the server has no free connections: raise its max_connections, or lower QUITTANCE_DATABASE_POOL of the service',
 };
 
 /** `quittance at db.example.com:5432`: never the user or the password. The URL was checked when it was read. */

@@ -41,7 +41,7 @@ export function readFormat({ format, output }: Output, isJsonAsked: boolean): Fo
   if (format === 'csv' && isJsonAsked && output === undefined) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      '--json promises JSON on standard output, and --format csv is none: leave one out, or write to a file with --output',
+      '--json and --format csv cannot be combined on standard output: leave one out, or write to a file with --output',
     );
   }
   return format;
@@ -82,7 +82,7 @@ async function findTarget(path: string): Promise<string> {
   if (found.isFile()) return realpath(path);
   throw new AppError(
     'INVALID_ARGUMENT',
-    `--output ${clip(path)} is no file: name a file, or leave --output out and redirect standard output`,
+    `--output ${clip(path)} is not a file: give a file, or leave --output out and redirect standard output`,
   );
 }
 

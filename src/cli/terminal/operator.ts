@@ -18,7 +18,8 @@ export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv)
   if (secret !== null) throw new AppError('INVALID_ARGUMENT', secretProblem('--by', secret).message);
   const length = [...name].length;
   if (length >= 1 && length <= MAX_LENGTH && !/\p{Cc}/u.test(name)) return name;
-  const problem = length === 0 ? 'is empty' : length > MAX_LENGTH ? `has ${length} characters` : 'holds a line break';
+  const problem =
+    length === 0 ? 'is empty' : length > MAX_LENGTH ? `has ${length} characters` : 'contains a line break';
   throw new AppError('INVALID_ARGUMENT', `--by ${problem}: give a name of 1 to ${MAX_LENGTH} characters on one line`);
 }
 

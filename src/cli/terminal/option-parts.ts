@@ -2,7 +2,7 @@ import type { Result } from './terminal.ts';
 
 export type Print = (result: Promise<Result>) => Promise<void>;
 
-export const PROJECT_OPTION = ['--project <prj_…>', 'the project; may be left out when there is only one'] as const;
+export const PROJECT_OPTION = ['--project <prj_…>', 'project (default: the only one)'] as const;
 
 /** `--allow-ip a,b --allow-ip c` is three entries. */
 export function collect(text: string, previous: string[] | undefined): string[] {

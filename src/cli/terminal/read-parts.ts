@@ -56,14 +56,14 @@ export async function readAddresses(
     throw new AppError(
       'INVALID_ARGUMENT',
       sources.length > 0
-        ? `${sources.join(' and ')}: there is no address in it; write one on each line`
-        : 'no address was given: write it as an argument, or use --file or "-"',
+        ? `${sources.join(' and ')}: no address found; write one per line`
+        : 'no address was given: give it as an argument, or use --file or "-"',
     );
   }
   if (entries.length > MAX_ENTRIES) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      `${entries.length} addresses were given, and one command takes ${MAX_ENTRIES}: split the list, for example with "split -l ${MAX_ENTRIES}", and run the command for each part`,
+      `${entries.length} addresses were given, but one command accepts at most ${MAX_ENTRIES}: split the list, for example with "split -l ${MAX_ENTRIES}", and run the command for each part`,
     );
   }
   return entries;
@@ -94,7 +94,7 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
     if (size > MAX_BYTES) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        `${source} is larger than ${MAX_BYTES} bytes: this is no list of addresses`,
+        `${source} is larger than ${MAX_BYTES} bytes, so it cannot be a list of addresses`,
       );
     }
     parts.push(bytes);
@@ -107,7 +107,9 @@ async function readText(stream: NodeJS.ReadableStream, source: string): Promise<
 /** The file that an option names, its content in base64: at most one byte more than it may have. `unread`: why it cannot be read. */
 async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
   const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
-    code === 'ENOENT' ? 'is not there: give the path of a file' : `cannot be read (${code}): let your user read it`,
+    code === 'ENOENT'
+      ? 'does not exist: give the path of a file'
+      : `cannot be read (${code}): give your user permission to read it`,
   );
   return typeof content === 'string'
     ? { file: path, content: '', unread: content }
@@ -137,7 +139,7 @@ async function readSecret(option: string | undefined, { stdin }: Pick<Terminal, 
   for await (const chunk of stdin) {
     text += String(chunk);
     if (text.length > MAX_SECRET_INPUT) {
-      throw new AppError('INVALID_ARGUMENT', 'standard input holds more than one secret: give one, on one line');
+      throw new AppError('INVALID_ARGUMENT', 'standard input contains more than one secret: give one, on one line');
     }
   }
   return text.trim();

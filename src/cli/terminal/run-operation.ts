@@ -36,7 +36,7 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome>(
   if (by !== undefined) {
     throw new AppError(
       'USAGE',
-      '--by has no effect on a server, which records the name of the admin key: leave it out',
+      '--by has no effect with --server, because the server records the name of the admin key: leave it out',
     );
   }
   return (await import('./ask-server.ts')).askServer(terminal, server, operation, given);

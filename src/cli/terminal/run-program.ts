@@ -29,7 +29,7 @@ export async function runProgram(
   }
 }
 
-export const JSON_OPTION = ['--json', 'print one JSON object on standard output, also for an error'] as const;
+export const JSON_OPTION = ['--json', 'print one JSON object on standard output, even for an error'] as const;
 
 /** What programs have in common: they speak through the terminal, and a mistake is thrown. */
 export function programOf(name: string, terminal: Terminal): Command {
@@ -58,7 +58,7 @@ function wasAsked({ code, exitCode }: CommanderError): boolean {
 
 /** Commander shows the help of a group that was called without a command, which is a mistake all the same. */
 function usageError(error: CommanderError): AppError {
-  if (error.code === 'commander.help') return new AppError('USAGE', 'a command is missing: choose one from the help');
+  if (error.code === 'commander.help') return new AppError('USAGE', 'no command was given: choose one from the help');
   // Commander repeats what it does not know. Its list of choices stands behind that, and is ours: a dozen names in a row look like a phrase.
   const secret = spotSecret(error.message.replace(/ Allowed choices are .*$/m, ''));
   if (secret !== null) {
@@ -67,9 +67,9 @@ function usageError(error: CommanderError): AppError {
   }
   const [message = '', ...hints] = error.message.replace(/^error: /, '').split('\n');
   const hint = hints.length === 0 ? '' : ` ${hints.join(' ')}`;
-  return new AppError('USAGE', `${message}${hint}; --help shows how it is called`);
+  return new AppError('USAGE', `${message}${hint}; for usage, run the command with --help`);
 }
 
 /** For `quittance transfers <id>`, where the command before the id was forgotten. */
 const ID_WITHOUT_COMMAND =
-  'If it is the id of a transaction, write a command before it: "quittance explain <id>" or "quittance transfers show <id>".';
+  'If it is a transaction id, put a command before it: "quittance explain <id>" or "quittance transfers show <id>".';

@@ -1,7 +1,10 @@
 import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import type { Terminal } from './terminal.ts';
 
-export const SERVER_OPTION = ['--server <url>', 'run it on that Quittance server, with QUITTANCE_ADMIN_KEY'] as const;
+export const SERVER_OPTION = [
+  '--server <url>',
+  'run the command on this Quittance server, with QUITTANCE_ADMIN_KEY',
+] as const;
 
 /**
  * Says where the command runs. A command with an option of this name keeps it, for which Commander takes what stands behind the command

@@ -74,7 +74,7 @@ export async function withDatabase<Output>(
   if (!options.mayCreate && !(await isClusterThere(config.dataDir))) {
     throw new AppError(
       'NOT_FOUND',
-      `there is no database in ${config.dataDir}: change to the directory that Quittance runs in, or set QUITTANCE_DATA_DIR or DATABASE_URL as it has them`,
+      `there is no database in ${config.dataDir}: change to the directory in which Quittance runs, or set QUITTANCE_DATA_DIR or DATABASE_URL to its values`,
     );
   }
   // A second command must not use a PostgreSQL that the first one is about to stop, so they take turns.
@@ -120,7 +120,7 @@ async function withEmbedded<Output>(
     const level = config.logLevel === 'info' ? 'warn' : config.logLevel;
     const log = createLogger({ level, destination: terminal.stderr });
     const isNew = !(await isClusterThere(config.dataDir));
-    if (isNew) terminal.note('making a new database …');
+    if (isNew) terminal.note('creating a new database …');
     const postgres = await startEmbeddedPostgres({
       dataDir: config.dataDir,
       log,
@@ -147,7 +147,7 @@ async function withEmbedded<Output>(
 }
 
 const STILL_BEHIND =
-  'the running instance is still bringing it in, or is an older release: then restart it with this one';
+  'the running instance is still updating it, or is an older release; in that case, restart it with this release';
 
 export const now = () => unixMs(systemClock.now());
 
@@ -157,7 +157,7 @@ export function encryptingWith(config: Config, { stderr, note }: Terminal): Migr
   return {
     onBlocked: (blockers, pauseMs) =>
       note(
-        `waiting ${pauseMs / 1000} s, because the upgrade has to change tables that others have locked: ${blockers}`,
+        `waiting ${pauseMs / 1000} s, because the upgrade has to change tables that are locked by other sessions: ${blockers}`,
       ),
     encryptPlainSecrets: (tx) => {
       const log = createLogger({ level: config.logLevel, destination: stderr });

@@ -16,7 +16,7 @@ export function parseCidr(text: string): ParsedCidr {
   const bits = version === 4 ? 32 : 128;
   if (prefix === undefined) return { kind: 'ok', cidr: `${ip}/${bits}` };
   if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) {
-    return { kind: 'invalid', reason: `${shown} has the prefix length ${prefix}; IPv${version} takes 1 to ${bits}` };
+    return { kind: 'invalid', reason: `${shown} has the prefix length ${prefix}; IPv${version} allows 1 to ${bits}` };
   }
   if (Number(prefix) === 0) return { kind: 'invalid', reason: `${shown} means everyone; leave it out or narrow it` };
   return { kind: 'ok', cidr: `${ip}/${Number(prefix)}` };

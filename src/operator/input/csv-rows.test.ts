@@ -43,7 +43,7 @@ test('a quote that never ends, and text after one that does, are refused with th
   expect(readCsvRows('a,b\nc,"d\ne')).toEqual({
     kind: 'invalid',
     line: 2,
-    reason: expect.stringContaining('never ends'),
+    reason: expect.stringContaining('never closed'),
   });
   expect(readCsvRows('a,b\n"c"d,e')).toMatchObject({ kind: 'invalid', line: 2 });
 });

@@ -37,8 +37,8 @@ export function readCandidates(
     const firstPlace = firstPlaces.get(account);
     firstPlaces.set(account, firstPlace ?? place);
     if (contracts.includes(account)) add('this is the USDT contract itself; give an address of your own wallet');
-    else if (account === BURN_ACCOUNT) add('this is the burn address, whose money nobody can move');
-    else if (firstPlace !== undefined) add(`this address was given before, as ${firstPlace}`);
+    else if (account === BURN_ACCOUNT) add('this is the burn address, and no one can move money from it');
+    else if (firstPlace !== undefined) add(`this address was already given as ${firstPlace}`);
     else good.push({ address, account });
   }
   return { good, problems };
@@ -90,10 +90,10 @@ function foreignFormat(text: string): Text | null {
   const stranger = /[^\p{ASCII}]/u.exec(text)?.[0];
   if (stranger !== undefined) {
     const code = (stranger.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-    return `it holds the character U+${code}, which may be invisible or only look like a Latin letter; copy the address again`;
+    return `it contains the character U+${code}, which may be invisible or only look like a Latin letter; copy the address again`;
   }
   if (OLD_TRON.test(text)) {
-    return 'this is the form of an old TRON test network (27…); addresses of TRON now start with T on every network';
+    return 'this is an address format of an old TRON test network (27…); TRON addresses now start with T on every network';
   }
   const coin = FOREIGN_FORMATS.find(([pattern]) => pattern.test(text))?.[1];
   return coin === undefined ? null : `this looks like an address of ${coin}; a TRON address starts with T`;

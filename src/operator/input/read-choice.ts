@@ -19,5 +19,5 @@ export function readLimit(text: string, { least, most }: { least: number; most: 
   const digits = least === 0 ? /^\d{1,4}$/ : /^[1-9]\d{0,3}$/;
   const limit = digits.test(text) ? Number(text) : -1;
   if (limit >= least && limit <= most) return limit;
-  throw new FieldError('limit', `is ${clip(text)}: it takes ${least} to ${most}`);
+  throw new FieldError('limit', `is ${clip(text)}: give ${least} to ${most}`);
 }

@@ -9,7 +9,7 @@ export function readGivenSecret(text: string): string {
   } catch {
     throw new FieldError(
       'secret',
-      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out for a new one, or make one with: echo "whsec_$(openssl rand -base64 32)"`,
+      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out to generate one, or create one with: echo "whsec_$(openssl rand -base64 32)"`,
     );
   }
 }

@@ -29,14 +29,18 @@ test.each([
   ['labels without a heading', `${A}\n${B},till`, 'line 2 of f.csv: it has 2 columns'],
   ['an empty cell before an address', `,${A}`, 'line 1 of f.csv: it has 2 columns'],
   ['ours in short form, and a whole one beside it', `TUEZSd…hGWYdH,${B}`, 'line 1 of f.csv: it has 2 columns'],
-  ['ours in hex, and a whole one beside it', `41a614f803b6fd780986a42c78ec9c7f77e6ded13c,${B}`, 'no heading "address"'],
-  ['a heading of another name', `wallet,label\n${A},x`, 'the file has no heading "address"'],
+  [
+    'ours in hex, and a whole one beside it',
+    `41a614f803b6fd780986a42c78ec9c7f77e6ded13c,${B}`,
+    'no heading is "address"',
+  ],
+  ['a heading of another name', `wallet,label\n${A},x`, 'but no heading is "address"'],
   ['two columns named address', `address,x,Address\n${A},1,${B}`, 'line 1 of f.csv: 2 columns are named "address"'],
-  ['a cell too few', `label,address,payer\nx,${A},${B}\n${A},${C}`, 'line 3 of f.csv: cells: 2,'],
-  ['a cell too many', `label,address\ntill 1, left,${A}`, 'line 2 of f.csv: cells: 3,'],
-  ['a cell too many behind the address', `address\n${A},${B}`, 'but in the heading in line 1: 1'],
-  ['no cell for the address', 'label,address\nx', 'line 2 of f.csv: cells: 1,'],
-  ['an open quote', `address,label\n${A},"x`, 'line 2 of f.csv: a cell opens'],
+  ['a cell too few', `label,address,payer\nx,${A},${B}\n${A},${C}`, 'line 3 of f.csv: it has 2 cells,'],
+  ['a cell too many', `label,address\ntill 1, left,${A}`, 'line 2 of f.csv: it has 3 cells,'],
+  ['a cell too many behind the address', `address\n${A},${B}`, 'but the heading in line 1 has 1'],
+  ['no cell for the address', 'label,address\nx', 'line 2 of f.csv: it has 1 cells,'],
+  ['an open quote', `address,label\n${A},"x`, 'line 2 of f.csv: a cell starts'],
 ])('%s: refused, and the message says where to look', (_what, text, message) => {
   expect(() => read(text)).toThrow(message);
 });

@@ -13,7 +13,7 @@ export function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is one secret, whatever stands on its lines.
   if (/^\s*\{/.test(content) && spotSecret(content) !== null) return [{ text: content, place: source }];
   if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
-    throw new AppError('INVALID_ARGUMENT', `${source} is no text: save a spreadsheet as CSV first`);
+    throw new AppError('INVALID_ARGUMENT', `${source} is not a text file: save a spreadsheet as CSV first`);
   }
   if (isCsv(content)) return readCsvAddresses(content, source);
   return content.split(/\r?\n/).flatMap((line, index) => {
@@ -63,7 +63,7 @@ function namedColumn(head: CsvRow, rows: readonly CsvRow[], column: number, sour
   const ragged = rows.find((row) => row.cells.length < width || countCells(row) > width);
   if (ragged !== undefined) {
     throw refused(
-      `line ${ragged.line} of ${source}: cells: ${ragged.cells.length}, but in the heading in line ${head.line}: ${width}; write every cell, also an empty one, and put a cell that holds a comma or semicolon in quotes`,
+      `line ${ragged.line} of ${source}: it has ${ragged.cells.length} cells, but the heading in line ${head.line} has ${width}; write every cell, even an empty one, and quote cells that contain a comma or semicolon`,
     );
   }
   return columnOf(rows, column, source);
@@ -73,7 +73,7 @@ function onlyColumn(rows: readonly CsvRow[], source: string): AddressEntry[] {
   const wide = rows.find((row) => countCells(row) > 1);
   if (wide !== undefined) {
     throw refused(
-      `line ${wide.line} of ${source}: it has ${countCells(wide)} columns, and the file has no heading "address": name the columns in the first line, the one that is meant "address", or write one address a line`,
+      `line ${wide.line} of ${source}: it has ${countCells(wide)} columns, but no heading is "address": name the columns in the first line, with "address" for the right one, or write one address per line`,
     );
   }
   return columnOf(rows, 0, source);
@@ -180,13 +180,13 @@ function readCell(text: string, start: number, delimiter: Delimiter): Cell {
   let close = open + 1;
   for (; ; close += 2) {
     close = text.indexOf('"', close);
-    if (close === -1) return { kind: 'invalid', reason: 'a cell opens with a quote that never ends' };
+    if (close === -1) return { kind: 'invalid', reason: 'a cell starts with a quote that is never closed' };
     if (text[close + 1] !== '"') break;
   }
   const quoted = text.slice(open + 1, close);
   const end = skipSpace(text, close + 1);
   if (end < text.length && text[end] !== delimiter && text[end] !== '\n' && !text.startsWith('\r\n', end)) {
-    return { kind: 'invalid', reason: 'something stands between a quote that ends a cell and the next column' };
+    return { kind: 'invalid', reason: 'there is text between the closing quote of a cell and the next column' };
   }
   return { kind: 'ok', text: quoted.replaceAll('""', '"').trim(), end, lineBreaks: quoted.split('\n').length - 1 };
 }

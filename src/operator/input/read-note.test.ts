@@ -18,7 +18,7 @@ test('a note is trimmed, and none is an empty one', () => {
 
 test.each([
   ['4f'.repeat(32), 'a private key', 'tx 3a4f…'],
-  ['legal winner thank year wave sausage worth useful legal winner thank yellow', 'a seed phrase', 'full stops'],
+  ['legal winner thank year wave sausage worth useful legal winner thank yellow', 'a seed phrase', 'with punctuation'],
 ])('a note that looks like a secret is refused without repeating it, with a way out', (text, kind, wayOut) => {
   const [problem, ...others] = problemsOf(text);
   expect(others).toEqual([]);

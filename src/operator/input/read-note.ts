@@ -23,9 +23,9 @@ export function readNote(text: string | undefined, problems: FieldProblem[], fie
 
 /** For what only looks like a secret. */
 function wayOut(kind: string, field: string) {
-  if (kind === 'a seed phrase') return ' If it is a sentence, write it with full stops.';
+  if (kind === 'a seed phrase') return ' If it is a sentence, write it with punctuation.';
   if (kind !== 'a private key') return '';
-  return say` If it is the id of a transaction, write "tx" directly before it, and no word such as "key": ${{ field }} "tx 3a4f…".`;
+  return say` If it is a transaction id, write "tx" directly before it, and no word such as "key": ${{ field }} "tx 3a4f…".`;
 }
 
 /** The same for a note alone. Errors: `INVALID_ARGUMENT`. */
@@ -41,5 +41,5 @@ export function readOneNote(text: string | undefined, field = 'note'): string {
 export function readReason(text: string | undefined): string {
   const reason = readOneNote(text, 'reason');
   if (reason !== '') return reason;
-  throw new FieldError('reason', 'is missing: say why, for it is recorded for ever');
+  throw new FieldError('reason', 'is missing: give a reason, which is recorded permanently');
 }

@@ -13,7 +13,7 @@ export function readPeriod({ from, to }: { from?: string | undefined; to?: strin
   if (start !== null && until !== null && start >= until) {
     throw new FieldError(
       'from',
-      say`${clip(from ?? '')} is not before ${{ field: 'to' }} ${clip(to ?? '')}: nothing lies between them`,
+      say`${clip(from ?? '')} is not before ${{ field: 'to' }} ${clip(to ?? '')}: give an earlier time`,
     );
   }
   return { from: start, until };
@@ -25,6 +25,6 @@ function readTime(field: string, text: string | undefined): UnixMs | null {
   if (time !== null && time >= 0) return unixMs(time);
   throw new FieldError(
     field,
-    `is ${clip(text)}: write a day (2026-09-01, UTC) or a moment with its zone (2026-09-01T12:00:00Z)`,
+    `is ${clip(text)}: give a day (2026-09-01, UTC) or a time with its zone (2026-09-01T12:00:00Z)`,
   );
 }

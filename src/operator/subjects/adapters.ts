@@ -104,25 +104,28 @@ type EnableDeps = KeyDeps & { db: Database; random: Random; config: UrlRules };
  */
 export const enableAdapter = operation({
   action: 'enableAdapter',
-  summary: 'Let shops order by another system’s API, and show the secret, once; or change the rate or its source',
+  summary: 'Let shops order through another system’s API and show the secret once; or change the rate or its source',
   method: 'POST',
   path: '/adapters',
   command: 'adapter enable',
-  does: 'let such shops order from a project and show their secret, once; again, it changes the rate or its source',
+  does: "let shops order through another system's API and show the secret once; run it again to change the rate or its source",
   output: schemaOf(enabled),
   input: Type.Object({
     projectId: projectId(),
     kind: needed('<kind>', 'epusdt (and its successor, gmpay), bepusdt or epay'),
-    rate: line('<price>', 'the price of one USDT in the currency of the shop, such as 7.2; or the options below'),
-    rateUrl: line('<url>', 'where it is read again and again, as JSON'),
-    ratePath: line('<pointer>', 'the place of the number in that JSON, such as /tether/cny'),
-    rateTimePath: line('<pointer>', 'the place of the time that the number is of, if it says one'),
-    rateMin: line('<price>', 'the rate is never lower; 0.7 times a fixed rate if left out'),
-    rateMax: line('<price>', 'the rate is never higher; 1.4 times a fixed rate if left out'),
-    confirmRate: line('<old:new>', 'both rates, such as 7.2:9, for a change of more than 20 %, or wider bounds'),
-    rateMaxAge: line('<duration>', 'orders are refused while it is older: 1m to 7d, 30m if left out'),
-    currency: line('<code>', 'the currency of the shop, CNY if left out'),
-    secret: secret('<text>', 'the secret that the shop has, 24 to 64 characters; "-" reads it from standard input'),
+    rate: line('<price>', 'fixed price of one USDT in the shop currency, such as 7.2; or use the options below'),
+    rateUrl: line('<url>', 'URL to poll for the rate, as JSON'),
+    ratePath: line('<pointer>', 'JSON pointer to the rate, such as /tether/cny'),
+    rateTimePath: line('<pointer>', 'JSON pointer to the time of the rate, if the response has one'),
+    rateMin: line('<price>', 'lower limit of the rate (default: 0.7 times a fixed rate)'),
+    rateMax: line('<price>', 'upper limit of the rate (default: 1.4 times a fixed rate)'),
+    confirmRate: line(
+      '<old:new>',
+      'old and new rate, such as 7.2:9; required for a change of more than 20 % or wider bounds',
+    ),
+    rateMaxAge: line('<duration>', 'refuse orders while the rate is older than this: 1m to 7d (default: 30m)'),
+    currency: line('<code>', 'shop currency (default: CNY)'),
+    secret: secret('<text>', 'secret to share with the shop, 24 to 64 characters; "-" reads it from standard input'),
   }),
   read: ({ projectId, kind: given, currency: code = 'CNY', confirmRate, secret, ...rate }): Wanted => {
     const kind = ADAPTER_KINDS.find((each) => each === given);
@@ -181,12 +184,12 @@ export const enableAdapter = operation({
       ['oldest', ({ rateSource }) => rateSource?.maxAge ?? null],
       ['path', 'path'],
       ['pid', 'pid'],
-      ['secret', 'secret', 'as it is, not shown'],
+      ['secret', 'secret', 'unchanged, not shown'],
     ]),
     next: joinTexts(
       [
-        ...(adapter.secret === null ? [] : ['the secret is shown only now']),
-        `the shop takes the public URL of this service and ${adapter.path} as the URL of its gateway: see docs/adapters.md`,
+        ...(adapter.secret === null ? [] : ['copy the secret now, because it is not shown again']),
+        `in the shop, set the gateway URL to the public URL of this service followed by ${adapter.path}: see docs/adapters.md`,
       ],
       '\n',
     ),
@@ -227,20 +230,21 @@ function readConfirmation(text: string | undefined): Confirmation | null {
     return { text, fromMicro: from.amountMicro, toMicro: to.amountMicro };
   throw new FieldError(
     'confirmRate',
-    `is ${clip(text)}: write the rate in force, a colon and the new rate, such as 7.2:9`,
+    `is ${clip(text)}: give the current rate, a colon and the new rate, such as 7.2:9`,
   );
 }
 
 function readRateOrSource(input: GivenRate): FixedRate | RateSource {
   const { rate, rateUrl, ratePath = '', rateTimePath, rateMin = '', rateMax = '', rateMaxAge = '30m' } = input;
   if ((rate === undefined) === (rateUrl === undefined)) {
-    throw new FieldError('rate', say`: give either this, such as 7.2, or ${{ field: 'rateUrl' }}`);
+    throw new FieldError('rate', say`: give either a fixed rate, such as 7.2, or ${{ field: 'rateUrl' }}`);
   }
   if (rateUrl === undefined) {
     const others = Object.entries(input).find(
       ([name, value]) => /^rate(Path|TimePath|MaxAge)$/.test(name) && value !== undefined,
     );
-    if (others !== undefined) throw new FieldError(others[0], say`is for ${{ field: 'rateUrl' }}: leave it out`);
+    if (others !== undefined)
+      throw new FieldError(others[0], say`applies only with ${{ field: 'rateUrl' }}: leave it out`);
     const rateMicro = readPrice('rate', rate ?? '', 'the price of one USDT, such as 7.2');
     if (input.rateMin === undefined && input.rateMax === undefined) return { rateMicro, bounds: null };
     return { rateMicro, bounds: readBounds(rateMin, rateMax, 1n) };
@@ -248,7 +252,7 @@ function readRateOrSource(input: GivenRate): FixedRate | RateSource {
   readBounds(rateMin, rateMax, LEAST_RATE);
   const maxAgeMs = parseDuration(rateMaxAge) ?? 0;
   if (maxAgeMs < MAX_AGE.least || maxAgeMs > MAX_AGE.most) {
-    throw new FieldError('rateMaxAge', `is ${clip(rateMaxAge)}: write 1m to 7d, such as 30m`);
+    throw new FieldError('rateMaxAge', `is ${clip(rateMaxAge)}: give a duration from 1m to 7d, such as 30m`);
   }
   const timePath = rateTimePath === undefined ? null : readPointer('rateTimePath', rateTimePath);
   const path = readPointer('ratePath', ratePath);
@@ -259,12 +263,15 @@ function readBounds(rateMin: string, rateMax: string, leastMicro: bigint): RateB
   const minMicro = readPrice('rateMin', rateMin, 'the lowest price of one USDT that you accept, such as 6.5');
   const maxMicro = readPrice('rateMax', rateMax, 'the highest price of one USDT that you accept, such as 8');
   if (minMicro < leastMicro) {
-    throw new FieldError('rateMin', `is ${clip(rateMin)}: give 0.01 or more, because six decimals of a rate are kept`);
+    throw new FieldError(
+      'rateMin',
+      `is ${clip(rateMin)}: give 0.01 or more, because rates are stored with six decimals`,
+    );
   }
   if (maxMicro > 2n * minMicro) {
     throw new FieldError(
       'rateMax',
-      say`is ${clip(rateMax)}, more than twice ${{ field: 'rateMin' }}: set them close, such as 6.8 and 7.6, because they protect you from a wrong rate`,
+      say`is ${clip(rateMax)}, more than twice ${{ field: 'rateMin' }}: choose bounds that are close, such as 6.8 and 7.6, because they protect you from a wrong rate`,
     );
   }
   if (minMicro > maxMicro) throw new FieldError('rateMax', say`is ${clip(rateMax)}, less than ${{ field: 'rateMin' }}`);
@@ -285,7 +292,7 @@ function readPointer(field: string, text: string): string {
   if (text.length <= 200 && /^(\/([^~/\p{C}]|~[01])+)+$/u.test(text)) return text;
   throw new FieldError(
     field,
-    `is ${clip(text)}: write where it stands in the answer as a JSON pointer of at most 200 characters, such as /tether/cny for {"tether":{"cny":7.19}}`,
+    `is ${clip(text)}: give a JSON pointer of at most 200 characters into the response, such as /tether/cny for {"tether":{"cny":7.19}}`,
   );
 }
 
@@ -296,7 +303,7 @@ function readShopSecret(secret: string | undefined): string | null {
   if (secret === undefined || SECRET.test(secret)) return secret ?? null;
   throw new FieldError(
     'secret',
-    `(${secret.length} characters, not shown) is not 24 to 64 letters, digits, "_" and "-": leave it out for a new one`,
+    `(${secret.length} characters, not shown) is not 24 to 64 letters, digits, "_" and "-": leave it out to generate one`,
   );
 }
 
@@ -316,9 +323,9 @@ async function findRate(
   try {
     const asked = await askRate({ sender, now, localTargets: webhooks.localTargets }, network, source);
     // Only the end of the process stops it.
-    if (asked === null) throw new Error('the question was stopped');
+    if (asked === null) throw new Error('the request was cancelled');
     if (asked.kind === 'refused')
-      throw new FieldError('rateUrl', `gives no rate: ${asked.reason}; nothing was changed`);
+      throw new FieldError('rateUrl', `returned no rate: ${asked.reason}; nothing was changed`);
     return {
       rateMicro: asked.rateMicro,
       rateSource: JSON.stringify(source),
@@ -334,7 +341,7 @@ async function findRate(
 function readDecimal(text: string): bigint {
   const read = parseAmount(text);
   if (read.kind === 'ok') return read.amountMicro;
-  throw new Error('the bounds of a rate are no decimals');
+  throw new Error('the bounds of a rate are not decimals');
 }
 
 /** The columns of bounds that hold this rate. Errors: `INVALID_ARGUMENT`. */
@@ -342,7 +349,7 @@ function within(rateMicro: bigint, { minMicro, maxMicro }: RateBounds) {
   if (rateMicro >= minMicro && rateMicro <= maxMicro) return { rateMinMicro: minMicro, rateMaxMicro: maxMicro };
   throw new FieldError(
     'rate',
-    say`is ${formatRate(rateMicro)}, outside the bounds ${formatRate(minMicro)} to ${formatRate(maxMicro)}: check it, and if it is right, give ${{ field: 'rateMin' }} and ${{ field: 'rateMax' }} that hold it and the rate in force`,
+    say`is ${formatRate(rateMicro)}, outside the bounds ${formatRate(minMicro)} to ${formatRate(maxMicro)}: check it, and if it is right, set ${{ field: 'rateMin' }} and ${{ field: 'rateMax' }} so that they include it and the current rate`,
   );
 }
 
@@ -401,11 +408,11 @@ async function changeRate(
   if (input.secret !== null || input.currency !== before.currency) {
     throw new AppError(
       'CONFLICT',
-      say`the project has ${adapterId} for ${input.kind} already, in ${before.currency}, and only its rate can be changed; for another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}": the shop then needs the new URL`,
+      say`the project already has the adapter ${adapterId} for ${input.kind}, in ${before.currency}, and only its rate can be changed. For another currency or secret, first run "${{ command: 'adapter disable', args: [adapterId] }}"; the shop then needs the new URL`,
     );
   }
   const endpoint = await findWebhookEndpoint(tx, before.id);
-  if (endpoint === null) throw new Error(`adapter ${before.id} vanished; endpoints are never deleted`);
+  if (endpoint === null) throw new Error(`adapter ${before.id} disappeared, although endpoints are never deleted`);
   const isSameSource = input.rateSource !== null && input.rateSource === before.rateSource;
   const rateMicro = isSameSource ? before.rateMicro : input.rateMicro;
   // Whoever keeps the rates may have read a newer one meanwhile.
@@ -448,7 +455,7 @@ function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation
   if (areBoundsNew && (old < after.rateMinMicro || old > after.rateMaxMicro)) {
     throw new FieldError(
       'rateMin',
-      say`and ${{ field: 'rateMax' }} do not hold the rate in force, ${from} ${before.currency}: choose bounds that hold it and the new rate; for a larger step change the rate more than once`,
+      say`and ${{ field: 'rateMax' }} do not include the current rate, ${from} ${before.currency}: choose bounds that include both it and the new rate; for a larger step, change the rate more than once`,
     );
   }
   const isWider = after.rateMinMicro < before.rateMinMicro || after.rateMaxMicro > before.rateMaxMicro;
@@ -462,7 +469,7 @@ function judgeChange(before: Adapter, after: StoredRate, confirmed: Confirmation
     const bounds = isWider ? `, and the bounds ${boundsOf(before)} would become ${boundsOf(after)}` : '';
     throw new FieldError(
       'confirmRate',
-      `${given}: the rate in force is ${from} ${before.currency} for one USDT and the new one ${to}${bounds}. Nothing was changed. Check both rates, then repeat this with ${from}:${to} here`,
+      `${given}: the current rate is ${from} ${before.currency} for one USDT and the new one ${to}${bounds}. Nothing was changed. Check both rates, then repeat this with ${from}:${to} here`,
     );
   }
   return { isLarge, areBoundsNew };
@@ -479,7 +486,7 @@ async function notifyOfRate(
   const { currency, network, adapter: kind } = before;
   const [adapterId, projectId] = [encodeId('whe', before.id), encodeId('prj', before.projectId)];
   const about = `rate:${uuidV7(now, random(10))}`;
-  const body = `${clip(actor.name)} changed the rate of the adapter ${adapterId} (${kind}, ${projectId}) from ${from} to ${to} ${currency} for one USDT, within ${formatRate(after.rateMinMicro)} to ${formatRate(after.rateMaxMicro)}. New orders are priced at the new rate.\n\nIf nobody should have done this, disable the adapter.`;
+  const body = `${clip(actor.name)} changed the rate of the adapter ${adapterId} (${kind}, ${projectId}) from ${from} to ${to} ${currency} for one USDT, within ${formatRate(after.rateMinMicro)} to ${formatRate(after.rateMaxMicro)}. New orders use the new rate.\n\nIf this change was not authorised, disable the adapter.`;
   const title = `Adapter rate on ${network}: ${from} to ${to} ${currency}`;
   for (const { id: channelId } of await listNotifyChannels(tx)) {
     const id = uuidV7(now, random(10));
@@ -490,7 +497,7 @@ async function notifyOfRate(
 /** The adapters of a project, also those that were disabled. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export const listAdapters = operation({
   action: 'listAdapters',
-  summary: 'The adapters of a project, by which shops order that speak another system’s API',
+  summary: 'List the adapters of a project, through which shops order that use another system’s API',
   method: 'GET',
   path: '/adapters',
   command: 'adapter list',
@@ -517,7 +524,7 @@ export const listAdapters = operation({
       ['PATH', 'path'],
     ]),
     ...(data.length === 0
-      ? { next: say`no adapter: "${{ command: 'adapter enable', input: { kind: '…', rate: '…' } }}" makes one` }
+      ? { next: say`no adapter yet: add one with "${{ command: 'adapter enable', input: { kind: '…', rate: '…' } }}"` }
       : {}),
   }),
 });
@@ -525,11 +532,11 @@ export const listAdapters = operation({
 /** Lets an adapter take no more orders, for ever. What is paid of those that it took is still told. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const disableAdapter = operation({
   action: 'disableAdapter',
-  summary: 'Let an adapter take no more orders, for ever',
+  summary: 'Stop an adapter from accepting orders, permanently',
   method: 'POST',
   path: '/adapters/:adapterId/disable',
   command: 'adapter disable',
-  does: 'let an adapter take no more orders, for ever; payments of those that it took are still told',
+  does: 'stop an adapter from accepting orders, permanently; payments of its earlier orders are still reported',
   output: schemaOf({ adapterId: text }),
   input: Type.Object({ adapterId: argument('<adapter>', 'whe_…', 'whe_…') }),
   read: ({ adapterId }) => ({ adapterId }),
@@ -538,7 +545,7 @@ export const disableAdapter = operation({
     if (adapter === null) {
       throw new AppError(
         'NOT_FOUND',
-        say`${adapterId} is an endpoint and no adapter: "${{ command: 'adapter list' }}" shows those there are`,
+        say`${adapterId} is an endpoint, not an adapter: list the adapters with "${{ command: 'adapter list' }}"`,
       );
     }
     await revokeKey.run(deps, actor, { uuid: id });

@@ -60,11 +60,11 @@ const CHANGE = ['<change>', 'chg_…'] as const;
 /** The changes of a project that wait, and the newest 20 that ended; the newest first. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const listAddressChanges = operation({
   action: 'listAddressChanges',
-  summary: 'The additions of addresses that wait for another owner or for their time, and the newest that ended',
+  summary: 'List additions of addresses that are waiting for confirmation, and the most recent finished ones',
   method: 'GET',
   path: '/address-changes',
   command: 'address pending',
-  does: 'additions by the console or the admin API that wait for another owner or for their time',
+  does: 'list additions from the console or the admin API that are waiting for confirmation',
   input: Type.Object({ projectId: projectId() }),
   output: listOf(shown, { projectId: Type.String() }),
   read: ({ projectId }) => ({ projectId }),
@@ -88,15 +88,15 @@ export const listAddressChanges = operation({
       ],
     ),
     next: data.some(({ state }) => state === 'waiting')
-      ? say`yours: another owner confirms them in the console, or "${{ command: 'address confirm', args: ['chg_…'] }}" does here. Not yours: "${{ command: 'address withdraw', args: ['chg_…'] }}", and find out who proposed them`
-      : 'no address waits',
+      ? say`if the addresses are yours, have another owner confirm them in the console, or run "${{ command: 'address confirm', args: ['chg_…'] }}". If not, run "${{ command: 'address withdraw', args: ['chg_…'] }}" and find out who proposed them`
+      : 'no addresses are waiting',
   }),
 });
 
 /** One change, and why this actor may not confirm it: `null` where it may. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showAddressChange = operation({
   action: 'showAddressChange',
-  summary: 'One of them',
+  summary: 'Show a pending addition of addresses',
   method: 'GET',
   path: '/address-changes/:changeId',
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
@@ -115,7 +115,7 @@ export const showAddressChange = operation({
 export const confirmAddressChange = localOperation({
   action: 'confirmAddressChange',
   command: 'address confirm',
-  does: 'add the addresses of one that waits, at once',
+  does: 'add the addresses of a pending addition now',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE) }),
   read: ({ changeId }) => ({ changeId }),
@@ -136,7 +136,7 @@ export const confirmAddressChange = localOperation({
     if (outcome.kind === 'failed') {
       throw new AppError(
         'CONFLICT',
-        say`no address was added, and ${changeId} has ended: ${outcome.reason}. Where they are yours, propose them anew with "${{ command: 'address add' }}"`,
+        say`no address was added, and ${changeId} has ended: ${outcome.reason}. If the addresses are yours, propose them again with "${{ command: 'address add' }}"`,
       );
     }
     return { change: viewChange(change, actor), added: outcome.added, passedOver: outcome.passedOver };
@@ -144,7 +144,7 @@ export const confirmAddressChange = localOperation({
   print: ({ added, passedOver }) => ({
     text: [
       ...added.map((address) => `added ${address}`),
-      ...passedOver.map((address) => `${address} is passed over: it is in the project by now`),
+      ...passedOver.map((address) => `skipped ${address}: it is already in the project`),
     ].join('\n'),
   }),
 });
@@ -152,11 +152,11 @@ export const confirmAddressChange = localOperation({
 /** Ends a change that waits: its addresses are not added. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export const withdrawAddressChange = operation({
   action: 'withdrawAddressChange',
-  summary: 'Withdraw one that waits: its addresses are not added',
+  summary: 'Withdraw a pending addition: its addresses are not added',
   method: 'POST',
   path: '/address-changes/:changeId/withdraw',
   command: 'address withdraw',
-  does: 'stop one that waits: its addresses are not added',
+  does: 'withdraw a pending addition: its addresses are not added',
   by: BY,
   input: Type.Object({ changeId: argument(...CHANGE, 'chg_…') }),
   output: changeSchema,
@@ -185,25 +185,28 @@ async function selectChange(db: Sql, actor: Actor, changeId: string): Promise<Ad
   if (id === null) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      say`${clip(changeId)} is not the id of a change: it is "chg_" and 26 characters, as "${{ command: 'address pending' }}" shows it`,
+      say`${clip(changeId)} is not a change id: an id is "chg_" and 26 characters, as shown by "${{ command: 'address pending' }}"`,
     );
   }
   const change = await findAddressChange(db, id);
   if (change !== null && maySee(actor, change.projectId)) return change;
   throw new AppError(
     'NOT_FOUND',
-    say`there is no change ${changeId}: "${{ command: 'address pending' }}" shows those that wait`,
+    say`there is no change ${changeId}: list the pending changes with "${{ command: 'address pending' }}"`,
   );
 }
 
 /** The refusal of what only a change that waits takes. */
 function hasEnded(change: AddressChange): AppError {
   const at = change.endedAt === null ? '' : ` by ${change.endedBy} at ${toIso(change.endedAt)}`;
-  return new AppError('CONFLICT', `${encodeId('chg', change.id)} was ${ENDED[change.state]}${at}: it waits no more`);
+  return new AppError(
+    'CONFLICT',
+    `${encodeId('chg', change.id)} was ${ENDED[change.state]}${at}: it is no longer pending`,
+  );
 }
 
 const ENDED: Readonly<Record<AddressChange['state'], string>> = {
-  ...{ waiting: 'waiting', applied: 'made', withdrawn: 'withdrawn', failed: 'found to be impossible' },
+  ...{ waiting: 'waiting', applied: 'applied', withdrawn: 'withdrawn', failed: 'rejected as impossible' },
 };
 
 /** A session lives so long at most: whoever stole one is out of it when the owner that it invited may confirm. */
@@ -260,23 +263,25 @@ async function findRefusal(
   { kind, id, role }: Actor,
   change: AddressChange,
 ): Promise<string | null> {
-  if (change.state !== 'waiting') return 'it waits no more';
+  if (change.state !== 'waiting') return 'it is no longer pending';
   if (kind === 'cli') return null;
-  const otherwise = `else they are added at ${toIso(change.dueAt)}`;
-  if (kind === 'admin' || id === null) return `it takes the second factor of an owner, in the console; ${otherwise}`;
-  if (ROLES.indexOf(role) < ROLES.indexOf('owner')) return `it takes an owner; ${otherwise}`;
+  const otherwise = `otherwise the addresses are added at ${toIso(change.dueAt)}`;
+  if (kind === 'admin' || id === null)
+    return `an owner must confirm it in the console with a second factor; ${otherwise}`;
+  if (ROLES.indexOf(role) < ROLES.indexOf('owner')) return `only an owner can confirm it; ${otherwise}`;
   if (change.actorKind === 'console' && change.actorId === id) {
-    return `you proposed it: another owner confirms it; ${otherwise}`;
+    return `you proposed it, so another owner must confirm it; ${otherwise}`;
   }
   if (change.actorKind === 'admin') {
     const made = await findMaker(db, encodeId('adm', change.actorId));
-    if (made?.actorId === id) return `you made the key that proposed it: another owner confirms it; ${otherwise}`;
+    if (made?.actorId === id)
+      return `you created the key that proposed it, so another owner must confirm it; ${otherwise}`;
     if (made?.actorKind !== 'console' && made?.actorKind !== 'cli') {
-      return `no person made the key that proposed it, so nobody can confirm it; ${otherwise}`;
+      return `the key that proposed it was not created by a person, so no one can confirm it; ${otherwise}`;
     }
   }
   if (!(await isSettled(db, encodeId('usr', id), unixMs(now() - SETTLED_MS)))) {
-    return `you were invited, reset or given another role in the last seven days, or the audit log does not say how you became an owner: another owner confirms it; ${otherwise}`;
+    return `you were invited, reset or given another role in the last seven days, or the audit log does not record how you became an owner, so another owner must confirm it; ${otherwise}`;
   }
   return null;
 }
@@ -320,7 +325,8 @@ export async function proposeChange(
   { project, ...wanted }: Proposed & { project: ProjectOf },
 ): Promise<AddressChangeView> {
   const { kind, id: actorId } = actor;
-  if (kind === 'cli' || kind === 'key' || actorId === null) throw new Error(`what ${actor.name} adds does not wait`);
+  if (kind === 'cli' || kind === 'key' || actorId === null)
+    throw new Error(`additions by ${actor.name} need no confirmation`);
   const { addresses, policy, derivation } = wanted;
   refuseTooMany(addresses.length);
   refuseWaiting(await findWaitingChanges(tx, project.id), addresses);
@@ -333,7 +339,7 @@ export async function proposeChange(
   });
   await settleChangeAlarm(tx, project);
   const change = await findAddressChange(tx, id);
-  if (change === null) throw new Error(`${encodeId('chg', id)} vanished; changes are never deleted`);
+  if (change === null) throw new Error(`${encodeId('chg', id)} disappeared, although changes are never deleted`);
   const detail = { change: encodeId('chg', id), policy, dueAt: toIso(dueAt), digest: digestOfChange(change) };
   const done = addresses.map((subject, position) => {
     const index = derivation?.indexes[position];
@@ -350,7 +356,7 @@ function refuseTooMany(count: number): void {
   if (count <= MAX_PROPOSED) return;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${count} addresses were given, and ${MAX_PROPOSED} can wait at once for somebody to look at them: give fewer, or add them by the command on the machine`,
+    `${count} addresses were given, but at most ${MAX_PROPOSED} can wait for review at a time: give fewer, or add them with the command on the server`,
   );
 }
 
@@ -358,7 +364,7 @@ function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly Tr
   if (waiting.length >= MAX_WAITING) {
     throw new AppError(
       'CONFLICT',
-      say`no address was added: ${waiting.length} changes of this project wait already. Confirm or withdraw them: "${{ command: 'address pending' }}"`,
+      say`no address was added, because ${waiting.length} changes of this project are already pending. Confirm or withdraw them: "${{ command: 'address pending' }}"`,
     );
   }
   const wanted = new Set<string>(addresses);
@@ -367,7 +373,7 @@ function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly Tr
     if (twice === undefined) continue;
     throw new AppError(
       'CONFLICT',
-      say`no address was added: ${twice} waits in ${encodeId('chg', id)} already. Confirm or withdraw that one: "${{ command: 'address pending' }}"`,
+      say`no address was added, because ${twice} is already pending in ${encodeId('chg', id)}. Confirm or withdraw that change: "${{ command: 'address pending' }}"`,
     );
   }
 }

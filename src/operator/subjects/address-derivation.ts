@@ -48,7 +48,7 @@ function readCount(text = ''): number {
   if (count >= 1 && count <= MAX_COUNT) return count;
   throw new FieldError(
     'count',
-    `is ${clip(text)}: give a number from 1 to ${MAX_COUNT}; the next call goes on where this one ends`,
+    `is ${clip(text)}: give a number from 1 to ${MAX_COUNT}; the next call continues where this one ends`,
   );
 }
 
@@ -98,8 +98,8 @@ export function firstAddresses(xpub: AccountXpub): FirstAddresses {
 function mismatch(given: string, derived: readonly DerivedAddress[]): AppError {
   return new AppError(
     'INVALID_ARGUMENT',
-    `no address was added: your wallet's first address (${given}) is not the one that this key gives (${derived.map(shown).join(', ')}). ` +
-      "The key may be of another account, another wallet or another coin: export the one of m/44'/195'/0' for TRON, or paste addresses instead",
+    `no address was added: your wallet's first address (${given}) is not the first one of this key (${derived.map(shown).join(', ')}). ` +
+      "The key may belong to another account, another wallet or another coin: export the key of m/44'/195'/0' for TRON, or paste addresses instead",
   );
 }
 
@@ -113,9 +113,12 @@ function shown({ address, index }: DerivedAddress): string {
 export type DerivationKey = { projectId: string; xpub: AccountXpub; isStored: boolean };
 
 const keyInput = {
-  xpub: line('<xpub>', "the public key of the account, m/44'/195'/0'; else the one the project has already"),
-  count: line('<n>', 'how many to add, 1 to 1000'),
-  autoLimit: line('<n>', 'how many may be added by themselves in all when amounts get scarce; 100 for a new key'),
+  xpub: line('<xpub>', "extended public key of the account, m/44'/195'/0' (default: the key the project already has)"),
+  count: line('<n>', 'number of addresses to add, 1 to 1000'),
+  autoLimit: line(
+    '<n>',
+    'maximum number of addresses to add automatically when amounts run low (default for a new key: 100)',
+  ),
 };
 
 const readKey = ({ projectId, xpub }: { projectId?: string | undefined; xpub?: string | undefined }) => ({
@@ -141,7 +144,7 @@ export const findDerivationKey = localOperation({
     if (only === undefined) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        say`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet exports none, paste addresses ("${{ command: 'address add' }}")`,
+        say`this project has no account key yet: give ${{ field: 'xpub' }}, or, if your wallet does not export one, paste addresses ("${{ command: 'address add' }}")`,
       );
     }
     if (keys.length === 1) return { projectId, xpub: only.xpub, isStored: true };
@@ -169,9 +172,9 @@ export type DerivationView = {
 
 const input = Type.Object({
   ...keyInput,
-  first: line('<address>', 'the first address that your wallet shows; asked for if it is not given'),
+  first: line('<address>', 'first address that your wallet shows (default: asked for)'),
   ...{ projectId: projectId(), policy: policyOption() },
-  isFresh: flag('after a restore: you know that Quittance never had this key, so begin with its first address'),
+  isFresh: flag('after a restore: confirm that Quittance never had this key, and begin with its first address'),
   seen: Type.Optional(Type.Array(Type.String())),
 });
 
@@ -192,7 +195,10 @@ export const showDerivation = localOperation({
   read: (given) => {
     const wanted = readWanted(given);
     if (wanted.count <= MAX_PROPOSED) return wanted;
-    throw new FieldError('count', `is ${wanted.count}: give ${MAX_PROPOSED} at most, for you compare them`);
+    throw new FieldError(
+      'count',
+      `is ${wanted.count}: give ${MAX_PROPOSED} at most, because you have to compare them with your wallet`,
+    );
   },
   run: async (deps: Pick<OperationDeps, 'db' | 'now'>, actor, { count, isFresh, ...wanted }) => {
     const key = await findDerivationKey.run(deps, actor, wanted);
@@ -288,20 +294,20 @@ function notDerived(outcome: NotDerived): AppError {
     case 'all-taken':
       return new AppError(
         'CONFLICT',
-        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are in projects already. Give the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
+        say`no address was added: all addresses of this key from #${outcome.from + 1} to #${outcome.from + outcome.count} are already in projects. Give the next ones with "${{ command: 'address add' }}", or use another account of your wallet`,
       );
     case 'too-soon':
       return new AppError(
         'CONFLICT',
-        say`no address was added: in a ledger that was restored, a key that may have been used since the backup yields two addresses a second. Run the command again in a minute, or use another account of your wallet and ${{ field: 'isFresh' }} (docs/backup.md)`,
+        say`no address was added: after a restore, a key that may have been used since the backup allows only two new addresses a second. Run the command again in a minute, or use another account of your wallet with ${{ field: 'isFresh' }} (docs/backup.md)`,
       );
     case 'others-come-next':
       return new AppError(
         'CONFLICT',
-        'no address was added: other addresses of this key come next by now. Look at them first',
+        'no address was added, because the next addresses of this key have changed. Check the new ones first',
       );
     case 'not-wanted':
-      throw new Error('addresses that a person wants are always wanted');
+      throw new Error('an explicit request for addresses was judged unnecessary');
     default:
       return assertNever(outcome);
   }
@@ -337,7 +343,7 @@ function changeLimit({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor: Acto
 function keyOfAnother(): AppError {
   return new AppError(
     'CONFLICT',
-    'this account key belongs to another project of the network: use another account of your wallet for this one',
+    'this account key belongs to another project on this network: use another account of your wallet for this project',
   );
 }
 

@@ -73,20 +73,20 @@ const listed = { address, policy: choice(POLICIES), position: whole, ...life };
 export function readPosition(text: string | undefined): number {
   if (text === undefined) return 0;
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw new FieldError('after', `is ${clip(text)}: give the position of an address, a whole number`);
+  throw new FieldError('after', `is ${clip(text)}: give the position of an address as a whole number`);
 }
 
 /** The project's addresses by position, 10,000 at most. `next`: adds the first, or shows the rest. */
 const listAddresses = operation({
   action: 'listAddresses',
-  summary: 'The addresses of a project, with their policy and status',
+  summary: 'List the addresses of a project with their policy and status',
   method: 'GET',
   path: '/addresses',
   command: 'address list',
-  does: 'list the addresses with their policy and status',
+  does: 'list addresses with their policy and status',
   input: Type.Object({
     projectId: projectId(),
-    after: line('<position>', 'only those after this position; 10,000 are shown at once'),
+    after: line('<position>', 'only addresses after this position; each page shows up to 10,000'),
   }),
   output: listOf(listed, {
     ...{ projectId: Type.String(), policy: choice(POLICIES).schema, activeAddresses: activeAddresses.schema },
@@ -119,7 +119,10 @@ const listAddresses = operation({
     ]),
     ...(next === null
       ? {}
-      : { next: data.length === 0 ? say`no address yet: add one with "${next}"` : say`there may be more: ${next}` }),
+      : {
+          next:
+            data.length === 0 ? say`no address yet: add one with "${next}"` : say`there may be more addresses: ${next}`,
+        }),
   }),
 });
 
@@ -162,7 +165,7 @@ export const showAddress = localOperation({
     if (found === undefined) {
       throw new AppError(
         'NOT_FOUND',
-        say`${clip(address)} is not in this project: "${{ command: 'address list' }}" shows those that are`,
+        say`${clip(address)} is not in this project: list its addresses with "${{ command: 'address list' }}"`,
       );
     }
     const openInvoices = await db
@@ -214,7 +217,8 @@ async function checkActivation(withNodes: WithNodes, candidates: readonly Candid
       await Promise.race([askAll(pool, asked, found), deadline]);
     });
     if (found.checked < asked.length) found.notCheckedBecause = 'the nodes did not answer in time';
-    else if (asked.length < candidates.length) found.notCheckedBecause = `at most ${MAX_CHECKED} are checked at once`;
+    else if (asked.length < candidates.length)
+      found.notCheckedBecause = `at most ${MAX_CHECKED} addresses are checked at a time`;
   } catch (error) {
     found.notCheckedBecause = reasonOf(error);
   }
@@ -252,20 +256,20 @@ function describeActivation(activation: ActivationView, added: number): Text[] {
   if (neverActivated.length > 0) {
     lines.push(
       `never activated: ${neverActivated.join(', ')}`,
-      '  They receive all the same. To spend from one, it must first be activated (send it about 1 TRX) and needs energy.',
-      '  Whoever is the first to send USDT to an address that never held any pays about double the energy.',
-      '  If you expected an address that is in use already, compare it with your wallet now.',
+      '  They can still receive payments. To spend from one, activate it first (send it about 1 TRX); spending also needs energy.',
+      '  The first transfer to an address that never held USDT costs the sender about twice the energy.',
+      '  If you expected an address that is already in use, compare it with your wallet now.',
     );
   }
   if (contracts.length > 0) {
     lines.push(
-      `NOT A WALLET: ${contracts.join(', ')} is a smart contract; money sent there is probably lost.`,
-      say`  Unless you control it: ${{ command: 'address retire', args: contracts }}`,
+      `NOT A WALLET: ${contracts.join(', ')} is a smart contract, and money sent there is probably lost.`,
+      say`  Unless you control it, run: ${{ command: 'address retire', args: contracts }}`,
     );
   }
   if (checked < added) {
     const which = checked === 0 ? '' : ` for ${added - checked} of ${added} addresses`;
-    lines.push(`not checked${which} whether they were ever activated: ${notCheckedBecause ?? 'no node answered'}`);
+    lines.push(`could not check${which} whether they were ever activated: ${notCheckedBecause ?? 'no node answered'}`);
   }
   return lines;
 }
@@ -275,12 +279,12 @@ export function otherPolicyNote({ projectId }: { projectId: string }, policy: Po
   if (policy === projectPolicy) return [];
   const change = { command: 'project update', args: [projectId], input: { policy } };
   return [
-    say`these serve the policy ${policy}, and the project's is ${projectPolicy}: they take invoices after "${change}"`,
+    say`these addresses have the policy ${policy}, but the project uses ${projectPolicy}: they get invoices after "${change}"`,
   ];
 }
 
 export const policyOption = () =>
-  maybeOneOf(POLICIES, '<policy>', 'what they are used for, for life; else what the project uses now');
+  maybeOneOf(POLICIES, '<policy>', 'permanent policy of the addresses (default: the current policy of the project)');
 
 /** `nodes` are absent where there are none. */
 type AddDeps = Pick<OperationDeps, 'db' | 'now' | 'random'> & {
@@ -312,23 +316,26 @@ export type Added = { kind: 'added'; view: Of & { added: TronAddress[] }; projec
 export const addAddresses = operation({
   action: 'addAddresses',
   summary:
-    'Add addresses, all of them or, if one is wrong, none. Where the project has an address already, and not all of them are signed, they wait for an owner who confirms them in the console, or for a day',
+    'Add addresses: all of them, or none if one is wrong. If the project already has an address and not all new ones are signed, they wait for an owner to confirm them in the console, or for a day',
   method: 'POST',
   path: '/addresses',
   command: 'address add',
-  does: 'add addresses, all of them or, if one is wrong, none',
+  does: 'add addresses: all of them, or none if one is wrong',
   by: BY,
   input: Type.Object({
     projectId: projectId(),
     entries: entries('[addresses...]', say`T…; "-" reads standard input as ${{ field: 'file' }} reads a file`, {
-      ...{ value: '<path>', help: 'a list (one address a line, # starts a comment) or CSV (its column "address")' },
+      ...{
+        value: '<path>',
+        help: 'file with one address per line (# starts a comment), or CSV with a column "address"',
+      },
     }),
     policy: policyOption(),
     isChecked: not(
-      'do not ask the nodes whether the addresses were ever activated',
-      'Whether nodes are asked of them; so unless it says false',
+      'skip asking the nodes whether the addresses were ever activated',
+      'Whether to ask the nodes about the addresses (default: true)',
     ),
-    isFresh: flag('after a restore: you know that Quittance never had any of them'),
+    isFresh: flag('after a restore: confirm that Quittance never had any of these addresses'),
   }),
   output: Type.Union([
     schemaOf({ ...about, added: addresses, activation: maybe(activation) }),
@@ -358,7 +365,7 @@ export const addAddresses = operation({
     if (!isFresh && (await wasEverRestored(db))) {
       throw new AppError(
         'CONFLICT',
-        say`${NOTHING_ADDED}, because this ledger was restored once: an address that was added since that backup is not known any more, and must never be added again. If it had none of these, run the command again with ${{ field: 'isFresh' }}; else take new ones from your wallet`,
+        say`${NOTHING_ADDED}, because this ledger was restored from a backup. It no longer knows the addresses that were added after that backup, and they must never be added again. If none of these addresses was used before, run the command again with ${{ field: 'isFresh' }}; otherwise use new ones from your wallet`,
       );
     }
     const { policy, projectPolicy, change } = await db.transaction(async (tx) => {
@@ -402,7 +409,7 @@ export const addAddresses = operation({
 });
 
 function waitNote({ changeId, dueAt }: { changeId: string; dueAt: string }): Text {
-  return say`they take no invoices yet: they are added at ${dueAt}, or when another owner confirms ${changeId} in the console; "${{ command: 'address withdraw', args: [changeId] }}" stops it`;
+  return say`the addresses are not in use yet: they are added at ${dueAt}, or when another owner confirms ${changeId} in the console. To stop it: "${{ command: 'address withdraw', args: [changeId] }}"`;
 }
 
 type FindTaken = (sql: Sql, accounts: readonly AccountHex[]) => Promise<FieldProblem[]>;
@@ -436,7 +443,7 @@ const withNodesOf =
   ({ config, nodes }: AddDeps, network: Network): WithNodes =>
   async (ask) => {
     const isConfigured = config.sandbox ? network === 'devnet' : config.networks[network] !== undefined;
-    if (!isConfigured || nodes === undefined) throw new Error(`no node of ${network} is configured here`);
+    if (!isConfigured || nodes === undefined) throw new Error(`no ${network} node is configured here`);
     const { withNodes } = await nodes();
     return withNodes(network, ({ pool }) => ask(pool));
   };
@@ -449,12 +456,12 @@ function takenProblem(
   const other = maySee(actor, projectId) ? ` (${encodeId('prj', projectId)})` : '';
   const message =
     projectId !== wantedBy
-      ? `${address} belongs to another project${other}: an address serves one project for life, give another one`
+      ? `${address} belongs to another project${other}: an address can never move between projects, so give another one`
       : retiredAt === null
         ? `${address} is already in this project: leave it out`
         : barredAt !== null
-          ? `${address} was in this project before a backup was restored, and never gets a new invoice: add another one`
-          : say`${address} is already in this project, and retired: to use it again, run "${{ command: 'address activate', args: [address] }}"`;
+          ? `${address} was in this project before a backup was restored, and can never get a new invoice: add another one`
+          : say`${address} is already in this project but retired: to use it again, run "${{ command: 'address activate', args: [address] }}"`;
   return { subject: address, message };
 }
 
@@ -471,7 +478,7 @@ type Switching = { projectId: string | undefined; addresses: readonly Candidate[
 const input = Type.Object({
   projectId: projectId(),
   entries: entries('<addresses...>', 'T…; "-" reads standard input'),
-  note: line('<text>', 'why, for the record'),
+  note: line('<text>', 'reason, for the record'),
 });
 const switching = {
   method: 'POST' as const,
@@ -493,16 +500,19 @@ const switching = {
 export const retireAddresses = operation({
   ...switching,
   action: 'retireAddresses',
-  summary: 'Give addresses no new invoices; payments to them are watched for ever',
+  summary: 'Stop using addresses for new invoices; payments to them are still watched, permanently',
   path: '/addresses/retire',
   command: 'address retire',
-  does: 'give addresses no new invoices; payments to them are watched for ever',
+  does: 'stop using addresses for new invoices; payments to them are still watched, permanently',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'retired'),
   print: ({ view, projectPolicy }) => {
-    const notes = view.changed.length === 0 ? [] : ['they take no new invoices; payments to them are watched for ever'];
+    const notes =
+      view.changed.length === 0
+        ? []
+        : ['the addresses get no new invoices; payments to them are still watched, permanently'];
     if (view.activeAddresses[projectPolicy] === 0) {
       notes.push(
-        `warning: no active address of the policy ${projectPolicy} is left, so every new invoice is refused (AMOUNT_UNAVAILABLE): add addresses, or activate one`,
+        `warning: no active address with the policy ${projectPolicy} is left, so every new invoice is refused (AMOUNT_UNAVAILABLE): add addresses, or activate one`,
       );
     }
     return printSwitched(view, 'retired', notes);
@@ -513,10 +523,10 @@ export const retireAddresses = operation({
 export const activateAddresses = operation({
   ...switching,
   action: 'activateAddresses',
-  summary: 'Give addresses new invoices again that were retired or frozen',
+  summary: 'Use retired or frozen addresses for new invoices again',
   path: '/addresses/activate',
   command: 'address activate',
-  does: 'give addresses new invoices again that were retired or frozen',
+  does: 'use retired or frozen addresses for new invoices again',
   run: (deps: Pick<OperationDeps, 'db' | 'now'>, actor, wanted) => switchAddresses(deps, actor, wanted, 'active'),
   print: ({ view, projectPolicy, otherPolicy }) =>
     printSwitched(view, 'activated', otherPolicyNote(view, otherPolicy ?? projectPolicy, projectPolicy)),
@@ -525,7 +535,7 @@ export const activateAddresses = operation({
 function printSwitched(view: SwitchedAddressesView, verb: string, notes: readonly Text[]) {
   const lines = [
     ...view.changed.map((address) => `${verb} ${address}`),
-    ...view.unchanged.map((address) => `${address} was ${view.status} before`),
+    ...view.unchanged.map((address) => `${address} was already ${view.status}`),
   ];
   return { text: lines.join('\n'), ...(notes.length === 0 ? {} : { next: joinTexts(notes, '\n') }) };
 }
@@ -544,18 +554,18 @@ async function switchAddresses(
     const known = new Set(own.map(({ address }) => address));
     refuse(
       addresses.filter(({ address }) => !known.has(address)),
-      say`is not in this project: "${{ command: 'address list' }}" shows those that are`,
+      say`is not in this project: list its addresses with "${{ command: 'address list' }}"`,
       'NOT_FOUND',
     );
     if (status === 'active') {
       refuse(
         own.filter(({ barredAt }) => barredAt !== null),
-        'was in use before a backup was restored: payers may hold amounts of it that are not known here, so it never gets a new invoice. Add another one (docs/backup.md)',
+        'was in use before a backup was restored. Payers may still have amounts for it that this ledger does not know, so it can never get a new invoice. Add another one (docs/backup.md)',
         'CONFLICT',
       );
       refuse(
         own.filter(({ freezeState }) => freezeState === 'seen' || freezeState === 'frozen'),
-        'is frozen by Tether: what it receives cannot be sent on. It can be taken into use again when Tether lets it go',
+        'is frozen by Tether, so money it receives cannot be moved. You can activate it when Tether unfreezes it',
         'CONFLICT',
       );
     }

@@ -39,7 +39,7 @@ export type AdminKeyView = Shown<typeof listed>;
 
 export const listAdminKeysOperation = operation({
   action: 'listAdminKeys',
-  summary: 'The keys of the admin API, without their secrets',
+  summary: 'List the keys of the admin API, without their secrets',
   method: 'GET',
   path: '/admin-keys',
   command: 'admin-key list',
@@ -62,7 +62,7 @@ export const listAdminKeysOperation = operation({
       ['ALLOWED IPS', 'allowedIps', 'all'],
       ['NAME', 'name'],
     ]),
-    ...(data.length === 0 ? { next: say`no admin key yet: make one with "${{ command: 'admin-key create' }}"` } : {}),
+    ...(data.length === 0 ? { next: say`no admin key yet: create one with "${{ command: 'admin-key create' }}"` } : {}),
   }),
 });
 
@@ -71,18 +71,22 @@ const MAX_PROJECTS = 100;
 
 export const createAdminKeyOperation = operation({
   action: 'createAdminKey',
-  summary: 'Make a key of the admin API and show it, once',
+  summary: 'Create an admin API key and show it once',
   method: 'POST',
   path: '/admin-keys',
   command: 'admin-key create',
-  does: 'make a key and show it, once',
+  does: 'create a key and show it once',
   output: schemaOf({ ...made, adminKey: text }),
   input: Type.Object({
-    name: needed('<name>', 'who or what it is for, 1 to 100 characters; recorded with what it does'),
-    role: oneOf(ROLES, '<role>', 'what it may do'),
-    projects: lines('<prj_…>', 'only these, several separated by commas; else all', 'prj_… that it may see; else all'),
-    expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC); else never'),
-    allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use it; else all'),
+    name: needed('<name>', 'who or what the key is for, 1 to 100 characters; recorded with every action'),
+    role: oneOf(ROLES, '<role>', 'role of the key'),
+    projects: lines(
+      '<prj_…>',
+      'only these, comma-separated (default: all)',
+      'prj_… that the key may see (default: all)',
+    ),
+    expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC) (default: never expires)'),
+    allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use the key (default: all)'),
   }),
   read: ({ role: name, projects, ...asked }, now) => {
     const problems: FieldProblem[] = [];
@@ -90,10 +94,13 @@ export const createAdminKeyOperation = operation({
     const key = gatherProblems(problems, () => readNewKey(asked, now));
     const wanted = [...new Set(projects ?? [])];
     if (wanted.length > MAX_PROJECTS) {
-      problems.push({ subject: 'projects', message: `a key takes at most ${MAX_PROJECTS} projects, or all` });
+      problems.push({
+        subject: 'projects',
+        message: `a key can be limited to at most ${MAX_PROJECTS} projects, or apply to all`,
+      });
     }
     if (problems.length === 0 && role && key) return { ...key, role, projects: wanted.length === 0 ? null : wanted };
-    throw new AppError('INVALID_ARGUMENT', 'the key was not made', { problems });
+    throw new AppError('INVALID_ARGUMENT', 'the key was not created', { problems });
   },
   run: async (
     { db, now, random }: Pick<OperationDeps, 'db' | 'now' | 'random'>,
@@ -126,17 +133,17 @@ export const createAdminKeyOperation = operation({
       ['allowed IPs', 'allowedIps', 'all'],
       ['admin key', 'adminKey'],
     ]),
-    next: say`the key is shown only now: set QUITTANCE_ADMIN_KEY to it where ${{ field: 'server' }} is used (docs/admin-api.md)`,
+    next: say`copy the key now, because it is not shown again: set QUITTANCE_ADMIN_KEY to it where you use ${{ field: 'server' }} (docs/admin-api.md)`,
   }),
 });
 
 export const revokeAdminKeyOperation = operation({
   action: 'revokeAdminKey',
-  summary: 'Revoke a key of the admin API at once and for ever',
+  summary: 'Revoke an admin API key immediately and permanently',
   method: 'POST',
   path: '/admin-keys/:adminKeyId/revoke',
   command: 'admin-key revoke',
-  does: 'revoke a key at once and for ever',
+  does: 'revoke a key immediately and permanently',
   output: Type.Object({ adminKeyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ adminKeyId: argument('<adminKeyId>', 'adm_…') }),
   /** A secret key is not repeated. */
@@ -146,7 +153,7 @@ export const revokeAdminKeyOperation = operation({
     const shown = adminKeyId.startsWith('qa_') ? 'this' : clip(adminKeyId);
     throw new AppError(
       'INVALID_ARGUMENT',
-      say`${shown} is not the id of an admin key: it is "adm_" and 26 characters, as "${{ command: 'admin-key list' }}" shows it`,
+      say`${shown} is not an admin key id: an id is "adm_" and 26 characters, as shown by "${{ command: 'admin-key list' }}"`,
     );
   },
   run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { uuid }) => {
@@ -156,7 +163,7 @@ export const revokeAdminKeyOperation = operation({
       if (key === null) {
         throw new AppError(
           'NOT_FOUND',
-          say`there is no admin key ${adminKeyId}: "${{ command: 'admin-key list' }}" shows those there are`,
+          say`there is no admin key ${adminKeyId}: list the keys with "${{ command: 'admin-key list' }}"`,
         );
       }
       const done = {

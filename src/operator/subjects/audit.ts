@@ -52,9 +52,9 @@ const PAGE = 1000;
 const MAX_TEXT = 200;
 
 const filters = {
-  action: line('<action>', 'only these, as key.created'),
-  subject: line('<subject>', 'only what was done to this: prj_…, key_…, whe_…, trf_…, T…'),
-  by: line('<name>', 'only what this person did'),
+  action: line('<action>', 'only actions of this type, such as key.created'),
+  subject: line('<subject>', 'only actions on this subject: prj_…, key_…, whe_…, trf_…, T…'),
+  by: line('<name>', 'only actions of this person'),
 };
 type Texts = { [Name in keyof typeof filters]?: string | undefined };
 type Page = { limit?: string | undefined; before?: string | undefined };
@@ -62,14 +62,14 @@ type Page = { limit?: string | undefined; before?: string | undefined };
 /** Reads which entries are meant. `limit` is 1 to 1,000. Errors: `INVALID_ARGUMENT`. */
 export function readAuditFilter({ limit = '50', before, ...texts }: Texts & Page): AuditFilter {
   const count = /^[1-9]\d{0,3}$/.test(limit) ? Number(limit) : 0;
-  if (count < 1 || count > MOST_LISTED) throw new FieldError('limit', `takes 1 to ${MOST_LISTED}`);
+  if (count < 1 || count > MOST_LISTED) throw new FieldError('limit', `must be 1 to ${MOST_LISTED}`);
   if (before !== undefined && !/^[1-9]\d{0,14}$/.test(before))
-    throw new FieldError('before', 'takes the number of an entry');
+    throw new FieldError('before', 'must be the number of an entry');
   const read = (field: keyof Texts) => {
     const given = texts[field];
     if (given === undefined) return null;
     if (given !== '' && given.length <= MAX_TEXT && !given.includes('\0')) return given;
-    throw new FieldError(field, `takes 1 to ${MAX_TEXT} characters`);
+    throw new FieldError(field, `must have 1 to ${MAX_TEXT} characters`);
   };
   return {
     before: before === undefined ? null : Number(before),
@@ -82,16 +82,16 @@ export type AuditListView = { data: AuditEntryView[]; next: number | null };
 
 export const listAudit = operation({
   action: 'listAudit',
-  summary: 'What people did here, the newest first',
+  summary: 'List the actions of people, newest first',
   method: 'GET',
   path: '/audit',
   command: 'audit list',
-  does: 'list what people did, the newest first',
+  does: 'list the actions of people, newest first',
   output: listOf(entry, { next: maybe(whole).schema }),
   input: Type.Object({
     ...filters,
     limit: limit(MOST_LISTED, '50'),
-    before: line('<number>', 'the page after this entry: older ones'),
+    before: line('<number>', 'show entries older than this one'),
   }),
   read: (given) => readAuditFilter(given),
   run: async ({ db }: { db: Sql }, _actor, filter): Promise<AuditListView> => {
@@ -109,7 +109,7 @@ export const listAudit = operation({
       ['ON', 'subject'],
       ['DETAIL', ({ detail }) => JSON.stringify(detail)],
     ]),
-    ...(next === null ? {} : { next: say`older ones: add ${{ field: 'before' }} ${next}` }),
+    ...(next === null ? {} : { next: say`for older entries, add ${{ field: 'before' }} ${next}` }),
   }),
 });
 
@@ -164,7 +164,7 @@ function readHead(given: string | undefined): AuditHead | null {
   if (given === undefined) return null;
   const [, seq, hash] = /^([1-9]\d{0,14}):([0-9a-f]{64})$/i.exec(given.trim()) ?? [];
   if (seq !== undefined && hash !== undefined) return { seq: Number(seq), hash: hash.toLowerCase() };
-  throw new FieldError('head', 'takes the number and the hash that an earlier run showed, as in 123:4f1c…');
+  throw new FieldError('head', 'must be the number and hash that an earlier run printed, such as 123:4f1c…');
 }
 
 /** A number and a hash as they are kept. */
@@ -179,16 +179,16 @@ export function writeHead(head: AuditHead | null): string | null {
  */
 export const verifyAudit = operation({
   action: 'verifyAudit',
-  summary: 'Whether the log was changed',
+  summary: 'Check whether the audit log was changed',
   method: 'GET',
   path: '/audit/verification',
   command: 'audit verify',
-  does: 'find out whether the log was changed; exits 1 if it was',
+  does: 'check whether the log was changed; exits 1 if it was',
   output: schemaOf(verified),
   input: Type.Object({
     head: line(
       '<number:hash>',
-      'what an earlier run showed, kept elsewhere: shows whether the log was rewritten since',
+      'head that an earlier run printed and you kept elsewhere, to check whether the log was rewritten since',
     ),
   }),
   read: ({ head }) => ({ kept: readHead(head) }),
@@ -206,7 +206,7 @@ export const verifyAudit = operation({
     ]),
     ...(view.good
       ? {
-          next: say`keep the head in another place: "${{ command: 'audit verify', input: { head: '…' } }}" shows later whether the log was rewritten`,
+          next: say`keep the head in another place: later, "${{ command: 'audit verify', input: { head: '…' } }}" checks whether the log was rewritten`,
         }
       : { hasFailed: true }),
   }),

@@ -105,7 +105,7 @@ const BALANCES_OF_A_PAGE = 25;
 const TIMEOUT_MS = 3000;
 
 const page = {
-  input: Type.Object({ projectId: projectId(), after: line('<position>', 'only those after this position') }),
+  input: Type.Object({ projectId: projectId(), after: line('<position>', 'only addresses after this position') }),
   read: ({ projectId, after }: { projectId?: string | undefined; after?: string | undefined }) => {
     return { projectId, after: readPosition(after) };
   },
@@ -320,7 +320,7 @@ const reconcile = localOperation({
   command: 'reconcile',
   does: 'compare what your addresses hold on the chain with the ledger now; exits 1 on a difference',
   input: Type.Object({
-    address: lines('<T…>', 'only these, several separated by commas'),
+    address: lines('<T…>', 'only these addresses, comma-separated'),
     network: networkName(),
   }),
   read: ({ address = [], network }) => ({ addresses: address.map(readAddress), network }),

@@ -64,7 +64,7 @@ type CapacityDeps = { db: Sql; now(): UnixMs };
 /** How many payable amounts are free, and how long they last, of the amounts in use. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showCapacity = operation({
   action: 'showCapacity',
-  summary: 'How many payable amounts are free, and how long they last, of the amounts in use',
+  summary: 'Show how many payable amounts are free and how long they last, for the amounts in use',
   method: 'GET',
   path: '/capacity',
   command: 'address capacity',
@@ -100,26 +100,26 @@ export type CapacityOfAmountView = Shown<typeof ofProject & typeof ofAmount> & {
 /** The same of one amount, on each address; at most 10,000. */
 export const showCapacityOfAmount = operation({
   action: 'showCapacityOfAmount',
-  summary: 'The same of one amount, on each address',
+  summary: 'Show how many payable amounts are free for one amount, on each address',
   method: 'GET',
   path: '/capacity/:amount',
   command: 'address capacity',
-  does: 'how many payable amounts are free, and how long they last',
+  does: 'show how many payable amounts are free, and how long they last',
   input: Type.Object({
     projectId: projectId(),
-    amount: deciding('<usdt>', 'one amount, on each address; else the amounts in use'),
+    amount: deciding('<usdt>', 'one amount, on each address (default: the amounts in use)'),
   }),
   output: schemaOf({ ...ofProject, ...ofAmount, addresses: list(onAddress) }),
   read: ({ projectId, amount: text }) => {
     const amount = parseAmount(text);
     if (amount.kind === 'ok') return { projectId, amount: amount.amountMicro };
-    const reason = `${clip(text)} ${amount.reason}: give USDT as an invoice asks for it, for example 25.00`;
+    const reason = `${clip(text)} ${amount.reason}: give an amount in USDT as in an invoice, for example 25.00`;
     throw new FieldError('amount', reason);
   },
   run: async (deps: CapacityDeps, actor, { projectId, amount }): Promise<CapacityOfAmountView> => {
     const { project, capacity } = await measure(deps, actor, projectId, [amount]);
     const [found] = capacity.amounts;
-    if (found === undefined) throw new Error(`nothing was measured of ${amount}`);
+    if (found === undefined) throw new Error(`no measurement of ${amount}`);
     const range = payableRange(project, amount);
     const total = countPayable(project.policy, range);
     const addresses = (await listReserved(deps.db, project.id, project.policy, range)).map(
@@ -136,7 +136,7 @@ export const showCapacityOfAmount = operation({
       ['amount', ({ amount }) => `${amount} USDT`],
       ['free', ({ free, total, freeShare }) => `${free} of ${total} (${percent(freeShare)} %)`],
       [
-        'used a day',
+        'used per day',
         ({ perDay7, perDay30 }) => `${perDay7.toFixed(1)} over 7 days, ${perDay30.toFixed(1)} over 30 days`,
       ],
       ['days left', 'daysLeft', 'not used in the last 30 days'],
@@ -161,7 +161,7 @@ async function measure(
   const { id } = await selectProject(db, actor, projectId);
   const at = now();
   const project = await findCapacityProject(db, id, at);
-  if (project === null) throw new Error(`project ${id} vanished; projects are never deleted`);
+  if (project === null) throw new Error(`project ${id} disappeared, although projects are never deleted`);
   return { project, capacity: await measureCapacity(db, project, at, amounts) };
 }
 
@@ -180,8 +180,8 @@ function viewProject(project: CapacityProject, amounts: readonly AmountCapacity[
 
 const COMPARED: readonly Column<ComparedPolicyView>[] = [
   ['POLICY', 'policy'],
-  ['INVOICES OF AN AMOUNT ON AN ADDRESS', 'perAddress'],
-  ['PAYERS PAY MORE, LESS THAN', 'addedBelow'],
+  ['INVOICES PER AMOUNT AND ADDRESS', 'perAddress'],
+  ['MAX SURCHARGE', 'addedBelow'],
   ['DECIMALS TO SEND', 'decimals', "the price's"],
   ['ADDRESSES FOR 90 DAYS', 'addressesFor90Days'],
 ];
@@ -197,19 +197,16 @@ type Measured = CapacityView | CapacityOfAmountView;
 
 const HEAD: readonly Column<Measured>[] = [
   ['project', 'projectId'],
-  [
-    'policy',
-    ({ policy, maxSurcharge }) => (policy === 'exact' ? policy : `${policy}, of less than ${maxSurcharge} USDT`),
-  ],
+  ['policy', ({ policy, maxSurcharge }) => (policy === 'exact' ? policy : `${policy}, less than ${maxSurcharge} USDT`)],
   ['active addresses', 'activeAddresses'],
 ];
 
 function verdictOf({ activeAddresses, policy, low }: Measured, amounts: readonly AmountCapacityView[]): string {
-  if (activeAddresses === 0) return `no active address of the policy ${policy}: no invoice can be created`;
+  if (activeAddresses === 0) return `no active address with the policy ${policy}, so no invoice can be created`;
   if (low) return `LOW: ${whyLow(amounts.filter((amount) => amount.low))}`;
-  if (amounts.length === 0) return 'good: no invoice was asked for in the last 30 days';
+  if (amounts.length === 0) return 'good: no invoices in the last 30 days';
   const isRare = amounts.some(({ daysLeft }) => daysLeft !== null && daysLeft < LOW_DAYS);
-  return isRare ? `good: fewer than ${USES_OF_A_RATE} uses in 30 days are too few to foretell anything` : 'good';
+  return isRare ? `good: fewer than ${USES_OF_A_RATE} uses in 30 days are too few for a forecast` : 'good';
 }
 
 function whyLow(amounts: readonly AmountCapacityView[]): string {
@@ -217,9 +214,9 @@ function whyLow(amounts: readonly AmountCapacityView[]): string {
   const scarce = amounts.filter(({ free, total }) => free > 0 && free * 100 < total * Number(LOW_PERCENT));
   const others = amounts.filter((amount) => !gone.includes(amount) && !scarce.includes(amount));
   const parts = [
-    [gone, 'nothing is free, and invoices are refused now, for'],
+    [gone, 'no amount is free, so invoices are now refused for'],
     [scarce, `less than ${LOW_PERCENT} % is free for`],
-    [others, `less than ${LOW_DAYS} days are left for`],
+    [others, `free amounts will last less than ${LOW_DAYS} days for`],
   ] as const;
   return parts.flatMap(([found, what]) => (found.length === 0 ? [] : [`${what} ${nameAmounts(found)}`])).join('; ');
 }

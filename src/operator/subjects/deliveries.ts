@@ -224,7 +224,7 @@ export function readEventId(eventId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(eventId)} is not an event id: it is "evt_" and 26 characters, as webhooks and "${{ command: 'deliveries list' }}" show it`,
+    say`${clip(eventId)} is not an event id: an id is "evt_" and 26 characters, as shown in webhooks and by "${{ command: 'deliveries list' }}"`,
   );
 }
 
@@ -234,7 +234,7 @@ async function selectEvent(db: Sql, actor: Actor, eventId: string): Promise<Desk
   if (event !== undefined && maySee(actor, event.projectId)) return event;
   throw new AppError(
     'NOT_FOUND',
-    say`there is no event ${eventId}: "${{ command: 'deliveries list' }}" shows those there are`,
+    say`there is no event ${eventId}: list the events with "${{ command: 'deliveries list' }}"`,
   );
 }
 
@@ -252,24 +252,24 @@ const NEVER = unixMs(Date.UTC(9999, 0));
 /** Deliveries, those of the newest events first. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export const listDeliveries = operation({
   action: 'listDeliveries',
-  summary: 'What became of each event at each endpoint, the newest events first',
+  summary: 'List the deliveries of events to endpoints, newest first',
   method: 'GET',
   path: '/deliveries',
   command: 'deliveries list',
-  does: 'list deliveries, those of the newest events first',
+  does: 'list deliveries, newest events first',
   output: listOf(fields, { nextBefore: maybe(text).schema }),
   input: Type.Object({
     projectId: projectId(),
-    endpoint: line('<whe_…>', 'only those to this endpoint'),
+    endpoint: line('<whe_…>', 'only deliveries to this endpoint'),
     status: line(
       '<status>',
-      say`pending, failing (pending, and the last attempt failed), delivered or dead (tests only with ${{ field: 'type' }} ping)`,
+      say`pending, failing (pending, and the last attempt failed), delivered or dead (pings only with ${{ field: 'type' }} ping)`,
     ),
     type: line('<type>', 'only events of this type, for example invoice.paid'),
     invoice: line('<invoice>', 'only events of this invoice: inv_… or the externalId'),
     event: line('<evt_…>', 'only this event'),
     ...period('events '),
-    before: line('<evt_…>', 'the page after this event: those before it', { conflicts: 'to' }),
+    before: line('<evt_…>', 'show events older than this one', { conflicts: 'to' }),
     limit: limit(500, '50'),
   }),
   read: ({ projectId, endpoint, invoice, status, type, event, before, limit: most = '50', ...times }) => {
@@ -286,15 +286,15 @@ export const listDeliveries = operation({
     return { view: { data, nextBefore: nextBefore && encodeId('evt', nextBefore) }, end };
   },
   print: ({ view: { data, nextBefore }, end }) => {
-    const why = end?.kind === 'searched' ? `looked through the newest ${end.events} events` : 'there are more';
+    const why = end?.kind === 'searched' ? `searched the newest ${end.events} events` : 'there are more';
     const next =
       nextBefore !== null
-        ? say`${why}: the same command with ${{ field: 'before' }} ${nextBefore} goes on`
+        ? say`${why}: to continue, repeat the command with ${{ field: 'before' }} ${nextBefore}`
         : end === null
           ? data.length === 0
-            ? 'no such deliveries'
+            ? 'no matching deliveries'
             : say`see one with "${{ command: 'deliveries show', args: ['evt_…'] }}"`
-          : say`${why}: a larger ${{ field: 'limit' }} shows them`;
+          : say`${why}: use a larger ${{ field: 'limit' }} to see them`;
     return {
       text: columnsText(data, [
         ['EVENT', 'eventId'],
@@ -392,13 +392,13 @@ function cutPage(found: DeskDelivery[], limit: number): Page {
 /** Shows the deliveries of an event to each endpoint, or to one. `askedAt`: the time of it. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export const showDelivery = operation({
   action: 'showDelivery',
-  summary: 'An event: every attempt to deliver it, what is planned, and why the last one failed',
+  summary: 'Show an event with every delivery attempt, the next planned one, and why the last one failed',
   method: 'GET',
   path: '/events/:eventId',
   command: 'deliveries show',
-  does: 'show an event: every attempt to deliver it, what is planned, and why the last one failed',
+  does: 'show an event with every delivery attempt, the next planned one, and why the last one failed',
   output: schemaOf({ ...eventFields, deliveries: list(part(shownFields)) }),
-  input: Type.Object({ eventId: argument('<event>', 'evt_…'), endpoint: line('<whe_…>', 'only at this endpoint') }),
+  input: Type.Object({ eventId: argument('<event>', 'evt_…'), endpoint: line('<whe_…>', 'only for this endpoint') }),
   read: ({ eventId, endpoint }) => ({ eventId, endpoint }),
   run: async (
     { db, now, config, note }: KeyDeps & { db: Database },
@@ -461,7 +461,7 @@ function deliveryText(shown: ShownDelivery, askedAt: UnixMs): string {
 function planText({ delivery, endpoint, attemptCount }: ShownDelivery, askedAt: UnixMs): string | null {
   const { nextAttemptAt, attemptsLeft, status } = delivery;
   const attempts = (count: number) => (count === 1 ? '1 attempt' : `${count} attempts`);
-  if (status === 'dead') return `none: dead after ${attempts(attemptCount)}`;
+  if (status === 'dead') return `none, given up after ${attempts(attemptCount)}`;
   if (nextAttemptAt === null) return null;
   if (endpoint.status === 'disabled') return 'none until the endpoint is enabled';
   const { pausedUntil } = endpoint;
@@ -472,11 +472,11 @@ function planText({ delivery, endpoint, attemptCount }: ShownDelivery, askedAt: 
 function nextOf({ eventId, type, deliveries }: ShownEventView, endpoint: string | null): Text | null {
   const replayTo = (endpoint: string) => ({ command: 'deliveries replay', args: [eventId], input: { endpoint } });
   if (deliveries.length === 0)
-    return say`it was not planned for ${endpoint ?? 'any endpoint'}: ${replayTo(endpoint ?? 'whe_…')} sends it`;
+    return say`the event was not scheduled for ${endpoint ?? 'any endpoint'}. To send it: ${replayTo(endpoint ?? 'whe_…')}`;
   const dead = deliveries.find(({ status }) => status === 'dead')?.endpointId;
   if (dead === undefined) return null;
   if (type === 'ping') return say`test again: ${{ command: 'webhook test', args: [dead] }}`;
-  return say`when the receiver works: ${replayTo(dead)}`;
+  return say`when the receiver works again: ${replayTo(dead)}`;
 }
 
 /** More than anybody has endpoints. */

@@ -150,7 +150,7 @@ export type ReplayedPeriodView = Shown<typeof replayedPeriod> & Partial<Record<R
  */
 export const replayPeriod = operation({
   action: 'replayPeriod',
-  summary: 'Send the events of one endpoint and time again',
+  summary: 'Send the events of a period to an endpoint again',
   method: 'POST',
   path: '/webhooks/:endpoint/replay',
   output: schemaOf(replayedPeriod, {
@@ -214,7 +214,7 @@ export const replayPeriod = operation({
         ['to', 'until'],
         [isDryRun ? 'would be sent' : 'found', () => (total === 0 ? 'nothing' : `${total}: ${parts.join(', ')}`)],
         ['due now', () => (isDryRun ? null : String(replayed))],
-        ['due anyway', () => (due === 0 ? null : `${due}, within seconds`)],
+        ['already due', () => (due === 0 ? null : `${due}, within seconds`)],
         ['not sent', () => (exhausted === 0 ? null : exhaustedText(exhausted))],
       ]),
       ...notesOf(waiting),
@@ -223,12 +223,14 @@ export const replayPeriod = operation({
 });
 
 function exhaustedText(count: number): string {
-  return `${count}, after ${MAX_REPLAYED_ATTEMPTS} attempts: read them from the feed (GET /v1/events)`;
+  return `${count}, given up after ${MAX_REPLAYED_ATTEMPTS} attempts: read them from the feed (GET /v1/events)`;
 }
 
 function notesOf(waiting: readonly string[], others: readonly Text[] = []): { next?: Text } {
   const notes = [
-    ...waiting.map((id) => say`${id} is disabled: they wait until "${{ command: 'webhook enable', args: [id] }}"`),
+    ...waiting.map(
+      (id) => say`${id} is disabled, so the events wait until you run "${{ command: 'webhook enable', args: [id] }}"`,
+    ),
     ...others,
   ];
   return notes.length === 0 ? {} : { next: joinTexts(notes, '\n') };
@@ -242,7 +244,7 @@ function refuseForgotten(from: UnixMs, now: UnixMs, retentionDays: number): void
   if (from >= kept) return;
   throw new FieldError(
     'from',
-    say`is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and what was delivered then is not known any more: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or say ${{ field: 'status' }} dead or ${{ field: 'status' }} missing if you mean it`,
+    say`is more than ${retentionDays} days ago (QUITTANCE_DELIVERY_RETENTION_DAYS), and the deliveries of that time have been deleted: begin at ${toIso(unixMs(Math.ceil(kept / 1000) * 1000))}, or use ${{ field: 'status' }} dead or ${{ field: 'status' }} missing if that is what you want`,
   );
 }
 
@@ -253,7 +255,7 @@ function refuseMany(total: number, isConfirmed: boolean): void {
   if (total <= MANY || isConfirmed) return;
   throw new AppError(
     'USAGE',
-    say`this sends ${total} webhooks again: look with ${{ field: 'isDryRun' }}, and run the command again with ${{ field: 'isConfirmed' }} if that is meant`,
+    say`this would send ${total} webhooks again: check them with ${{ field: 'isDryRun' }}, then confirm with ${{ field: 'isConfirmed' }}`,
   );
 }
 
@@ -354,7 +356,7 @@ export function readReplayedEvents(events: readonly string[]): string[] {
   if (eventIds.length <= MAX_EVENTS) return eventIds;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${eventIds.length} events were given, and one command takes ${MAX_EVENTS}: use ${{ field: 'endpoint' }} with ${{ field: 'from' }} and ${{ field: 'to' }}`,
+    say`${eventIds.length} events were given, but one command accepts at most ${MAX_EVENTS}: use ${{ field: 'endpoint' }} with ${{ field: 'from' }} and ${{ field: 'to' }}`,
   );
 }
 
@@ -366,7 +368,7 @@ type Target = ReplayCandidate & { endpointId: string };
  */
 export const replayEvents = operation({
   action: 'replayEvents',
-  summary: 'Send events again, to one endpoint or to all that they were planned for',
+  summary: 'Send events again, to one endpoint or to all endpoints they were scheduled for',
   method: 'POST',
   path: '/events/replay',
   output: schemaOf({ isDryRun: yes, data: list(part(replayed)) }),
@@ -431,7 +433,7 @@ export const replayEvents = operation({
   },
 });
 
-const OUTCOMES = { replayed: 'due now', due: 'due within seconds anyway', exhausted: 'not sent' } as const;
+const OUTCOMES = { replayed: 'due now', due: 'already due within seconds', exhausted: 'not sent' } as const;
 
 /** All problems at once. Errors: `NOT_FOUND`. */
 function refuseUnknown(asked: {
@@ -446,13 +448,13 @@ function refuseUnknown(asked: {
     const event = events.find((each) => each.id === id);
     if (event === undefined) return [{ subject, message: `there is no event ${subject}` }];
     if (endpoint !== null && event.projectId !== endpoint.projectId) {
-      return [{ subject, message: `${subject} is of another project than ${encodeId('whe', endpoint.id)}` }];
+      return [{ subject, message: `${subject} belongs to a different project than ${encodeId('whe', endpoint.id)}` }];
     }
     if (endpoint !== null || planned.some(({ eventId }) => eventId === id)) return [];
     return [
       {
         subject,
-        message: say`${subject} was not planned for any endpoint: say which one with ${{ field: 'endpoint' }}`,
+        message: say`${subject} was not scheduled for any endpoint: choose one with ${{ field: 'endpoint' }}`,
       },
     ];
   });

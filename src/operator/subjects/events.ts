@@ -20,10 +20,10 @@ type Asked = { type?: readonly string[] | undefined; limit: string; after?: stri
 export function readTail({ type: types, limit, after }: Asked) {
   const unknown = types?.find((type) => !EVENT_TYPES.some((known) => known === type));
   if (unknown !== undefined) {
-    throw new FieldError('type', `${clip(unknown)} is no event: there are ${EVENT_TYPES.join(', ')}`);
+    throw new FieldError('type', `${clip(unknown)} is not an event type: choose from ${EVENT_TYPES.join(', ')}`);
   }
   if (after !== undefined && decodeId('evt', after) === null) {
-    throw new FieldError('after', `${clip(after)} is no event id: it is "evt_" and 26 characters`);
+    throw new FieldError('after', `${clip(after)} is not an event id: an id is "evt_" and 26 characters`);
   }
   return { types: types ?? null, limit: readLimit(limit, { least: 0, most: 1000 }), after };
 }

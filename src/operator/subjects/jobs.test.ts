@@ -51,7 +51,7 @@ test('a process that stops starts nothing any more, and to stop what has ended d
   jobs.stop(jobId);
   expect(jobs.find(jobId)?.state).toBe('failed');
   await jobs.close();
-  expect(() => jobs.start(ANA, order)).toThrow(/starts nothing any more/);
+  expect(() => jobs.start(ANA, order)).toThrow(/starts no new jobs/);
 });
 
 test('of statements and transactions so many run at once, and the others in their turn, also after one that failed', async () => {

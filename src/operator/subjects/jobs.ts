@@ -206,7 +206,7 @@ export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
   };
   return {
     start: (actor, order) => {
-      if (isClosed) throw new AppError('CONFLICT', 'this process stops, and starts nothing any more');
+      if (isClosed) throw new AppError('CONFLICT', 'this process is shutting down and starts no new jobs');
       const other = running.get(order.network);
       if (other !== undefined) throw busy(other.job);
       const job: Running['job'] = {
@@ -236,7 +236,7 @@ export function createJobs({ db, now, random, log, nodes }: Deps): Jobs {
 function busy({ order, startedBy, startedAt }: Job): AppError {
   return new AppError(
     'CONFLICT',
-    `a job of ${order.network} runs already: ${nameWork(order)}, started by ${startedBy} at ${toIso(startedAt)}. Wait until it ends, or stop it`,
+    `a job for ${order.network} is already running: ${nameWork(order)}, started by ${startedBy} at ${toIso(startedAt)}. Wait until it ends, or stop it`,
   );
 }
 
@@ -283,11 +283,11 @@ function sayOutcome(outcome: Outcome): Text[] {
 /** What is said of a job that runs, or ended before its work did. */
 function sayEnd({ state, error, order, progress }: Job): Text[] {
   if (state === 'running' || state === 'stopping') return [];
-  const why = state === 'failed' ? [error?.text ?? 'it failed for a reason that stands in the log of the service'] : [];
+  const why = state === 'failed' ? [error?.text ?? 'it failed; see the log of the service for the reason'] : [];
   const { range } = order;
   if (range === null || progress.done === 0) return why;
   const last = range.from + progress.done - 1;
-  const next = last < range.to ? `; go on from block ${last + 1}` : '';
+  const next = last < range.to ? `; continue from block ${last + 1}` : '';
   return [...why, `blocks ${range.from} to ${last} are done${next}`];
 }
 
@@ -316,7 +316,7 @@ function findJob(jobs: Jobs, jobId: string): Job {
   if (job !== null) return job;
   throw new AppError(
     'NOT_FOUND',
-    `there is no job ${clip(jobId)} here: the process that runs a job knows it, with its newest ones, until it stops`,
+    `there is no job ${clip(jobId)} here: only the process that ran a job remembers it, until it stops or newer jobs replace it`,
   );
 }
 

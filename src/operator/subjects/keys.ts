@@ -46,7 +46,7 @@ export type KeyView = Shown<typeof listed>;
 /** The keys of a project, without their secrets, the oldest first; at most 1,000. */
 export const listKeys = operation({
   action: 'listKeys',
-  summary: 'The keys of a project, without their secrets',
+  summary: 'List the keys of a project, without their secrets',
   method: 'GET',
   path: '/keys',
   command: 'key list',
@@ -72,7 +72,7 @@ export const listKeys = operation({
       ['SCOPES', 'scopes'],
       ['NAME', 'name'],
     ]),
-    ...(data.length === 0 ? { next: say`no key yet: make one with "${{ command: 'key create' }}"` } : {}),
+    ...(data.length === 0 ? { next: say`no key yet: create one with "${{ command: 'key create' }}"` } : {}),
   }),
 });
 
@@ -114,8 +114,8 @@ export function readNewKey(
   const expiresMs = input.expires === undefined ? null : parseMoment(input.expires, now);
   if (input.expires !== undefined) {
     const shown = clip(input.expires);
-    if (expiresMs === null) add('expires', `is ${shown}: write a duration (12h, 90d) or a date (2027-01-31, UTC)`);
-    else if (expiresMs <= now) add('expires', `is ${shown}, which is past: give a moment in the future`);
+    if (expiresMs === null) add('expires', `is ${shown}: give a duration (12h, 90d) or a date (2027-01-31, UTC)`);
+    else if (expiresMs <= now) add('expires', `is ${shown}, which is in the past: give a future time`);
   }
   const allowedCidrs = (input.allowedIps ?? []).flatMap((text) => {
     const parsed = parseCidr(text.trim());
@@ -125,10 +125,10 @@ export function readNewKey(
   });
   const named = input.scopes?.map((text) => text.trim()) ?? [];
   const unknown = named.find((name) => !SCOPES.some((scope) => scope === name));
-  const choice = `choose some of ${SCOPES.join(', ')}`;
-  if (unknown !== undefined) add('scopes', `has ${clip(unknown)}, which is no scope: ${choice}`);
+  const choice = `choose from ${SCOPES.join(', ')}`;
+  if (unknown !== undefined) add('scopes', `has ${clip(unknown)}, which is not a scope: ${choice}`);
   else if (input.scopes?.length === 0) add('scopes', `is empty: ${choice}`);
-  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the key was not made', { problems });
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'the key was not created', { problems });
   return {
     name,
     expiresAt: expiresMs === null ? null : unixMs(expiresMs),
@@ -147,18 +147,18 @@ type CreateDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; r
 /** Makes a secret key and shows it this one time; the database keeps its SHA-256. Errors: `NOT_FOUND`, `INVALID_ARGUMENT` (which project). */
 export const createKey = operation({
   action: 'createKey',
-  summary: 'Make a secret key and show it, once',
+  summary: 'Create a secret key and show it once',
   method: 'POST',
   path: '/keys',
   command: 'key create',
-  does: 'make a secret key and show it, once',
+  does: 'create a secret key and show it once',
   output: schemaOf(made, { warning: Type.Optional(Said) }),
   input: Type.Object({
     projectId: projectId(),
-    name: line('<name>', 'what you call it, 1 to 100 characters', { default: 'default' }),
-    expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC); else never'),
-    allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use it; else all'),
-    scopes: lines('<scope…>', 'what it may do, of create, read, events, webhooks; else all of these but webhooks'),
+    name: line('<name>', 'name, 1 to 100 characters', { default: 'default' }),
+    expires: line('<when>', 'a duration (12h, 90d) or a date (2027-01-31, UTC) (default: never expires)'),
+    allowedIps: lines('<cidr…>', 'IP addresses or CIDR blocks that may use the key (default: all)'),
+    scopes: lines('<scope…>', 'permissions: create, read, events, webhooks (default: all except webhooks)'),
   }),
   read: ({ projectId, name = 'default', ...given }, now) => ({ ...readNewKey({ ...given, name }, now), projectId }),
   run: async ({ db, networks, now, random }: CreateDeps, actor, { projectId, ...key }): Promise<CreatedKeyView> => {
@@ -195,7 +195,7 @@ export const createKey = operation({
     next: joinTexts(
       [
         ...(warning === undefined ? [] : [say`warning: ${warning}`]),
-        'the secret key is shown only now: store it where your server reads it (header X-Api-Key)',
+        'copy the secret key now, because it is not shown again: your server sends it in the header X-Api-Key',
       ],
       '\n',
     ),
@@ -217,18 +217,18 @@ function readKeyId(keyId: string): string {
   const shown = keyId.startsWith('qt_') ? 'this' : clip(keyId);
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${shown} is not a key id: it is "key_" and 26 characters, as "${{ command: 'key list' }}" shows it`,
+    say`${shown} is not a key id: an id is "key_" and 26 characters, as shown by "${{ command: 'key list' }}"`,
   );
 }
 
 /** Revokes a key at once and for ever. Errors: `NOT_FOUND`. */
 export const revokeKey = operation({
   action: 'revokeKey',
-  summary: 'Revoke a key at once and for ever',
+  summary: 'Revoke a key immediately and permanently',
   method: 'POST',
   path: '/keys/:keyId/revoke',
   command: 'key revoke',
-  does: 'revoke a key at once and for ever',
+  does: 'revoke a key immediately and permanently',
   output: Type.Object({ keyId: Type.String(), status: Type.Literal('revoked') }),
   input: Type.Object({ keyId: argument('<keyId>', 'key_…') }),
   read: ({ keyId }) => ({ uuid: readKeyId(keyId) }),
@@ -237,10 +237,7 @@ export const revokeKey = operation({
     await db.transaction(async (tx) => {
       const key = await revokeApiKey(tx, uuid, now());
       if (key === null || !maySee(actor, key.projectId)) {
-        throw new AppError(
-          'NOT_FOUND',
-          say`there is no key ${keyId}: "${{ command: 'key list' }}" shows those there are`,
-        );
+        throw new AppError('NOT_FOUND', say`there is no key ${keyId}: list the keys with "${{ command: 'key list' }}"`);
       }
       if (key.isNew) {
         const { projectId, name } = key;

@@ -49,11 +49,11 @@ const yesNo = (is: boolean) => (is ? 'yes' : 'no');
 /** The master keys by their ids, and how many secrets each has encrypted. `missing`: what to do about those that are not here. */
 export const showMasterKeys = operation({
   action: 'showMasterKeys',
-  summary: 'The master keys that the service has, by their ids, and how many secrets each has sealed',
+  summary: 'List the master keys of the service by id, and how many secrets each one encrypts',
   method: 'GET',
   path: '/master-keys',
   command: 'master-key status',
-  does: 'which keys there are, where they come from, and how many secrets each seals',
+  does: 'list the master keys, where they come from, and how many secrets each one encrypts',
   input: Type.Object({}),
   // `source`: the variable, the path of the file, or `none`.
   output: schemaOf({ source: text, keys: list(part(shown)) }),
@@ -71,7 +71,7 @@ export const showMasterKeys = operation({
       ['ENDED', 'ended'],
       ['RECEIPTS', ({ sealsReceiptKey }) => yesNo(sealsReceiptKey)],
       ['ROWS', ({ sealsRows }) => (sealsRows === null ? '' : yesNo(sealsRows))],
-      ['CAN BE DROPPED', ({ canBeDropped }) => yesNo(canBeDropped)],
+      ['CAN BE REMOVED', ({ canBeDropped }) => yesNo(canBeDropped)],
     ]);
     return {
       text: [fieldsText(view, [['keys from', 'source']]), keys].filter((part) => part !== '').join('\n\n'),
@@ -82,8 +82,8 @@ export const showMasterKeys = operation({
 });
 
 const NO_KEY = {
-  external: 'QUITTANCE_MASTER_KEY is not set; make a key with "openssl rand -base64 32"',
-  embedded: 'no key yet: it is made when the first secret is sealed',
+  external: 'QUITTANCE_MASTER_KEY is not set; generate a key with "openssl rand -base64 32"',
+  embedded: 'no key yet: Quittance creates it when it encrypts the first secret',
 };
 
 /** The same with a ring that is open. */
@@ -132,23 +132,23 @@ export async function describeMissingKeys({ db, now, keyRing }: MissingDeps): Pr
   if (ofWebhooks !== null) return ofWebhooks;
   const key = await findCurrentReceiptKey(db);
   if (key === null || keyRing?.find(key.masterKeyId) !== undefined) return describeMissingTotp(db, keyRing);
-  return say`the signing key of receipts is sealed under the master key ${key.masterKeyId}, which is not here. ${REMEDY} If that key is lost for ever, "${{ command: 'receipt rotate', input: { isKeyLost: true } }}" makes a new signing key`;
+  return say`the receipt signing key is encrypted with the master key ${key.masterKeyId}, which is not available here. ${REMEDY} If that key is lost permanently, create a new signing key with "${{ command: 'receipt rotate', input: { isKeyLost: true } }}"`;
 }
 
 async function describeMissingTotp(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
   const missing = [...(await countTotpByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
   if (missing === undefined) return describeMissingTargets(db, keyRing);
-  return say`codes of people come of secrets that are sealed under the master key ${missing}, which is not here. ${REMEDY} If that key is lost for ever, "${{ command: 'user reset', args: ['<login>'] }}" lets each of them choose anew what they sign in with`;
+  return say`the sign-in codes of some users need secrets that are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, reset the sign-in of each of these users with "${{ command: 'user reset', args: ['<login>'] }}"`;
 }
 
 async function describeMissingTargets(db: Sql, keyRing: KeyRing | null): Promise<Text | null> {
   const missing = [...(await countTargetsByKey(db)).keys()].find((keyId) => keyRing?.find(keyId) === undefined);
   if (missing === undefined) return null;
-  return say`where notification channels lead is encrypted under the master key ${missing}, which is not here. ${REMEDY} If that key is lost for ever, remove each with "${{ command: 'notify remove', args: ['<channel>'] }}" and add it anew`;
+  return say`the targets of some notification channels are encrypted with the master key ${missing}, which is not available here. ${REMEDY} If that key is lost permanently, remove each of these channels with "${{ command: 'notify remove', args: ['<channel>'] }}" and add it again`;
 }
 
 const REMEDY =
-  'Run this with the master keys that the service has: QUITTANCE_MASTER_KEY, or with an embedded database the file master-key.';
+  'Run this with the master keys of the service: set QUITTANCE_MASTER_KEY or, with an embedded database, provide the file master-key.';
 
 /** `note` hears of a key file that others could read. */
 export type KeyDeps = {
@@ -216,7 +216,7 @@ async function lockAlone(dataDir: string) {
     return await lockKeyFile(dataDir);
   } catch (error) {
     if (!(error instanceof DataDirError && error.code === 'DATA_DIR_IN_USE')) throw error;
-    throw new AppError('CONFLICT', 'the master key is being rotated already: wait until that command is done', {
+    throw new AppError('CONFLICT', 'another command is already rotating the master key: wait until it has finished', {
       cause: error,
     });
   }
@@ -229,7 +229,7 @@ async function rotateFile(deps: RotateDeps, actor: Actor): Promise<RotatedMaster
   if (ring === null || ring.source.kind !== 'file') {
     throw new AppError(
       'NOT_FOUND',
-      say`there is no master key in ${config.dataDir}: "${{ command: 'master-key status' }}" says more`,
+      say`there is no master key in ${config.dataDir}: for details, run "${{ command: 'master-key status' }}"`,
     );
   }
   const { path } = ring.source;

@@ -71,11 +71,11 @@ export type ChannelView = Shown<typeof listed>;
 /** The channels with how they do, without what leads there, the oldest first. */
 export const listChannels = operation({
   action: 'listChannels',
-  summary: 'The channels by which operators are told what happens, without what leads there',
+  summary: 'List the notification channels, without their secret targets',
   method: 'GET',
   path: '/notify',
   command: 'notify list',
-  does: 'list the channels and how they do, without what leads there',
+  does: 'list the notification channels and their health, without their secret targets',
   input: Type.Object({}),
   output: listOf(listed),
   read: () => ({}),
@@ -86,9 +86,9 @@ export const listChannels = operation({
     const failing = data.find(({ failingSince }) => failingSince !== null);
     const next =
       data.length === 0
-        ? say`no channel yet, so nobody is told of alarms: add one with "${{ command: 'notify add' }}"`
+        ? say`no channel yet, so no one is notified of alarms: add one with "${{ command: 'notify add' }}"`
         : failing &&
-          say`${failing.channelId} fails: ${failing.lastError ?? ''}. Try it: ${{ command: 'notify test', args: [failing.channelId] }}`;
+          say`${failing.channelId} is failing: ${failing.lastError ?? ''}. To test it: ${{ command: 'notify test', args: [failing.channelId] }}`;
     return {
       text: columnsText(data, [
         ['CHANNEL', 'channelId'],
@@ -100,7 +100,7 @@ export const listChannels = operation({
         ['LAST SENT (UTC)', ({ lastSentAt }) => (lastSentAt === null ? 'never' : isoMinute(lastSentAt))],
         ['QUIET', ({ quiet, timeZone }) => (quiet === null ? 'never' : `${quiet} ${timeZone}`)],
         ['SUMMARY', ({ summary, timeZone }) => (summary === null ? 'none' : `${summary} ${timeZone}`)],
-        ['LEADS TO', 'shown'],
+        ['TARGET', 'shown'],
         ['NAME', 'name'],
       ]),
       ...(next === undefined ? {} : { next }),
@@ -113,29 +113,31 @@ type SendDeps = KeyDeps & { db: Database; random(bytes: number): Uint8Array };
 /** Adds a channel: it is told what is open, and what happens from now on. Errors: `CONFLICT`, `CONFIG_INVALID`. */
 export const addChannel = operation({
   action: 'addChannel',
-  summary: 'Add a channel by which operators are told what happens; a secret that is made for it is shown once',
+  summary: 'Add a notification channel for operators; a generated secret is shown once',
   method: 'POST',
   path: '/notify',
   command: 'notify add',
-  does: say`add a channel; "-" for ${{ field: 'url' }}, ${{ field: 'token' }} or ${{ field: 'secret' }} reads it from standard input`,
+  does: say`add a notification channel; "-" for ${{ field: 'url' }}, ${{ field: 'token' }} or ${{ field: 'secret' }} reads it from standard input`,
   // `secret`: one that was made to sign with, which is shown this one time.
   output: schemaOf({ ...channelFields, secret: maybe(text) }),
   input: Type.Object({
-    kind: argumentOf(CHANNEL_KINDS, '<kind>', 'what it is'),
-    name: line('<name>', 'what you call it, 1 to 100 characters; else its kind'),
+    kind: argumentOf(CHANNEL_KINDS, '<kind>', 'kind of channel'),
+    name: line('<name>', 'name, 1 to 100 characters (default: the kind)'),
     url: secret(
       '<url>',
-      'smtps://user:password@host for email, the webhook of slack, discord or webhook, https://host/topic for ntfy',
+      'smtps://user:password@host for email, the webhook URL for slack, discord or webhook, https://host/topic for ntfy',
     ),
-    from: line('<address>', 'email: who sends'),
-    to: lines('<address…>', 'email: who is told, several separated by commas'),
-    token: secret('<token>', 'telegram: of the bot; ntfy: of the user, if the topic needs one'),
-    chat: line('<chat>', 'telegram: the number of the chat, or @channelname'),
-    secret: secret('<whsec_…>', 'webhook: a secret of your own; else one is made and shown once'),
-    isOwnNetwork: flag('the server is in your own network: private addresses, this machine, and no TLS are taken'),
-    quiet: line('<hours>', 'hold back what can wait, such as 22:00-07:00'),
-    summary: line('<time>', 'send a summary each day, such as at 08:00'),
-    timeZone: line('<zone>', 'of these times, such as Europe/Berlin; else UTC'),
+    from: line('<address>', 'email: sender address'),
+    to: lines('<address…>', 'email: recipients, comma-separated'),
+    token: secret('<token>', 'telegram: bot token; ntfy: access token, if the topic requires one'),
+    chat: line('<chat>', 'telegram: chat id, or @channelname'),
+    secret: secret('<whsec_…>', 'webhook: your own secret (default: generated and shown once)'),
+    isOwnNetwork: flag(
+      'the server is in your own network: allow private addresses, this machine, and connections without TLS',
+    ),
+    quiet: line('<hours>', 'quiet hours for messages that can wait, such as 22:00-07:00'),
+    summary: line('<time>', 'time of a daily summary, such as 08:00'),
+    timeZone: line('<zone>', 'time zone of these times, such as Europe/Berlin (default: UTC)'),
   }),
   read: ({ kind, name, quiet, summary, timeZone, isOwnNetwork = false, url, from, to, token, chat, secret }) =>
     readNewChannel({
@@ -145,7 +147,10 @@ export const addChannel = operation({
   run: async (deps: SendDeps, actor, { kind, name, target: given, shown, needsSecret, times }) => {
     const { db, now, random } = deps;
     if ((await listNotifyChannels(db)).length >= MAX_CHANNELS)
-      throw new AppError('CONFLICT', `there are ${MAX_CHANNELS} channels, and no more are told: remove one first`);
+      throw new AppError(
+        'CONFLICT',
+        `there are already ${MAX_CHANNELS} channels, which is the limit: remove one first`,
+      );
     const keyRing = await openEncryptionKeys(deps);
     const secret = needsSecret ? createWebhookSecret(random) : null;
     const target = given.kind === 'webhook' && secret !== null ? { ...given, secret } : given;
@@ -163,7 +168,7 @@ export const addChannel = operation({
     if (isAdded) return { ...view, secret };
     throw new AppError(
       'CONFLICT',
-      say`there is a channel of this name already: give another ${{ field: 'name' }}, or see "${{ command: 'notify list' }}"`,
+      say`a channel with this name already exists: give another ${{ field: 'name' }}, or see "${{ command: 'notify list' }}"`,
     );
   },
   print: (channel, { isSecretTyped }) => ({
@@ -171,7 +176,7 @@ export const addChannel = operation({
       ['channel', 'channelId'],
       ['kind', 'kind'],
       ['name', 'name'],
-      ['leads to', 'shown'],
+      ['target', 'shown'],
       ['quiet hours', ({ quiet, timeZone }) => quiet && `${quiet}, ${timeZone}`],
       ['summary', ({ summary, timeZone }) => summary && `${summary}, ${timeZone}`],
       ['secret', 'secret'],
@@ -180,11 +185,13 @@ export const addChannel = operation({
       [
         ...(channel.secret === null
           ? []
-          : ['the secret is shown only now: your receiver verifies the signature of each message with it']),
+          : [
+              'copy the secret now, because it is not shown again: your receiver needs it to verify the signature of each message',
+            ]),
         ...(isSecretTyped
-          ? ['what you typed may now stand in your shell history; "-" reads it from standard input']
+          ? ['the value you typed may now be in your shell history; use "-" to read it from standard input']
           : []),
-        say`see whether it arrives: ${{ command: 'notify test', args: [channel.channelId] }}`,
+        say`to check that messages arrive: ${{ command: 'notify test', args: [channel.channelId] }}`,
       ],
       '\n',
     ),
@@ -219,9 +226,9 @@ function readNewChannel({ kind: text, name: givenName, quiet, summary, timeZone,
   for (const field of ALL_FIELDS) {
     const isGiven = given[field] !== undefined && given[field].length > 0;
     if (needs.includes(field) && !isGiven)
-      throw new FieldError(field, `is missing: a channel of the kind ${kind} needs it`);
+      throw new FieldError(field, `is missing: a channel of the kind ${kind} requires it`);
     if (isGiven && !needs.includes(field) && !takes.includes(field))
-      throw new FieldError(field, `is nothing that a channel of the kind ${kind} takes: leave it out`);
+      throw new FieldError(field, `does not apply to a channel of the kind ${kind}: leave it out`);
   }
   const name = givenName?.trim() ?? kind;
   const problem = nameProblem(name);
@@ -253,7 +260,7 @@ function readTarget(kind: ChannelKind, given: GivenTarget): ReadTarget {
     case 'telegram':
       return read(
         { kind, ...own, url: url.href, token: readToken(given.token, TELEGRAM), chat: readChat(chat) },
-        `chat ${chat} by ${url.host}`,
+        `chat ${chat} via ${url.host}`,
       );
     case 'slack':
     case 'discord':
@@ -273,7 +280,7 @@ const MAX_URL_LENGTH = 2048;
 function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
   if (url === null)
-    throw new FieldError('url', 'is not an http:// or https:// URL (it is not shown, for it may be secret)');
+    throw new FieldError('url', 'is not an http:// or https:// URL (not shown, because it may be secret)');
   if (url.href.length > MAX_URL_LENGTH)
     throw new FieldError('url', `has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
   const check = checkTarget(url, isOwnNetwork ? 'own' : 'public');
@@ -282,16 +289,13 @@ function readHttpUrl(text: string, isOwnNetwork: boolean): URL {
   throw new FieldError('url', isAllowedThere ? say`: ${check.reason}; ${HOW_TO_ALLOW}` : `: ${check.reason}`);
 }
 
-const HOW_TO_ALLOW = say`for a server in your own network give ${{ field: 'isOwnNetwork' }}`;
+const HOW_TO_ALLOW = say`for a server in your own network, use ${{ field: 'isOwnNetwork' }}`;
 
 /** The topic is the path; who knows it may listen, so it is not shown. ntfy takes JSON at its root only. */
 function readNtfy(url: URL, { token, isOwnNetwork }: GivenTarget): Target {
   const topic = url.pathname.slice(1);
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(topic) || url.search !== '')
-    throw new FieldError(
-      'url',
-      'has no topic: write the address of the server and the topic, such as https://ntfy.sh/topic',
-    );
+    throw new FieldError('url', 'has no topic: give the server address and the topic, such as https://ntfy.sh/topic');
   return {
     kind: 'ntfy',
     isOwnNetwork,
@@ -306,12 +310,12 @@ const TOKEN = /^[!-~]{1,200}$/;
 
 function readToken(token: string | undefined, form: RegExp): string {
   if (token !== undefined && form.test(token)) return token;
-  throw new FieldError('token', `(${token?.length ?? 0} characters, not shown) has not the form of such a token`);
+  throw new FieldError('token', `(${token?.length ?? 0} characters, not shown) is not a valid token`);
 }
 
 function readChat(chat: string): string {
   if (/^(-?\d{1,20}|@[A-Za-z0-9_]{1,64})$/.test(chat)) return chat;
-  throw new FieldError('chat', 'is no chat of Telegram: write its number, such as -1001234567890, or @channelname');
+  throw new FieldError('chat', 'is not a Telegram chat: give its id, such as -1001234567890, or @channelname');
 }
 
 const MAX_RECIPIENTS = 20;
@@ -344,7 +348,7 @@ function readMail({ url: text = '', from = '', to = [], isOwnNetwork }: GivenTar
   };
   const [first] = target.to;
   const more = target.to.length > 1 ? ` and ${target.to.length - 1} more` : '';
-  return { target, shown: `${first}${more} by ${host}:${target.port}`.slice(0, MAX_SHOWN), needsSecret: false };
+  return { target, shown: `${first}${more} via ${host}:${target.port}`.slice(0, MAX_SHOWN), needsSecret: false };
 }
 
 /** The bound of the schema. */
@@ -354,14 +358,14 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new FieldError('url', 'holds a % that is no escape: write a % in the user or password as %25');
+    throw new FieldError('url', 'contains a % that is not an escape: write a % in the user or password as %25');
   }
 }
 
 function readMailAddress(field: string, text: string): string {
   const address = text.trim();
   if (/^[^\s@<>(),;:"\\[\]\p{Cc}]{1,64}@[^\s@<>(),;:"\\[\]\p{Cc}]{1,190}$/u.test(address)) return address;
-  throw new FieldError(field, 'is no e-mail address: write one such as ops@example.com');
+  throw new FieldError(field, 'is not an e-mail address: give one such as ops@example.com');
 }
 
 type ChannelTimes = {
@@ -384,18 +388,18 @@ function readTimes({
   if (!isTimeZone(timeZone)) {
     throw new FieldError(
       'timeZone',
-      `has ${clip(timeZone)}, which is no time zone: write one such as Europe/Berlin, or UTC`,
+      `has ${clip(timeZone)}, which is not a time zone: give one such as Europe/Berlin, or UTC`,
     );
   }
   const [from, to, ...rest] = quiet?.split('-') ?? [];
   const hours = { quietFrom: minuteOf(from), quietTo: minuteOf(to) };
   const isWhole = hours.quietFrom !== null && hours.quietTo !== null && rest.length === 0;
   if (quiet !== undefined && (!isWhole || hours.quietFrom === hours.quietTo)) {
-    throw new FieldError('quiet', `has ${clip(quiet)}: write two different times, such as 22:00-07:00`);
+    throw new FieldError('quiet', `has ${clip(quiet)}: give two different times, such as 22:00-07:00`);
   }
   const summaryAt = minuteOf(summary);
   if (summary !== undefined && summaryAt === null) {
-    throw new FieldError('summary', `has ${clip(summary)}: write a time of the day, such as 08:00`);
+    throw new FieldError('summary', `has ${clip(summary)}: give a time of day, such as 08:00`);
   }
   return { ...hours, summaryAt, timeZone };
 }
@@ -417,7 +421,7 @@ function readChannelId(channelId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(channelId)} is not the id of a channel: it is "chn_" and 26 characters, as "${{ command: 'notify list' }}" shows it`,
+    say`${clip(channelId)} is not a channel id: an id is "chn_" and 26 characters, as shown by "${{ command: 'notify list' }}"`,
   );
 }
 
@@ -427,7 +431,7 @@ async function findChannel(db: Sql, { channelId, uuid }: { channelId: string; uu
   if (channel !== null) return channel;
   throw new AppError(
     'NOT_FOUND',
-    say`there is no channel ${channelId}: "${{ command: 'notify list' }}" shows those there are`,
+    say`there is no channel ${channelId}: list the channels with "${{ command: 'notify list' }}"`,
   );
 }
 
@@ -437,11 +441,11 @@ const readChannel = ({ channelId }: { channelId: string }) => ({ channelId, uuid
 /** Sends a test message by a channel now, from this process, once. That it arrives ends the alarm of a channel that failed. Errors: `NOT_FOUND`. */
 export const testChannel = operation({
   action: 'testChannel',
-  summary: 'Send a test message by a channel now',
+  summary: 'Send a test message to a channel now',
   method: 'POST',
   path: '/notify/:channelId/test',
   command: 'notify test',
-  does: 'send a test message by a channel now; exits 1 if it does not arrive',
+  does: 'send a test message to a channel now; exits 1 if it does not arrive',
   input: channelInput,
   output: schemaOf({ channelId: text, messageId: text, isDelivered: yes, latencyMs: whole, error: maybe(text) }),
   read: readChannel,
@@ -458,7 +462,7 @@ export const testChannel = operation({
     const startedMs = performance.now();
     const attempt = opened?.kind === 'ok' ? await sendOnce(opened.target, message, now) : UNOPENED;
     const latencyMs = Math.round(performance.now() - startedMs);
-    if (attempt.kind === 'aborted') throw new Error('the attempt was stopped');
+    if (attempt.kind === 'aborted') throw new Error('the attempt was cancelled');
     const error = attempt.kind === 'failed' ? attempt.error : null;
     if (error === null) await recordChannelSent(db, channel.id, now());
     // What is to be said is due when it was.
@@ -478,7 +482,7 @@ export const testChannel = operation({
 
 const UNOPENED: Attempt = {
   ...{ kind: 'failed', retryAfterMs: null },
-  error: 'secret: the target does not open with the master keys that are set here',
+  error: 'secret: the configured master keys cannot decrypt the target',
 };
 
 async function sendOnce(target: Target, message: Message, now: () => UnixMs): Promise<Attempt> {
@@ -492,18 +496,18 @@ async function sendOnce(target: Target, message: Message, now: () => UnixMs): Pr
 
 function testMessage(id: string, name: string, at: UnixMs): Message {
   const title = 'Quittance: a test';
-  const text = `This is a test of the channel "${name}", ${toIso(at)}. Nothing has happened.`;
+  const text = `This is a test of the channel "${name}", sent at ${toIso(at)}. No action is needed.`;
   return { id, title, text, isUrgent: false, items: [{ about: 'test', phase: 'test', title }] };
 }
 
 /** Removes a channel for good: it is told nothing more, and what leads there is forgotten. Errors: `NOT_FOUND`. */
 export const removeChannel = operation({
   action: 'removeChannel',
-  summary: 'Remove a channel for good: it is told nothing more',
+  summary: 'Remove a channel permanently: it receives no further messages',
   method: 'POST',
   path: '/notify/:channelId/remove',
   command: 'notify remove',
-  does: 'remove a channel for good: it is told nothing more',
+  does: 'remove a channel permanently: it receives no further messages',
   input: channelInput,
   output: Type.Object({ channelId: Type.String(), status: Type.Literal('removed') }),
   read: readChannel,
@@ -521,10 +525,10 @@ export const removeChannel = operation({
     if (isRemoved) return { channelId, status: 'removed' as const };
     throw new AppError(
       'NOT_FOUND',
-      say`${channelId} was removed meanwhile: "${{ command: 'notify list' }}" shows those there are`,
+      say`${channelId} was removed in the meantime: list the channels with "${{ command: 'notify list' }}"`,
     );
   },
-  print: ({ channelId }) => ({ text: `removed ${channelId}`, next: 'what waited for it is not sent' }),
+  print: ({ channelId }) => ({ text: `removed ${channelId}`, next: 'messages that were waiting for it are not sent' }),
 });
 
 export const operations = [addChannel, listChannels, testChannel, removeChannel];

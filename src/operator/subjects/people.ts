@@ -51,7 +51,7 @@ export type InvitedView = ReturnType<typeof viewPerson> & { link: string; expire
 export const listPeople = localOperation({
   action: 'listPeople',
   command: 'user list',
-  does: 'list people, their roles, and what they sign in with',
+  does: 'list users, their roles, and how they sign in',
   input: Type.Object({}),
   read: () => ({}),
   run: async ({ db }: { db: Sql }, _actor, _wanted: object) => {
@@ -69,7 +69,7 @@ export const listPeople = localOperation({
     ]),
     ...(data.length === 0
       ? {
-          next: say`nobody yet: make the first link with "${{ command: 'user invite', input: { role: 'owner' } }} <login>"`,
+          next: say`no users yet: create the first invitation with "${{ command: 'user invite', input: { role: 'owner' } }} <login>"`,
         }
       : {}),
   }),
@@ -82,7 +82,7 @@ function factorsOf({ passkeys, hasPassword, recoveryCodes, invitedUntil }: Perso
     passkeys === 0 ? '' : `${passkeys} passkey${passkeys === 1 ? '' : 's'}`,
     hasPassword ? `password and code (${recoveryCodes} recovery codes)` : '',
   ].filter((each) => each !== '');
-  return factors.join(', ') || (invitedUntil === null ? 'nothing' : `nothing, invited until ${invitedUntil}`);
+  return factors.join(', ') || (invitedUntil === null ? 'nothing' : `not yet, invited until ${invitedUntil}`);
 }
 
 type Rights = { role: Role; projects: string[] | null };
@@ -107,14 +107,14 @@ export function readNewPerson(input: {
   const problems: FieldProblem[] = [];
   const login = loginOf(input.login);
   if (login === '') {
-    const reason = `is ${clip(input.login)}: write an e-mail address or a short name, of the letters a to z, digits and . _ + @ -`;
+    const reason = `is ${clip(input.login)}: give an e-mail address or a short name with the letters a to z, digits and . _ + @ -`;
     problems.push({ subject: 'login', message: `the login ${reason}` });
   }
   const name = (input.name ?? login).trim();
   const problem = nameProblem(name);
   if (problem !== null && login !== '') problems.push(fieldProblem('name', problem));
   const rights = readParts(input, problems);
-  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'nobody was invited', { problems });
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'no one was invited', { problems });
   return { login, name, ...rights };
 }
 
@@ -147,9 +147,9 @@ function readParts(
     if (uuid === null) problems.push(fieldProblem('projectId', `is ${clip(projectId)}, which is not a project id`));
     return uuid ?? [];
   });
-  if (projects.length > MAX_PROJECTS) problems.push(fieldProblem('projectId', `takes at most ${MAX_PROJECTS}`));
+  if (projects.length > MAX_PROJECTS) problems.push(fieldProblem('projectId', `accepts at most ${MAX_PROJECTS}`));
   if (role === 'owner' && projectIds.length > 0) {
-    problems.push(fieldProblem('projectId', 'cannot be given for an owner, who has all projects'));
+    problems.push(fieldProblem('projectId', 'does not apply to an owner, who can see all projects'));
   }
   return { role: role ?? 'viewer', projects: projects.length === 0 ? null : projects };
 }
@@ -182,10 +182,7 @@ function raise(error: AppError): never {
 }
 
 const notThere = (person: string) =>
-  new AppError(
-    'NOT_FOUND',
-    say`there is no person ${clip(person)}: "${{ command: 'user list' }}" shows those there are`,
-  );
+  new AppError('NOT_FOUND', say`there is no user ${clip(person)}: list the users with "${{ command: 'user list' }}"`);
 
 /**
  * Takes care that somebody is left who can invite others: refuses to take away the last owner, or the last one who can sign in. Until the
@@ -199,8 +196,8 @@ async function keepAnOwner(tx: Sql, { id, login, role }: Person): Promise<void> 
   const why = others.owners === 0 ? 'is the last owner' : 'is the last owner who can sign in';
   throw new AppError(
     'CONFLICT',
-    say`${login} ${why}: first make another one with "${{ command: 'user invite', input: { role: 'owner' }, args: ['<login>'] }}"${
-      others.owners === 0 ? '' : ', or wait until that person has taken up the invitation'
+    say`${login} ${why}: first invite another one with "${{ command: 'user invite', input: { role: 'owner' }, args: ['<login>'] }}"${
+      others.owners === 0 ? '' : ', or wait until the invited owner has accepted the invitation'
     }`,
   );
 }
@@ -219,7 +216,7 @@ const ENDLESS = { expiresAt: null, allowedCidrs: null };
 const LIFETIME_MS = 15 * 60_000;
 const TOKEN_BYTES = 32;
 
-const role = () => needed('<role>', 'viewer (reads), operator (decides about money that came) or owner (does all)');
+const role = () => needed('<role>', 'viewer (read-only), operator (resolves received payments) or owner (full access)');
 const person = () => argument('<login>', 'the login, or usr_…');
 
 const printLink = (invited: InvitedView) => ({
@@ -231,20 +228,20 @@ const printLink = (invited: InvitedView) => ({
     ['link', 'link'],
     ['ends', 'expiresAt'],
   ]),
-  next: 'the link is shown only now: give it to that person alone, by a way that nobody else reads',
+  next: 'copy the link now, because it is not shown again: send it to that person over a private channel',
 });
 
 /** Makes a person who can do nothing yet, and a link by which it chooses what it signs in with. Errors: `CONFLICT`, `CONFIG_INVALID`. */
 export const invitePerson = localOperation({
   action: 'invitePerson',
   command: 'user invite',
-  does: 'make a link by which a person chooses what it signs in with: once, within 15 minutes',
+  does: 'create an invitation link to set up sign-in; it works once, within 15 minutes',
   by: BY,
   input: Type.Object({
     login: argument('<login>', 'an e-mail address or a short name'),
     role: role(),
-    projectIds: lines('<prj_…>', 'only these, several separated by commas; else all'),
-    name: line('<name>', 'what others see; else the login'),
+    projectIds: lines('<prj_…>', 'only these, comma-separated (default: all)'),
+    name: line('<name>', 'display name (default: the login)'),
   }),
   read: readNewPerson,
   run: async (deps: InviteDeps, actor, input): Promise<InvitedView> => {
@@ -256,7 +253,7 @@ export const invitePerson = localOperation({
       refuseBeyond(actor, { ...input, ...ENDLESS });
       if (!(await insertPerson(tx, person, now()))) {
         const hint = { command: 'user reset', args: [person.login] };
-        throw new AppError('CONFLICT', say`${person.login} is there already: "${hint}" makes a new link`);
+        throw new AppError('CONFLICT', say`${person.login} already exists: create a new link with "${hint}"`);
       }
       const link = await makeLink(tx, deps, { personId: person.id, kind: 'invite' });
       const view = viewPerson(person);
@@ -296,7 +293,7 @@ function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): stri
   if (consoleUrl !== null) return typeof consoleUrl === 'string' ? consoleUrl : consoleUrl();
   throw new AppError(
     'CONFIG_INVALID',
-    'QUITTANCE_CONSOLE_URL is not set, with which the link begins: set it to the origin of the console, such as https://console.example.com',
+    'QUITTANCE_CONSOLE_URL is not set, but the link needs it: set it to the origin of the console, such as https://console.example.com',
   );
 }
 
@@ -304,12 +301,12 @@ function requireConsoleUrl({ consoleUrl }: Pick<InviteDeps, 'consoleUrl'>): stri
 export const changeRole = localOperation({
   action: 'changeRole',
   command: 'user role',
-  does: 'give a person another role or other projects, and end all its sessions',
+  does: 'change the role or projects of a user, and end all their sessions',
   by: BY,
   input: Type.Object({
     ...{ person: person(), role: role() },
-    projectIds: lines('<prj_…>', 'only these, several separated by commas; else those as before'),
-    allProjects: flag('all projects, also those to come'),
+    projectIds: lines('<prj_…>', 'only these, comma-separated (default: unchanged)'),
+    allProjects: flag('all projects, including future ones'),
   }),
   read: ({ person, ...given }): NewRights & { person: string } => ({ person, ...readRights(given) }),
   // `endedSessions`: of that person, which begins anew with the new role.
@@ -350,7 +347,7 @@ export const changeRole = localOperation({
 export const resetPerson = localOperation({
   action: 'resetPerson',
   command: 'user reset',
-  does: 'take from a person all that it signs in with, end its sessions, and make a new link',
+  does: 'remove all sign-in methods of a user, end their sessions, and create a new invitation link',
   by: BY,
   input: Type.Object({ person: person() }),
   read: ({ person }) => ({ person }),
@@ -376,7 +373,7 @@ export const resetPerson = localOperation({
 export const removePerson = localOperation({
   action: 'removePerson',
   command: 'user remove',
-  does: 'remove a person for ever, and end its sessions',
+  does: 'remove a user permanently, and end their sessions',
   by: BY,
   input: Type.Object({ person: person() }),
   read: ({ person }) => ({ person }),

@@ -20,13 +20,13 @@ import { spotSecret, spotSecretInNote } from '../input/spot-secret.ts';
 import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
 
-const NAME = ['<name>', 'what you call it, and what payers see: 1 to 100 characters'] as const;
-const LIFETIME = ['<duration>', 'how long an invoice waits: 5m to 30d'] as const;
+const NAME = ['<name>', 'name of the shop, which payers see: 1 to 100 characters'] as const;
+const LIFETIME = ['<duration>', 'how long an invoice waits for payment: 5m to 30d'] as const;
 const policy = (usual: { default?: string }) =>
   maybeOneOf(
     POLICIES,
     '<policy>',
-    'how amounts are told apart: tail, tail-4 and tail-3 add digits to them, up to the 6th, 4th or 3rd decimal; exact takes an address for each invoice of an amount',
+    'how payments are matched: tail, tail-4 and tail-3 add digits to the amount, up to the 6th, 4th or 3rd decimal; exact uses a separate address for each invoice of an amount',
     usual,
   );
 const maxSurcharge = () =>
@@ -37,10 +37,10 @@ const maxSurcharge = () =>
 const limits = (most: { default?: string }, mostPerMinute: { default?: string }) => ({
   maxUnpaid: line(
     '<n>',
-    'how many invoices of the last 30 minutes may be unpaid, so that nobody uses amounts up by ordering; or none',
+    'maximum unpaid invoices in 30 minutes, so that bogus orders cannot use up amounts; or none',
     most,
   ),
-  maxUnpaidPerMinute: line('<n>', 'the same of the last minute', mostPerMinute),
+  maxUnpaidPerMinute: line('<n>', 'maximum unpaid invoices in one minute; or none', mostPerMinute),
 });
 /** The parts of a project that payers see. */
 const look = (isRemovable: boolean) => ({
@@ -56,12 +56,12 @@ const look = (isRemovable: boolean) => ({
   ),
   embedOrigins: removable(
     '<sites>',
-    'sites that may show the page in a frame, such as https://shop.example: at most 5, with commas between',
+    'sites that may embed the checkout in a frame, such as https://shop.example: at most 5, comma-separated',
     isRemovable,
   ),
   accent: removable(
     '<colour>',
-    'of buttons and links, as in 0a6549; made darker or lighter where it would be hard to read',
+    'colour of buttons and links, such as 0a6549; adjusted where it would be hard to read',
     isRemovable,
   ),
   logo: file('<file>', 'a PNG, JPEG or WebP of at most 32 KiB, each side 16 to 1024 px', {
@@ -75,8 +75,8 @@ export const settings = {
 };
 
 const expected = {
-  ordersPerDay: line('<n>', 'how many you expect, paid or not: says how many addresses that needs'),
-  prices: line('<n>', 'of how many different amounts they are, about evenly; else of one'),
+  ordersPerDay: line('<n>', 'expected orders per day, paid or not, to calculate how many addresses you need'),
+  prices: line('<n>', 'number of different amounts, used about equally often (default: 1)'),
 };
 export const newProject = {
   name: needed(...NAME),
@@ -126,14 +126,14 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   if (lifetime !== undefined) {
     const lifetimeMs = parseDuration(lifetime) ?? 0;
     if (lifetimeMs < LIFETIME_MS.least || lifetimeMs > LIFETIME_MS.most)
-      add('lifetime', `is ${clip(lifetime)}: it takes 5m to 30d, for example 30m, 12h or 2d`);
+      add('lifetime', `is ${clip(lifetime)}: give 5m to 30d, for example 30m, 12h or 2d`);
     settings.invoiceLifetimeMs = lifetimeMs;
   }
   for (const limit of ['maxUnpaid', 'maxUnpaidPerMinute'] as const) {
     const text = input[limit];
     if (text === undefined) continue;
     const count = text === 'none' ? null : readCount(text);
-    if (text !== 'none' && count === null) add(limit, `is ${clip(text)}: it takes 1 to ${MAX_COUNT}, or none`);
+    if (text !== 'none' && count === null) add(limit, `is ${clip(text)}: give 1 to ${MAX_COUNT}, or none`);
     settings[limit] = count;
   }
   if (support !== undefined) {
@@ -157,7 +157,7 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
     if (accent !== null && settings.accent === null)
       add(
         'accent',
-        `is ${clip(accent)}: it takes 3 or 6 hexadecimal digits, as in 0a6549 or '#0a6549' (with quotes, for a shell may drop what follows a #)`,
+        `is ${clip(accent)}: give 3 or 6 hexadecimal digits, as in 0a6549 or '#0a6549' (quote it, because a shell may treat # as a comment)`,
       );
   }
   if (logo !== undefined) {
@@ -174,7 +174,7 @@ export function describeSurcharge(given: string, policy: Policy = 'tail'): strin
   const { leastMicro, mostMicro, usualMicro } = surchargeOf(policy);
   const [least, most, usual] = [leastMicro, mostMicro, usualMicro].map(trimmedAmount);
   const where = policy === 'tail' ? '' : `with the policy ${policy} `;
-  return `is ${clip(given)}: ${where}it takes ${least} to ${most} USDT, for example ${usual}`;
+  return `is ${clip(given)}: ${where}give ${least} to ${most} USDT, for example ${usual}`;
 }
 
 const trimmedAmount = (amountMicro: MicroUsdt) => formatAmount(amountMicro).replace(/\.?0+$/, '');
@@ -193,7 +193,7 @@ function secretIn(text: string, spot: typeof spotSecret): Text | null {
 /** The problems of links for a project of this network. */
 export function linkProblems(wanted: WantedSettings, network: Network): FieldProblem[] {
   if (keyMode(network) === 'test') return [];
-  const reason = 'is for this machine only, and payers of a mainnet project are elsewhere: write https://';
+  const reason = 'works only on this machine, but the payers of a mainnet project are elsewhere: use https://';
   return (['returnUrl', 'embedOrigins'] as const)
     .filter((name) => /(?:^| )http:/.test(wanted[name] ?? ''))
     .map((name) => fieldProblem(name, reason));
@@ -214,11 +214,11 @@ type ExpectedInput = { [Name in keyof typeof expected]?: string | undefined };
 export function readExpected({ ordersPerDay, prices }: ExpectedInput, problems: FieldProblem[]): ExpectedOrders | null {
   const read = (subject: keyof ExpectedInput, text: string) => {
     const count = readCount(text);
-    if (count === null) problems.push(fieldProblem(subject, `is ${clip(text)}: it takes 1 to ${MAX_COUNT}`));
+    if (count === null) problems.push(fieldProblem(subject, `is ${clip(text)}: give 1 to ${MAX_COUNT}`));
     return count ?? 1;
   };
   const orders = { perDay: read('ordersPerDay', ordersPerDay ?? '1'), prices: read('prices', prices ?? '1') };
   if (ordersPerDay !== undefined) return orders;
-  if (prices !== undefined) problems.push(fieldProblem('prices', 'needs the orders a day as well'));
+  if (prices !== undefined) problems.push(fieldProblem('prices', 'also requires the orders per day'));
   return null;
 }

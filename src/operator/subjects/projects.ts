@@ -95,14 +95,14 @@ const FIELDS: readonly Column<ProjectView>[] = [
   [
     'max surcharge',
     ({ policy, maxSurcharge }) =>
-      policy === 'exact' ? `none (${maxSurcharge} USDT with a tail)` : `${maxSurcharge} USDT`,
+      policy === 'exact' ? `none (${maxSurcharge} USDT with a tail policy)` : `${maxSurcharge} USDT`,
   ],
   ['invoice lifetime', ({ lifetimeMs }) => formatDuration(lifetimeMs)],
-  ['max unpaid', ({ maxUnpaid }) => (maxUnpaid === null ? 'no limit' : `${maxUnpaid} of the last 30 minutes`)],
-  ['max unpaid a minute', 'maxUnpaidPerMinute', 'no limit'],
+  ['max unpaid', ({ maxUnpaid }) => (maxUnpaid === null ? 'no limit' : `${maxUnpaid} in 30 minutes`)],
+  ['max unpaid per minute', 'maxUnpaidPerMinute', 'no limit'],
   ['support', 'supportContact'],
   ['return link', 'returnUrl'],
-  ['shown in frames of', 'embedOrigins'],
+  ['embedded in', 'embedOrigins'],
   ['accent', ({ accent }) => accent && showAccent(accent)],
   ['logo', 'logoId'],
   ['created', 'createdAt'],
@@ -116,7 +116,7 @@ function showAccent(accent: string): string {
     ...(light.accent === accent ? [] : [`${light.accent} on light`]),
     ...(dark.accent === accent ? [] : [`${dark.accent} on dark`]),
   ];
-  return moved.length === 0 ? accent : `${accent}; for enough contrast ${moved.join(' and ')}`;
+  return moved.length === 0 ? accent : `${accent}; adjusted for contrast: ${moved.join(' and ')}`;
 }
 
 type Deps = Pick<OperationDeps, 'db' | 'now'>;
@@ -124,12 +124,12 @@ type Deps = Pick<OperationDeps, 'db' | 'now'>;
 /** The projects that an actor may see, the oldest first, at most 1,000. `isArchived`: those in use, the archived ones, or (`null`) both. */
 export const listProjects = operation({
   action: 'listProjects',
-  summary: 'The projects that the caller may see, the oldest first: those in use, or the archived ones',
+  summary: 'List the active or archived projects that the caller may see, oldest first',
   method: 'GET',
   path: '/projects',
   command: 'project list',
-  does: 'list the projects',
-  input: Type.Object({ archived: flag('the archived ones instead') }),
+  does: 'list projects',
+  input: Type.Object({ archived: flag('list archived projects instead') }),
   output: listOf(listed),
   read: ({ archived = false }): { isArchived: boolean | null } => ({ isArchived: archived }),
   run: async ({ db }: { db: Sql }, actor, { isArchived }) => {
@@ -158,8 +158,8 @@ export const listProjects = operation({
       : {
           next:
             isArchived === true
-              ? 'no project is archived'
-              : say`no project in use: make one with "${{ command: 'project create' }}"`,
+              ? 'no archived projects'
+              : say`no active projects: create one with "${{ command: 'project create' }}"`,
         }),
   }),
 });
@@ -174,11 +174,11 @@ export type ShownProjectView = Shown<typeof detailed>;
 /** A project and how much it has. `hasAccountKeys`: whether it can derive addresses at all. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showProject = operation({
   action: 'showProject',
-  summary: 'A project, and how much it has',
+  summary: 'Show the settings of a project and how many addresses, keys and endpoints it has',
   method: 'GET',
   path: '/projects/:projectId',
   command: 'project show',
-  does: 'show a project and what it has',
+  does: 'show the settings of a project and how many addresses, keys and endpoints it has',
   input: Type.Object({ projectId: projectArgument() }),
   output: schemaOf(detailed),
   read: ({ projectId }) => ({ projectId }),
@@ -205,7 +205,7 @@ export const showProject = operation({
       ['active addresses', describeActive],
       ['retired addresses', 'retiredAddresses'],
       [
-        'derived by itself',
+        'derived automatically',
         ({ autoDerived, autoDeriveLimit }) => (hasAccountKeys ? `${autoDerived} of at most ${autoDeriveLimit}` : null),
       ],
       ['active keys', 'activeKeys'],
@@ -266,21 +266,21 @@ export type NewProjectView = ProjectView & Static<ReturnType<typeof Type.Object<
 /** Makes a project. Its settings are read with all problems at once. Errors: `INVALID_ARGUMENT`. */
 export const createProject = operation({
   action: 'createProject',
-  summary: 'Make a project, which belongs to one network for life',
+  summary: 'Create a project, permanently tied to one network',
   method: 'POST',
   path: '/projects',
   command: 'project create',
-  does: 'make a project and print its id',
+  does: 'create a project and print its id',
   mayCreate: true,
   asks: [
     {
       member: 'support',
       question: 'Where do payers find help? An e-mail address, an https:// link, or words (Enter: nowhere) ',
     },
-    { member: 'ordersPerDay', question: 'How many orders a day do you expect, paid or not? (Enter: unknown) ' },
+    { member: 'ordersPerDay', question: 'How many orders per day do you expect, paid or not? (Enter: unknown) ' },
     {
       ...{ member: 'prices', after: 'ordersPerDay' },
-      question: 'Of how many different amounts, about evenly? (Enter: one) ',
+      question: 'How many different amounts do they have? (Enter: one) ',
     },
   ],
   output: schemaOf(shown, made),
@@ -292,7 +292,7 @@ export const createProject = operation({
     if (isNetwork(network)) problems.push(...linkProblems(settings, network));
     else problems.push(fieldProblem('network', `is ${clip(network)}: choose ${NETWORKS.join(', ')}`));
     if (problems.length === 0 && isNetwork(network)) return { ...settings, network, expected };
-    throw new AppError('INVALID_ARGUMENT', 'the project was not made', { problems });
+    throw new AppError('INVALID_ARGUMENT', 'the project was not created', { problems });
   },
   // `networks`: those whose nodes are known here.
   run: async (
@@ -305,7 +305,7 @@ export const createProject = operation({
     const project = await db.transaction(async (tx) => {
       await insertProject(tx, { id, network, ...stored });
       const inserted = await findProject(tx, id);
-      if (inserted === null) throw new Error(`project ${id} was inserted and is not there`);
+      if (inserted === null) throw new Error(`project ${id} was inserted but cannot be found`);
       const subject = encodeId('prj', id);
       await recordActions(tx, actor, now(), [
         { projectId: id, action: 'project.created', subject, detail: { name: inserted.name, network } },
@@ -332,21 +332,21 @@ export const createProject = operation({
 });
 
 function noContact({ projectId }: ProjectView): Text {
-  return say`warning: there is no support contact, so payers who need help see only the shop's name: ${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}`;
+  return say`warning: there is no support contact, so payers who need help see only the shop's name. To add one: ${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}`;
 }
 
 function needOf({ addressNeed: need }: NewProjectView): string | null {
   if (need === undefined) return null;
   const days = Math.floor(need.daysOfOne);
   const each = days < 1 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`;
-  return `${need.for90Days} for 90 days, ${need.for365Days} for a year; one lasts ${each}`;
+  return `${need.for90Days} for 90 days, ${need.for365Days} for a year; one address lasts ${each}`;
 }
 
 function addAddresses({ projectId, addressNeed: need }: NewProjectView): Text {
   const add = say`${{ command: 'address add', input: { projectId } }} T…`;
   if (need === undefined) return add;
   const derive = { command: 'address derive', input: { projectId, xpub: 'xpub6…', count: '3' } };
-  return say`add ${need.for90Days} addresses with ${add}, or a few with ${derive}, after which up to 100 more are derived by themselves`;
+  return say`add ${need.for90Days} addresses with ${add}, or a few with ${derive}; Quittance then derives up to 100 more automatically`;
 }
 
 type Value = string | number | null;
@@ -370,13 +370,13 @@ function refuse(problems: readonly FieldProblem[]): void {
  */
 export const updateProject = operation({
   action: 'updateProject',
-  summary: 'Change settings of a project; what is left out stays',
+  summary: 'Change settings of a project; omitted settings stay unchanged',
   method: 'PATCH',
   path: '/projects/:projectId',
   command: 'project update',
   does: 'change settings of a project',
   by: { ...BY, before: 'support' },
-  nothing: say`nothing was said to change: give ${{ field: 'policy' }}, ${{ field: 'maxSurcharge' }}, ${{ field: 'lifetime' }}, ${{ field: 'maxUnpaid' }}, ${{ field: 'maxUnpaidPerMinute' }}, ${{ field: 'name' }}, ${{ field: 'support' }}, ${{ field: 'returnUrl' }}, ${{ field: 'embedOrigins' }}, ${{ field: 'accent' }} or ${{ field: 'logo' }}`,
+  nothing: say`no change was given: use ${{ field: 'policy' }}, ${{ field: 'maxSurcharge' }}, ${{ field: 'lifetime' }}, ${{ field: 'maxUnpaid' }}, ${{ field: 'maxUnpaidPerMinute' }}, ${{ field: 'name' }}, ${{ field: 'support' }}, ${{ field: 'returnUrl' }}, ${{ field: 'embedOrigins' }}, ${{ field: 'accent' }} or ${{ field: 'logo' }}`,
   output: schemaOf(updated),
   input: Type.Object({ projectId: projectArgument(), ...settings }),
   read: ({ projectId, ...given }): WantedSettings & { projectId: string | undefined } => {
@@ -445,24 +445,24 @@ function compare(before: Project, after: Project): Changed {
 
 function notesOn({ projectId, policy, changed, activeAddresses }: UpdatedProjectView): Text[] {
   const names = Object.keys(changed);
-  if (names.length === 0) return ['nothing changed: it is so already'];
+  if (names.length === 0) return ['nothing to change: it already has this setting'];
   const active = activeAddresses[policy];
   const notes: Text[] = [];
   if (names.some((name) => BRAND_CHANGES.includes(name))) {
-    notes.push('payers see this on every page that is opened from now on, also of invoices that there are');
+    notes.push('payers see this on every page they open from now on, including pages of existing invoices');
   }
   if (names.some((name) => !BRAND_CHANGES.includes(name))) {
-    notes.push('new invoices follow this within 10 seconds; those that there are keep what they have');
+    notes.push('new invoices use this within 10 seconds; existing invoices are unchanged');
   }
   if (changed['policy'] !== undefined) {
     notes.push(
       active === 0
-        ? say`warning: the project has no active address of the policy ${policy}, and an address keeps its policy for life. Every new invoice is refused (AMOUNT_UNAVAILABLE) until you add some: ${{ command: 'address add', input: { projectId, policy } }} T…`
-        : `active addresses of the policy ${policy}: ${active}`,
+        ? say`warning: the project has no active address with the policy ${policy}, and an address can never change its policy. Every new invoice is refused (AMOUNT_UNAVAILABLE) until you add addresses: ${{ command: 'address add', input: { projectId, policy } }} T…`
+        : `active addresses with the policy ${policy}: ${active}`,
     );
   }
   if (changed['maxSurcharge'] !== undefined && policy === 'exact') {
-    notes.push('the max surcharge has no effect with the policy exact: payers pay the amount that was asked for');
+    notes.push('the max surcharge has no effect with the policy exact: payers pay exactly the requested amount');
   }
   return notes;
 }
@@ -486,15 +486,15 @@ const archiving = {
 export const archiveProject = operation({
   ...archiving,
   action: 'archiveProject',
-  summary: 'Archive a project: its keys make no new invoices, those that there are go on',
+  summary: 'Archive a project: it accepts no new invoices, and existing ones continue',
   path: '/projects/:projectId/archive',
   command: 'project archive',
-  does: 'take no new invoices for a project and leave it out of lists; what it has goes on',
+  does: 'stop accepting new invoices for a project and hide it from lists; existing invoices continue',
   run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.archived'),
   print: (project) =>
     printArchived(
       project,
-      say`new orders are refused (PROJECT_ARCHIVED); what the project has can be read and paid. To put it back: ${{ command: 'project unarchive', args: [project.projectId] }}`,
+      say`new orders are refused (PROJECT_ARCHIVED); existing invoices can still be read and paid. To restore the project: ${{ command: 'project unarchive', args: [project.projectId] }}`,
     ),
 });
 
@@ -502,17 +502,17 @@ export const archiveProject = operation({
 export const unarchiveProject = operation({
   ...archiving,
   action: 'unarchiveProject',
-  summary: 'Put an archived project back',
+  summary: 'Restore an archived project',
   path: '/projects/:projectId/unarchive',
   command: 'project unarchive',
-  does: 'put an archived project back',
+  does: 'restore an archived project',
   run: (deps: Deps, actor, { projectId }) => putInOrder(deps, actor, projectId, 'project.unarchived'),
-  print: (project) => printArchived(project, 'its keys make invoices again'),
+  print: (project) => printArchived(project, 'its keys can create invoices again'),
 });
 
 const printArchived = (project: ArchivedProjectView, next: Text) => ({
   text: fieldsText(project, FIELDS),
-  next: project.isChanged ? next : 'nothing changed: it is so already',
+  next: project.isChanged ? next : 'nothing to change: it already has this setting',
 });
 
 async function putInOrder(

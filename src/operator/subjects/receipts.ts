@@ -17,12 +17,12 @@ export type RotatedReceiptKeyView = Shown<typeof rotated>;
 
 export const rotateReceiptKeyOperation = operation({
   action: 'rotateReceiptKey',
-  summary: 'Make a new key that signs receipts',
+  summary: 'Create a new signing key for receipts',
   method: 'POST',
   path: '/receipt-keys/rotate',
   command: 'receipt rotate',
-  does: 'sign receipts with a new key from now on; those that were handed out stay valid',
-  input: Type.Object({ isKeyLost: flag('the master key that sealed the former signing key is lost for ever') }),
+  does: 'sign new receipts with a new key; receipts already issued stay valid',
+  input: Type.Object({ isKeyLost: flag('the master key that encrypted the previous signing key is permanently lost') }),
   output: schemaOf(rotated),
   read: ({ isKeyLost = false }) => ({ isKeyLost }),
   run: async (deps, actor, { isKeyLost }) => {
@@ -32,9 +32,9 @@ export const rotateReceiptKeyOperation = operation({
   print: (view) => ({
     text: fieldsText(view, [
       ['signing key', 'keyId'],
-      ['former key', 'formerKeyId'],
+      ['previous key', 'formerKeyId'],
     ]),
-    next: 'services sign with it from their next receipt on; who keeps a copy of the published keys must fetch them again',
+    next: 'services use it from their next receipt on; anyone who keeps a copy of the published keys must fetch them again',
   }),
 });
 
@@ -71,7 +71,7 @@ export function verifyReceipt({ bytes, source, known }: Input): VerifiedReceiptV
   return {
     valid: false,
     problem: 'other-key',
-    message: `${source} is signed with the key ${keyId}, which is not among the ${known.ids.length} of ${known.source}: whoever signed it is not the one whose keys these are, or the file of keys is older than the key`,
+    message: `${source} is signed with the key ${keyId}, which is not among the ${known.ids.length} keys in ${known.source}: either someone else signed it, or the key file is older than the key`,
   };
 }
 

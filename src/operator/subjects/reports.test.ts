@@ -16,12 +16,12 @@ test('a report is of this month up to today, or of the month of its last day', (
 test('a report has 366 days at most, which is a leap year', () => {
   expect(read('2028-01-01', '2028-12-31')).toEqual({ from: '2028-01-01', to: '2028-12-31' });
   expect(() => read('2027-12-31', '2028-12-31')).toThrow(
-    'from is 2027-12-31, 367 days up to to 2028-12-31: a report has 366 days at most',
+    'from is 2027-12-31, 367 days up to to 2028-12-31: a report covers at most 366 days',
   );
 });
 
 test('days in the wrong order are refused', () => {
-  expect(() => read('2028-03-06')).toThrow('from is 2028-03-06, after to 2028-03-05: nothing lies between them');
+  expect(() => read('2028-03-06')).toThrow('from is 2028-03-06, after to 2028-03-05: give an earlier day');
 });
 
 test.each([
@@ -38,6 +38,6 @@ test.each([
   for (const field of ['from', 'to'] as const) {
     const wrong = () => readReportPeriod({ [field]: text }, NOW);
     expect(wrong).toThrow(AppError);
-    expect(wrong).toThrow(new RegExp(`^${field} is .*: write a day of UTC, such as 2026-09-01$`));
+    expect(wrong).toThrow(new RegExp(`^${field} is .*: give a day in UTC, such as 2026-09-01$`));
   }
 });

@@ -68,12 +68,11 @@ export function readReportPeriod(
   const to = readDay('to', given.to) ?? dayOf(now);
   const from = readDay('from', given.from) ?? `${to.slice(0, 8)}01`;
   const days = (startOf(to) - startOf(from)) / DAY_MS + 1;
-  if (days < 1)
-    throw new FieldError('from', say`is ${from}, after ${{ field: 'to' }} ${to}: nothing lies between them`);
+  if (days < 1) throw new FieldError('from', say`is ${from}, after ${{ field: 'to' }} ${to}: give an earlier day`);
   if (days > MAX_DAYS) {
     throw new FieldError(
       'from',
-      say`is ${from}, ${days} days up to ${{ field: 'to' }} ${to}: a report has ${MAX_DAYS} days at most`,
+      say`is ${from}, ${days} days up to ${{ field: 'to' }} ${to}: a report covers at most ${MAX_DAYS} days`,
     );
   }
   return { from, to };
@@ -82,7 +81,7 @@ export function readReportPeriod(
 function readDay(field: string, text: string | undefined): string | null {
   if (text === undefined) return null;
   if (DAY.test(text) && (parseMoment(text, 0) ?? -1) >= 0) return text;
-  throw new FieldError(field, `is ${clip(text)}: write a day of UTC, such as 2026-09-01`);
+  throw new FieldError(field, `is ${clip(text)}: give a day in UTC, such as 2026-09-01`);
 }
 
 export function dayOf(time: UnixMs): string {
@@ -102,14 +101,14 @@ const Day = (description: string) => Type.Optional(Type.String({ description }))
 /** What to book of the days of a project. No statement takes longer than `patienceMs`. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`. */
 export const showReport = operation({
   action: 'showReport',
-  summary: 'What to book of the days of a project: requested, received, what paid nothing, what left, and the balance',
+  summary: 'Show the daily bookkeeping figures of a project: requested, received, unmatched, outgoing, and balance',
   method: 'GET',
   path: '/reports',
   output: ReportView,
   input: Type.Object({
     projectId: ProjectId,
-    from: Day('The first day (2026-11-01, UTC); else the first of the month of `to`'),
-    to: Day('The last day, which belongs to it; else today. At most 366 days'),
+    from: Day('First day (2026-11-01, UTC); default: the first of the month of `to`'),
+    to: Day('Last day, included; default: today. At most 366 days'),
   }),
   read: ({ projectId, ...given }, now) => ({
     ...{ projectId, period: readReportPeriod(given, now), patienceMs: PATIENCE_MS },
@@ -125,7 +124,7 @@ export const showReport = operation({
         if (!isGivenUp(error)) throw error;
         throw new FieldError(
           'from',
-          say`${period.from}, up to ${{ field: 'to' }} ${period.to}: the sums took longer than ${patienceMs / 1000} s and were given up: choose a shorter period`,
+          say`${period.from}, up to ${{ field: 'to' }} ${period.to}: the calculation took longer than ${patienceMs / 1000} s and was stopped. Choose a shorter period`,
         );
       });
     return makeReport(project, period, read);

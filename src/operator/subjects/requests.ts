@@ -127,18 +127,18 @@ function readRequestId(given: string): string {
   if (requestId !== null) return requestId;
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${clip(given)} is not a request id: it is "req_" and 26 characters, as the header X-Request-Id has it`,
+    `${clip(given)} is not a request id: an id is "req_" and 26 characters, as in the header X-Request-Id`,
   );
 }
 
 function readKeyId(given: string): string {
   const keyId = decodeId('key', given);
   if (keyId !== null) return keyId;
-  const shape = say`a key id is "key_" and 26 characters, as "${{ command: 'key list' }}" shows it`;
+  const shape = say`a key id is "key_" and 26 characters, as shown by "${{ command: 'key list' }}"`;
   throw new FieldError('key', say`is ${clip(given)}: ${shape}`);
 }
 
-const asked = ({ method, route }: RequestView) => `${method} ${route ?? '(nothing is there)'}`;
+const asked = ({ method, route }: RequestView) => `${method} ${route ?? '(unknown path)'}`;
 const COLUMNS: readonly Column<RequestView>[] = [
   ['REQUEST', 'requestId'],
   ['TIME (UTC)', 'time'],
@@ -152,20 +152,20 @@ const COLUMNS: readonly Column<RequestView>[] = [
 /** Requests of the last 30 days, the newest first. At most 10,000 or so are looked through for a page. */
 export const listRequests = operation({
   action: 'listRequests',
-  summary: 'What shops asked of the API in the last 30 days, the newest first',
+  summary: 'List API requests of the last 30 days, newest first',
   method: 'GET',
   path: '/requests',
   command: 'request list',
-  does: 'list requests, the newest first',
+  does: 'list API requests of the last 30 days, newest first',
   output: listOf(shown, { looked: whole.schema, nextBefore: maybe(text).schema }),
   input: Type.Object({
     projectId: projectId(),
-    isKeyless: flag('those that came without a valid key, which belong to no project', { conflicts: 'projectId' }),
+    isKeyless: flag('only requests without a valid key, which belong to no project', { conflicts: 'projectId' }),
     status: line('<class>', '2xx, 4xx or 5xx'),
-    key: line('<key_…>', 'only with this key'),
-    externalId: line('<id>', 'only about the invoice with this externalId'),
+    key: line('<key_…>', 'only requests made with this key'),
+    externalId: line('<id>', 'only requests about the invoice with this externalId'),
     ...period(),
-    before: line('<req_…>', 'the page after this request: those before it'),
+    before: line('<req_…>', 'show requests older than this one'),
     limit: limit(500, '50'),
   }),
   read: ({ projectId, isKeyless = false, status, key, externalId, before, limit: most = '50', ...times }) => {
@@ -177,7 +177,7 @@ export const listRequests = operation({
     const given = before === undefined ? end : readRequestId(before);
     const keyId = key === undefined ? null : readKeyId(key);
     if (externalId !== undefined && (externalId.length > MAX_EXTERNAL_ID || externalId.includes('\0')))
-      throw new FieldError('externalId', `takes at most ${MAX_EXTERNAL_ID} characters`);
+      throw new FieldError('externalId', `must have at most ${MAX_EXTERNAL_ID} characters`);
     return {
       ...{ projectId, isKeyless, keyId, externalId: externalId ?? null },
       statusClass: statusClass === null ? null : Number(statusClass[0]),
@@ -199,8 +199,8 @@ export const listRequests = operation({
     return { data: data.map((each) => show(shown, each)), looked, nextBefore: next ?? null };
   },
   print: ({ data, looked, nextBefore }) => {
-    const more = say`looked through ${looked}: the same command with ${{ field: 'before' }} ${nextBefore ?? ''} goes on`;
-    const next = nextBefore !== null ? { next: more } : data.length > 0 ? {} : { next: 'no such requests' };
+    const more = say`searched ${looked} requests: to continue, repeat the command with ${{ field: 'before' }} ${nextBefore ?? ''}`;
+    const next = nextBefore !== null ? { next: more } : data.length > 0 ? {} : { next: 'no matching requests' };
     return { text: columnsText(data, COLUMNS), ...next };
   },
 });
@@ -210,18 +210,18 @@ function nobodyFor({ projects, name }: Actor): string {
   if (projects === null) return NIL_UUID;
   throw new AppError(
     'FORBIDDEN',
-    `requests without a valid key belong to no project, and ${name} may see some projects only: ask an owner`,
+    `requests without a valid key belong to no project, and ${name} may see only some projects: ask an owner`,
   );
 }
 
 /** What became of one request of the last 30 days, and the invoice that its externalId has. */
 export const showRequest = operation({
   action: 'showRequest',
-  summary: 'What became of a request of the last 30 days',
+  summary: 'Show an API request of the last 30 days and its result',
   method: 'GET',
   path: '/requests/:requestId',
   command: 'request show',
-  does: 'show what became of a request',
+  does: 'show an API request and its result',
   output: schemaOf({ ...shown, invoiceId: maybe(text) }),
   input: Type.Object({
     requestId: argument('<request>', 'req_…, from the header X-Request-Id or the requestId of an error'),
@@ -232,7 +232,7 @@ export const showRequest = operation({
     if (found === null || !maySee(actor, found.projectId)) {
       throw new AppError(
         'NOT_FOUND',
-        say`no request ${requestId} is known. Requests are kept for 30 days, and known a second or two after their answer; of a flood that was turned away, not all are: "${{ command: 'request list' }}" shows those there are`,
+        say`request ${requestId} was not found. Requests are recorded a second or two after their response and kept for 30 days; when many are rejected at once, some are not recorded. List the requests with "${{ command: 'request list' }}"`,
       );
     }
     const { projectId, externalId } = found;
@@ -243,7 +243,7 @@ export const showRequest = operation({
     text: fieldsText(request, [
       ['request', 'requestId'],
       ['time', 'time'],
-      ['project', 'projectId', 'none: no valid key came with it'],
+      ['project', 'projectId', 'none: the request had no valid key'],
       ['key', ({ key }) => key && `${key.keyId} (${key.name})`],
       ['asked', asked],
       ['status', ({ status, code }) => (code === null ? String(status) : `${status} ${code}`)],
@@ -253,7 +253,7 @@ export const showRequest = operation({
     ]),
     ...(request.invoiceId === null
       ? {}
-      : { next: say`what happened with it: ${{ command: 'explain', args: [request.invoiceId] }}` }),
+      : { next: say`history of the invoice: ${{ command: 'explain', args: [request.invoiceId] }}` }),
   }),
 });
 

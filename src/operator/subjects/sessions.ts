@@ -129,8 +129,8 @@ const viewAll = (rows: readonly SessionRow[], now: UnixMs) => ({
 export const listSessions = localOperation({
   action: 'listSessions',
   command: 'session list',
-  does: 'list sessions that go on, the last used first',
-  input: Type.Object({ person: line('<login>', 'only those of this person: the login, or usr_…') }),
+  does: 'list active sessions, most recently used first',
+  input: Type.Object({ person: line('<login>', 'only sessions of this user: the login, or usr_…') }),
   read: ({ person }): { person?: string | undefined } => ({ person }),
   run: async ({ db, now }: { db: Sql; now(): UnixMs }, _actor, { person }) => {
     const id = person === undefined ? null : (await selectPerson(db, person)).id;
@@ -148,7 +148,7 @@ export const listSessions = localOperation({
       ['FROM', 'origin'],
       ['WITH', 'userAgent'],
     ]),
-    ...(data.length === 0 ? { next: 'nobody is signed in' } : {}),
+    ...(data.length === 0 ? { next: 'no one is signed in' } : {}),
   }),
 });
 
@@ -167,7 +167,7 @@ type EndDeps = { db: Database; now(): UnixMs };
 export const endSession = localOperation({
   action: 'endSession',
   command: 'session end',
-  does: 'end a session at once',
+  does: 'end a session immediately',
   by: BY,
   input: Type.Object({ sessionId: argument('<sessionId>', 'ses_…') }),
   read: ({ sessionId }) => ({ sessionId }),
@@ -231,14 +231,14 @@ function readSessionId(sessionId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(sessionId)} is not a session id: it is "ses_" and 26 characters, as "${{ command: 'session list' }}" shows it`,
+    say`${clip(sessionId)} is not a session id: an id is "ses_" and 26 characters, as shown by "${{ command: 'session list' }}"`,
   );
 }
 
 const notThere = (sessionId: string) =>
   new AppError(
     'NOT_FOUND',
-    say`there is no session ${sessionId} that goes on: "${{ command: 'session list' }}" shows those there are`,
+    say`there is no active session ${sessionId}: list the sessions with "${{ command: 'session list' }}"`,
   );
 
 export const operations = [listSessions, endSession];

@@ -227,7 +227,7 @@ export async function redeemInvitation(
 const ended = () =>
   new AppError(
     'NOT_FOUND',
-    'this invitation has ended: it was taken up, is older than 15 minutes, or another one took its place. Ask for a new link',
+    'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer one. Ask for a new link',
   );
 
 const invitationPurpose = (token: string) => ['invitation', hashToken(token).toString('hex')];
@@ -262,10 +262,7 @@ async function readPassword(
   });
   const [app] = proved;
   if (app === undefined)
-    throw new FieldError(
-      'code',
-      'is not the one that your app shows now: look whether the clock of the device is right',
-    );
+    throw new FieldError('code', 'is not the current code of your app: check that the clock of your device is right');
   const hash = await hashPassword(password, limits.derive(true)).catch(refuseBusy);
   const store = async (tx: Sql, joined: Person) => {
     const totp = await sealTotp(tx, keyRing, joined.id, app.secret);
@@ -286,7 +283,7 @@ function refuseBusy(error: unknown): never {
   if (!(error instanceof TooBusy)) throw error;
   throw new FieldError(
     'password',
-    'cannot be taken just now, because too many sign in at once: try again in a few seconds',
+    'cannot be checked right now, because too many people are signing in: try again in a few seconds',
   );
 }
 
@@ -404,11 +401,11 @@ export const removePasskey = localOperation({
       // So that two at once do not remove the last two.
       const factors = await lockFactors(tx, personId);
       if (!(await removePasskeyRow(tx, Buffer.from(passkeyId, 'base64url'), personId, deps.now()))) {
-        throw new AppError('NOT_FOUND', 'there is no such passkey of yours');
+        throw new AppError('NOT_FOUND', 'you have no such passkey');
       }
       const rest = await findPasskeys(tx, personId);
       if (rest.length === 0 && factors?.passwordHash == null) {
-        throw new AppError('CONFLICT', 'it is all that you sign in with: add another passkey first');
+        throw new AppError('CONFLICT', 'this passkey is your only way to sign in: add another one first');
       }
       await recordPasskey(tx, deps, actor, { action: 'passkey.removed', detail: { left: rest.length } });
     });
@@ -428,5 +425,5 @@ function recordPasskey(
 /** Only people have passkeys, not commands and keys. Errors: `NOT_FOUND`. */
 function personIdOf({ kind, id }: Actor): string {
   if (kind === 'console' && id !== null) return id;
-  throw new AppError('NOT_FOUND', 'passkeys are those of people of the console');
+  throw new AppError('NOT_FOUND', 'only users of the console have passkeys');
 }

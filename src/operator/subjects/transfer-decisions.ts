@@ -60,8 +60,8 @@ export type ResolveRequest = {
   seenAt?: string | null;
 };
 
-const invoiceInput = line('<invoice>', 'what the money was for: inv_… or the externalId');
-const BY = { help: 'who decided; else the user of the operating system' };
+const invoiceInput = line('<invoice>', 'invoice that the money was for: inv_… or the externalId');
+const BY = { help: 'who decided (default: your user name)' };
 
 /**
  * Records a decision about transfers that paid nothing: for all of them or, if one cannot be resolved, for none. Earlier records
@@ -71,17 +71,17 @@ const BY = { help: 'who decided; else the user of the operating system' };
 export const resolveTransfers = operation({
   action: 'resolveTransfers',
   summary:
-    'Note what was done about transfers that paid nothing; your shop is told by `transfer.resolved`. No invoice changes its status, but the page of one that you credited outside asks for no payment',
+    'Record how you resolved unmatched transfers; your shop is notified by `transfer.resolved`. No invoice changes its status, but the page of an invoice you fulfilled manually stops asking for payment',
   method: 'POST',
   path: '/transfers/resolve',
   command: 'transfers resolve',
-  does: 'note what you did about transfers that paid nothing; it never changes an invoice',
+  does: 'record how you resolved unmatched transfers; this never changes an invoice',
   by: BY,
   output: schemaOf(resolvedFields),
   input: Type.Object({
-    transfers: argumentList('<transfers...>', 'trf_…; all of them are resolved or, if one cannot be, none'),
+    transfers: argumentList('<transfers...>', 'trf_…; either all of them are resolved, or none'),
     resolution: needed('<resolution>', 'refunded, credited-outside, own-deposit or ignored'),
-    note: line('<text>', 'what you want to remember, for example the transaction of the refund'),
+    note: line('<text>', 'note for your records, for example the transaction of the refund'),
     invoice: invoiceInput,
   }),
   read: (given): ResolveRequest => {
@@ -103,7 +103,7 @@ export const resolveTransfers = operation({
     const transferIds = [...new Set(request.transferIds)];
     if (transferIds.length > MAX_RESOLVED) {
       throw new RangeError(
-        `${transferIds.length} transfers were given, and at most ${MAX_RESOLVED} are resolved at once`,
+        `${transferIds.length} transfers were given, but at most ${MAX_RESOLVED} can be resolved at a time`,
       );
     }
     return db.transaction(async (tx) => {
@@ -115,7 +115,7 @@ export const resolveTransfers = operation({
   },
   print: (done) => {
     const hadBefore = done.transfers.some(({ before }) => before !== null);
-    const kept = hadBefore ? '\nwhat was noted before stays in the history' : '';
+    const kept = hadBefore ? '\nthe previous resolution stays in the history' : '';
     return { text: `${resolvedText(done)}${kept}`, next: adviceOnResolved(done) };
   },
 });
@@ -135,7 +135,7 @@ function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
   const which =
     invoice === null ? 'no invoice changed' : `the invoice ${quote(invoice.externalId)} stays ${invoice.status}`;
   if (resolution !== 'credited-outside') return which;
-  return `${which}: PAID means one transfer of exactly its amount and nothing else, so what you granted stands in your own system only`;
+  return `${which}: PAID always means one transfer of exactly the payable amount, so record the fulfilment in your own system`;
 }
 
 /** The UUIDs of transfers (`trf_…`). Errors: `INVALID_ARGUMENT`, with all problems. */
@@ -146,7 +146,7 @@ function readTransferIds(texts: readonly string[]): string[] {
     return [{ subject: spotSecret(text) === null ? text.slice(0, 60) : 'transfers', message: noTransferId(text) }];
   });
   if (texts.length > MAX_RESOLVED) {
-    const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at once`;
+    const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at a time`;
     problems.push({ subject: 'transfers', message });
   }
   if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', NOTHING, { problems });
@@ -214,7 +214,8 @@ async function recordDecision(
     transfers.map(({ id }) => id),
   );
   const decided = describeDecision({ resolution, invoice, resolvedAt });
-  if (records.length !== transfers.length) throw new Error('a transfer vanished; transfers are never deleted');
+  if (records.length !== transfers.length)
+    throw new Error('a transfer disappeared, although transfers are never deleted');
   const told = records.map((transfer, index) => {
     return { transfer, event: newEvent(draftOf(transfer, decided), { timestamp: resolvedAt, random, index }) };
   });
@@ -256,13 +257,13 @@ function refuseUnresolvable(ids: readonly string[], transfers: readonly LockedTr
     'CONFLICT',
     NOTHING,
     annulled.map(({ subject }) => {
-      return { subject, message: `${subject} never came: the chain denies it, and it was taken back` };
+      return { subject, message: `${subject} was annulled, because it is not on the chain` };
     }),
   );
   const matched = named.filter(({ kind }) => kind === 'matched');
   refuseAny(
     'CONFLICT',
-    `${NOTHING}: what paid its invoice is settled, and PAID is never left`,
+    `${NOTHING}: a transfer that paid its invoice is settled, and PAID is final`,
     matched.map(({ subject, externalId }) => {
       return { subject, message: `${subject} paid the invoice ${quote(externalId ?? '')}` };
     }),
@@ -281,7 +282,7 @@ function refuseChanged(
     if ((inForce === undefined ? null : toIso(inForce.resolvedAt)) === seenAt) return [];
     const by = inForce === undefined ? 'nobody' : inForce.resolvedBy;
     const subject = encodeId('trf', id);
-    return [{ subject, message: `${subject} was resolved by ${by} meanwhile: look again before you decide` }];
+    return [{ subject, message: `${subject} was resolved by ${by} in the meantime: check it again before you decide` }];
   });
   refuseAny('CONFLICT', NOTHING, problems);
 }
@@ -295,14 +296,14 @@ async function findInvoice(tx: Sql, transfers: readonly LockedTransfer[], name: 
   if (others.length > 0) {
     throw new AppError(
       'CONFLICT',
-      say`${NOTHING}: the transfers belong to several projects, and ${{ field: 'invoice' }} names one of one project; resolve them apart`,
+      say`${NOTHING}: the transfers belong to several projects, but ${{ field: 'invoice' }} belongs to one; resolve them separately`,
     );
   }
   const invoice = await findNamedInvoice(tx, projectId, { id: decodeId('inv', name), externalId: name });
   if (invoice !== null) return invoice;
   throw new AppError(
     'NOT_FOUND',
-    `${NOTHING}: project ${encodeId('prj', projectId)}, which got the money, has no invoice ${clip(name)}`,
+    `${NOTHING}: project ${encodeId('prj', projectId)}, which received the money, has no invoice ${clip(name)}`,
   );
 }
 
@@ -363,19 +364,23 @@ type RefundRequest = { transferId: string; txId: string } & Pick<ResolveRequest,
 export const refundTransfer = operation({
   action: 'refundTransfer',
   summary:
-    'Tie a transfer that paid nothing to the one by which it was sent back in full from an address of the project; your shop is told by `transfer.refunded` and `transfer.resolved`',
+    'Link an unmatched transfer to the transfer that refunded it in full from an address of the project; your shop is notified by `transfer.refunded` and `transfer.resolved`',
   method: 'POST',
   path: '/transfers/:transferId/refund',
   command: 'transfers refund',
-  does: 'note that you sent a transfer back, by the transaction that the ledger has; your shop is told',
+  does: 'record the refund of a transfer by its transaction, which must be in the ledger; your shop is notified',
   by: BY,
   output: schemaOf({ ...resolvedFields, refund: part(refundFields) }),
   input: Type.Object({
-    transferId: argument('<transfer>', 'trf_…, which paid nothing', 'trf_…'),
-    tx: needed('<transaction>', 'by which you sent all of it back to its sender, from an address of the project', {
-      wire: 'The transaction of the refund: 64 hexadecimal characters, or its Tronscan link',
-    }),
-    note: line('<text>', 'what you want to remember beside the transaction'),
+    transferId: argument('<transfer>', 'trf_… of an unmatched transfer', 'trf_…'),
+    tx: needed(
+      '<transaction>',
+      'transaction that returned the full amount to the sender, from an address of the project',
+      {
+        wire: 'The transaction of the refund: 64 hexadecimal characters, or its Tronscan link',
+      },
+    ),
+    note: line('<text>', 'note for your records, in addition to the transaction'),
     invoice: invoiceInput,
   }),
   read: (given): RefundRequest => {
@@ -397,7 +402,8 @@ export const refundTransfer = operation({
     return db.transaction(async (tx) => {
       const decision = await lockDecision(tx, actor, { ...request, transferIds: [transferId] });
       const [came] = await findTransfers(tx, [transferId]);
-      if (came === undefined) throw new Error(`${encodeId('trf', transferId)} vanished; transfers are never deleted`);
+      if (came === undefined)
+        throw new Error(`${encodeId('trf', transferId)} disappeared, although transfers are never deleted`);
       const found = findRefund(came, await findSentBack(tx, came.network, txId, came.projectId));
       if (found.kind !== 'found') throw refusedRefund(came, txId, found);
       const { sent } = found;
@@ -420,7 +426,7 @@ export const refundTransfer = operation({
   },
   print: (done) => {
     const { amount, from, to, txId, logIndex, blockNumber } = done.refund;
-    const went = `${amount} USDT went back from ${from} to ${to}, in block ${blockNumber}, transaction ${txId}, log ${logIndex}`;
+    const went = `${amount} USDT was refunded from ${from} to ${to}, in block ${blockNumber}, transaction ${txId}, log ${logIndex}`;
     return { text: `${resolvedText(done)}\n${went}`, next: adviceOnResolved(done) };
   },
 });
@@ -445,47 +451,44 @@ export function readRefundNote(txId: string, text: string | undefined, given?: F
 export function readRefundTx(field: string, text: string): string {
   const transaction = readTransactionReference(text.trim());
   if (transaction.kind === 'id') return transaction.txId;
-  throw new FieldError(
-    field,
-    `is ${clip(text)}: give the 64 characters of a transaction on TRON, or its Tronscan link`,
-  );
+  throw new FieldError(field, `is ${clip(text)}: give a TRON transaction id (64 characters) or its Tronscan link`);
 }
 
 /** Somebody was faster, or it was tied to a transfer that the chain denies by now. */
 async function tied(tx: Sql, { id }: TransferRecord): Promise<AppError> {
   const refund = (await findTransfers(tx, [id]))[0]?.refund;
   const by = refund == null ? 'to another transfer' : `to the transfer in ${refund.txId}`;
-  return conflict(`${encodeId('trf', id)} is tied ${by} already`);
+  return conflict(`${encodeId('trf', id)} is already linked ${by}`);
 }
 
 const conflict = (reason: Text) => new AppError('CONFLICT', say`nothing was resolved: ${reason}`);
 
 function refusedRefund({ id, from, amountMicro, blockNumber }: TransferRecord, txId: string, why: NoRefund): AppError {
   const args = [encodeId('trf', id)];
-  const elsewhere = say`if the money left another wallet, or went to another address, note it instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
+  const elsewhere = say`if the money left another wallet, or went to another address, record it as a note instead: "${{ command: 'transfers resolve', args, input: { resolution: 'refunded', note: nameRefund(txId) } }}"`;
   switch (why.kind) {
     case 'none-left':
       return conflict(
-        say`the ledger has no transfer from an address of this project in transaction ${txId}. It has one about a minute after it was sent, when its block is irreversible: then do this again. And ${elsewhere}`,
+        say`the ledger has no transfer from an address of this project in transaction ${txId}. It records a transfer about a minute after it was sent, when its block is irreversible; then run this again. And ${elsewhere}`,
       );
     case 'denied':
-      return conflict(`the chain denies what was recorded of transaction ${txId}, and it was taken back`);
+      return conflict(`the recorded transfer of transaction ${txId} was annulled, because it is not on the chain`);
     case 'other-recipient':
       return conflict(
-        say`it came from ${from}, and transaction ${txId} went to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`,
+        say`the transfer was from ${from}, but transaction ${txId} went to ${why.recipients.slice(0, 3).join(', ')}: ${elsewhere}`,
       );
     case 'other-amount': {
       const [size, how] = why.differenceMicro < 0n ? [-why.differenceMicro, 'less'] : [why.differenceMicro, 'more'];
       return conflict(
-        say`transaction ${txId} sent ${formatAmount(microUsdt(size))} USDT ${how} than the ${formatAmount(amountMicro)} that came; ${elsewhere}`,
+        say`transaction ${txId} sent ${formatAmount(microUsdt(size))} USDT ${how} than the ${formatAmount(amountMicro)} received; ${elsewhere}`,
       );
     }
     case 'too-early':
       return conflict(
-        `transaction ${txId} stands in block ${why.sent.blockNumber}, and the transfer came later, in block ${blockNumber}`,
+        `transaction ${txId} is in block ${why.sent.blockNumber}, but the transfer was received later, in block ${blockNumber}`,
       );
     case 'taken':
-      return conflict(`transaction ${txId} is the refund of ${encodeId('trf', why.refundOf)} already`);
+      return conflict(`transaction ${txId} is already the refund of ${encodeId('trf', why.refundOf)}`);
     default:
       return assertNever(why);
   }

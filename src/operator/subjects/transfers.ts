@@ -165,7 +165,7 @@ export function readTransferId(text: string): string {
 
 /** Why a text is no `trf_…`. */
 export function noTransferId(text: string): Text {
-  return say`${clip(text)} is not a transfer id: it is "trf_" and 26 characters, as "${{ command: 'transfers list' }}" shows it`;
+  return say`${clip(text)} is not a transfer id: an id is "trf_" and 26 characters, as shown by "${{ command: 'transfers list' }}"`;
 }
 
 type DeskFilter = {
@@ -185,29 +185,28 @@ const MAX_LIMIT = 500;
 /** Transfers to the addresses of a project: those that payers claim, then the newest. Those that pay nothing and have no resolution yet, unless it says otherwise. */
 export const listTransfers = operation({
   action: 'listTransfers',
-  summary:
-    'Transfers to the addresses of a project: those that pay nothing and wait for a decision, unless it says otherwise',
+  summary: 'List transfers to the addresses of a project; by default those that pay no invoice and await a decision',
   method: 'GET',
   path: '/transfers',
   command: 'transfers list',
-  does: 'list transfers that pay no invoice and wait for your decision, the newest first',
+  does: 'list transfers that pay no invoice and await your decision, newest first',
   output: listOf(listed, { nextBefore: maybe(text).schema }),
   input: Type.Object({
     projectId: projectId(),
-    kind: line('<kind>', 'unmatched, duplicate, matched or all; else those that pay nothing'),
+    kind: line('<kind>', 'unmatched, duplicate, matched or all (default: unmatched and duplicate)'),
     state: flags({
-      open: say`only those without a resolution (the default, unless ${{ field: 'kind' }} is matched or all)`,
-      resolved: 'only those with a resolution',
+      open: say`only transfers without a resolution (the default, unless ${{ field: 'kind' }} is matched or all)`,
+      resolved: 'only transfers with a resolution',
       all: 'whether resolved or not',
     }),
     ...period(),
     limit: limit(MAX_LIMIT, '50'),
-    before: line('<trf_…>', 'the page after this transfer: those that were recorded before it'),
+    before: line('<trf_…>', 'show transfers recorded before this one'),
   }),
   read: ({ projectId, kind, state, before, limit: most = '50', ...times }) => {
     const kinds = kind === undefined ? (['unmatched', 'duplicate'] as const) : readKinds(kind);
     if (kind === 'matched' && (state === 'open' || state === 'resolved')) {
-      throw new AppError('INVALID_ARGUMENT', `matched transfers paid their invoices: leave out --${state}`);
+      throw new AppError('INVALID_ARGUMENT', `matched transfers need no resolution: leave out --${state}`);
     }
     const limit = readLimit(most, { least: 1, most: MAX_LIMIT });
     return {
@@ -242,7 +241,7 @@ export const listTransfers = operation({
       ['FROM', ({ from }) => shortAddress(from)],
       ['TO', ({ to }) => shortAddress(to)],
       ['KIND', 'kind'],
-      ['LIKELY REASON', ({ reason }) => reason && `${reason.code} (${reason.confidence})`],
+      ['LIKELY CAUSE', ({ reason }) => reason && `${reason.code} (${reason.confidence})`],
       ['NEAREST INVOICE', ({ invoice, nearestInvoice }) => shortText((invoice ?? nearestInvoice)?.externalId ?? '')],
       ['CLAIMED BY', ({ claimedBy }) => shortText(claimedBy.map(({ externalId }) => externalId).join(', '))],
       ['RESOLUTION', ({ kind, resolution }) => (kind === 'matched' ? null : (resolution ?? 'open'))],
@@ -265,13 +264,13 @@ function shortText(text: string): string {
 
 function adviceOnList({ data, nextBefore }: TransferListView, state: DeskFilter['state'], isFirst: boolean): Text {
   if (nextBefore !== null)
-    return say`there are more: the same command with ${{ field: 'before' }} ${nextBefore} shows the next page`;
+    return say`there are more: for the next page, repeat the command with ${{ field: 'before' }} ${nextBefore}`;
   if (data.length > 0)
-    return say`see one with "${{ command: 'transfers show', args: ['trf_…'] }}", and note what you did with "${{ command: 'transfers resolve' }}"`;
+    return say`show one with "${{ command: 'transfers show', args: ['trf_…'] }}", and record your decision with "${{ command: 'transfers resolve' }}"`;
   if (!isFirst) return 'no more transfers';
   return state === 'open'
-    ? say`nothing waits for a decision; ${{ field: 'all' }} shows the resolved ones too, ${{ field: 'kind' }} all also what paid its invoice`
-    : 'no such transfers';
+    ? say`no transfers await a decision; use ${{ field: 'all' }} to include resolved ones, and ${{ field: 'kind' }} all to include payments of invoices`
+    : 'no matching transfers';
 }
 
 const row = {
@@ -361,16 +360,16 @@ type ShownTransfers = { view: { data: TransferView[] }; projectNames: string[]; 
  */
 export const showTransfers = operation({
   action: 'showTransfers',
-  summary: 'A transfer, or those of a transaction: evidence, likely causes, webhooks, and what was done about it',
+  summary: 'Show a transfer, or those of a transaction: evidence, likely causes, webhooks and resolution',
   method: 'GET',
   path: '/transfers/:reference',
   command: 'transfers show',
-  does: 'show a transfer: evidence, likely causes, webhooks, and what was done about it',
+  does: 'show a transfer: evidence, likely causes, webhooks and resolution',
   output: listOf(transferFields),
   input: Type.Object({
     reference: argument(
       '<transfer>',
-      'trf_…, or the transaction id (or its Tronscan link) for all transfers to you in it',
+      'trf_…, or a transaction id (or its Tronscan link) for all its transfers to you',
       'trf_…, or the id of a transaction',
     ),
   }),
@@ -406,7 +405,7 @@ export const showTransfers = operation({
   },
   print: ({ view, projectNames, hint }) => ({
     text: view.data.map((transfer, index) => toText(transfer, projectNames[index] ?? '')).join('\n\n'),
-    ...(hint === null ? {} : { next: say`when you have decided: ${hint}` }),
+    ...(hint === null ? {} : { next: say`to record your decision: ${hint}` }),
   }),
 });
 
@@ -430,13 +429,13 @@ async function findReferenced(db: Sql, actor: Actor, reference: string): Promise
   if (found.length > 0) return found;
   throw new AppError(
     'NOT_FOUND',
-    say`the ledger has no transfer to one of your addresses in transaction ${txId}. A transfer stands there once its block is irreversible, about a minute after it was sent; one of 0, of another token or to another address never does: "${{ command: 'explain', args: [txId] }}" says what the transaction is`,
+    say`the ledger has no transfer to one of your addresses in transaction ${txId}. Transfers are recorded when their block is irreversible, about a minute after they were sent; a transfer of 0, of another token or to another address is never recorded. For details, run "${{ command: 'explain', args: [txId] }}"`,
   );
 }
 
 const KIND_MEANS = {
   matched: 'it paid its invoice',
-  duplicate: 'exactly the amount of an invoice that was paid before',
+  duplicate: 'exactly the amount of an invoice that was already paid',
   unmatched: 'no invoice waits for exactly this amount at this address',
 } as const;
 
@@ -448,8 +447,8 @@ function toText(transfer: TransferView, projectName: string): string {
     ['transfer', transfer.transferId],
     ['project', `${transfer.projectId} (${projectName}), ${transfer.network}`],
     ['kind', `${kind}: ${KIND_MEANS[kind]}`],
-    ['taken back', takenBack && describeTakenBack(takenBack, transfer)],
-    ['resolution', isDecided ? null : (resolutions.at(-1)?.resolution ?? 'open: nothing was decided yet')],
+    ['annulled', takenBack && describeTakenBack(takenBack, transfer)],
+    ['resolution', isDecided ? null : (resolutions.at(-1)?.resolution ?? 'open: no decision yet')],
     [
       'refund',
       refund && `in transaction ${refund.txId}, log ${refund.logIndex}, ${refund.blockTime}, from ${refund.from}`,
@@ -461,7 +460,7 @@ function toText(transfer: TransferView, projectName: string): string {
     ['time', transfer.time],
     ['transaction', `${transfer.txId}, log ${transfer.logIndex}`],
     ['block', `${evidence.blockNumber}, ${evidence.blockId}`],
-    ['made by', evidence.producer ?? 'not kept at the time'],
+    ['made by', evidence.producer ?? 'not recorded at the time'],
     ['verified', nodes.length === 0 ? verified : `${verified}, shown by ${nodes.join(', ')}`],
     ['recorded', evidence.recordedAt],
   ]);
@@ -478,7 +477,7 @@ function toText(transfer: TransferView, projectName: string): string {
       ['EVENT', 'eventId'],
       ['TYPE', 'type'],
       ['CREATED', 'createdAt'],
-      ['ENDPOINT', ({ delivery }) => delivery?.endpointId ?? 'no endpoint at the time'],
+      ['ENDPOINT', ({ delivery }) => delivery?.endpointId ?? 'no endpoint existed at the time'],
       ['DELIVERY', ({ delivery }) => delivery && deliveryText(delivery)],
     ]),
     columnsText(resolutions, [
@@ -497,7 +496,7 @@ function describeTakenBack(
   { kind }: TransferView,
 ): string {
   const means =
-    kind === 'matched' ? 'the chain denies this payment, and the invoice stays PAID' : 'the chain denies it';
+    kind === 'matched' ? 'this payment is not on the chain, but the invoice stays PAID' : 'it is not on the chain';
   return `${means}; by ${by}, ${at}: ${reason} (the chain has block ${deniedBy} there)`;
 }
 
@@ -512,7 +511,7 @@ function causesText(causes: readonly CauseView[]): string {
       ['EXTERNAL ID', 'externalId'],
     ]),
   ]);
-  return `LIKELY CAUSES, the best first; the chain shows amounts, not intentions\n${parts.filter(Boolean).join('\n')}`;
+  return `LIKELY CAUSES, best first; the chain shows amounts, not intentions\n${parts.filter(Boolean).join('\n')}`;
 }
 
 function deliveryText(delivery: NonNullable<TransferView['events'][number]['delivery']>): string {

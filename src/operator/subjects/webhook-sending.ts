@@ -93,19 +93,23 @@ const MAX_OVERLAP_MS = 30 * 86_400_000;
 /** Gives an endpoint a new secret, which is shown this one time if it was made here. Errors: `NOT_FOUND`, `CONFLICT`, `CONFIG_INVALID`. */
 export const rotateSecret = operation({
   action: 'rotateSecret',
-  summary: 'Give an endpoint a new secret and show it, once; the former one signs beside it for a while',
+  summary: 'Give an endpoint a new secret and show it once; the previous secret also signs for a while',
   method: 'POST',
   path: '/webhooks/:endpointId/rotate',
   command: 'webhook rotate',
-  does: 'give an endpoint a new secret and show it, once; the former one signs beside it for a while',
+  does: 'give an endpoint a new secret and show it once; the previous secret also signs for a while',
   output: schemaOf(rotated),
   input: Type.Object({
     ...{ endpointId: endpointIdInput, secret: secretInput },
-    overlap: line('<duration>', 'how long the former secret signs too, up to 30d; 0 ends all former ones at once', {
-      default: '24h',
-      wire: 'How long the former secret signs beside it, `0` to `30d`; `24h` if left out',
-    }),
-    isKeyLost: flag('seal with another master key than the one that sealed the former secret, which is lost for ever'),
+    overlap: line(
+      '<duration>',
+      'how long the previous secret also signs, up to 30d; 0 ends all previous ones immediately',
+      {
+        default: '24h',
+        wire: 'How long the previous secret also signs, `0` to `30d` (default: `24h`)',
+      },
+    ),
+    isKeyLost: flag('use another master key, because the one that encrypted the previous secret is permanently lost'),
   }),
   read: ({ endpointId, overlap = '24h', secret, isKeyLost = false }) => {
     const overlapMs = /^0[mhd]?$/.test(overlap) ? 0 : parseDuration(overlap);
@@ -135,16 +139,16 @@ export const rotateSecret = operation({
     text: fieldsText(view, [
       ['endpoint', 'endpointId'],
       ['secret', 'secret', NOT_SHOWN],
-      ['former secret', () => (hasOverlap ? `signs too until ${view.formerSecretEndsAt}` : 'signs no more')],
+      ['previous secret', () => (hasOverlap ? `also signs until ${view.formerSecretEndsAt}` : 'no longer signs')],
     ]),
     next: joinTexts(
       [
-        ...secretHints(view, isSecretTyped, 'the secret is shown only now'),
+        ...secretHints(view, isSecretTyped, 'copy the secret now, because it is not shown again'),
         view.isFormerSecretLost
-          ? 'the former secret could not be opened with the master keys that are set here, so it ended at once'
+          ? 'the configured master keys could not decrypt the previous secret, so it ended immediately'
           : hasOverlap
-            ? 'until the former secret ends, each webhook carries a signature of both: give the receiver the new one meanwhile'
-            : 'receivers that hold the former secret refuse webhooks from now on; what they refuse is tried again',
+            ? 'until the previous secret ends, each webhook carries both signatures: update the receiver before then'
+            : 'receivers that still use the previous secret now reject webhooks; Quittance retries the rejected ones',
       ],
       '\n',
     ),
@@ -168,7 +172,7 @@ export async function rotateEndpointSecret(
     const active = await findActiveSecrets(tx, [uuid], now);
     const opened = await openEndpointSecrets(keyRing, active);
     if (opened.some((each) => each.kind === 'ok' && each.secret === secret)) {
-      throw new AppError('CONFLICT', `${endpointId} signs with this secret already; nothing was changed`);
+      throw new AppError('CONFLICT', `${endpointId} already signs with this secret; nothing was changed`);
     }
     const isFormerLost = active.some(({ endsAt }, index) => endsAt === null && opened[index]?.kind !== 'ok');
     const ending = active.flatMap(({ endsAt }, index) => (opened[index]?.kind === 'ok' && endsAt) || []);
@@ -176,7 +180,7 @@ export async function rotateEndpointSecret(
       // A third secret would keep receivers guessing.
       throw new AppError(
         'CONFLICT',
-        say`${endpointId} was rotated before, and its former secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all former secrets at once with ${{ field: 'overlap' }} 0`,
+        say`${endpointId} was already rotated, and its previous secret signs until ${toIso(unixMs(Math.max(...ending)))}: wait until then, or end all previous secrets immediately with ${{ field: 'overlap' }} 0`,
       );
     }
     const formerEndsAt = unixMs(now + (isFormerLost ? 0 : overlapMs));
@@ -215,11 +219,11 @@ const MAX_ANSWER = 500;
  */
 export const testEndpoint = operation({
   action: 'testEndpoint',
-  summary: 'Send a ping to an endpoint now, and say what is wrong with its receiver',
+  summary: 'Send a ping to an endpoint now and diagnose problems of its receiver',
   method: 'POST',
   path: '/webhooks/:endpointId/test',
   command: 'webhook test',
-  does: 'send a ping to an endpoint now and say what is wrong with its receiver; exits 1 if it is not delivered',
+  does: 'send a ping to an endpoint now and diagnose problems of its receiver; exits 1 if it is not delivered',
   output: schemaOf(tested),
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
@@ -238,7 +242,7 @@ export const testEndpoint = operation({
         ? UNSIGNED
         : await send(config, { ...endpoint, ...sent, secrets: signing, refuse: refusePage }, attemptedAt);
     // Only the end of the process stops a test.
-    if (result.kind === 'aborted') throw new Error('the attempt was stopped');
+    if (result.kind === 'aborted') throw new Error('the attempt was cancelled');
     const { status, latencyMs } = result;
     const { error, date } = result.kind === 'failed' ? result : { error: null, date: null };
     const answer = result.answer && redactAnswer(result.answer);
@@ -290,7 +294,7 @@ export function answerText(answer: string | null, limit: number): string {
   return quoteWhole(answer.length > limit ? `${answer.slice(0, limit)}…` : answer);
 }
 
-const UNSIGNED = failedAttempt(null, 'unsigned: no secret of the endpoint can be opened', 0);
+const UNSIGNED = failedAttempt(null, 'unsigned: no secret of the endpoint can be decrypted', 0);
 
 async function send({ webhooks }: UrlRules, webhook: Parameters<typeof sendSigned>[1], at: UnixMs) {
   const sender = createWebhookSender({ connections: 1 });
@@ -400,11 +404,11 @@ const enabled = {
 /** Lets an endpoint be attempted, forgets its failures, closes its alarm, and makes what waits for it due at once. Errors: `NOT_FOUND`, `CONFLICT`. */
 export const enableEndpoint = operation({
   action: 'enableEndpoint',
-  summary: 'Let an endpoint be attempted again, and what waits for it at once',
+  summary: 'Resume deliveries to an endpoint, and send waiting events immediately',
   method: 'POST',
   path: '/webhooks/:endpointId/enable',
   command: 'webhook enable',
-  does: 'let an endpoint be attempted again, and what waits for it at once',
+  does: 'resume deliveries to an endpoint, and send waiting events immediately',
   output: schemaOf(enabled),
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
@@ -443,19 +447,24 @@ export const enableEndpoint = operation({
       ['endpoint', 'endpointId'],
       [
         'status',
-        ({ disabledAt }) => (disabledAt === null ? 'active, as before; its failures are forgotten' : 'active'),
+        ({ disabledAt }) => (disabledAt === null ? 'active, as before; its failure count was reset' : 'active'),
       ],
       ['was disabled', ({ disabledAt, disabledReason }) => disabledAt && `${disabledAt}: ${disabledReason ?? ''}`],
-      ['due now', ({ hastened }) => (hastened === 0 ? null : `${hastened} that waited for their next attempt`)],
+      [
+        'due now',
+        ({ hastened }) => (hastened === 0 ? null : `${hastened} deliveries that were waiting for their next attempt`),
+      ],
       [
         'not planned',
         ({ replay, missed, isMissedMore }) =>
-          replay === null ? null : `${isMissedMore ? 'more than ' : ''}${missed} events that happened meanwhile`,
+          replay === null ? null : `${isMissedMore ? 'more than ' : ''}${missed} events from the time it was disabled`,
       ],
     ]),
     ...(done.replay === null
       ? {}
-      : { next: say`what happened meanwhile is sent only if you say so (the feed has it, too):\n  ${done.replay}` }),
+      : {
+          next: say`events from that time are sent only if you replay them (they are also in the feed):\n  ${done.replay}`,
+        }),
   }),
 });
 
@@ -565,14 +574,14 @@ const disabled = { endpointId: text, status: literal('disabled'), disabledReason
 /** Stops attempts to an endpoint: what is undelivered stays, and what happens from now on is not planned for it. Errors: `NOT_FOUND`, `CONFLICT`. */
 export const disableEndpoint = operation({
   action: 'disableEndpoint',
-  summary: 'Send an endpoint nothing until it is enabled',
+  summary: 'Stop sending webhooks to an endpoint until it is enabled again',
   method: 'POST',
   path: '/webhooks/:endpointId/disable',
   command: 'webhook disable',
-  does: 'send an endpoint nothing until it is enabled',
-  by: { help: 'who does this; else your user name' },
+  does: 'stop sending webhooks to an endpoint until it is enabled again',
+  by: { help: 'who does this (default: your user name)' },
   output: schemaOf(disabled),
-  input: Type.Object({ endpointId: endpointIdInput, reason: line('<text>', 'why, up to 200 characters') }),
+  input: Type.Object({ endpointId: endpointIdInput, reason: line('<text>', 'reason, up to 200 characters') }),
   read: ({ endpointId, reason = '' }) => ({ endpointId, reason: readLine('reason', reason) }),
   run: async ({ db, now }: ActDeps, actor, input): Promise<Shown<typeof disabled>> => {
     const { endpointId } = input;
@@ -589,7 +598,7 @@ export const disableEndpoint = operation({
     });
     if (isDisabled) return { endpointId, status: 'disabled', disabledReason: why };
     const told = former !== null && actor.kind === 'key' ? withoutName(former) : former;
-    throw new AppError('CONFLICT', `${endpointId} is disabled already${told === null ? '' : `: ${told}`}`);
+    throw new AppError('CONFLICT', `${endpointId} is already disabled${told === null ? '' : `: ${told}`}`);
   },
   print: (done) => ({
     text: fieldsText(done, [
@@ -597,7 +606,7 @@ export const disableEndpoint = operation({
       ['status', 'status'],
       ['reason', 'disabledReason'],
     ]),
-    next: say`nothing is sent there until "${{ command: 'webhook enable', args: [done.endpointId] }}"; events from now on are not planned for it and stand in the feed`,
+    next: say`nothing is sent to it until you run "${{ command: 'webhook enable', args: [done.endpointId] }}"; events from now on are not scheduled for it, but are in the feed`,
   }),
 });
 

@@ -13,13 +13,13 @@ test('a URL is written as it will be called', () => {
 });
 
 test.each([
-  ['a.example/hook', 'write for example https://'],
-  ['https:/a.example', 'write for example https://'],
-  ['https:\\\\a.example', 'write for example https://'],
-  ['ftp://a.example', 'write for example https://'],
+  ['a.example/hook', 'give one such as https://'],
+  ['https:/a.example', 'give one such as https://'],
+  ['https:\\\\a.example', 'give one such as https://'],
+  ['ftp://a.example', 'give one such as https://'],
   ['http://a.example/x?h0rse', 'must start with https://'],
   ['https://u:h0rse@a.example', 'user name or password'],
-  ['https://a.example/?h0rse#x', 'remove everything from the "#" on'],
+  ['https://a.example/?h0rse#x', 'remove the "#" and everything after it'],
   [`https://a.example/${'x'.repeat(2048)}`, 'at most 2048'],
   ['https://localhost:3000/?h0rse', 'local network'],
   ['https://192.168.0.10/?h0rse', '192.168.0.0/16'],

@@ -103,7 +103,7 @@ export async function selectEndpoint(db: Sql, actor: Actor, endpointId: string, 
   if (endpoint !== null && maySee(actor, endpoint.projectId)) return endpoint;
   throw new AppError(
     'NOT_FOUND',
-    say`there is no endpoint ${endpointId}: "${{ command: 'webhook list' }}" shows those there are`,
+    say`there is no endpoint ${endpointId}: list the endpoints with "${{ command: 'webhook list' }}"`,
   );
 }
 
@@ -113,7 +113,7 @@ export function readEndpointId(endpointId: string): string {
   if (uuid !== null) return uuid;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${clip(endpointId)} is not an endpoint id: it is "whe_" and 26 characters, as "${{ command: 'webhook list' }}" shows it`,
+    say`${clip(endpointId)} is not an endpoint id: an id is "whe_" and 26 characters, as shown by "${{ command: 'webhook list' }}"`,
   );
 }
 
@@ -122,7 +122,7 @@ export function refuseAdapter({ id, adapter }: Pick<WebhookEndpoint, 'id' | 'ada
   if (adapter === null) return;
   throw new AppError(
     'CONFLICT',
-    say`${encodeId('whe', id)} is an adapter for ${adapter}, which tells a shop where each order says so: see "${{ command: 'adapter list' }}"`,
+    say`${encodeId('whe', id)} is an adapter for ${adapter}, which notifies the shop at the URL in each order: see "${{ command: 'adapter list' }}"`,
   );
 }
 
@@ -133,8 +133,8 @@ export function readEventTypes(field: string, texts: readonly string[]): EventTy
   const types = EVENT_TYPES.filter((type) => names.includes(type));
   const unknown = names.find((name) => !types.some((type) => type === name));
   if (unknown === undefined && types.length > 0) return types;
-  const problem = unknown === undefined ? 'is empty' : `has ${clip(unknown)}, which is no type of event`;
-  throw new FieldError(field, `${problem}: choose all, or some of ${EVENT_TYPES.join(', ')}`);
+  const problem = unknown === undefined ? 'is empty' : `has ${clip(unknown)}, which is not an event type`;
+  throw new FieldError(field, `${problem}: give all, or choose from ${EVENT_TYPES.join(', ')}`);
 }
 
 /** The bound of the schema. */
@@ -146,7 +146,7 @@ export function readLine(field: string, text: string): string {
   refuseSecret(field, spotSecretInNote(line));
   const length = [...line].length;
   if (length <= MAX_LINE && !/[\p{Cc}\p{Cs}]/u.test(line)) return line;
-  const problem = length > MAX_LINE ? `has ${length} characters` : 'holds a line break or a control character';
+  const problem = length > MAX_LINE ? `has ${length} characters` : 'contains a line break or a control character';
   throw new FieldError(field, `${problem}: give at most ${MAX_LINE} characters on one line`);
 }
 
@@ -166,11 +166,11 @@ export function readWebhookUrl(
   refuseSecret(field, OUR_SECRET.test(text) ? 'a secret of Quittance' : null);
   const refuse = (reason: string) => new FieldError(field, `${reason}; nothing was changed`);
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
-  if (url === null) throw refuse(`is not an http:// or https:// URL: write for example ${example}`);
+  if (url === null) throw refuse(`is not an http:// or https:// URL: give one such as ${example}`);
   if (url.href.length > MAX_URL_LENGTH) throw refuse(`has ${url.href.length} characters: at most ${MAX_URL_LENGTH}`);
   if (url.hash !== '') {
     const shown = JSON.stringify(url.origin);
-    throw refuse(`(${shown}) has a fragment, which is never sent: remove everything from the "#" on`);
+    throw refuse(`(${shown}) has a fragment, which is never sent: remove the "#" and everything after it`);
   }
   const check = checkTarget(url, targetRule(network, localTargets));
   if (check.kind === 'ok') return url.href;
@@ -183,18 +183,17 @@ const URL_EXAMPLE = 'https://shop.example.com/webhooks';
 const OUR_SECRET = /whsec_|qt_(?:live|test)_|qa_[0-9a-z]{26}/;
 /** The bound of the schema. */
 const MAX_URL_LENGTH = 2048;
-const HOW_TO_ALLOW =
-  'QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow lets projects on a test network use http and this machine as well';
+const HOW_TO_ALLOW = 'set QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow to let test projects use http and this machine';
 
 const URL_WIRE = 'https:// and a public address';
 const URL_HELP =
   'where webhooks are sent: https:// and a public address; test projects also this machine, where it is allowed';
 const settings = {
   url: line('<url>', URL_HELP, { wire: URL_WIRE }),
-  description: line('<text>', 'what you call it, up to 200 characters', { wire: 'One line of at most 200 characters' }),
-  events: lines('<type…>', 'only these types, several separated by commas, or all', {
+  description: line('<text>', 'description, up to 200 characters', { wire: 'One line of at most 200 characters' }),
+  events: lines('<type…>', 'event types, comma-separated, or all', {
     examples: [['invoice.paid']],
-    description: `What it is told: \`all\`, or some of ${EVENT_TYPES.join(', ')}`,
+    description: `Event types to send: \`all\`, or some of ${EVENT_TYPES.join(', ')}`,
   }),
 };
 export const endpointIdInput = argument('<endpoint>', 'whe_…', {
@@ -202,18 +201,18 @@ export const endpointIdInput = argument('<endpoint>', 'whe_…', {
 });
 export const secretInput = secret(
   '<whsec_…>',
-  'a secret of your own, 24 to 64 bytes; "-" reads it from standard input',
-  'A secret of your own: `whsec_` and the base64 of 24 to 64 bytes; else one is made',
+  'your own secret, 24 to 64 bytes; "-" reads it from standard input',
+  'Your own secret: `whsec_` and the base64 of 24 to 64 bytes (default: generated)',
 );
 /** In place of a secret that was given. */
-export const NOT_SHOWN = 'the given one, not shown';
+export const NOT_SHOWN = 'as given, not shown';
 
 /** Hints about a secret: one that was made here is not shown again, and a typed one may stand in the history of the shell. */
 export function secretHints({ secret }: { secret: string | null }, isTyped: boolean, made: string): Text[] {
   if (secret !== null) return [made];
   if (!isTyped) return [];
   return [
-    say`the secret that you typed may now stand in your shell history; ${{ field: 'secret' }} - reads it from standard input`,
+    say`the secret you typed may now be in your shell history; use ${{ field: 'secret' }} - to read it from standard input`,
   ];
 }
 
@@ -224,11 +223,11 @@ type Random = (size: number) => Uint8Array;
 /** Adds an endpoint. A secret that was made for it is shown this one time. Errors: `NOT_FOUND`, `INVALID_ARGUMENT`, `CONFLICT`, `CONFIG_INVALID`. */
 export const addEndpoint = operation({
   action: 'addEndpoint',
-  summary: 'Add an endpoint and show its signing secret, once',
+  summary: 'Add an endpoint and show its signing secret once',
   method: 'POST',
   path: '/webhooks',
   command: 'webhook add',
-  does: 'add an endpoint and show its signing secret, once',
+  does: 'add an endpoint and show its signing secret once',
   output: schemaOf({ ...target, secret: maybe(text) }),
   input: Type.Object({
     ...{ projectId: projectId(), ...settings, secret: secretInput },
@@ -273,9 +272,9 @@ export const addEndpoint = operation({
         ...secretHints(
           added,
           isSecretTyped,
-          'the secret is shown only now: your receiver verifies the signature of each webhook with it',
+          'copy the secret now, because it is not shown again: your receiver needs it to verify the signature of each webhook',
         ),
-        say`see whether it arrives: ${{ command: 'webhook test', args: [added.endpointId] }}`,
+        say`to check that webhooks arrive: ${{ command: 'webhook test', args: [added.endpointId] }}`,
       ],
       '\n',
     ),
@@ -319,7 +318,7 @@ async function refuseSameUrl(tx: Sql, projectId: string, url: string, exceptId: 
   const endpointId = encodeId('whe', same.id);
   throw new AppError(
     'CONFLICT',
-    say`the project has an endpoint with this URL already (${endpointId}): events would arrive there twice. Change what it is told with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or give another URL`,
+    say`the project already has an endpoint with this URL (${endpointId}), so events would arrive there twice. Change its event types with "${{ command: 'webhook update', args: [endpointId], input: { events: '…' } }}", or give another URL`,
   );
 }
 
@@ -339,7 +338,7 @@ export function refuseTooMany(endpoints: readonly Pick<WebhookEndpoint, 'disable
   const [count, words] = enabled < MOST.enabled ? [MOST.all, 'in all'] : [MOST.enabled, 'that are enabled'];
   throw new AppError(
     'CONFLICT',
-    say`the project has ${count} endpoints ${words}, as many as it may: give one of them another URL with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
+    say`the project has ${count} endpoints ${words}, which is the limit: give one of them another URL with "${{ command: 'webhook update', args: ['whe_…'], input: { url: '…' } }}"`,
   );
 }
 
@@ -367,11 +366,11 @@ function describeChange(before: Described, after: Described): object | null {
 /** The endpoints of a project with how they do, without their secrets, the oldest first; at most 1,000. */
 export const listEndpoints = operation({
   action: 'listEndpoints',
-  summary: 'The endpoints of a project and how they do, without their secrets',
+  summary: 'List the endpoints of a project and their health, without their secrets',
   method: 'GET',
   path: '/webhooks',
   command: 'webhook list',
-  does: 'list endpoints and how they do, without their secrets',
+  does: 'list endpoints and their health, without their secrets',
   output: listOf(listed),
   input: Type.Object({ projectId: projectId() }),
   read: ({ projectId }) => ({ projectId }),
@@ -412,7 +411,7 @@ export const listEndpoints = operation({
 
 /** The status of an endpoint in words. */
 export function statusText({ status, failingSince, pausedUntil, disabledReason }: EndpointView): string {
-  if (status === 'disabled') return `disabled: ${disabledReason ?? 'no reason was noted'}`;
+  if (status === 'disabled') return `disabled: ${disabledReason ?? 'no reason was given'}`;
   const since = failingSince === null ? '' : `failing since ${isoMinute(failingSince)}`;
   if (pausedUntil === null) return since || 'active';
   return `paused until ${isoSecond(pausedUntil)}${since && `, ${since}`}`;
@@ -471,11 +470,11 @@ const DAY_MS = 86_400_000;
 /** An endpoint: how it does, what became of its deliveries of 24 hours, and by which secrets it signs. Errors: `INVALID_ARGUMENT`, `NOT_FOUND`. */
 export const showEndpoint = operation({
   action: 'showEndpoint',
-  summary: 'An endpoint: how it does, its deliveries of 24 hours, and fingerprints of its secrets',
+  summary: 'Show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets',
   method: 'GET',
   path: '/webhooks/:endpointId',
   command: 'webhook show',
-  does: 'show how an endpoint does, its deliveries of 24 hours, and the fingerprints of its secrets',
+  does: 'show the health of an endpoint, its deliveries in the last 24 hours, and the fingerprints of its secrets',
   output: schemaOf(shownFields),
   input: Type.Object({ endpointId: endpointIdInput }),
   read: ({ endpointId }) => ({ endpointId }),
@@ -486,7 +485,7 @@ export const showEndpoint = operation({
       const at = now();
       const endpoint = await selectEndpoint(tx, actor, endpointId);
       const [row] = await addActivity(tx, [endpoint], at);
-      if (row === undefined) throw new Error('an endpoint was not listed');
+      if (row === undefined) throw new Error('an endpoint was missing from the list');
       const stored = (await findNewestSecrets(tx, endpoint.id)).filter(({ endsAt }) => endsAt === null || endsAt > at);
       const opened = keyRing === null ? [] : await openEndpointSecrets(keyRing, stored);
       const { oldest, ...day } = await findDay(tx, endpoint, unixMs(at - DAY_MS));
@@ -508,7 +507,7 @@ export const showEndpoint = operation({
       [
         '24 hours',
         ({ day: { looked, delivered, waiting, dead, isSample } }) =>
-          `${delivered} of ${isSample ? 'the newest ' : ''}${looked} delivered, ${waiting} wait, ${dead} given up`,
+          `${delivered} of ${isSample ? 'the newest ' : ''}${looked} delivered, ${waiting} waiting, ${dead} given up`,
       ],
       ['oldest undelivered', 'oldestUndelivered'],
       ['last attempt', lastAttemptText],
@@ -522,7 +521,7 @@ export const showEndpoint = operation({
             .join('; '),
       ],
     ]),
-    next: 'the fingerprint of the secret that a receiver has: printf %s "$SECRET" | sha256sum | cut -c1-12',
+    next: 'to get the fingerprint of the secret of a receiver: printf %s "$SECRET" | sha256sum | cut -c1-12',
   }),
 });
 
@@ -554,18 +553,18 @@ const findDay = answerOf(
 /** Changes what is given of an endpoint. Its secret stays. Errors: `USAGE`, `INVALID_ARGUMENT`, `NOT_FOUND`, `CONFLICT`. */
 export const updateEndpoint = operation({
   action: 'updateEndpoint',
-  summary: 'Change the URL of an endpoint, its description, or what it is told',
+  summary: 'Change the URL, description or event types of an endpoint',
   method: 'PATCH',
   path: '/webhooks/:endpointId',
   command: 'webhook update',
-  does: 'change the URL of an endpoint, its description, or what it is told',
+  does: 'change the URL, description or event types of an endpoint',
   output: schemaOf(endpointFields),
   input: Type.Object({ endpointId: endpointIdInput, ...settings }),
   read: ({ endpointId, url, description, events }) => {
     if (url === undefined && description === undefined && events === undefined) {
       throw new AppError(
         'USAGE',
-        say`nothing to change was given: use ${{ field: 'url' }}, ${{ field: 'description' }} or ${{ field: 'events' }}`,
+        say`no change was given: use ${{ field: 'url' }}, ${{ field: 'description' }} or ${{ field: 'events' }}`,
       );
     }
     return {
@@ -599,11 +598,11 @@ export const updateEndpoint = operation({
   print: ({ view, isMoved, areTypesGiven }) => {
     const args = [view.endpointId];
     const notes: Text[] = [
-      ...(isMoved ? [say`what is undelivered goes to the new URL: ${{ command: 'webhook test', args }}`] : []),
+      ...(isMoved ? [say`undelivered events go to the new URL. To test it: ${{ command: 'webhook test', args }}`] : []),
       ...(view.disabledAt === null
         ? []
-        : [say`it stays disabled, and nothing is sent until "${{ command: 'webhook enable', args }}"`]),
-      ...(areTypesGiven ? ['the types count for events from now on; what is planned is still delivered'] : []),
+        : [say`it stays disabled, and nothing is sent until you run "${{ command: 'webhook enable', args }}"`]),
+      ...(areTypesGiven ? ['the types apply to events from now on; events already scheduled are still delivered'] : []),
     ];
     return {
       text: fieldsText(view, [

@@ -51,23 +51,23 @@ const ALL: readonly LocalOperation[] = [
 /** Every operation that can be run over the wire. */
 export const OPERATIONS = ALL.filter((each): each is Operation => 'path' in each);
 
-const FILES = 'it works on files and the database of the machine that it runs on, while the service may be stopped';
-const LONG = 'it asks nodes for minutes or hours, which takes a job with progress';
-const JOB = 'it is of the jobs that a process of the console has in memory, and its pages show them';
-const STREAM = 'its answer has no end, or any size, and no answer here is longer than memory';
-const WALLET = 'in the middle a person compares addresses with a wallet';
-const SECOND_FACTOR = 'it gives or takes what people sign in with, and a key shows no second factor';
-const OWN = 'it is of the person who is signed in, and a key is nobody';
-const PAGE = 'it is what a page of the console shows; programs read invoices by the API, and sums from the report';
-const PROCESS = 'it is about the one process that answers, as a page of its console shows it';
+const FILES = 'it works on files and the database of its own machine, where the service may be stopped';
+const LONG = 'it queries nodes for minutes or hours, which requires a job with progress';
+const JOB = 'it concerns jobs in the memory of a console process, which shows them on its pages';
+const STREAM = 'its response has no end or no size limit, but responses here must fit in memory';
+const WALLET = 'a person has to compare addresses with a wallet before it continues';
+const SECOND_FACTOR = 'it changes how people sign in, which requires a second factor that a key does not have';
+const OWN = 'it concerns the person who is signed in, and a key is not a person';
+const PAGE = 'it is the content of a console page; programs read invoices through the API, and totals from the report';
+const PROCESS = 'it describes the process that answers, as shown on a page of its console';
 
-const OWNER = 'it is done as the owner of the tables, whom the service is not';
+const OWNER = 'it requires the table owner, and the service is a different database user';
 
 /** What cannot be run over the wire, and why. */
 export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ runDoctor: FILES, checkSchema: FILES, makeKey: FILES, verifyBackup: FILES, createBackup: FILES },
   ...{ restoreBackup: FILES, acceptRestore: FILES },
-  rotateMasterKey: 'the new key comes from a variable or a file of every process of the service',
+  rotateMasterKey: 'the new key is set in a variable or a file of every service process',
   ...{ reconcileNow: LONG, verifyRange: LONG, rescanRange: LONG, repairRange: LONG, checkCheckpoint: LONG },
   ...{ startJob: JOB, listJobs: JOB, showJob: JOB, stopJob: JOB },
   ...{ passBlock: LONG, acceptProducers: LONG },
@@ -103,5 +103,5 @@ export const LOCAL_ACTIONS: Readonly<Partial<Record<ActionName, string>>> = {
   ...{ showSystem: PROCESS, showEnvironment: PROCESS },
   ...{ findDerivationKey: WALLET, showDerivation: WALLET, deriveAddresses: WALLET, limitDerivation: WALLET },
   ...{ showAddress: PAGE, listBalances: PAGE, compareBalances: LONG },
-  confirmAddressChange: 'another owner proves again who it is, and a key shows no second factor',
+  confirmAddressChange: 'another owner must confirm with a second factor, which a key does not have',
 };

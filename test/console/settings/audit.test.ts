@@ -73,8 +73,8 @@ test('filters by action, subject and person stand in the address, and in that of
 test.each([
   ['before=0', 'number of an entry'],
   ['before=x', 'number of an entry'],
-  [`by=${'x'.repeat(201)}`, '“By” takes 1 to 200'],
-  [`subject=${'x'.repeat(201)}`, '“On” takes 1 to 200'],
+  [`by=${'x'.repeat(201)}`, '“By” must have 1 to 200'],
+  [`subject=${'x'.repeat(201)}`, '“On” must have 1 to 200'],
   ['action=a&action=b', 'came 2 times'],
   ['by=%00', 'cannot be kept'],
   ['odd=1', 'is no field here'],

@@ -80,16 +80,16 @@ test('a secret that is made is shown once; mails go to several', async () => {
   expect(await look()).not.toContain(secret);
   const to = 'anna@example.com\r\n\r\nbert@example.com\r\n';
   await add('email', { to, from: 'q@example.com', url: 'smtps://user:password@mail.example.com' });
-  expect((await rows()).map(({ shown }) => shown)).toContain('anna@example.com and 1 more by mail.example.com:465');
+  expect((await rows()).map(({ shown }) => shown)).toContain('anna@example.com and 1 more via mail.example.com:465');
   expect(await look()).not.toContain('password');
 });
 
 test.each([
   ['slack', { url: 'http://10.0.0.1/a' }, 'It is in my own network'],
-  ['slack', {}, 'is missing: a channel of the kind slack needs it'],
-  ['email', { url: 'smtps://h.example', from: 'q@example.com', to: 'nobody' }, 'is no e-mail address'],
+  ['slack', {}, 'is missing: a channel of the kind slack requires it'],
+  ['email', { url: 'smtps://h.example', from: 'q@example.com', to: 'nobody' }, 'is not an e-mail address'],
   ['ntfy', { url: 'https://ntfy.sh/' }, 'has no topic'],
-  ['telegram', { accessToken: 'short', chat: '1' }, 'has not the form of such a token'],
+  ['telegram', { accessToken: 'short', chat: '1' }, 'is not a valid token'],
   ['webhook', { url: 'https://ops.example', quiet: '22:00' }, 'two different times'],
 ] as const)('a form for %s with %o is shown again with what to mend', async (kind, filled, problem) => {
   const { browser, rows } = await openChannels();

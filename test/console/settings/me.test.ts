@@ -84,7 +84,7 @@ test('a passkey is removed after a proof, but not the last thing that somebody s
   const asked = await send(browser, path);
   const passkey = JSON.stringify(ann.key.sign(passkeyOptionsOf(asked)));
   const last = await ask(path, { cookie: browser.cookie, form: { ...formOf(asked, path, 'passkey'), passkey } });
-  expect([last.status, last.text.includes('it is all that you sign in with')]).toEqual([409, true]);
+  expect([last.status, last.text.includes('this passkey is your only way to sign in')]).toEqual([409, true]);
   for (const id of [bob.key.id, 'x', '%00', 'ann']) {
     expect((await ask(`${ME}/passkeys/${id}/remove`, { cookie: browser.cookie })).status).toBe(404);
   }

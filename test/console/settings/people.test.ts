@@ -86,12 +86,12 @@ test('nobody gets all projects by ticking none, and what is wrong is told beside
   const { browser, recorded, shop } = await openOwned();
   const right = { login: 'bob', role: 'viewer', scope: 'some', [shop.projectId]: 'yes' };
   const cases: [Record<string, string>, string][] = [
-    [{ login: '' }, 'write an e-mail address'],
-    [{ login: 'a b' }, 'write an e-mail address'],
-    [{ login: 'ü@example.com' }, 'write an e-mail address'],
+    [{ login: '' }, 'give an e-mail address'],
+    [{ login: 'a b' }, 'give an e-mail address'],
+    [{ login: 'ü@example.com' }, 'give an e-mail address'],
     [{ name: 'x'.repeat(101) }, '“Name (optional)”'],
     [{ role: 'god' }, 'choose viewer, operator, owner'],
-    [{ role: 'owner' }, 'who has all projects'],
+    [{ role: 'owner' }, 'who can see all projects'],
     [{ scope: 'all' }, 'some are ticked'],
     [{ [shop.projectId]: '' }, 'none is'],
     [{ scope: '' }, '“Projects”'],
@@ -109,7 +109,7 @@ test('nobody gets all projects by ticking none, and what is wrong is told beside
 test('a login that is there is refused after the proof, with a link to the people', async () => {
   const { browser, ann } = await openOwned();
   const { status, text } = await sendWithCode(browser, NEW, ann.code(), { login: 'ann', role: 'viewer', scope: 'all' });
-  expect([status, text.includes('ann is there already')]).toEqual([409, true]);
+  expect([status, text.includes('ann already exists')]).toEqual([409, true]);
   expect(text).toContain('href="/settings/people"');
 });
 
