@@ -124,11 +124,11 @@ test('a payment that was taken back shows as such wherever it is asked for, and 
   );
   const ofInvoice = await run('explain', invoiceId);
   expect(ofInvoice.stdout).toMatch(
-    /is PAID since .* But the chain denies this transfer: anna took it back at .* \(a lie\)/,
+    /has been PAID since .* But this transfer is not on the chain: anna took it back at .* \(a lie\)/,
   );
-  expect(ofInvoice.stdout).toContain('anna took the transfer back, because the chain denies it');
+  expect(ofInvoice.stdout).toContain('anna took the transfer back because it is not on the chain');
   const ofTransaction = await run('explain', txId);
-  expect(ofTransaction.stdout).toMatch(/were recorded, and the chain denies this transfer/);
+  expect(ofTransaction.stdout).toMatch(/were recorded, but this transfer is not on the chain/);
   const resolved = await run('transfers', 'resolve', transferId, '--as', 'ignored');
   expect([resolved.code, resolved.stderr]).toEqual([4, expect.stringContaining('was annulled')]);
   const acknowledged = await run('chain', 'acknowledge', '--alarm', 'payment-denied', '--subject', invoiceId);

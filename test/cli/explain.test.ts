@@ -70,7 +70,9 @@ describe('an invoice', () => {
     await ledger.addDelivery(paid, endpoint, { status: 'delivered', attempts: [{ at: at('10:05:00.200'), ...SENT }] });
 
     const { verdict, timeline } = await expectGolden(ledger, 'order-17', 'paid');
-    expect(verdict).toMatch(/^order-17 is PAID since 2026-09-01T10:05:00.000Z: .*, in time\. The shop was told/);
+    expect(verdict).toMatch(
+      /^order-17 has been PAID since 2026-09-01T10:05:00.000Z: .*, in time\. The shop has received/,
+    );
     expect(timeline.map(({ kind }) => kind).join(' ')).toBe(
       'requested allocated transferred sighted event attempt matched event attempt',
     );
@@ -94,7 +96,10 @@ describe('an invoice', () => {
     );
     expect(read).toEqual(before);
     const { data } = await ask(ledger, 'order-16');
-    expect(data).toMatchObject({ subject: { status: 'PAID' }, verdict: expect.stringMatching(/^order-16 is PAID/) });
+    expect(data).toMatchObject({
+      subject: { status: 'PAID' },
+      verdict: expect.stringMatching(/^order-16 has been PAID/),
+    });
   });
 
   test('that was paid late says that it counts, and was asked for by a key that nobody noted', async () => {
@@ -111,7 +116,7 @@ describe('an invoice', () => {
     await ledger.addDelivery(paid, endpoint, { status: 'pending', attempts: [], nextAttemptAt: at('11:11:00') });
 
     const { verdict } = await expectGolden(ledger, 'order-18', 'paid-late');
-    expect(verdict).toContain('after its deadline of 2026-09-01T10:30:00.000Z, which counts all the same');
+    expect(verdict).toContain('after its deadline of 2026-09-01T10:30:00.000Z, which still counts');
   });
 
   test('whose block was orphaned, and that was paid again in another block, shows both', async () => {
@@ -122,7 +127,7 @@ describe('an invoice', () => {
     await ledger.addInvoiceEvent('PENDING', invoice, { sequence: 2, createdAt: at('10:04:20') });
     const waiting = await ask(ledger, 'order-19');
     expect(waiting.text).toMatch(
-      /^order-19 waits for exactly 25\.000137 USDT at T.*because its block was orphaned; it may come again in another block\.\n/,
+      /^order-19 is waiting for exactly 25\.000137 USDT at T.*because its block was orphaned\. It may appear again in another block\.\n/,
     );
 
     await expectGolden(ledger, txIdOf(0x19), 'transaction-orphaned');
@@ -150,7 +155,7 @@ describe('an invoice', () => {
 
     const { verdict, timeline } = await expectGolden(ledger, 'order-20', 'short');
     expect(verdict).toMatch(
-      /^order-20 waits for exactly 25\.000137 USDT .* What came is 24\.000137 USDT .* Likely \(high\): /,
+      /^order-20 is waiting for exactly 25\.000137 USDT .* Instead, 24\.000137 USDT .* Likely \(high\): /,
     );
     expect(timeline.find(({ kind }) => kind === 'unmatched')).toMatchObject({
       causes: expect.arrayContaining([expect.objectContaining({ code: 'FEE_DEDUCTED' })]),
@@ -169,7 +174,7 @@ describe('an invoice', () => {
     const verdicts: string[] = [];
     for (const name of names) verdicts.push(((await ask(ledger, name)).data as Json).verdict);
     const fits =
-      /; nothing exact arrived\. 1 transfer that pays nothing may be meant for it: 25\.000000 USDT .* \(trf_\w+\), not resolved\. Likely \(low\): .* 7 other invoices fit about as well\./;
+      /No exact transfer has arrived\. 1 unmatched transfer may be meant for it: 25\.000000 USDT .* \(trf_\w+\)\. The transfer is not resolved\. Likely \(low\): .* 7 other invoices fit about as well\./;
     expect(verdicts.filter((verdict) => fits.test(verdict))).toHaveLength(8);
     await expectGolden(ledger, 'order-60', 'one-of-many');
   });
@@ -188,7 +193,7 @@ describe('an invoice', () => {
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { verdict } = (await ask(ledger, 'order-90')).data as Json;
     expect(verdict).toMatch(
-      /; nothing exact arrived\. 1 transfer that pays nothing may be meant for it: 25\.000000 USDT .* invoice order-90 was requested for.*; more than 50 other invoices fit about as well\./,
+      /No exact transfer has arrived\. 1 unmatched transfer may be meant for it: 25\.000000 USDT .* invoice order-90 was requested for.*; more than 50 other invoices fit about as well\./,
     );
   });
 
@@ -203,11 +208,13 @@ describe('an invoice', () => {
     await expectGolden(ledger, 'order-70', 'two-transfers');
     const { next, data } = await ask(ledger, 'order-70');
     const id = encodeId('trf', own.id);
-    expect((data as Json).verdict).toContain(`What came is 25.009925 USDT from ${addressOf(0xbb)} at`);
-    expect((data as Json).verdict).toContain(`(${id}), which pays nothing and is not resolved. Likely (high): `);
-    expect(next).toBe(`when you have decided: quittance transfers resolve ${id} --as …`);
+    expect((data as Json).verdict).toContain(`Instead, 25.009925 USDT from ${addressOf(0xbb)} at`);
+    expect((data as Json).verdict).toContain(
+      `(${id}) arrived and pays no invoice. The transfer is not resolved. Likely (high): `,
+    );
+    expect(next).toBe(`to resolve the transfer: quittance transfers resolve ${id} --as …`);
     const other = (await ask(ledger, 'order-71')).data as Json;
-    expect(other.verdict).toMatch(/1 transfer that pays nothing may be meant for it: 25\.010000 USDT/);
+    expect(other.verdict).toMatch(/1 unmatched transfer may be meant for it: 25\.010000 USDT/);
   });
 
   test('that is not meant by what another invoice explains far better says that something came', async () => {
@@ -217,7 +224,7 @@ describe('an invoice', () => {
     const payment = { to: address, amount: '24.009952', tx: 0x72, block: 1040, time: at('10:04:00') };
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { verdict } = (await ask(ledger, 'order-73')).data as Json;
-    expect(verdict).toMatch(/; nothing exact arrived\. 1 transfer that pays nothing came to its address/);
+    expect(verdict).toMatch(/No exact transfer has arrived\. 1 unmatched transfer has arrived since, at its address/);
     expect((await ask(ledger, 'order-73')).next).toBeUndefined();
   });
 
@@ -229,7 +236,7 @@ describe('an invoice', () => {
     const more = { ...payment, amount: '24.000144', tx: 0x75, block: 1060, time: at('10:06:00') };
     await ledger.addTransfer('unmatched', null, { ...more, decidedAt: at('10:07:00') });
     const { verdict } = await expectGolden(ledger, 'order-74', 'paid-and-more');
-    expect(verdict).toMatch(/order-74 is PAID .*In addition.*24\.000144 USDT .*; order-74 was paid before/);
+    expect(verdict).toMatch(/order-74 has been PAID .*In addition, 24\.000144 USDT .*; order-74 was paid before/);
   });
 
   test('that was paid twice shows the duplicate and that an operator refunded it', async () => {
@@ -268,8 +275,8 @@ describe('an invoice', () => {
     await ledger.addDelivery(expired, dead, { status: 'dead', attempts: failures });
 
     const { verdict } = await expectGolden(ledger, 'order-23', 'webhook-retried');
-    expect(verdict).toMatch(/^order-23 is EXPIRED since .* and still payable: .*nothing arrived\./);
-    expect(verdict).toContain('https://other.example/hook was not told of invoice.expired: http_503');
+    expect(verdict).toMatch(/^order-23 has been EXPIRED since .* and is still payable: .*Nothing has arrived\./);
+    expect(verdict).toContain('https://other.example/hook has not received invoice.expired: http_503');
   });
 
   test('of policy exact waits for the requested amount itself on its retired address, while the ledger lags', async () => {
@@ -278,7 +285,7 @@ describe('an invoice', () => {
     await ledger.addInvoice(address, { externalId: 'order-24', payable: '25', apiKeyId });
     vi.spyOn(Date, 'now').mockReturnValue(at('15:00:00'));
     const { verdict } = await expectGolden(ledger, 'order-24', 'exact');
-    expect(verdict).toContain('Mind that devnet was examined up to block 1918');
+    expect(verdict).toContain('Note that devnet was examined only up to block 1918');
   });
 
   test('that is seen in a block which is not irreversible is told by its transaction too', async () => {
@@ -301,12 +308,12 @@ describe('an invoice', () => {
       [txIdOf(0x26)],
     );
     const [first, second] = [await ask(ledger, txIdOf(0x25)), await ask(ledger, txIdOf(0x26))];
-    expect(first.text).toContain('It is PAID as soon as that block is irreversible');
+    expect(first.text).toContain('The invoice becomes PAID when that block is irreversible');
     expect(second.text).toMatch(
-      /comes first, in block 1918, transaction 25252525.*: unless .* this one pays nothing\./,
+      /comes first, in block 1918, transaction 25252525.*\. Unless .* this one pays no invoice\./,
     );
     expect((await ask(ledger, 'order-25')).text).toContain(
-      '1 more of exactly this amount comes after it and pays nothing.',
+      '1 more transfer of exactly this amount comes after it and pays no invoice.',
     );
   });
 
@@ -324,7 +331,7 @@ describe('an invoice', () => {
        from transfers, generate_series(1, 10000) n where kind = 'matched'`,
     );
     const { text, data } = await ask(ledger, 'order-26');
-    expect((data as Json).verdict).toContain('10000 more transfers of the same amount came and pay nothing');
+    expect((data as Json).verdict).toContain('10000 more transfers of the same amount arrived and pay no invoice');
     expect(text).toContain('not shown: 9980 more of 10000 transfers of exactly its amount');
     expect(text.split('\n').length).toBeLessThan(250);
   });
@@ -417,7 +424,7 @@ describe('a transaction', () => {
     await expectGolden(ledger, txIdOf(0x99), 'transaction-unknown');
     const { exitCode, text } = await ask(ledger, `0x${txIdOf(0x99).toUpperCase()}`);
     expect(exitCode).toBe(3);
-    expect(text).toContain('TRON writes transaction ids without 0x');
+    expect(text).toContain('TRON transaction ids have no 0x prefix');
   });
 });
 
@@ -430,12 +437,12 @@ describe('with --project', () => {
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     await expect(ask(ledger, 'order-80', { project: projectId })).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: expect.stringContaining(`the project ${projectId} does not know "order-80"`),
+      message: expect.stringContaining(`nothing in the project ${projectId} matches "order-80"`),
     });
     const { text, exitCode } = await ask(ledger, txIdOf(0x80), { project: projectId });
     expect(exitCode).toBe(3);
-    expect(text).toContain(`came to or left an address of the project ${projectId}.`);
-    expect(text).toContain('Without --project every project that you may see is searched.');
+    expect(text).toContain(`moved no USDT to or from an address of the project ${projectId}.`);
+    expect(text).toContain('Without --project, Quittance searches every project that you may see.');
   });
 });
 
@@ -454,7 +461,7 @@ describe('an address', () => {
     }
     const { verdict, subject } = (await ask(ledger, address.address)).data as Json;
     expect(verdict).toContain(
-      'At the last comparison, at block 1040 (2026-09-01T10:30:00.000Z), its balance was what the ledger said: 7.000000 USDT. Since then 2 transfers came.',
+      'At the last comparison, at block 1040 (2026-09-01T10:30:00.000Z), its balance matched the ledger: 7.000000 USDT. Since then, 2 transfers arrived.',
     );
     expect(subject).toMatchObject({ transfers: { incoming: 3, outgoing: 0, areAllCounted: true } });
   });
@@ -481,7 +488,7 @@ describe('an address', () => {
     );
     const { verdict } = await expectGolden(ledger, address.address, 'address-retired');
     expect(verdict).toContain(
-      'retired since 2026-09-01T11:00:00.000Z: it takes no new invoices, and is watched for ever',
+      'It has been retired since 2026-09-01T11:00:00.000Z: it gets no new invoices and is still watched.',
     );
   });
 
@@ -491,7 +498,7 @@ describe('an address', () => {
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { data } = await ask(ledger, addressOf(0xdd));
     expect(data).toMatchObject({
-      verdict: expect.stringMatching(/is no address of yours\. It sent 1 transfers? to yours/),
+      verdict: expect.stringMatching(/is not an address of yours\. It sent 1 transfers? to your addresses/),
       timeline: [{ kind: 'transferred', match: 'unmatched', amount: '7.000000' }],
     });
   });
@@ -510,6 +517,6 @@ test('the command prints one object with --json, and ends with 3 for what nobody
   expect(unknown).toMatchObject({
     code: 3,
     stdout: '',
-    stderr: expect.stringContaining('no project knows "order-404"'),
+    stderr: expect.stringContaining('nothing matches "order-404"'),
   });
 });

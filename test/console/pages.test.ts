@@ -233,7 +233,7 @@ test('an amount finds invoices and waiting transfers, however it is written; wha
     expect([status, ...isThere], q).toEqual([200, true, true]);
   }
   const waits = formatAmount(microUsdt(short.amountMicro - 1_000_000n));
-  for (const q of [waits, waits.slice(0, -2)]) expect((await find(q)).text, q).toContain('pays nothing');
+  for (const q of [waits, waits.slice(0, -2)]) expect((await find(q)).text, q).toContain('pays no invoice');
   const unknown = await find('no such order');
   expect(unknown.status).toBe(404);
   expect((await console_.get('/nowhere')).text).toContain('role="search"');
@@ -275,7 +275,7 @@ const WRONG: [path: string, status: number, says: string][] = [
   ['/unmatched/trf_00000000000000000000000000', 404, 'there is no transfer'],
   ['/unmatched/trf_x', 404, 'there is no transfer'],
   [`/unmatched/${'ab'.repeat(32)}`, 404, 'there is no transfer'],
-  ['/find', 404, 'no project knows'],
+  ['/find', 404, 'nothing matches'],
   ['/find?q=%3Cscript%3E', 404, '&lt;script&gt;'],
   ['/find?q=%00', 400, 'cannot be kept'],
   ['/nowhere', 404, 'There is no page at /nowhere'],
@@ -360,7 +360,7 @@ test('an invoice made by hand has its link and QR code, is of the API’s kind, 
     subject: invoiceId,
     detail: { note: 'asked by phone', requestedAmount: '12.500000' },
   });
-  expect((await console_.get(`/invoices/${invoiceId}`)).text).toContain('Ana made the invoice by hand');
+  expect((await console_.get(`/invoices/${invoiceId}`)).text).toContain('Ana created the invoice by hand');
   const again = await console_.post('/invoices/new', {
     ...form,
     token: tokenIn(await console_.get('/invoices/new'), '/invoices/new'),

@@ -62,7 +62,7 @@ test('one that came to an address of ours, in a block that is not irreversible, 
   await untilHeadIsExamined(service);
   const { verdict, chain, next } = await explain(txId);
   expect(chain).toMatchObject([{ answer: { code: 'to_your_address', to: invoice.address } }]);
-  expect(verdict).toMatch(/USDT came to your address T\w+, in a block that is not recorded yet: the ledger stands at/);
+  expect(verdict).toMatch(/USDT arrived at your address T\w+\. That block is not recorded yet: the ledger is at/);
   expect(next).toEqual([expect.stringContaining('wait until its block is recorded')]);
 });
 
@@ -70,7 +70,7 @@ test('without a node that answers, and without one that is configured, it says s
   service.nodes[0]?.setFault({ kind: 'unavailable-503' });
   const down = await explain('a2'.repeat(32));
   expect(down.chain).toMatchObject([{ answer: { code: 'unavailable' } }]);
-  expect(down.verdict).toContain(`No node of it gave an answer: ${service.devnet.url} is `);
+  expect(down.verdict).toContain(`None of its nodes answered: ${service.devnet.url} is `);
   const none = await explain('a3'.repeat(32), false);
   expect(none.chain).toEqual([]);
   expect(none.verdict).toContain('No node is configured for this command, so the chain was not asked');

@@ -125,8 +125,8 @@ test('a refund is tied by the command: it is resolved, told to the shop, and sho
   );
   expect(decided).toMatchObject([{ data: { transferId: transfer, resolution: { kind: 'refunded', invoice: null } } }]);
   const explained = await cli('explain', txId, '--json');
-  expect(explained.json.verdict).toContain(`left ${own.address} for ${wallet}: the refund of ${transfer}.`);
-  expect((await cli('explain', shown.json.data[0].txId)).stdout).toContain(`sent it back in transaction ${txId}`);
+  expect(explained.json.verdict).toContain(`was sent from ${own.address} to ${wallet}, as the refund of ${transfer}.`);
+  expect((await cli('explain', shown.json.data[0].txId)).stdout).toContain(`with the refund in transaction ${txId}`);
   const audit = await cli('audit', 'list', '--subject', transfer, '--json');
   expect(audit.json.data.map(({ action, detail }: Json) => [action, detail.txId])).toEqual([
     ['transfer.refunded', txId],

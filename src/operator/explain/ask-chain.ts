@@ -45,7 +45,7 @@ export async function askChain(
     }
   }
   const none =
-    'No node is configured for this command, so the chain was not asked: give it the settings of the service.';
+    'No node is configured for this command, so the chain was not asked. Run it with the settings of the service.';
   const isFound = shown.some(({ answer }) => answer.code !== 'not_found' && answer.code !== 'unavailable');
   return {
     ...unknown,

@@ -180,21 +180,21 @@ function severalFit(text: string, { invoices, transfers, addresses }: Found): Ap
       subject: address,
       message:
         project === null
-          ? `${address}: it paid you, or was paid by you`
+          ? `${address}: it sent you money, or received money from you`
           : say`${address}: ${printable(project.name)}, ${project.network}, ${{ field: 'projectId' }} ${encodeId('prj', project.id)}`,
     })),
   ].slice(0, 10);
-  return new AppError('INVALID_ARGUMENT', `${clip(text)} may stand for several things: ask for one of them`, {
+  return new AppError('INVALID_ARGUMENT', `${clip(text)} matches several things: ask for one of them`, {
     problems,
   });
 }
 
 function notFound(subject: Subject, { projectId }: Asked): AppError {
-  const where = projectId === undefined ? 'no project knows' : `the project ${projectId} does not know`;
+  const where = projectId === undefined ? 'nothing matches' : `nothing in the project ${projectId} matches`;
   const hint = subject.form === 'external-id' && subject.hint !== null ? say` (${subject.hint})` : '';
   return new AppError(
     'NOT_FOUND',
-    say`${where} ${clip(subject.text)}${hint}. Ask for an invoice id (inv_…), an externalId or how it begins, an amount, a transaction id or how it begins, an event (evt_…), a checkout link, or an address (T…)`,
+    say`${where} ${clip(subject.text)}${hint}. Ask for an invoice id (inv_…), an externalId or its beginning, an amount, a transaction id or its beginning, an event (evt_…), a checkout link, or an address (T…)`,
   );
 }
 
@@ -225,9 +225,9 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
   const [createdAt, expiresAt] = [toIso(invoice.createdAt), toIso(invoice.expiresAt)];
   const tail = formatAmount(microUsdt(payableMicro - requestedMicro));
   const sum =
-    payableMicro === requestedMicro ? 'what was asked for' : `${requestedAmount} asked for, and a tail of ${tail}`;
+    payableMicro === requestedMicro ? 'the requested amount' : `${requestedAmount} requested plus a tail of ${tail}`;
   const { description, returnUrl, metadata } = readOptions(invoice.options);
-  const retired = retiredAt === null ? '' : `; retired since ${toIso(retiredAt)}, and watched for ever`;
+  const retired = retiredAt === null ? '' : `; retired since ${toIso(retiredAt)}, still watched`;
   return {
     subject: {
       ...{ form: 'invoice', invoiceId, externalId, projectId, network, status, requestedAmount, payableAmount },
@@ -240,9 +240,9 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
       ['status', status],
       ['to pay', `${payableAmount} USDT (${sum})`],
       ['to', `${address} (policy ${policy}${retired})`],
-      ['until', `${expiresAt}; a later payment counts all the same`],
+      ['until', `${expiresAt}; a later payment still counts`],
       ...(description === undefined ? [] : [['for', description] as const]),
-      ...(returnUrl === undefined ? [] : [['leads back to', returnUrl] as const]),
+      ...(returnUrl === undefined ? [] : [['return URL', returnUrl] as const]),
       ...Object.entries(metadata ?? {}).map(([name, value]) => [`metadata ${name}`, value] as const),
       ['ledger', describeStand(stand)],
     ],
@@ -251,9 +251,9 @@ function describeInvoice({ invoice, stand }: InvoiceFacts): Pick<Explanation, 's
 
 /** For a field: `recorded up to block 1030 of …, examined up to block 1048 of …`. */
 function describeStand({ network, cursor }: Stand): string {
-  if (cursor === null) return `${network} was never examined`;
+  if (cursor === null) return `${network} has never been examined`;
   const { solid, head } = cursor;
-  return `${network}: recorded up to block ${solid.number} of ${toIso(solid.time)}, examined up to block ${head.number} of ${toIso(head.time)}`;
+  return `${network}: recorded up to block ${solid.number} (${toIso(solid.time)}), examined up to block ${head.number} (${toIso(head.time)})`;
 }
 
 /** For machines; the numbers are `null` while the network was never examined. */
@@ -281,7 +281,7 @@ async function explainTransaction({ db, projects }: Scope, subject: Transaction)
 }
 
 function describeTransaction({ txId, hasEthereumPrefix }: Transaction): Pick<Explanation, 'subject' | 'fields'> {
-  const note = 'TRON writes transaction ids without 0x; with it, it may be a transaction of another chain';
+  const note = 'TRON transaction ids have no 0x prefix, so this may be a transaction of another chain';
   return {
     subject: { form: 'transaction', txId, ...(hasEthereumPrefix ? { note } : {}) },
     fields: [
@@ -311,7 +311,7 @@ async function explainUnknown({ db, projects, now }: Scope, subject: Transaction
   for (const network of NETWORKS) stands.push(await readStand(db, network, now));
   const followed = stands.filter(({ cursor }) => cursor !== null);
   const { subject: described, fields } = describeTransaction(subject);
-  const ledgers = followed.length === 0 ? ['no network was examined yet'] : followed.map(describeStand);
+  const ledgers = followed.length === 0 ? ['no network has been examined yet'] : followed.map(describeStand);
   return {
     ...verdicts.judgeUnknown(followed, projects),
     subject: { ...described, ledger: followed.map(ledgerOf) },
@@ -358,7 +358,7 @@ async function explainAddress(db: Sql, address: ExplainedAddress): Promise<Expla
         derived &&
           `#${derived.index + 1} (index ${derived.index}) of the account key ${derived.xpub.slice(0, 12)}…${derived.xpub.slice(-6)}`,
       ],
-      ['invoices', `${counted.join(', ')}${areAllInvoicesCounted ? '' : `, of the ${total} that were counted`}`],
+      ['invoices', `${counted.join(', ')}${areAllInvoicesCounted ? '' : `, of the ${total} counted`}`],
       [
         'transfers',
         `${verdicts.countUpTo(MAX_COUNTED, moved.incoming)} in, ${verdicts.countUpTo(MAX_COUNTED, moved.outgoing)} out`,

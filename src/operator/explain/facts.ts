@@ -88,11 +88,11 @@ export async function readStand(db: Sql, network: Network, now: UnixMs): Promise
   return { network, cursor, trouble: describeTrouble() };
 
   function describeTrouble(): string | null {
-    if (halt !== null) return `the watcher of ${network} is halted since ${toIso(halt.at)}: ${halt.reason}`;
+    if (halt !== null) return `the watcher of ${network} has been halted since ${toIso(halt.at)}: ${halt.reason}`;
     if (cursor === null) return `the watcher has not seen ${network} yet`;
     const { number, time } = cursor.head;
     if (now - time <= LAG_MS) return null;
-    const seen = `${network} was examined up to block ${number} of ${toIso(time)} only, and what came later is not known yet`;
+    const seen = `${network} was examined only up to block ${number} (${toIso(time)}), so later transfers are not known yet`;
     return blind === null ? seen : `${seen}: ${blind}`;
   }
 }
@@ -139,9 +139,9 @@ export async function readInvoiceFacts(db: Sql, invoice: ExplainedInvoice, now: 
     transferEvents: ofOthers.events,
     stand: await readStand(db, invoice.network, now),
     omissions: [
-      omit('transfers of exactly its amount that came after the payment', duplicates.ids.length, duplicates.total),
-      omit('transfers that paid nothing and may be meant for it', MAX_SHOWN, unmatched.fitting),
-      omit('transfers that paid nothing, compared with it', unmatched.compared, unmatched.total),
+      omit('transfers of exactly its amount that arrived after the payment', duplicates.ids.length, duplicates.total),
+      omit('unmatched transfers that may be meant for it', MAX_SHOWN, unmatched.fitting),
+      omit('unmatched transfers compared with it', unmatched.compared, unmatched.total),
       omit('events of the invoice', own.length, invoice.eventCount),
       { what: 'deliveries of its events', ...ofInvoice.deliveries },
       { what: 'deliveries of events of those transfers', ...ofOthers.deliveries },
@@ -262,7 +262,7 @@ export async function readAddressFacts(db: Sql, address: ExplainedAddress) {
     since: await statements.countTransfersOfAddress(db, id, balance?.checkedBlock ?? -1, statements.MAX_COUNTED + 1),
     ...{ incoming, outgoing, actions },
     omissions: [
-      omit('actions of operators', actions.length, all.length),
+      omit('operator actions', actions.length, all.length),
       omit('incoming transfers, the newest of which are shown', incoming.length, moved.incoming),
       omit('outgoing transfers, the newest of which are shown', outgoing.length, moved.outgoing),
     ],

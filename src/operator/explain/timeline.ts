@@ -28,61 +28,61 @@ import {
 /** What was done, behind the name of who did it. */
 export const DONE: Record<OperatorAction['action'], string> = {
   'address.added': 'added the address',
-  'address.proposed': 'proposed the address, to be added a day later or when another owner confirms it',
+  'address.proposed': 'proposed the address: it is added a day later, or when another owner confirms it',
   'address.confirmed': 'confirmed the address',
-  'address.withdrawn': 'withdrew the address: it was not added',
+  'address.withdrawn': 'withdrew the address, so it was not added',
   'address.failed': 'could not add the address',
   'address.derived': 'derived the address and added it',
-  'address.retired': 'retired the address: it takes no new invoices and is watched for ever',
-  'address.activated': 'took the address into use again',
+  'address.retired': 'retired the address: it gets no new invoices and is still watched',
+  'address.activated': 'reactivated the address',
   'project.changed': 'changed the project',
-  'project.archived': 'archived the project: it takes no new invoices',
-  'project.unarchived': 'put the archived project back',
-  'project.created': 'made the project',
-  'key.created': 'made the API key',
+  'project.archived': 'archived the project: it accepts no new invoices',
+  'project.unarchived': 'unarchived the project',
+  'project.created': 'created the project',
+  'key.created': 'created the API key',
   'key.revoked': 'revoked the API key',
-  'admin-key.created': 'made the admin key',
+  'admin-key.created': 'created the admin key',
   'admin-key.revoked': 'revoked the admin key',
   'master-key.rotated': 'rotated the master key',
-  'receipt-key.rotated': 'made a new signing key of receipts',
+  'receipt-key.rotated': 'rotated the signing key of receipts',
   'ledger.sealed': 'sealed the rows that had no seal',
-  'row.accepted': 'sealed anew the row that was changed',
+  'row.accepted': 'accepted the changed row and sealed it again',
   'webhook.added': 'added the endpoint',
   'webhook.changed': 'changed the endpoint',
   'webhook.enabled': 'enabled the endpoint',
   'webhook.disabled': 'disabled the endpoint',
-  'webhook.rotated': 'gave the endpoint a new secret',
-  'webhook.tested': 'sent a test to the endpoint',
+  'webhook.rotated': 'rotated the secret of the endpoint',
+  'webhook.tested': 'sent a test event to the endpoint',
   'channel.added': 'added the notification channel',
-  'channel.tested': 'sent a test by the notification channel',
+  'channel.tested': 'sent a test message through the notification channel',
   'channel.removed': 'removed the notification channel',
-  'invoice.created': 'made the invoice by hand',
-  'invoice.withdrawn': 'withdrew the page of the invoice',
+  'invoice.created': 'created the invoice by hand',
+  'invoice.withdrawn': "withdrew the invoice's page",
   'transfer.resolved': 'resolved the transfer',
-  'transfer.refunded': 'tied the transfer to its refund',
-  'producers.accepted': 'took over the producers that nodes name now',
+  'transfer.refunded': 'linked the transfer to its refund',
+  'producers.accepted': 'accepted the block producers that nodes report now',
   'alarm.acknowledged': 'closed alarms',
-  'backup.requested': 'asked for a backup',
-  'backup.created': 'made a backup',
-  'backup.verified': 'had a backup examined',
+  'backup.requested': 'requested a backup',
+  'backup.created': 'created a backup',
+  'backup.verified': 'verified a backup',
   'backup.restored': 'restored a backup',
   'backup.accepted': 'accepted a copy of the ledger',
-  'user.invited': 'invited the person',
-  'user.joined': 'took up the invitation',
-  'user.changed': 'changed the role of the person',
-  'user.reset': 'took from the person what it signs in with, and invited it again',
-  'user.removed': 'removed the person',
+  'user.invited': 'invited the user',
+  'user.joined': 'accepted the invitation',
+  'user.changed': "changed the user's role",
+  'user.reset': "reset the user's sign-in and invited them again",
+  'user.removed': 'removed the user',
   'passkey.added': 'added a passkey',
   'passkey.removed': 'removed a passkey',
   'session.started': 'signed in',
-  'session.refused': 'was refused with the right password and no valid code',
-  'session.stepped-up': 'proved again who it is',
+  'session.refused': 'entered the right password but no valid code, and was refused',
+  'session.stepped-up': 'confirmed their identity again',
   'session.ended': 'ended the session',
-  'deliveries.replayed': 'sent webhooks again',
-  'block.passed': 'let a block pass that no node could prove',
-  'chain.rescanned': 'read blocks again and recorded what was missing',
-  'chain.resumed': 'let the watcher go on',
-  'chain.repaired': 'brought the ledger back to what the chain has',
+  'deliveries.replayed': 'resent webhooks',
+  'block.passed': 'accepted a block that no node could prove',
+  'chain.rescanned': 'read blocks again and recorded missing transfers',
+  'chain.resumed': 'resumed the watcher',
+  'chain.repaired': 'corrected the ledger to match the chain',
 };
 
 /** What an operator did to an address, a project or an endpoint. */
@@ -107,25 +107,26 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
       ...{ at, kind: 'requested', text: `${requestedAmount} USDT for ${shorten(externalId)}` },
       details: [
         apiKey === null
-          ? 'by which key is not known: that was not noted then'
+          ? 'the API key was not recorded at that time'
           : `by ${apiKeyId}${apiKey.name === null ? '' : ` (${shorten(apiKey.name)})`}`,
         `Idempotency-Key: ${shorten(idempotencyKey)}`,
       ],
       data: { apiKeyId, apiKeyName: apiKey?.name ?? null, idempotencyKey, externalId, requestedAmount },
     },
     {
-      ...{ at, kind: 'allocated', text: `exactly ${payableAmount} USDT at ${address}, reserved for ever` },
+      ...{ at, kind: 'allocated', text: `exactly ${payableAmount} USDT at ${address}, permanently reserved for this invoice` },
       details: [
         policy === 'exact'
-          ? 'policy exact: the requested amount itself, on an address where nobody else has it'
-          : `policy ${policy}: ${formatAmount(microUsdt(invoice.payableMicro - invoice.requestedMicro))} more than requested, which nobody else has there`,
-        `to be paid until ${expiresAt}`,
+          ? 'policy exact: the requested amount, on an address where no other invoice has it'
+          : `policy ${policy}: ${formatAmount(microUsdt(invoice.payableMicro - invoice.requestedMicro))} more than requested, which no other invoice has on this address`,
+        `payable until ${expiresAt}; a later payment still counts`,
       ],
       data: { payableAmount, address, policy, expiresAt },
     },
   ];
   if (withdrawnAt === null) return entries;
-  const text = 'by the shop: its page shows no way to pay; a payment that comes all the same pays';
+  const text =
+    'the shop withdrew the page, so payers see no amount and no address; a payment that arrives anyway still pays the invoice';
   return [...entries, { at: withdrawnAt, kind: 'withdrawn', text, details: [], data: {} }];
 }
 
@@ -146,15 +147,15 @@ const DESCRIBE_STATUS: Readonly<Record<EventType, DescribeStatus | null>> = {
     const transaction = transactionOf(event);
     if (transaction === null) return [];
     const { txId, blockNumber, blockTime, from, amount } = transaction;
-    const text = `exactly ${amount} USDT from ${from} in block ${blockNumber} of ${blockTime}, not irreversible yet: CONFIRMING`;
+    const text = `exactly ${amount} USDT from ${from}, seen in block ${blockNumber} (${blockTime}), which is not irreversible yet: CONFIRMING`;
     const data = { txId, blockNumber, blockTime, from, amount };
     return [{ at: event.createdAt, kind: 'sighted', text, details: [`transaction ${txId}`], data }];
   },
   'invoice.pending': (event, before) => describeOrphaned(event, before, ': PENDING again'),
   'invoice.expired': (event, before) => {
     if (before?.type === 'invoice.confirming')
-      return describeOrphaned(event, before, ', and the deadline is over: EXPIRED, still payable');
-    const text = 'all blocks up to the deadline were examined, and none had the exact transfer: EXPIRED, still payable';
+      return describeOrphaned(event, before, ', and the deadline has passed: EXPIRED, still payable');
+    const text = 'no block up to the deadline contains the exact transfer: EXPIRED, still payable';
     return [{ at: event.createdAt, kind: 'expired', text, details: [], data: {} }];
   },
   'invoice.paid': null,
@@ -174,7 +175,7 @@ function describeOrphaned(
 ): TimelineEntry[] {
   const { txId = null, blockNumber = null } = (before && transactionOf(before)) ?? {};
   const block = blockNumber === null ? 'its block' : `block ${blockNumber}`;
-  const text = `${block} is no longer on the chain, and the transfer with it${status}`;
+  const text = `${block} was orphaned, and the transfer with it${status}`;
   return [{ at, kind: 'orphaned', text, details: [], data: { txId, blockNumber } }];
 }
 
@@ -182,7 +183,7 @@ function describeOrphaned(
 export function describeSighting(sighting: ExplainedSighting): TimelineEntry {
   const { txId, logIndex, blockNumber, blockId, blockTime: at, from, invoiceId, externalId } = sighting;
   const amount = formatAmount(sighting.amountMicro);
-  const text = `exactly ${amount} USDT from ${from}, what ${shorten(externalId)} waits for, in block ${blockNumber}, not irreversible yet`;
+  const text = `exactly ${amount} USDT from ${from}, the payable amount of ${shorten(externalId)}, seen in block ${blockNumber}, which is not irreversible yet`;
   return {
     ...{ at, kind: 'sighted', text, details: [`transaction ${txId}, log ${logIndex}`, `block id ${blockId}`] },
     data: { txId, logIndex, blockNumber, blockId, from, amount, invoiceId: encodeId('inv', invoiceId), externalId },
@@ -202,7 +203,7 @@ export function describeTransfer(described: DescribedTransfer): TimelineEntry[] 
     text: `${amount} USDT from ${from} to ${to}, in block ${blockNumber}`,
     details: [
       `transaction ${txId}, log ${logIndex}`,
-      `block id ${blockId}, made by ${producer ?? 'a producer that is not known: it was not noted then'}`,
+      `block id ${blockId}, produced by ${producer ?? 'an unknown producer, which was not recorded at that time'}`,
       describeVerified(verified, nodes),
     ],
     data: {
@@ -219,10 +220,10 @@ export function describeTransfer(described: DescribedTransfer): TimelineEntry[] 
 }
 
 function describeVerified(verified: string, nodes: readonly string[]): string {
-  const shownBy = nodes.length === 0 ? '' : `; shown by ${nodes.join(', ')}`;
-  if (verified === 'proven') return `proven: the block's signed header commits to it${shownBy}`;
-  if (verified === 'single-node') return `believed from a single node${shownBy}`;
-  return `agreed: ${verified.replace('agreed:', '')} operators showed the same${shownBy}`;
+  const source = nodes.length === 0 ? '' : `; nodes: ${nodes.join(', ')}`;
+  if (verified === 'proven') return `proven by the signed header of the block${source}`;
+  if (verified === 'single-node') return `reported by a single node, without proof${source}`;
+  return `confirmed by ${verified.replace('agreed:', '')} operators${source}`;
 }
 
 function describeDecision({ transfer, causes, fit }: DescribedTransfer): TimelineEntry {
@@ -231,9 +232,9 @@ function describeDecision({ transfer, causes, fit }: DescribedTransfer): Timelin
   const late = invoice !== null && isLate(transfer.blockTime, invoice.expiresAt);
   const transferId = encodeId('trf', transfer.id);
   const text = {
-    matched: `the block is irreversible, and this is exactly the amount of ${name}: it is PAID, ${late ? 'after its deadline, which counts all the same' : 'in time'}`,
-    duplicate: `exactly the amount of ${name}, which was PAID before: this transfer pays nothing`,
-    unmatched: 'no invoice reserves this amount on this address: this transfer pays nothing',
+    matched: `the block is irreversible and the amount is exactly that of ${name}: PAID ${late ? 'after its deadline, which still counts' : 'in time'}`,
+    duplicate: `exactly the amount of ${name}, which was already PAID: this transfer pays no invoice`,
+    unmatched: 'no invoice has this amount on this address: this transfer pays no invoice',
   }[kind];
   const data = {
     transferId,
@@ -267,7 +268,7 @@ function listNear({ code, invoices }: Cause): string[] {
   const names = invoices.map(({ externalId, payableMicro, status, differenceMicro }) => {
     return `${shorten(externalId, 40)} ${formatAmount(payableMicro)} ${status} (${formatSigned(differenceMicro)})`;
   });
-  return [`  near: ${names.join(', ')}`];
+  return [`  closest invoices: ${names.join(', ')}`];
 }
 
 function describeResolution(resolved: Resolution): TimelineEntry {
@@ -287,10 +288,10 @@ function describeResolution(resolved: Resolution): TimelineEntry {
 
 /** `data` names the transfer. */
 function toAnnulmentEntry({ deniedBy, at, by, reason }: Annulment, data: TimelineEntry['data']): TimelineEntry {
-  const text = `${shorten(by)} took the transfer back, because the chain denies it: it counts no more`;
+  const text = `${shorten(by)} took the transfer back because it is not on the chain; it no longer counts`;
   return {
     ...{ at, kind: 'taken-back', text },
-    details: [`reason: ${shorten(reason, 300)}`, `the chain has block ${deniedBy} there`],
+    details: [`reason: ${shorten(reason, 300)}`, `the chain has block ${deniedBy} at that height`],
     data: { ...data, by, reason, deniedBy },
   };
 }
@@ -305,12 +306,12 @@ export function describeOutgoing(transfer: ExplainedOutgoing): TimelineEntry[] {
   const text =
     to === NOBODY
       ? `Tether destroyed ${amount} USDT that ${from} held, in block ${blockNumber}`
-      : `${amount} USDT left ${from} for ${to}, in block ${blockNumber}`;
+      : `${amount} USDT sent from ${from} to ${to}, in block ${blockNumber}`;
   const entry: TimelineEntry = {
     ...{ at: transfer.blockTime, kind: 'sent', text },
     details: [
       `transaction ${txId}, log ${logIndex}`,
-      ...(refundOf === null ? [] : [`the refund of ${refundOf}`]),
+      ...(refundOf === null ? [] : [`refund of ${refundOf}`]),
       describeVerified(verified, nodes),
     ],
     data: {
@@ -340,8 +341,8 @@ export function describeIncoming(transfer: TransferRecord): TimelineEntry {
 
 /** An address that no action tells of. */
 export function describeAdding({ createdAt: at, position, policy }: ExplainedAddress): TimelineEntry {
-  const text = `number ${position} of the project's addresses, policy ${policy}`;
-  return { at, kind: 'added', text, details: ['by whom is not known: it was not noted'], data: { position, policy } };
+  const text = `address number ${position} of the project, policy ${policy}`;
+  return { at, kind: 'added', text, details: ['who added it was not recorded'], data: { position, policy } };
 }
 
 export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] {
@@ -349,7 +350,7 @@ export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] 
   const { checkedAt: at, checkedBlock, goodBlock, node } = balance;
   const [onChain, expected] = [formatSigned(balance.chainMicro), formatSigned(balance.expectedMicro)];
   const text = `${onChain} USDT on the chain at block ${checkedBlock}, ${expected} in the ledger`;
-  const details = [`they were last equal at block ${goodBlock}; ${node} was asked`];
+  const details = [`they last matched at block ${goodBlock}; the node asked was ${node}`];
   return [{ at, kind: 'balance', text, details, data: { balance: onChain, expected, checkedBlock, goodBlock, node } }];
 }
 
@@ -357,8 +358,8 @@ export function describeBalance({ balance }: ExplainedAddress): TimelineEntry[] 
 export function describeEvent({ event, deliveries }: DescribedEvent): TimelineEntry[] {
   const { type, sequence, createdAt: at } = event;
   const eventId = encodeId('evt', event.id);
-  const place = type.startsWith('invoice.') ? `, number ${sequence} of this invoice` : '';
-  const details = deliveries?.length === 0 ? ['sent to nobody: no webhook endpoint was active then'] : [];
+  const place = type.startsWith('invoice.') ? `, event ${sequence} of this invoice` : '';
+  const details = deliveries?.length === 0 ? ['not sent, because no webhook endpoint was active at that time'] : [];
   return [
     { at, kind: 'event', text: `${type}${place}: ${eventId}`, details, data: { eventId, type, sequence } },
     ...(deliveries ?? []).flatMap((described) => describeDelivery(event, described)),
@@ -387,7 +388,7 @@ function describeRun(
   run: readonly ExplainedAttempt[],
 ): TimelineEntry[] {
   const before = run.length - 1;
-  const others = before === 0 ? '' : `; the ${before === 1 ? 'attempt' : `${before} attempts`} before it failed too`;
+  const others = before === 0 ? '' : `; the ${before === 1 ? 'attempt' : `${before} attempts`} before it also failed`;
   const list = run.map((made) => `${made.attempt} at ${toIso(made.at)}: ${describeOutcome(made)}`);
   return run.slice(-1).map(({ at, attempt, status, error }) => ({
     ...{ at, kind: 'attempt', text: `${attempt} of ${subject}: ${describeOutcome({ status, error })}${others}` },
@@ -409,21 +410,21 @@ function describeState(subject: string, described: DescribedDelivery): TimelineE
   if (status === 'delivered') {
     // Delivered before attempts were logged.
     if (attempts.length > 0 || finishedAt === null) return [];
-    return [{ ...entry, at: finishedAt, text: `${subject}: ${last}, at attempt ${attemptCount}` }];
+    return [{ ...entry, at: finishedAt, text: `${subject}: ${last}, on attempt ${attemptCount}` }];
   }
   if (status === 'dead') {
-    const text = `${subject} is dead after attempt ${attemptCount}: ${last}`;
+    const text = `${subject} is dead after ${attemptCount} attempts: ${last}`;
     return [{ ...entry, at: finishedAt ?? nextAttemptAt, text }];
   }
   if (endpointDisabled !== null) {
-    const text = `${subject} waits: the endpoint is disabled (${shorten(endpointDisabled.reason, 200)})`;
+    const text = `${subject} is waiting because the endpoint is disabled (${shorten(endpointDisabled.reason, 200)})`;
     return [{ ...entry, at: endpointDisabled.at, text }];
   }
   if (isInProgress(described)) {
-    const text = `${subject}: attempt ${attemptCount} is in progress; without a result the next one follows now`;
+    const text = `${subject}: attempt ${attemptCount} is in progress; if it has no result, the next one follows at once`;
     return [{ ...entry, at: nextAttemptAt, text }];
   }
-  const before = isLogged(described) ? '' : `; the last one: ${last}`;
+  const before = isLogged(described) ? '' : `; the last result: ${last}`;
   return [{ ...entry, at: nextAttemptAt, text: `${subject}: attempt ${attemptCount + 1} is due${before}` }];
 }
 
@@ -456,13 +457,13 @@ function namesOf({ eventId, endpointId, url }: DescribedDelivery['delivery']) {
 
 /** By whom, when and why a transfer was taken back. */
 export function describeAnnulment({ at, by, reason }: Annulment): string {
-  return `the chain denies this transfer: ${shorten(by)} took it back at ${toIso(at)} (${shorten(reason)})`;
+  return `this transfer is not on the chain: ${shorten(by)} took it back at ${toIso(at)} (${shorten(reason)})`;
 }
 
 /** Behind a resolution: by which transaction it was sent back. */
 export function describeRefund(transfer: Pick<TransferRecord, 'refund'>): string {
   const refund = soundRefund(transfer.refund);
-  return refund === null ? '' : `, and sent it back in transaction ${refund.txId}`;
+  return refund === null ? '' : `, with the refund in transaction ${refund.txId}`;
 }
 
 /** The transfer (`trf_…`) that an outgoing one sent back. */

@@ -44,13 +44,13 @@ function first<Words>(...rows: readonly (Words | false | null | undefined)[]): W
 }
 
 const stepToInvoice = (id: string): Step => ({
-  says: 'all about the invoice',
+  says: 'to see the invoice',
   hint: { command: 'explain', args: [encodeId('inv', id)] },
 });
 /** A transfer that paid nothing is to be decided once. */
 const stepsToResolve = ({ transfer, resolutions }: DescribedTransfer): Step[] => {
   const hint = { command: 'transfers resolve', args: [encodeId('trf', transfer.id)], input: { resolution: '…' } };
-  return resolutions.length > 0 ? [] : [{ says: 'when you have decided', hint }];
+  return resolutions.length > 0 ? [] : [{ says: 'to resolve the transfer', hint }];
 };
 
 const isOpen = ({ resolutions }: DescribedTransfer) => resolutions.length === 0;
@@ -65,10 +65,10 @@ const atLeast = (count: number, isAll: boolean) => (isAll ? String(count) : `At 
 /** A count above the limit means only that there are more. */
 export const countUpTo = (limit: number, count: number) => (count > limit ? `more than ${limit}` : String(count));
 
-/** `null`: nobody did. */
-function describeResolved({ transfer, resolutions }: DescribedTransfer): string | null {
+function describeResolved({ transfer, resolutions }: DescribedTransfer): string {
   const last = resolutions.at(-1);
-  return last ? `${shorten(last.resolvedBy)} resolved it as ${last.resolution}${describeRefund(transfer)}` : null;
+  if (last === undefined) return 'The transfer is not resolved.';
+  return `${shorten(last.resolvedBy)} resolved it as ${last.resolution}${describeRefund(transfer)}.`;
 }
 
 /** The state of an invoice, the transfers that are not its payment, what stands in the way, and whether the shop knows. */
@@ -85,13 +85,13 @@ export function judgeInvoice(facts: InvoiceFacts): Verdict {
     judgeStatus(facts),
     !isPaid &&
       withdrawnAt !== null &&
-      `The shop withdrew its page at ${toIso(withdrawnAt)}: it asks for no payment any more, and one that comes pays.`,
+      `The shop withdrew its page at ${toIso(withdrawnAt)}, so it no longer asks for payment. A payment that arrives anyway still pays the invoice.`,
     !isPaid &&
       settling &&
-      `Its page asks for no payment, because ${nameOpen(settling)} was accepted for it; an exact payment that comes all the same pays.`,
+      `Its page no longer asks for payment, because ${nameOpen(settling)} was accepted for it. An exact payment that arrives anyway still pays it.`,
     judgeDuplicates(facts),
     ...judgeNear(facts),
-    !isPaid && stand.trouble !== null && `Mind that ${stand.trouble}.`,
+    !isPaid && stand.trouble !== null && `Note that ${stand.trouble}.`,
     ...judgeNotification(events.at(-1)),
   );
 }
@@ -103,32 +103,35 @@ function judgeStatus({ invoice, payment, sightings, events, near, unmatched }: I
   const arrived = first(
     // A sighting that led to nothing was orphaned.
     events.some(({ event }) => event.type === 'invoice.confirming') &&
-      'the transfer that was seen is no longer on the chain, because its block was orphaned; it may come again in another block',
-    (near.length > 0 || unmatched.total > 0) && 'nothing exact arrived',
-    'nothing arrived',
+      'The transfer that was seen is no longer on the chain, because its block was orphaned. It may appear again in another block.',
+    (near.length > 0 || unmatched.total > 0) && 'No exact transfer has arrived.',
+    'Nothing has arrived.',
   );
   const last = events.at(-1)?.event;
-  const since = last === undefined ? '' : ` since ${toIso(last.createdAt)}`;
+  const expired = last === undefined ? 'is EXPIRED' : `has been EXPIRED since ${toIso(last.createdAt)}`;
   const [seen, ...others] = sightings;
-  const where = seen === undefined ? '' : ` in block ${seen.blockNumber} of ${toIso(seen.blockTime)}`;
-  const pay = others.length === 1 ? 'comes after it and pays' : 'come after it and pay';
-  const more = others.length === 0 ? '' : ` ${others.length} more of exactly this amount ${pay} nothing.`;
+  const where = seen === undefined ? '' : ` in block ${seen.blockNumber} (${toIso(seen.blockTime)})`;
+  const pay =
+    others.length === 1
+      ? 'transfer of exactly this amount comes after it and pays'
+      : 'transfers of exactly this amount come after it and pay';
+  const more = others.length === 0 ? '' : ` ${others.length} more ${pay} no invoice.`;
   const { annulment = null } = payment?.transfer ?? {};
   const when =
     payment !== null && isLate(payment.transfer.blockTime, expiresAt)
-      ? `after its deadline of ${toIso(expiresAt)}, which counts all the same`
+      ? `after its deadline of ${toIso(expiresAt)}, which still counts`
       : 'in time';
   const paid = payment && `${toIso(payment.transfer.decidedAt)}: ${nameTransfer(payment.transfer)}, ${when}`;
   return {
     PAID: first(
       annulment &&
-        `${name} is PAID since ${paid}. But ${describeAnnulment(annulment)}. PAID is never left, and nothing was paid by it.`,
-      paid !== null && `${name} is PAID since ${paid}.`,
+        `${name} has been PAID since ${paid}. But ${describeAnnulment(annulment)}. The invoice stays PAID, although this transfer did not pay it.`,
+      paid !== null && `${name} has been PAID since ${paid}.`,
       `${name} is PAID.`,
     ),
-    CONFIRMING: `${name} is CONFIRMING: the exact transfer stands${where}, and is PAID as soon as that block is irreversible, normally within a minute or two.${more}`,
-    PENDING: `${name} waits for ${wanted} until ${toIso(expiresAt)}; ${arrived}.`,
-    EXPIRED: `${name} is EXPIRED${since} and still payable: it waits for ${wanted}; ${arrived}.`,
+    CONFIRMING: `${name} is CONFIRMING: the exact transfer was seen${where}. The invoice becomes PAID when that block is irreversible, usually within two minutes.${more}`,
+    PENDING: `${name} is waiting for ${wanted} until ${toIso(expiresAt)}. ${arrived}`,
+    EXPIRED: `${name} ${expired} and is still payable: it is waiting for ${wanted}. ${arrived}`,
   }[invoice.status];
 }
 
@@ -136,15 +139,13 @@ function judgeDuplicates({ payment, duplicates: { shown, total } }: InvoiceFacts
   const open = shown.filter(isOpen);
   const newest = open.at(-1) ?? shown.at(-1);
   if (newest === undefined) return null;
-  const resolved = describeResolved(newest);
-  const state = resolved === null ? ' and is not resolved' : `; ${resolved}`;
-  const example = open.length === 0 ? '' : `, as ${nameOpen(newest)}`;
+  const example = open.length === 0 ? '' : `, for example ${nameOpen(newest)}`;
   return [
     first(
       payment?.transfer.annulment &&
-        `Exactly its amount stands on the chain all the same: ${nameOpen(newest)}${state}.`,
-      total === 1 && `It was paid twice: ${nameOpen(newest)} pays nothing${state}.`,
-      `${atLeast(total, total < MAX_COUNTED)} more transfers of the same amount came and pay nothing; of the newest ${shown.length}, ${open.length} are not resolved${example}.`,
+        `Another transfer of exactly its amount is on the chain: ${nameOpen(newest)}. ${describeResolved(newest)}`,
+      total === 1 && `It was paid twice: ${nameOpen(newest)} pays no invoice. ${describeResolved(newest)}`,
+      `${atLeast(total, total < MAX_COUNTED)} more transfers of the same amount arrived and pay no invoice. Of the newest ${shown.length}, ${open.length} are not resolved${example}.`,
     ),
     ...stepsToResolve(newest),
   ];
@@ -157,12 +158,12 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
   const best = near.find(isOpen) ?? near[0];
   if (best === undefined) {
     const { total, isAll, compared } = unmatched;
-    const came = total === 1 && isAll ? 'transfer that pays' : 'transfers that pay';
-    const and = compared < total ? `, and of the ${compared} that were compared` : ', and';
+    const arrived = total === 1 && isAll ? 'unmatched transfer has' : 'unmatched transfers have';
+    const none = compared < total ? `None of the ${compared} compared` : 'None';
     return [
       total > 0 &&
         !hasExact &&
-        `${atLeast(total, isAll)} ${came} nothing came to its address or of its amounts since${and} none becomes its amount by a usual mistake, or something else explains it far better; that is never certain.`,
+        `${atLeast(total, isAll)} ${arrived} arrived since, at its address or of its amounts. ${none} looks like a mistaken payment of this invoice, but that is never certain.`,
     ];
   }
   const name = nameOpen(best);
@@ -170,23 +171,21 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
   const isSure = isLinked || best.fit?.cause.confidence === 'high';
   const others = near.length - 1 + Math.max(0, unmatched.fitting - near.filter(({ fit }) => fit !== null).length);
   const resolved = describeResolved(best);
-  const state = resolved === null ? ' and is not resolved' : `; ${resolved}`;
-  const unsure = resolved === null ? ', not resolved' : state;
   const also = hasExact ? 'In addition, ' : '';
   const cause = best.fit?.cause ?? best.causes[0];
   return [
     [
       first(
-        isSure && hasExact && `In addition ${name} came, which pays nothing${state}.`,
-        isSure && `What came is ${name}, which pays nothing${state}.`,
-        others === 0 && `${also}1 transfer that pays nothing may be meant for it: ${name}${unsure}.`,
-        `${also}${others + 1} transfers that pay nothing may be meant for it; the likeliest: ${name}${unsure}.`,
+        isSure && hasExact && `In addition, ${name} arrived and pays no invoice. ${resolved}`,
+        isSure && `Instead, ${name} arrived and pays no invoice. ${resolved}`,
+        others === 0 && `${also}1 unmatched transfer may be meant for it: ${name}. ${resolved}`,
+        `${also}${others + 1} unmatched transfers may be meant for it. The likeliest is ${name}. ${resolved}`,
       ),
       ...stepsToResolve(best),
     ],
     cause && `Likely (${cause.confidence}): ${cause.explanation}`,
-    isSure && others === 1 && '1 more that pays nothing may be meant for it, but less likely; it stands below.',
-    isSure && others > 1 && `${others} more that pay nothing may be meant for it, but less likely; they stand below.`,
+    isSure && others === 1 && '1 more unmatched transfer may be meant for it but is less likely; see below.',
+    isSure && others > 1 && `${others} more unmatched transfers may be meant for it but are less likely; see below.`,
   ];
 }
 
@@ -194,22 +193,23 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
 function judgeNotification(last: InvoiceFacts['events'][number] | undefined): Row[] {
   if (last === undefined || last.deliveries === null) return [];
   const { type } = last.event;
-  if (last.deliveries.length === 0) return [`Nobody was told of ${type}: no webhook endpoint was active then.`];
+  if (last.deliveries.length === 0)
+    return [`${type} was not sent, because no webhook endpoint was active at that time.`];
   const open = last.deliveries.filter(({ delivery }) => delivery.status !== 'delivered');
-  if (open.length === 0) return [`The shop was told of ${type}.`];
+  if (open.length === 0) return [`The shop has received ${type}.`];
   return open.slice(0, 3).map((described) => judgeDelivery(type, described));
 }
 
 function judgeDelivery(type: string, described: DescribedDelivery): Row {
   const { url, status, attemptCount, lastStatus, lastError, nextAttemptAt, endpointDisabled } = described.delivery;
-  const subject = `${shorten(url)} was not told of ${type}`;
+  const subject = `${shorten(url)} has not received ${type}`;
   const hasFailed = lastStatus !== null || lastError !== null;
   const why = hasFailed ? `: ${describeOutcome({ status: lastStatus, error: lastError })}` : '';
   return first(
-    status === 'dead' && `${subject}${why}. All ${attemptCount} attempts failed, and none follows.`,
-    endpointDisabled && `${subject}: the endpoint is disabled (${shorten(endpointDisabled.reason, 200)}).`,
+    status === 'dead' && `${subject}${why}. All ${attemptCount} attempts failed, and Quittance has stopped trying.`,
+    endpointDisabled && `${subject}, because the endpoint is disabled (${shorten(endpointDisabled.reason, 200)}).`,
     isInProgress(described) &&
-      `${subject} yet${why}. Attempt ${attemptCount} is in progress; without a result the next one follows at ${toIso(nextAttemptAt)}.`,
+      `${subject} yet${why}. Attempt ${attemptCount} is in progress. If it has no result, the next one follows at ${toIso(nextAttemptAt)}.`,
     `${subject} yet${why}. The next attempt is due at ${toIso(nextAttemptAt)}.`,
   );
 }
@@ -229,7 +229,7 @@ export function judgeTransaction({ transfers, outgoing, sightings }: Transaction
     ...came.flatMap(judgeTransfer),
     ...sightings.slice(0, MAX_JUDGED).map(judgeSighting),
     ...left.map(judgeOutgoing),
-    count > MAX_JUDGED && `All ${count} transfers shown stand below.`,
+    count > MAX_JUDGED && `All ${count} transfers are listed below.`,
   );
   return { verdict, next: [...[...new Set(invoices)].slice(0, MAX_JUDGED).map(stepToInvoice), ...next] };
 }
@@ -239,18 +239,20 @@ function judgeTransfer(described: DescribedTransfer): Row[] {
   const { kind, invoice, address, amountMicro, annulment } = transfer;
   const id = encodeId('trf', transfer.id);
   const name = invoice === null ? '' : nameOf(invoice);
-  const came = `${usdt(amountMicro)} came to ${address}`;
+  const came = `${usdt(amountMicro)} arrived at ${address}`;
   if (annulment !== null) {
-    const recorded = `${usdt(amountMicro)} to ${address} (${id}) were recorded, and ${describeAnnulment(annulment)}.`;
-    const left = `It had made ${name} PAID, which is never left: that invoice was not paid by this.`;
+    const recorded = `${usdt(amountMicro)} to ${address} (${id}) were recorded, but ${describeAnnulment(annulment)}.`;
+    const left = `${name} stays PAID, although this transfer did not pay it.`;
     return [kind === 'matched' && invoice !== null ? `${recorded} ${left}` : recorded];
   }
   if (kind === 'matched') return [`${came} and paid ${name}.`];
-  const why = kind === 'duplicate' ? `${name} was PAID before` : 'no invoice reserves that amount there';
-  const state = describeResolved(described) ?? 'it is not resolved';
+  const why = kind === 'duplicate' ? `${name} was already PAID` : 'no invoice has that amount there';
   const [likeliest] = causes;
   return [
-    [`${came} (${id}) and pays nothing, because ${why}; ${state}.`, ...stepsToResolve(described)],
+    [
+      `${came} (${id}) and pays no invoice, because ${why}. ${describeResolved(described)}`,
+      ...stepsToResolve(described),
+    ],
     kind === 'unmatched' && likeliest && `Likely (${likeliest.confidence}): ${likeliest.explanation}`,
   ];
 }
@@ -258,21 +260,21 @@ function judgeTransfer(described: DescribedTransfer): Row[] {
 /** If several exact transfers are on their way, the first one in the chain pays. */
 function judgeSighting({ rival, ...sighting }: TransactionFacts['sightings'][number]): Row {
   const { amountMicro, blockNumber } = sighting;
-  const stands = `${usdt(amountMicro)}, exactly what ${nameOf(sighting)} waits for, stands in block ${blockNumber}`;
+  const stands = `${usdt(amountMicro)}, exactly the payable amount of ${nameOf(sighting)}, was seen in block ${blockNumber}`;
   return rival === null
-    ? `${stands}. It is PAID as soon as that block is irreversible, normally within a minute or two.`
-    : `${stands}. Another transfer of exactly this amount comes first, in block ${rival.blockNumber}, transaction ${rival.txId}: unless that block is orphaned, this one pays nothing.`;
+    ? `${stands}. The invoice becomes PAID when that block is irreversible, usually within two minutes.`
+    : `${stands}. Another transfer of exactly this amount comes first, in block ${rival.blockNumber}, transaction ${rival.txId}. Unless that block is orphaned, this one pays no invoice.`;
 }
 
 function judgeOutgoing(outgoing: ExplainedOutgoing): Row {
   const { amountMicro, address, to, annulment } = outgoing;
   const refunded = refundedBy(outgoing);
-  const left = `${usdt(amountMicro)} left ${address} for ${to}`;
+  const left = `${usdt(amountMicro)} was sent from ${address} to ${to}`;
   return first<Row>(
-    annulment && `${usdt(amountMicro)} from ${address} for ${to} were recorded, and ${describeAnnulment(annulment)}.`,
+    annulment && `${usdt(amountMicro)} from ${address} to ${to} was recorded, but ${describeAnnulment(annulment)}.`,
     refunded !== null && [
-      `${left}: the refund of ${refunded}.`,
-      { says: 'what it sent back', hint: { command: 'transfers show', args: [refunded] } },
+      `${left}, as the refund of ${refunded}.`,
+      { says: 'to see the refunded transfer', hint: { command: 'transfers show', args: [refunded] } },
     ],
     `${left}.`,
   );
@@ -285,10 +287,10 @@ export function judgeOrphaned(found: readonly OrphanedFacts[]): Verdict {
       const name = nameOf(invoice);
       const now =
         invoice.status === 'PAID'
-          ? `${name} is PAID by another one.`
-          : 'It may come again in another block, and pays then.';
+          ? `${name} was PAID by another one.`
+          : 'It may appear again in another block, and then pays the invoice.';
       return [
-        `${amount} USDT, exactly what ${name} waited for, was seen in block ${blockNumber} of ${blockTime}, but that block was orphaned, and this transaction is no longer on the chain as far as it is known. ${now}`,
+        `${amount} USDT, exactly the payable amount of ${name}, was seen in block ${blockNumber} (${blockTime}). That block was orphaned, and as far as Quittance knows, this transaction is no longer on the chain. ${now}`,
         stepToInvoice(invoice.id),
       ];
     }),
@@ -298,21 +300,21 @@ export function judgeOrphaned(found: readonly OrphanedFacts[]): Verdict {
 /** What to do about a transaction that the ledger does not know. */
 export function judgeUnknown(followed: readonly Stand[], projects: Actor['projects']): Verdict {
   const { verdict } = judge(
-    `The ledger has nothing of this transaction: up to the blocks recorded, no USDT transfer of it came to or left an address of ${nameProjects(projects)}.`,
-    projects?.length === 1 && say`Without ${{ field: 'projectId' }} ${SEARCHED}.`,
-    ...followed.map(({ trouble }) => trouble !== null && `Mind that ${trouble}.`),
+    `The ledger does not contain this transaction: up to the recorded blocks, it moved no USDT to or from an address of ${nameProjects(projects)}.`,
+    projects?.length === 1 && SEARCHED,
+    ...followed.map(({ trouble }) => trouble !== null && `Note that ${trouble}.`),
   );
   return { verdict, next: TO_LOOK_UP.map((says) => ({ says })) };
 }
 
-const SEARCHED = 'every project that you may see is searched';
+const SEARCHED = say`Without ${{ field: 'projectId' }}, Quittance searches every project that you may see.`;
 
 const TO_LOOK_UP: readonly Text[] = [
-  'look it up at tronscan.org (nile.tronscan.org for Nile); the link of the payer may be of another network',
-  'is it there and successful, in USDT, and to one of your addresses? If not, it paid somebody else or nobody',
-  say`is its block above the blocks that are recorded here? Then wait, and ask again; see "${{ command: 'chain status' }}"`,
-  say`is it below, and to an address that you had then? Then read its block again: ${{ command: 'chain rescan', input: { from: '<block>', to: '<block>' } }}`,
-  say`was it seen here before? Then its block was orphaned: such ones are found in the newest ${EVENTS_SEARCHED} events only, but "${{ command: 'explain' }}" of the invoice tells of it for ever`,
+  'look it up at tronscan.org (nile.tronscan.org for Nile), because the payer may have sent a link to another network',
+  'if it failed, is not in USDT, or went to an address that is not yours, it did not pay you',
+  say`if its block is newer than the recorded blocks, wait and ask again: see "${{ command: 'chain status' }}"`,
+  say`if its block is older, and the address was already yours, read the block again: ${{ command: 'chain rescan', input: { from: '<block>', to: '<block>' } }}`,
+  say`if Quittance saw it before, its block was orphaned: this is found only in the newest ${EVENTS_SEARCHED} events, but "${{ command: 'explain' }}" of the invoice always shows it`,
 ];
 
 /** Whose addresses are meant. */
@@ -328,24 +330,24 @@ type Asked = { network: Network; answer: UnclaimedAnswer; forPayer: string; node
 
 /** What the chain shows of a transaction that the ledger does not know: either its block is not recorded yet, or the ledger missed it. */
 export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: Asked): Verdict {
-  const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} of ${answer.blockTime}` : 'asked just now';
+  const place = 'blockNumber' in answer ? `in block ${answer.blockNumber} (${answer.blockTime})` : 'asked just now';
   if (answer.code !== 'to_your_address') {
-    const why = answer.code === 'unavailable' ? ` No node of it gave an answer: ${nodes}.` : '';
-    return judge(`On ${network}, ${place}, for a payer: ${forPayer}${why}`);
+    const why = answer.code === 'unavailable' ? ` None of its nodes answered: ${nodes}.` : '';
+    return judge(`On ${network}, ${place}, a payer would read: ${forPayer}${why}`);
   }
-  const came = `On ${network}, ${place}, ${answer.amount} USDT came to your address ${answer.to}`;
+  const came = `On ${network}, ${place}, ${answer.amount} USDT arrived at your address ${answer.to}`;
   if (solidNumber === null || answer.blockNumber > solidNumber) {
-    const recorded = solidNumber === null ? 'no block is recorded yet' : `the ledger stands at block ${solidNumber}`;
-    const says = 'wait until its block is recorded, and ask again; what keeps it is told by';
+    const recorded = solidNumber === null ? 'no block is recorded yet' : `the ledger is at block ${solidNumber}`;
+    const says = 'wait until its block is recorded, then ask again; for the reason of a delay, see';
     return judge([
-      `${came}, in a block that is not recorded yet: ${recorded}.`,
+      `${came}. That block is not recorded yet: ${recorded}.`,
       { says, hint: { command: 'chain status' } },
     ]);
   }
   const block = String(answer.blockNumber);
   return judge([
-    `${came}, in a block that is recorded, and the ledger does not have it: perhaps the address was added later.`,
-    { says: 'read its block again', hint: { command: 'chain rescan', input: { from: block, to: block } } },
+    `${came}. That block is recorded, but the ledger does not contain the transfer. Perhaps the address was added later.`,
+    { says: 'to read its block again', hint: { command: 'chain rescan', input: { from: block, to: block } } },
   ]);
 }
 
@@ -353,33 +355,32 @@ export function judgeAnswer({ network, answer, forPayer, nodes, solidNumber }: A
 export function judgeAddress({ address: own, total, since }: AddressFacts): Verdict {
   const { address, projectName, network, policy, retiredAt, balance } = own;
   const state = {
-    active: 'in use',
-    frozen: 'frozen by Tether: it still receives and cannot send, takes no new invoices, and is watched for ever',
-    unfrozen: 'frozen by Tether once, and not any more: it takes invoices again when somebody activates it',
-    retired: `retired since ${retiredAt === null ? 'never' : toIso(retiredAt)}: it takes no new invoices, and is watched for ever`,
-    blocked: 'retired for good',
+    active: 'It is active.',
+    frozen: 'Tether has frozen it: it still receives but cannot send. It gets no new invoices and is still watched.',
+    unfrozen: 'Tether froze it and later unfroze it. It gets invoices again when an operator activates it.',
+    retired: `It has been retired since ${retiredAt === null ? 'never' : toIso(retiredAt)}: it gets no new invoices and is still watched.`,
+    blocked: 'It is retired permanently.',
   }[lifeStatusOf(own)];
   const { incoming, outgoing } = since;
   // A comparison is of its block: what moved after it is not in its figures.
   const moved = [
     ...(incoming === 0
       ? []
-      : [`${countUpTo(MAX_COUNTED, incoming)} ${incoming === 1 ? 'transfer' : 'transfers'} came`]),
+      : [`${countUpTo(MAX_COUNTED, incoming)} ${incoming === 1 ? 'transfer' : 'transfers'} arrived`]),
     ...(outgoing === 0 ? [] : [`${countUpTo(MAX_COUNTED, outgoing)} left`]),
   ];
-  const after = moved.length === 0 ? '' : ` Since then ${moved.join(' and ')}.`;
+  const after = moved.length === 0 ? '' : ` Since then, ${moved.join(' and ')}.`;
   const when =
-    balance &&
-    `At the last comparison, at block ${balance.checkedBlock} (${toIso(balance.checkedAt)}), its balance was`;
+    balance && `At the last comparison, at block ${balance.checkedBlock} (${toIso(balance.checkedAt)}), its balance`;
   const [onChain, inLedger] =
     balance === null ? [] : [formatSigned(balance.chainMicro), formatSigned(balance.expectedMicro)];
   return judge(
-    `${address} is an address of ${shorten(projectName)} on ${network}, of policy ${policy}, ${state}.`,
+    `${address} is an address of ${shorten(projectName)} on ${network} with policy ${policy}. ${state}`,
     `It has ${countUpTo(MAX_COUNTED, total)} invoice${total === 1 ? '' : 's'}.`,
     first<Row>(
-      balance === null && 'Its balance was not compared with the chain yet.',
-      onChain === inLedger && `${when} what the ledger said: ${onChain} USDT.${after}`,
-      say`${when ?? ''} NOT what the ledger said: ${onChain ?? ''} USDT on the chain, ${inLedger ?? ''} in the ledger.${after} "${{ command: 'reconcile', input: { address } }}" looks again.`,
+      balance === null && 'Its balance has not been compared with the chain yet.',
+      onChain === inLedger && `${when} matched the ledger: ${onChain} USDT.${after}`,
+      say`${when ?? ''} did NOT match the ledger: ${onChain ?? ''} USDT on the chain, ${inLedger ?? ''} in the ledger.${after} To compare them again, run "${{ command: 'reconcile', input: { address } }}".`,
     ),
   );
 }
@@ -391,9 +392,9 @@ export function judgeStranger(
   { sent, got, limit }: { sent: number; got: number; limit: number },
 ): Verdict {
   const isOne = projects?.length === 1;
-  const no = `${address} is no address of ${nameProjects(projects)}`;
-  return judge(isOne ? say`${no}; without ${{ field: 'projectId' }} ${SEARCHED}.` : `${no}.`, [
-    `It sent ${countUpTo(limit, sent)} transfers to ${isOne ? "the project's" : 'yours'}, and got ${countUpTo(limit, got)} from them.`,
-    { says: 'all about one of them', hint: { command: 'explain', args: ['<transaction id>'] } },
+  const no = `${address} is not an address of ${nameProjects(projects)}.`;
+  return judge(isOne ? say`${no} ${SEARCHED}` : no, [
+    `It sent ${countUpTo(limit, sent)} transfers to ${isOne ? "the project's" : 'your'} addresses, and received ${countUpTo(limit, got)} from them.`,
+    { says: 'to see one of them', hint: { command: 'explain', args: ['<transaction id>'] } },
   ]);
 }
