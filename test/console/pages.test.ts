@@ -242,12 +242,12 @@ test('an amount finds invoices and waiting transfers, however it is written; wha
 
 test('an invoice’s page tells what happened and leads to its payer’s page and receipt; it offers no way to mark as paid or to delete', async () => {
   const { text } = await console_.get(`/invoices/${paid.invoiceId}`);
-  for (const told of ['order-1 is PAID', 'Open as the payer', '/receipt', 'Copy for support', 'Send again'])
+  for (const told of ['order-1 has been PAID', 'Open as the payer', '/receipt', 'Copy for support', 'Send again'])
     expect(text).toContain(told);
   const actions = [...text.matchAll(/<form [^>]*action="([^"]+)"/g)].map(([, action]) => action);
   expect(new Set(actions)).toEqual(new Set(['/find', `/invoices/${paid.invoiceId}/replay`, '/sign-out']));
   const support = /<textarea[^>]*>([^<]*)</.exec(text)?.[1] ?? '';
-  expect(support).toContain('(order) is PAID');
+  expect(support).toContain('(order) has been PAID');
   for (const secret of [paid.address, paid.invoiceId, 'order-1', 'http://', 'https://'])
     expect(support).not.toContain(secret);
   expect(support).not.toMatch(/[0-9a-f]{64}/);

@@ -105,7 +105,7 @@ test('deliveries that were tried 240 times are two entries each: the last attemp
   const texts = entries.map(({ text }) => text);
   expect(texts).toHaveLength(1 + 6 * 2);
   expect(entries.flatMap(({ details }) => details)).toHaveLength(6 * 10);
-  const last = '240 of ping to http://127.0.0.1:1/: http_500: no; the 59 attempts before it failed too';
+  const last = '240 of ping to http://127.0.0.1:1/: http_500: no; the 59 attempts before it also failed';
   expect(texts.filter((text) => text === last)).toHaveLength(6);
   expect(texts.filter((text) => text.endsWith('attempt 241 is due'))).toHaveLength(6);
 });

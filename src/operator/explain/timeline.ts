@@ -114,7 +114,11 @@ export function describeCreation(invoice: ExplainedInvoice): TimelineEntry[] {
       data: { apiKeyId, apiKeyName: apiKey?.name ?? null, idempotencyKey, externalId, requestedAmount },
     },
     {
-      ...{ at, kind: 'allocated', text: `exactly ${payableAmount} USDT at ${address}, permanently reserved for this invoice` },
+      ...{
+        at,
+        kind: 'allocated',
+        text: `exactly ${payableAmount} USDT at ${address}, permanently reserved for this invoice`,
+      },
       details: [
         policy === 'exact'
           ? 'policy exact: the requested amount, on an address where no other invoice has it'

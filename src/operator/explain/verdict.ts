@@ -145,7 +145,7 @@ function judgeDuplicates({ payment, duplicates: { shown, total } }: InvoiceFacts
       payment?.transfer.annulment &&
         `Another transfer of exactly its amount is on the chain: ${nameOpen(newest)}. ${describeResolved(newest)}`,
       total === 1 && `It was paid twice: ${nameOpen(newest)} pays no invoice. ${describeResolved(newest)}`,
-      `${atLeast(total, total < MAX_COUNTED)} more transfers of the same amount arrived and pay no invoice. Of the newest ${shown.length}, ${open.length} are not resolved${example}.`,
+      `${atLeast(total, total < MAX_COUNTED)} more transfers of the same amount arrived and pay no invoice. Of the newest ${shown.length}, ${open.length} ${open.length === 1 ? 'is' : 'are'} not resolved${example}.`,
     ),
     ...stepsToResolve(newest),
   ];
@@ -159,11 +159,12 @@ function judgeNear({ invoice, near, unmatched }: InvoiceFacts): Row[] {
   if (best === undefined) {
     const { total, isAll, compared } = unmatched;
     const arrived = total === 1 && isAll ? 'unmatched transfer has' : 'unmatched transfers have';
-    const none = compared < total ? `None of the ${compared} compared` : 'None';
+    const none =
+      compared < total ? `None of the ${compared} compared looks` : total === 1 ? 'It does not look' : 'None looks';
     return [
       total > 0 &&
         !hasExact &&
-        `${atLeast(total, isAll)} ${arrived} arrived since, at its address or of its amounts. ${none} looks like a mistaken payment of this invoice, but that is never certain.`,
+        `${atLeast(total, isAll)} ${arrived} arrived since, at its address or of its amounts. ${none} like a mistaken payment of this invoice, but that is never certain.`,
     ];
   }
   const name = nameOpen(best);
@@ -394,7 +395,7 @@ export function judgeStranger(
   const isOne = projects?.length === 1;
   const no = `${address} is not an address of ${nameProjects(projects)}.`;
   return judge(isOne ? say`${no} ${SEARCHED}` : no, [
-    `It sent ${countUpTo(limit, sent)} transfers to ${isOne ? "the project's" : 'your'} addresses, and received ${countUpTo(limit, got)} from them.`,
+    `It sent ${countUpTo(limit, sent)} ${sent === 1 ? 'transfer' : 'transfers'} to ${isOne ? "the project's" : 'your'} addresses, and received ${countUpTo(limit, got)} from them.`,
     { says: 'to see one of them', hint: { command: 'explain', args: ['<transaction id>'] } },
   ]);
 }
