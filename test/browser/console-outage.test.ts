@@ -49,7 +49,7 @@ test.each(['refuse', 'hang'] as const)(
     await page.getByText(NOT_CONNECTED).waitFor();
     const answer = await other.goto(`${url}/invoices`, { timeout: PATIENCE_MS });
     expect(answer?.status()).toBe(503);
-    expect(await other.getByRole('heading', { level: 1 }).textContent()).toBe('The database does not answer');
+    expect(await other.getByRole('heading', { level: 1 }).textContent()).toBe('The database is not responding');
     link.setMode('open');
     await other.getByRole('heading', { level: 1, name: 'Invoices' }).waitFor();
     await page.getByText(NOT_CONNECTED).waitFor({ state: 'hidden' });

@@ -61,7 +61,7 @@ test('an invited owner makes a passkey, is signed in, signs out, and signs in ag
       expect(await measureLayout(page)).toMatchObject(FITS);
     }
   }
-  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByRole('button', { name: 'Create passkey' }).click();
   await page.waitForURL(`${url}/`);
   expect(await headingOf(page)).toBe('Today');
   const [cookie] = await context.cookies();
@@ -98,10 +98,10 @@ test('somebody with a password makes a passkey on the account’s page, and conf
   await page.goto(invited.json.link);
   const secret = (await page.locator('.scan code').innerText()).replaceAll(' ', '');
   await page.getByLabel('Password').fill('a heron stands in the reeds');
-  await page.getByLabel('The code that the app shows').fill(codeOf(secret, unixMs(Date.now())));
-  await page.getByRole('button', { name: 'Use these' }).click();
+  await page.getByLabel('Code shown by the app').fill(codeOf(secret, unixMs(Date.now())));
+  await page.getByRole('button', { name: 'Set up' }).click();
   const recovery = await page.locator('.codes code').first().innerText();
-  await page.getByRole('link', { name: 'I have kept them' }).click();
+  await page.getByRole('link', { name: 'I have saved them' }).click();
   await page.getByRole('link', { name: 'otto' }).click();
   expect(await headingOf(page)).toBe('Your account');
 
@@ -111,9 +111,9 @@ test('somebody with a password makes a passkey on the account’s page, and conf
     expect(await findViolations(page)).toEqual([]);
     expect(await measureLayout(page)).toMatchObject(FITS);
   }
-  await page.getByLabel('What you call it').fill('telephone');
-  await page.getByRole('button', { name: 'Make a passkey' }).click();
-  await page.getByLabel('Code of your app, or a recovery code').fill(recovery);
+  await page.getByLabel('Name of the passkey').fill('telephone');
+  await page.getByRole('button', { name: 'Create passkey' }).click();
+  await page.getByLabel('Code from your app, or a recovery code').fill(recovery);
   expect(await findViolations(page)).toEqual([]);
   await page.getByRole('button', { name: 'Confirm with the code' }).click();
   await page.waitForURL(`${url}/settings/me?done=passkey-added`);
@@ -124,7 +124,7 @@ test('somebody with a password makes a passkey on the account’s page, and conf
   await page.getByRole('button', { name: 'Sign in with a passkey' }).click();
   await page.waitForURL(`${url}/settings/me`);
   await page.getByRole('link', { name: 'Add a passkey' }).click();
-  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByRole('button', { name: 'Create passkey' }).click();
   // The authenticator has one already, and makes no second.
   await page.getByText('No passkey was used').waitFor();
   await page.goto(`${url}/settings/me`);

@@ -90,31 +90,31 @@ test('a merchant’s first day: from the invitation to the books', async () => {
   page.on('pageerror', (error) => void problems.push(String(error)));
   const { link } = await quittance('user', 'invite', '--role', 'owner', 'ann@example.com');
   await page.goto(link);
-  await page.getByRole('button', { name: 'Make a passkey' }).click();
+  await page.getByRole('button', { name: 'Create passkey' }).click();
   await page.getByRole('heading', { level: 1, name: 'Today' }).waitFor();
 
   await page.goto(`${url}/settings/projects/new`);
   await page.getByLabel('Name').fill('Ann’s tea');
   await page.getByLabel('Network').selectOption('devnet');
-  await submit(page, 'Make the project', 'Today');
+  await submit(page, 'Create project', 'Today');
   const projectId = idIn(page.url(), 'prj');
   const open = (path: string) => page.goto(`${url}${path}?project=${projectId}`);
 
   await open('/addresses/add');
   const address = accountToAddress(randomBytes(20).toString('hex') as AccountHex);
   await page.getByLabel('Addresses of your wallet').fill(address);
-  await page.getByLabel('The last six characters of the first one').fill(address.slice(-6));
-  await page.getByLabel('The last six characters of the last one').fill(address.slice(-6));
-  await submit(page, 'Add them', /added|Added/);
+  await page.getByLabel('Last six characters of the first address').fill(address.slice(-6));
+  await page.getByLabel('Last six characters of the last address').fill(address.slice(-6));
+  await submit(page, 'Add addresses', /added|Added/);
 
   await open('/settings/keys/new');
   await page.getByLabel('Name').fill('shop');
-  await submit(page, 'Make the key', /key/i);
+  await submit(page, 'Create key', /key/i);
   const [apiKey = ''] = /qt_test_[\w-]+/.exec(await page.locator('main').innerText()) ?? [];
 
   await open('/webhooks/add');
   await page.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
-  await submit(page, 'Add it', 'Endpoint added');
+  await submit(page, 'Add', 'Endpoint added');
   await page.getByRole('link', { name: 'Go on: send a test' }).click();
   await page.getByRole('button', { name: 'Send a test' }).click();
   await page.getByRole('heading', { level: 1, name: 'The test arrived' }).waitFor();
@@ -149,12 +149,12 @@ test('a merchant’s first day: from the invitation to the books', async () => {
   );
   await open('/unmatched');
   await page.locator('a.row').first().click();
-  await page.getByLabel('Fulfilled by hand').check();
+  await page.getByLabel('Fulfilled manually').check();
   await page.getByLabel('Note (optional)').fill('a second pot');
   await page.getByRole('button', { name: 'Decide' }).click();
   await page.getByText('The decision is recorded.').waitFor();
   await open('/unmatched');
-  await page.getByRole('heading', { name: 'Nothing waits' }).waitFor();
+  await page.getByRole('heading', { name: 'No open transfers' }).waitFor();
 
   const short = formatAmount(microUsdt(micro(payableAmount) - 1_000_000n));
   await payer.transfer({ contract, to: address, amountMicro: micro(short) });

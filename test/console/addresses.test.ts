@@ -76,7 +76,7 @@ test('who has the session of an owner adds an address: it is announced, and no i
   const before = await own();
   const { address } = newAddress();
   const waits = await addOne(address);
-  expect([waits.status, waits.text.includes('No invoice shows them yet')]).toEqual([200, true]);
+  expect([waits.status, waits.text.includes('They are not used for invoices yet')]).toEqual([200, true]);
   const change = changeIn(waits);
   const today = await console_.get('/', as('vera'));
   expect(today.text).toContain('address-change-pending');
@@ -151,7 +151,7 @@ test('a change of the proposer’s role keeps what it proposed out', async () =>
   clock.advance(DAY_MS);
   const page = await eventually(
     () => console_.get(`/addresses/changes/${change}`),
-    ({ text }) => !text.includes('>Waits<'),
+    ({ text }) => !text.includes('>Waiting<'),
   );
   expect(page.text).toContain('who proposed them was removed, reset, revoked or given another role since');
   expect(await own()).not.toContain(address);
@@ -167,11 +167,11 @@ test('what is wrong with a list is told beside it, before anybody proves anythin
   };
   const key = '4f'.repeat(32);
   const cases: [Record<string, string>, string][] = [
-    [{ firstEnding: ending(two) }, '“The last six characters of the first one” is not the end of that address'],
-    [{ lastEnding: ending(one) }, '“The last six characters of the last one” is not the end of that address'],
-    [{ lastEnding: ending(two).slice(1) }, 'is not the end of that address'],
-    [{ firstEnding: '' }, 'takes the last 6 characters'],
-    [{ list: '# nothing' }, 'holds no address'],
+    [{ firstEnding: ending(two) }, '“Last six characters of the first address” does not match the end of that address'],
+    [{ lastEnding: ending(one) }, '“Last six characters of the last address” does not match the end of that address'],
+    [{ lastEnding: ending(two).slice(1) }, 'does not match the end of that address'],
+    [{ firstEnding: '' }, 'must be the last 6 characters'],
+    [{ list: '# nothing' }, 'contains no address'],
     [{ list: `${one}x`, firstEnding: 'x', lastEnding: 'x' }, 'line 1 of the list'],
     [{ list: `${one}\n${one}`, lastEnding: ending(one) }, 'this address was already given'],
     [{ list: `${one}\n${key}`, lastEnding: key }, 'this looks like a private key'],
@@ -211,7 +211,7 @@ test('a key’s addresses are shown to be compared, and the end of #1 is typed f
   expect((await console_.post(path, other)).status).toBe(409);
   const again = await submit('/addresses/derive', { xpub: XPUB, count: '2', autoLimit: '20' });
   const waits = await console_.post(path, { ...kept, token: tokenIn(again, path), ending: ending(FIRST) });
-  expect([waits.status, waits.text.includes('No invoice shows them yet')]).toEqual([200, true]);
+  expect([waits.status, waits.text.includes('They are not used for invoices yet')]).toEqual([200, true]);
   const { db, clock } = console_.service;
   expect(await findAccountKey(db, 'devnet', XPUB)).toBeNull();
   clock.advance(DAY_MS);
@@ -230,12 +230,12 @@ test('an address is retired with what follows in numbers, and the last one with 
   const { address } = await newInvoice(service, 'before-retiring-2');
   const path = `/addresses/${address}/retire`;
   const { text } = await console_.get(path, as('otto'));
-  expect(text).toMatch(/\d+ open invoices? stays? payable, 0 new/);
+  expect(text).toMatch(/\d+ open invoices? stays? payable, but new ones no longer use it/);
   expect((await console_.get(path, as('vera'))).status).toBe(403);
   const done = await submit(path, { note: 'x'.repeat(2001) }, 'otto');
   expect([done.status, done.text.includes('at most 2000')]).toEqual([400, true]);
   expect((await submit(path, {}, 'otto')).headers.get('location')).toBe('/addresses?done=retired');
-  expect((await console_.get('/addresses?done=retired')).text).toContain('no new invoice gets it');
+  expect((await console_.get('/addresses?done=retired')).text).toContain('new invoices no longer use it');
   expect((await console_.get(`/addresses/${address}/activate`, as('otto'))).status).toBe(403);
   const mistyped = await useAgain(address, 'abcdef');
   expect([mistyped.status, mistyped.text.includes('nothing was done')]).toEqual([400, true]);
@@ -252,7 +252,7 @@ test('what an address holds by the ledger is what came in and left, and what was
   const balance = async () => {
     const { text } = await console_.get('/addresses');
     const row = text.split('<tr').find((each) => each.includes(address)) ?? '';
-    return /data-label="In the ledger now"[^>]*><span>(.*?)<\/span>/.exec(row)?.[1]?.replace(/<[^>]*>|,/g, '');
+    return /data-label="Ledger balance"[^>]*><span>(.*?)<\/span>/.exec(row)?.[1]?.replace(/<[^>]*>|,/g, '');
   };
   const before = Number(await balance());
   await send(service, { to: address, amountMicro: 7_000_000n });
@@ -286,7 +286,7 @@ test('pages of addresses go on from a position, and what is no position is told'
   expect(first.text).toContain('after=25');
   const second = await console_.get(`/addresses?project=${many.projectId}&after=25`);
   expect(second.text.match(/class="row"/g)).toHaveLength(2);
-  expect(second.text).not.toContain('How long they last');
+  expect(second.text).not.toContain('id="capacity"');
   for (const wrong of ['after=x', 'after=-1', 'after=1e3', 'amount=1,5', 'odd=1', 'after=1&after=2']) {
     expect([wrong, (await console_.get(`/addresses?${wrong}`)).status]).toEqual([wrong, 400]);
   }
@@ -334,7 +334,7 @@ test('a replayed form, one without a token and one of another session do nothing
   for (const [sent, headers] of attempts)
     expect((await console_.post('/addresses/add', sent, headers)).status).toBe(409);
   const change = changeIn(await console_.post('/addresses/add', { ...form, token }));
-  expect((await console_.post('/addresses/add', { ...form, token })).text).toContain('was sent before');
+  expect((await console_.post('/addresses/add', { ...form, token })).text).toContain('was already sent');
   await submit(`/addresses/changes/${change}/withdraw`, {}, 'otto');
 });
 
@@ -360,7 +360,7 @@ test('whoever confirms proves once more who it is, for the addresses that are sh
   expect([proof.status, proof.text.includes(address)]).toEqual([200, true]);
   expect(asked).toEqual([{ name: 'confirmAddressChange', input: expect.stringContaining(path) }]);
   const wrong = await send(proof, { code: '000000' });
-  expect([wrong.status, wrong.text.includes('Nothing was done')]).toEqual([403, true]);
+  expect([wrong.status, wrong.text.includes('Nothing was changed')]).toEqual([403, true]);
   expect(await own()).not.toContain(address);
   expect((await send(wrong, { code: '123456' })).status).toBe(303);
   expect(await own()).toContain(address);
@@ -388,12 +388,12 @@ test('one click compares a page with the chain, shows the answer, and asks no no
     asking.post(path, { token: tokenIn(await asking.get('/addresses', as(name)), path) }, as(name));
   clock.advance(120_000);
   const first = await compare();
-  expect([first.status, first.text.includes('hold what the ledger says')]).toEqual([200, true]);
+  expect([first.status, first.text.includes('match the ledger')]).toEqual([200, true]);
   const again = await compare();
   expect(again.text).toContain('were compared less than a minute ago');
   expect((await asking.get('/addresses')).text).toContain('>Same</span>');
   asking.actors['scoped'] = actorNamed('Scoped', { projects: [console_.service.project.id] });
-  expect((await asking.get('/addresses', as('scoped'))).text).not.toContain('Compare these');
+  expect((await asking.get('/addresses', as('scoped'))).text).not.toContain('Compare with the chain');
   expect((await asking.post(path, {}, as('scoped'))).status).toBe(403);
   await asking.stop();
   await pool.close();

@@ -71,15 +71,15 @@ async function proof(code?: string): Promise<string> {
 /** Pages that no address opens: what forms answer, and what goes wrong. */
 const SCREENS: [title: string, text: () => Promise<string>][] = [
   ['Welcome', async () => (await console_.get('/', { 'x-actor': 'nora' })).text],
-  ['Your role may not do this', async () => (await console_.get('/settings/people', { 'x-actor': 'vera' })).text],
+  ['Your role does not allow this', async () => (await console_.get('/settings/people', { 'x-actor': 'vera' })).text],
   ['Not found', async () => (await console_.get('/nowhere')).text],
-  ['The database does not answer', whileAway],
+  ['The database is not responding', whileAway],
   ['The test arrived', async () => sendForm(`${await endpoint()}/test`, {}, await endpoint())],
-  ['Keep this key now', () => sendForm('/settings/keys/new', { name: 'shop', read: 'yes' })],
-  ['Is it you, and is this what you want?', () => proof()],
-  ['That was not right', () => proof('000000')],
-  ['Make a passkey', async () => (await invitation()).shown],
-  ['Keep these codes', async () => (await invitation()).taken],
+  ['Copy this key now', () => sendForm('/settings/keys/new', { name: 'shop', read: 'yes' })],
+  ['Confirm this change', () => proof()],
+  ['That code is wrong', () => proof('000000')],
+  ['Create passkey', async () => (await invitation()).shown],
+  ['Save these recovery codes', async () => (await invitation()).taken],
 ];
 
 test.each(SCREENS)('“%s”: axe finds nothing, and everything fits, light and dark', async (title, text) => {

@@ -109,7 +109,7 @@ test('a job is stopped by who may start it, at once, and says how far it came', 
   const last = Number(range.from) + 56;
   expect(textOf(ended)).toContain(`blocks ${range.from} to ${last} are done; continue from block ${last + 1}`);
   expect(ended.text).toContain('>stopped<');
-  expect((await desk.post(`${path}/stop`, { token })).text).toContain('was sent before');
+  expect((await desk.post(`${path}/stop`, { token })).text).toContain('was already sent');
 });
 
 test('a second job of the network is refused with what runs, by whom, and since when', async () => {

@@ -166,7 +166,7 @@ test('to go on takes a second proof of who it is, of what is shown, and nothing 
     const form = await strict.get('/chain/resume');
     const haltedAt = /name="haltedAt" value="([^"]+)"/.exec(form.text)?.[1] ?? '';
     const proof = await strict.post('/chain/resume', { token: tokenIn(form, '/chain/resume'), haltedAt });
-    expect(textOf(proof)).toContain('Is it you, and is this what you want?');
+    expect(textOf(proof)).toContain('Confirm this change');
     expect(textOf(proof)).toContain('block 7 contradicts');
     expect(asked).toEqual([{ name: 'resumeChain', input: expect.stringContaining(haltedAt) }]);
     const wrong = { token: tokenIn(proof, '/chain/resume'), haltedAt, code: '000000' };

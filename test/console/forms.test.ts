@@ -103,7 +103,7 @@ test.each(FOREIGN)('a form %s does nothing, even with a right token', async (_na
     body: new URLSearchParams(form),
   });
   expect(response.status).toBe(403);
-  expect(await response.text()).toContain('nothing was done');
+  expect(await response.text()).toContain('nothing was changed');
   expect(await resolutions()).toEqual([]);
 });
 
@@ -121,12 +121,12 @@ test('a token is taken from the session and for the form that it was made for, o
   const form = { resolution: 'ignored', seenAt: 'never' };
   const mine = await tokenOf({ 'x-session': '1' });
   const refusals: [string | undefined, Record<string, string>, string][] = [
-    [mine, { 'x-session': '2' }, 'was not made for your session'],
-    [mine, { 'x-session': '1', 'x-actor': 'otto' }, 'was not made for your session'],
-    [tokenIn(await console_.get('/invoices/new'), '/invoices/new'), {}, 'was not made for your session'],
-    [undefined, {}, 'was not made for your session'],
-    [`${mine}x`, { 'x-session': '1' }, 'was not made for your session'],
-    ['..', {}, 'was not made for your session'],
+    [mine, { 'x-session': '2' }, 'belongs to another session'],
+    [mine, { 'x-session': '1', 'x-actor': 'otto' }, 'belongs to another session'],
+    [tokenIn(await console_.get('/invoices/new'), '/invoices/new'), {}, 'belongs to another session'],
+    [undefined, {}, 'belongs to another session'],
+    [`${mine}x`, { 'x-session': '1' }, 'belongs to another session'],
+    ['..', {}, 'belongs to another session'],
   ];
   for (const [token, headers, says] of refusals) {
     const reply = await console_.post(path, token === undefined ? form : { ...form, token }, headers);
@@ -135,7 +135,7 @@ test('a token is taken from the session and for the form that it was made for, o
   expect(await resolutions()).toEqual([]);
   expect((await console_.post(path, { ...form, token: mine }, { 'x-session': '1' })).status).toBe(303);
   const replayed = await console_.post(path, { ...form, token: mine }, { 'x-session': '1' });
-  expect([replayed.status, replayed.text.includes('was sent before')]).toEqual([409, true]);
+  expect([replayed.status, replayed.text.includes('was already sent')]).toEqual([409, true]);
   expect(await resolutions()).toHaveLength(1);
 });
 
@@ -180,7 +180,7 @@ test('a viewer reads and exports; what the role may not is refused with the role
     expect(status, seen).toBe(200);
     expect(text.replace('<form method="post" action="/sign-out">', ''), seen).not.toContain('method="post"');
   }
-  expect((await console_.get(path, as)).text).toContain('takes the role operator');
+  expect((await console_.get(path, as)).text).toContain('only an operator or an owner can resolve');
   const refused = [
     await console_.get('/invoices/new', as),
     await console_.post('/invoices/new', { amount: '1', externalId: 'x' }, as),
@@ -188,7 +188,7 @@ test('a viewer reads and exports; what the role may not is refused with the role
     await console_.post(`/invoices/${invoice.invoiceId}/replay`, { event: 'evt_x' }, as),
   ];
   for (const { status, text } of refused)
-    expect([status, text.includes('An operator or an owner may')]).toEqual([403, true]);
+    expect([status, text.includes('Only an operator or an owner can do this')]).toEqual([403, true]);
   expect(await resolutions()).toEqual([]);
   expect((await console_.get('/invoices/new', { 'x-actor': 'otto' })).status).toBe(200);
 });
@@ -236,7 +236,7 @@ test('an event of an invoice is sent again by one click; an event of another inv
   const other = await newInvoice(console_.service, `other-${transferId}`);
   const foreign = await console_.post(`/invoices/${other.invoiceId}/replay`, { token, event });
   expect([foreign.status, foreign.text.includes('has no event')]).toEqual([409, true]);
-  expect((await console_.post(`${at}/replay`, { token, event })).text).toContain('was sent before');
+  expect((await console_.post(`${at}/replay`, { token, event })).text).toContain('was already sent');
 });
 
 test.each([
@@ -246,7 +246,7 @@ test.each([
     '5',
     'the database does not answer',
   ],
-  [new Error('a secret of the program'), 500, null, 'stands in the log'],
+  [new Error('a secret of the program'), 500, null, 'The log of the service shows the reason'],
 ])(
   '%s: each page says so in words, names the request, and tells nothing else',
   async (error, status, refresh, says) => {

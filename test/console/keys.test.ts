@@ -59,15 +59,15 @@ test('a key that was made works at once with the API, and is refused at once whe
   expect(await statusWith(`${console_.service.url}/v1/events`, { 'X-Api-Key': secret })).toBe(403);
   expect(list.text).not.toContain(secret.slice(-40));
   const path = `/settings/keys/${keyId}/revoke`;
-  expect((await console_.get(path)).text).toMatch(/other keys? of this project can still be used/);
+  expect((await console_.get(path)).text).toMatch(/other keys? of this project stay active/);
   const revoked = await send(path, {});
   expect([revoked.status, revoked.headers.get('location')]).toEqual([
     303,
     expect.stringMatching(/^\/settings\/keys\?.*revoked=1$/),
   ]);
   expect(await readWith()).toBe(401);
-  expect((await console_.get('/settings/keys?revoked=1')).text).toContain('The key is revoked.');
-  expect((await console_.get(path)).text).toContain('It is revoked already.');
+  expect((await console_.get('/settings/keys?revoked=1')).text).toContain('The key was revoked.');
+  expect((await console_.get(path)).text).toContain('It is already revoked.');
   expect(await audit(keyId)).toEqual(['Ana key.revoked', 'Ana key.created']);
 });
 
@@ -80,7 +80,7 @@ test('an admin key that was made works at once within its role and projects, and
   const asking = { origin: null, requestId: null, isAllowed: () => true };
   const found = () => authenticateAdminKey({ ...console_.service, now }, secret, asking);
   expect(await found()).toMatchObject({ role: 'viewer', projects: [console_.service.project.id] });
-  expect((await console_.get('/settings/admin-keys')).text).toContain('viewer, 1 of the projects');
+  expect((await console_.get('/settings/admin-keys')).text).toContain('viewer, 1 project');
   const revoked = await send(`/settings/admin-keys/${id}/revoke`, {});
   expect(revoked.headers.get('location')).toBe('/settings/admin-keys?revoked=1');
   expect(await found()).toBe(null);
@@ -105,16 +105,16 @@ const WRONG: [path: string, form: Record<string, string>, says: string][] = [
   [NEW, { name: '' }, '“Name” is empty'],
   [NEW, { name: 'x'.repeat(101) }, 'has 101 characters'],
   [NEW, { name: 'a\nb' }, 'control character'],
-  [NEW, { name: 'x', expires: 'soon' }, '“Ends (optional)” is &quot;soon&quot;'],
+  [NEW, { name: 'x', expires: 'soon' }, '“Expires (optional)” is &quot;soon&quot;'],
   [NEW, { name: 'x', expires: '2020-01-01' }, 'which is in the past'],
   [NEW, { name: 'x', allowedIps: '0.0.0.0/0' }, 'means everyone'],
   [NEW, { name: 'x', allowedIps: '<img src=x>' }, 'is neither an IP address nor a CIDR block'],
-  [NEW, { name: 'x' }, '“What it may do” is empty: choose from create, read, events, webhooks'],
-  [NEW, { name: 'x', odd: '1' }, 'is no field here'],
+  [NEW, { name: 'x' }, '“Permissions” is empty: choose from create, read, events, webhooks'],
+  [NEW, { name: 'x', odd: '1' }, 'is not a field of this form'],
   [NEW_ADMIN, { name: 'x', scope: 'all' }, '“Role” is &quot;&quot;: choose viewer, operator, owner'],
   [NEW_ADMIN, { name: 'x', role: 'root', scope: 'all' }, 'choose viewer, operator, owner'],
-  [NEW_ADMIN, { name: 'x', role: 'viewer', scope: 'some' }, 'says only those ticked, and none is'],
-  [NEW_ADMIN, { name: 'x', role: 'viewer', prj_00000000000000000000000000: 'yes' }, 'is no field here'],
+  [NEW_ADMIN, { name: 'x', role: 'viewer', scope: 'some' }, 'is limited to ticked projects, but none is ticked'],
+  [NEW_ADMIN, { name: 'x', role: 'viewer', prj_00000000000000000000000000: 'yes' }, 'is not a field of this form'],
 ];
 
 test.each(WRONG)('%s with %j makes no key, and says why', async (path, form, says) => {
@@ -149,7 +149,7 @@ test.each(['vera', 'otto'])('%s, who is no owner, sees no keys and makes and rev
   const revoke = `/settings/keys/${keyIdIn(await console_.get('/settings/keys'))}/revoke`;
   for (const path of ['/settings/keys', NEW, revoke, '/settings/admin-keys', NEW_ADMIN, '/settings/receipt-key']) {
     const { status, text } = await console_.get(path, as);
-    expect([path, status, text.includes('Only an owner may')]).toEqual([path, 403, true]);
+    expect([path, status, text.includes('Only an owner can do this')]).toEqual([path, 403, true]);
   }
   for (const path of [NEW, revoke, NEW_ADMIN, '/settings/receipt-key'])
     expect((await console_.post(path, { token: 'x', name: 'x' }, as)).status, path).toBe(403);
@@ -178,9 +178,9 @@ test('a list of many keys stays under 30 kB, shows those in use first, and says 
 test('a new signing key of receipts takes the place of the former one, and the master keys are shown by their ids', async () => {
   const page = await console_.get('/settings/keys');
   expect(page.text).toContain('QUITTANCE_MASTER_KEY');
-  expect(page.text).toContain('Whoever has the machine that runs Quittance replaces the master key');
+  expect(page.text).toContain('The master key is replaced on the server');
   const done = await send('/settings/receipt-key', {});
-  expect([done.status, done.text.includes('in place of')]).toEqual([200, true]);
+  expect([done.status, done.text.includes('instead of')]).toEqual([200, true]);
   const { data } = await listAudit.run(
     console_.service,
     commandActor('test'),
@@ -195,8 +195,8 @@ test('where the master key of the signing key is lost, that is said, and a new o
   await createTestProject(desk.db);
   await rotateReceiptKey({ ...desk.deps, keyRing: createKeyRing([createMasterKey()]) }, ANN);
   const keys = await desk.ask('/settings/keys', { cookie });
-  expect(keys.text).toContain('missing here');
-  expect(keys.text).toContain('<a href="/settings/receipt-key">New signing key of receipts</a>');
+  expect(keys.text).toContain('>missing<');
+  expect(keys.text).toContain('<a href="/settings/receipt-key">New receipt signing key</a>');
   const path = '/settings/receipt-key';
   const sendWith = async (form: Record<string, string>) => {
     const { text } = await desk.ask(path, { cookie });
@@ -206,10 +206,10 @@ test('where the master key of the signing key is lost, that is said, and a new o
   };
   const refused = await sendWith({});
   expect([refused.status, refused.text.includes('nothing was changed')]).toEqual([409, true]);
-  expect((await sendWith({ isKeyLost: 'yes' })).text).toContain('in place of');
-  expect((await desk.ask('/settings/keys', { cookie })).text).not.toContain('missing here');
+  expect((await sendWith({ isKeyLost: 'yes' })).text).toContain('instead of');
+  expect((await desk.ask('/settings/keys', { cookie })).text).not.toContain('>missing<');
   // It is asked for only where it is so.
-  expect((await sendWith({ isKeyLost: 'yes' })).text).toContain('&quot;isKeyLost&quot; is no field here');
+  expect((await sendWith({ isKeyLost: 'yes' })).text).toContain('&quot;isKeyLost&quot; is not a field of this form');
 });
 
 test('a key is made by who proves again who it is; its secret is on that one page, and nowhere in the database or the log', async () => {
@@ -225,7 +225,7 @@ test('a key is made by who proves again who it is; its secret is on that one pag
   const form = { name: 'shop', create: 'yes', project: project.projectId };
   const asked = await desk.ask(NEW, { cookie, form: { ...form, token: token(page) } });
   expect(asked.status).toBe(200);
-  expect(asked.text).toContain('Nothing is done yet');
+  expect(asked.text).toContain('Nothing has been changed yet');
   expect(secretIn(asked)).toBe('');
   const wrong = await desk.ask(NEW, { cookie, form: { ...form, token: token(asked), code: '000000' } });
   expect([wrong.status, secretIn(wrong)]).toEqual([403, '']);
@@ -234,7 +234,7 @@ test('a key is made by who proves again who it is; its secret is on that one pag
   expect([made.status, secret.length, made.headers.get('cache-control')]).toEqual([200, 83, 'no-store']);
   // The proof counts for one key.
   const next = await desk.ask(NEW, { cookie, form: { ...form, token: token(await desk.ask(path, { cookie })) } });
-  expect([secretIn(next), next.text.includes('Nothing is done yet')]).toEqual(['', true]);
+  expect([secretIn(next), next.text.includes('Nothing has been changed yet')]).toEqual(['', true]);
 
   const tables = await desk.sql(
     `select table_name as name from information_schema.tables where table_schema = 'public'`,

@@ -72,7 +72,7 @@ test('a list changes rows where they stand, and says how many are new instead of
 
 test('the first row of an empty list is announced, and shown by one click', async () => {
   const page = await openPage('/unmatched');
-  await page.getByRole('heading', { name: 'Nothing waits' }).waitFor();
+  await page.getByRole('heading', { name: 'No open transfers' }).waitFor();
   const { address: to } = await newInvoice(console_.service, 'paid too little');
   await send(console_.service, { to, amountMicro: 3_000_000n });
   await page.getByRole('link', { name: '1 new: show' }).click();
@@ -87,7 +87,7 @@ test('each screen shows by itself what happens while it is open', async () => {
   const transfer = `/unmatched/${encodeId('trf', (await unmatchedIds(console_.service))[0] ?? '')}`;
   const screens: [path: string, region: string, says: RegExp][] = [
     ['/chain', '#warnings', /seen live/],
-    ['/addresses', '#additions', /Not yet in use/],
+    ['/addresses', '#additions', /Not in use yet/],
     ['/requests?status=4xx', '#news', /1 new: show/],
     ['/webhooks', '#rows', /Disabled/],
     [endpoint, '#state', /Disabled/],

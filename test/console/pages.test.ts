@@ -255,14 +255,14 @@ test('an invoice’s page tells what happened and leads to its payer’s page an
 
 const WRONG: [path: string, status: number, says: string][] = [
   ['/invoices?status=odd', 400, 'choose PENDING, CONFIRMING, EXPIRED, PAID'],
-  ['/invoices?status=PAID&status=PAID', 400, 'came 2 times'],
+  ['/invoices?status=PAID&status=PAID', 400, 'was given 2 times'],
   ['/invoices?amount=1e3', 400, 'must not have an exponent'],
   ['/invoices?amount=%3Cb%3E', 400, '&lt;b&gt;'],
   ['/invoices?from=2026-02-30', 400, 'give a day'],
   ['/invoices?from=2026-09-02&to=2026-09-01', 400, 'give an earlier'],
-  ['/invoices?policy[]=tail', 400, 'is no field here'],
+  ['/invoices?policy[]=tail', 400, 'is not a field of this form'],
   ['/invoices?before=inv_1', 400, 'an invoice id is'],
-  ['/invoices?before=%00', 400, 'cannot be kept'],
+  ['/invoices?before=%00', 400, 'cannot be stored'],
   ['/invoices?from=%E2%80%AE', 400, 'give a day'],
   [`/invoices?amount=${'9'.repeat(5000)}`, 400, 'too long'],
   ['/invoices?project=prj_00000000000000000000000000', 404, 'there is no project'],
@@ -277,9 +277,9 @@ const WRONG: [path: string, status: number, says: string][] = [
   [`/unmatched/${'ab'.repeat(32)}`, 404, 'there is no transfer'],
   ['/find', 404, 'nothing matches'],
   ['/find?q=%3Cscript%3E', 404, '&lt;script&gt;'],
-  ['/find?q=%00', 400, 'cannot be kept'],
+  ['/find?q=%00', 400, 'cannot be stored'],
   ['/nowhere', 404, 'There is no page at /nowhere'],
-  ['/?odd=1', 400, 'is no field here'],
+  ['/?odd=1', 400, 'is not a field of this form'],
 ];
 
 test.each(WRONG.map((each) => [each[0].slice(0, 60), ...each] as const))(
@@ -309,7 +309,7 @@ test('what stands in a project that a person may not see is as unknown to that p
     expect((await console_.get(path, as)).status, path).toBe(404);
   }
   const list = await console_.get('/invoices', as);
-  expect(list.text).toContain('No invoice yet');
+  expect(list.text).toContain('No invoices yet');
   const token = tokenIn(await console_.get(`/unmatched/${open}`), `/unmatched/${open}`);
   expect(
     (await console_.post(`/unmatched/${open}`, { token, resolution: 'ignored', seenAt: 'never' }, as)).status,
@@ -379,7 +379,7 @@ test('an invoice is withdrawn by a button: its page says so, its maker stands in
   const sent = await console_.post(path, { token: tokenIn(await console_.get(path), path) });
   expect([sent.status, sent.headers.get('location')]).toEqual([303, `/invoices/${made.invoiceId}?withdrawn=1`]);
   const after = await console_.get(`/invoices/${made.invoiceId}?withdrawn=1`);
-  expect(after.text).toContain('Its page is withdrawn.');
+  expect(after.text).toContain('The invoice is withdrawn.');
   expect(after.text).not.toContain(button);
   const headers = { 'X-Api-Key': service.project.apiKey };
   const read = await fetch(`${service.url}/v1/invoices/${made.invoiceId}?expand=payment`, { headers });

@@ -111,10 +111,10 @@ test('without days it is of this month up to today, and a month in which nothing
   const { text } = await console_.get(`/reports?${own()}`);
   expect(text).toMatch(new RegExp(`name="from" value="${today.slice(0, 8)}01"`));
   expect(text).toMatch(new RegExp(`name="to" value="${today}"`));
-  expect(words(text)).toContain('This is what the ledger says that your addresses hold now.');
+  expect(words(text)).toContain('This is the current balance of your addresses in the ledger.');
   const empty = await console_.get(`/reports?${own()}&from=2025-01-01&to=2025-01-31`);
   expect(empty.status).toBe(200);
-  expect(words(empty.text)).toContain('Nothing moved in these days');
+  expect(words(empty.text)).toContain('No transfers on these days');
   expect((await console_.get(`/reports.csv?${own()}&from=2025-01-01&to=2025-01-31`)).text).toMatch(/^day,[^\n]+\r\n$/);
 });
 
@@ -127,9 +127,9 @@ const WRONG: [query: string, says: string][] = [
     '“From” is 2025-01-01, 367 days up to “To” 2026-01-02: a report covers at most 366',
   ],
   ['from=%3Cscript%3E', '“From” is &quot;&lt;script&gt;&quot;: give a day in UTC'],
-  ['from=%00', 'cannot be kept'],
-  ['from=2026-09-01&from=2026-09-02', 'came 2 times'],
-  ['day=2026-09-01', 'is no field here; there are project, from, to'],
+  ['from=%00', 'cannot be stored'],
+  ['from=2026-09-01&from=2026-09-02', 'was given 2 times'],
+  ['day=2026-09-01', 'is not a field of this form; the fields are project, from, to'],
 ];
 
 test.each(WRONG)('?%s is refused on the page and in both files with the field’s label', async (query, says) => {
@@ -171,7 +171,7 @@ test('a name of hostile characters stands on the page as text, and a whole year 
   );
   const { status, text } = await console_.get(`/reports?project=${busy.projectId}&from=${from}&to=${to}`);
   expect(status).toBe(200);
-  expect(words(text)).toContain('So many days are shown by month');
+  expect(words(text)).toContain('This many days are shown by month');
   const [, second = ''] = text.match(/\/reports\?[^"]+-01&amp;to=\d{4}-\d\d-\d\d/g) ?? [];
   const opened = await console_.get(second.replaceAll('&amp;', '&'));
   expect(opened.text.match(/<tr role="row">/g)?.length).toBeGreaterThan(28);
@@ -189,7 +189,7 @@ test('a page whose sums take too long says to choose a shorter period, and offer
     await client.query('rollback');
     expect(status).toBe(400);
     expect(words(text)).toContain('the calculation took longer than 3 s and was stopped. Choose a shorter period');
-    expect(words(text)).toContain('A file may take longer than this page:');
+    expect(words(text)).toContain('A download can take longer than this page:');
     expect(text).toContain('/reports.csv?');
   });
 });

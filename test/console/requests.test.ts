@@ -108,11 +108,11 @@ test('a request of a project that one may not see is as unknown as none, and tho
   expect((await get('/requests?whose=nobody', 'olga')).status).toBe(403);
   const { text } = await get(page({ whose: 'nobody' }), 'vera');
   expect(text).toContain(`href="/requests/${nobodys.id}"`);
-  expect((await get(`/requests/${nobodys.id}`, 'vera')).text).toContain('none that is valid');
+  expect((await get(`/requests/${nobodys.id}`, 'vera')).text).toContain('no valid key');
 });
 
 test('a shop that asked nothing yet is told what will show here', async () => {
   const fresh = await createTestProject(console_.service.db);
-  expect((await get(`/requests?project=${fresh.projectId}`)).text).toContain('No request yet');
-  expect((await get(`/requests?project=${fresh.projectId}&status=5xx`)).text).toContain('No request fits');
+  expect((await get(`/requests?project=${fresh.projectId}`)).text).toContain('No requests yet');
+  expect((await get(`/requests?project=${fresh.projectId}&status=5xx`)).text).toContain('No matching requests');
 });

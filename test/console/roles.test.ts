@@ -206,7 +206,7 @@ test.each(CELLS)('%s (%s): %s', async (name, role, route, asked) => {
   const isAllowed =
     rule !== undefined && ROLES.indexOf(role) >= ROLES.indexOf(rule.role) && !(rule.isWide && name === 'olga');
   const { status, text } = await ask({ 'x-actor': name }, asked);
-  expect(text.includes('Your role may not do this')).toBe(!isAllowed);
+  expect(text.includes('Your role does not allow this')).toBe(!isAllowed);
   if (!isAllowed) expect(status).toBe(403);
   // What is named by `-` does not exist, and no form has its token.
   else expect([200, 303, 400, 403, 404, 409]).toContain(status);

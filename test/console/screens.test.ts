@@ -156,7 +156,7 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Invoices', () => '/invoices?status=PAID'],
   ['New invoice', () => '/invoices/new'],
   ['Invoice', () => `/invoices/${invoice.invoiceId}`],
-  ['Unmatched money', () => '/unmatched'],
+  ['Unmatched transfers', () => '/unmatched'],
   ['Transfer', () => `/unmatched/${open}`],
   ['Webhooks', () => '/webhooks'],
   ['Add an endpoint', () => '/webhooks/add'],
@@ -191,10 +191,10 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Settings', () => '/settings'],
   ['Project', () => '/settings/project'],
   ['What payers see', () => '/settings/project/look'],
-  ['How invoices are made', () => '/settings/project/rules'],
+  ['Invoice settings', () => '/settings/project/rules'],
   ['New project', () => '/settings/projects/new'],
   ['Archive the project', () => '/settings/project/archive'],
-  ['Put the project back', () => `/settings/project/unarchive?project=${closed}`],
+  ['Restore the project', () => `/settings/project/unarchive?project=${closed}`],
   ['Project that is archived', () => `/settings/project?project=${closed}`],
   ['Archived projects', () => '/settings/projects'],
   ['API keys', () => '/settings/keys'],
@@ -208,7 +208,7 @@ const SCREENS: [name: string, path: () => string][] = [
   ['New channel by webhook', () => '/settings/notifications/new/webhook'],
   ['Remove a channel', () => `/settings/notifications/${channel}/remove`],
   ['People', () => '/settings/people'],
-  ['Invite somebody', () => '/settings/people/new'],
+  ['Invite a user', () => '/settings/people/new'],
   ['Person', () => `/settings/people/${ana}`],
   ['Role of a person', () => `/settings/people/${ana}/role`],
   ['New link for a person', () => `/settings/people/${ana}/reset`],
@@ -216,7 +216,7 @@ const SCREENS: [name: string, path: () => string][] = [
   ['Sessions', () => '/settings/sessions'],
   ['Your account', () => '/settings/me'],
   ['Audit log', () => '/settings/audit'],
-  ['Is the audit log whole?', () => '/settings/audit/verification'],
+  ['Verify the audit log', () => '/settings/audit/verification'],
   ['System', () => '/settings/system'],
   ['Doctor', () => '/settings/doctor'],
 ];
@@ -311,8 +311,8 @@ test('a key is made, fits a narrow page, and is copied whole', async () => {
   await page.getByRole('link', { name: 'API keys' }).click();
   await page.getByRole('link', { name: 'New key' }).click();
   await page.getByLabel('Name').fill('shop server');
-  await page.getByRole('button', { name: 'Make the key' }).click();
-  await page.getByRole('heading', { name: 'Keep this key now' }).waitFor();
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('heading', { name: 'Copy this key now' }).waitFor();
   await page.setViewportSize({ width: 320, height: 900 });
   expect(await measureLayout(page)).toEqual(FITS);
   expect(await findViolations(page)).toEqual([]);
@@ -350,8 +350,8 @@ test('without JavaScript an invoice is made, and nothing is offered that would d
   await page.goto(`${console_.url}/invoices/new`);
   await page.getByLabel('Amount in USDT').fill('7');
   await page.getByLabel('Order id').fill('without a script');
-  await page.getByRole('button', { name: 'Make the invoice' }).click();
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Invoice made');
+  await page.getByRole('button', { name: 'Create invoice' }).click();
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Invoice created');
   expect(await page.getByRole('img', { name: 'QR code of the link' }).isVisible()).toBe(true);
   expect(await page.getByRole('button').allTextContents()).toEqual(['Find', 'Sign out']);
   await context.close();

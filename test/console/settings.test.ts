@@ -69,8 +69,8 @@ test('what payers see is changed for pages of invoices that there are, and the r
   const before = await settings();
   const reply = await send(LOOK, { ...SAVED, accent: '123456' });
   expect(reply.status).toBe(200);
-  expect(reply.text).toContain('on every page that is opened from now on');
-  expect(reply.text).not.toContain('New invoices follow it');
+  expect(reply.text).toContain('on every page they open from now on');
+  expect(reply.text).not.toContain('New invoices use this');
   const { body } = await readInvoice(console_.service, invoice.invoiceId);
   const page = await (await fetch(body.checkoutUrl)).text();
   for (const shown of ['Heron', 'help@shop.example', 'https://shop.example/a?b=1']) expect(page).toContain(shown);
@@ -83,7 +83,7 @@ test('what payers see is changed for pages of invoices that there are, and the r
     actor: { kind: 'console', name: 'Ana' },
     detail: { name: { from: before.name, to: 'Heron' }, accent: { from: null, to: '#123456' } },
   });
-  expect((await send(LOOK, SAVED)).text).toContain('Nothing changed');
+  expect((await send(LOOK, SAVED)).text).toContain('Nothing to change');
 });
 
 test('a field that is left empty takes its setting away, and so does the check of a logo; a name of 100 right-to-left characters stands', async () => {
@@ -106,7 +106,7 @@ test('a logo is chosen in the form, shown in the preview, kept, and refused with
   expect(saved.text).toContain(`png, ${LOGOS.png.length.toLocaleString('en')} bytes`);
   expect((await settings()).logoId).not.toBe(null);
   // What is not chosen stays.
-  expect((await send(LOOK, SAVED)).text).toContain('Nothing changed');
+  expect((await send(LOOK, SAVED)).text).toContain('Nothing to change');
   const wrong = await send(LOOK, { ...SAVED, logo: Buffer.from('<svg/>').toString('base64') });
   expect([wrong.status, wrong.text.includes('“Logo” ')]).toEqual([400, true]);
   const most = Buffer.alloc(MAX_LOGO_BYTES, 0xff).toString('base64url');
@@ -115,11 +115,11 @@ test('a logo is chosen in the form, shown in the preview, kept, and refused with
 });
 
 test('a form says how many open invoices stay as they are, and they do', async () => {
-  expect((await console_.get(RULES)).text).toContain('2 open invoices stay payable as they are');
+  expect((await console_.get(RULES)).text).toContain('2 open invoices stay payable with their current amounts');
   const was = await settings();
   const rules = { maxSurcharge: '0.02', lifetime: '2h', maxUnpaid: '7', maxUnpaidPerMinute: '' };
   const reply = await send(RULES, { ...rules, policy: 'exact' });
-  expect(reply.text).toContain('New invoices follow it');
+  expect(reply.text).toContain('New invoices use this');
   expect(reply.text).toContain('so every new invoice is refused');
   expect(await settings()).toMatchObject({
     ...{ policy: 'exact', maxSurcharge: '0.020000', lifetimeMs: 7_200_000, maxUnpaid: 7, maxUnpaidPerMinute: null },
@@ -133,7 +133,7 @@ test('a form says how many open invoices stay as they are, and they do', async (
     value ?? '',
   ]);
   expect(Object.fromEntries(filled)).toMatchObject({ ...rules, maxSurcharge: '0.02' });
-  expect((await send(RULES, { ...Object.fromEntries(filled), policy: 'exact' })).text).toContain('Nothing changed');
+  expect((await send(RULES, { ...Object.fromEntries(filled), policy: 'exact' })).text).toContain('Nothing to change');
   await send(RULES, { policy: 'tail', maxSurcharge: '1', lifetime: '30m' });
   expect((await console_.get(RULES)).text).toContain('value="1"');
 });
@@ -145,17 +145,17 @@ const WRONG: [path: string, form: Record<string, string>, says: string][] = [
   [LOOK, { name: 'x', returnUrl: 'javascript:alert(1)' }, 'is not an https:// URL'],
   [LOOK, { name: 'x', returnUrl: 'http://shop.example' }, 'write https://'],
   [LOOK, { name: 'x', support: 'a\u202eb' }, 'turns text around'],
-  [LOOK, { name: 'x', policy: 'exact' }, 'is no field here'],
+  [LOOK, { name: 'x', policy: 'exact' }, 'is not a field of this form'],
   [
     RULES,
     { policy: 'odd', maxSurcharge: '1', lifetime: '30m' },
-    '“Payments are told apart by” is &quot;odd&quot;: choose tail, tail-4, tail-3, exact',
+    '“Payment matching” is &quot;odd&quot;: choose tail, tail-4, tail-3, exact',
   ],
   [RULES, { policy: 'tail', maxSurcharge: '2', lifetime: '30m' }, 'give 0.0001 to 1 USDT'],
   [RULES, { policy: 'tail-3', maxSurcharge: '0.01', lifetime: '30m' }, 'with the policy tail-3 give 0.1 to 1 USDT'],
   [RULES, { policy: 'tail', maxSurcharge: '1', lifetime: '1m' }, 'give 5m to 30d'],
   [RULES, { policy: 'tail', maxSurcharge: '1', lifetime: '1h', maxUnpaid: '0' }, 'give 1 to 1000000, or none'],
-  [RULES, { policy: 'tail' }, '“An invoice waits” is &quot;&quot;'],
+  [RULES, { policy: 'tail' }, '“Invoice lifetime” is &quot;&quot;'],
   [NEW, { name: HTML, network: 'main', maxSurcharge: '1', lifetime: '1h' }, 'choose mainnet, nile, devnet'],
   [NEW, { name: '', network: 'devnet', policy: 'tail', maxSurcharge: '0', lifetime: '1h' }, '“Name” is empty'],
 ];
@@ -237,7 +237,7 @@ test('the preview shows what a form would make, changes nothing, and takes it fr
   expect(await settings()).toEqual(before);
   const wrong = await console_.post(PREVIEW, { ...wanted, accent: 'blue', returnUrl: 'data:x' });
   expect(wrong.text).toContain('“Colour” is &quot;blue&quot;');
-  expect(wrong.text).toContain('“Way back to the shop” is not an https:// URL');
+  expect(wrong.text).toContain('“Return link to the shop” is not an https:// URL');
   expect(wrong.text).not.toContain(NO_ADDRESS.slice(4, -6));
   expect((await console_.post(PREVIEW, wanted, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
   expect((await console_.get(`${PREVIEW}?name=x`)).status).toBe(400);
@@ -266,12 +266,14 @@ test('a first project is made from an empty console, which goes on with the step
 test('whoever may see no project, or may not take the next step, is told whom to ask', async () => {
   console_.actors['new'] = actorNamed('New', { role: 'operator', projects: [] });
   const { text } = await console_.get('/', { 'x-actor': 'new' });
-  expect(text).toContain('There is no project that you may see');
+  expect(text).toContain('No projects are visible to you');
   expect(text).not.toContain(NEW);
   const other = await createTestProject(console_.service.db, { addressCount: 0 });
   const today = `/?project=${other.projectId}`;
   expect((await console_.get(today)).text).toContain(`<a href="/addresses/add?project=${other.projectId}">`);
-  expect((await console_.get(today, { 'x-actor': 'otto' })).text).toContain('Ask an owner: your role may not.');
+  expect((await console_.get(today, { 'x-actor': 'otto' })).text).toContain(
+    'Ask an owner: your role does not allow this.',
+  );
 });
 
 test('a project is archived and put back; archived it is in no menu, and its pages are there', async () => {
@@ -282,16 +284,16 @@ test('a project is archived and put back; archived it is in no menu, and its pag
     const token = tokenIn(await console_.get(path + at), path);
     return console_.post(path, { token, project: projectId });
   };
-  expect((await console_.get(`/settings/project/archive${at}`)).text).toContain('No invoice is open');
+  expect((await console_.get(`/settings/project/archive${at}`)).text).toContain('There are no open invoices');
   const archived = await click('archive');
   expect([archived.status, archived.headers.get('location')]).toEqual([303, `/settings/project${at}`]);
   expect((await console_.get('/settings')).text).toContain('href="/settings/projects"');
   expect((await console_.get('/settings/projects')).text).toContain(`/settings/project${at}`);
   expect((await console_.get('/invoices')).text).not.toContain(projectId);
   expect((await console_.get(`/invoices${at}`)).status).toBe(200);
-  expect((await console_.get(`/settings/project${at}`)).text).toContain('it takes no new invoices');
+  expect((await console_.get(`/settings/project${at}`)).text).toContain('it accepts no new invoices');
   expect((await click('unarchive')).status).toBe(303);
-  expect((await console_.get('/settings/projects')).text).toContain('No project is archived');
+  expect((await console_.get('/settings/projects')).text).toContain('No archived projects');
   expect((await console_.get('/invoices')).text).toContain(projectId);
   const refused = await console_.get(`/settings/project/archive${at}`, { 'x-actor': 'otto' });
   expect(refused.status).toBe(403);

@@ -36,7 +36,7 @@ test('whatever was wrong is answered alike, and too many tries are told to wait'
   ];
   for (const { status, text, set } of answers) {
     expect([status, set]).toEqual([401, null]);
-    expect(text).toContain('That was not right');
+    expect(text).toContain('Sign-in failed');
     expect(text).not.toContain(PASSWORD);
   }
   for (let tries = 0; tries < 5; tries += 1) await desk.ask('/sign-in', wrong('ann', 'not the password'));
@@ -144,14 +144,14 @@ test.each(TYPED)(
     const again = await desk.ask('/sign-in', { form: { ...fieldsOf(wrong.text, '/sign-in'), ...signIn({}) } });
     expect([again.status, again.text.includes('You are signed in again')]).toEqual([200, true]);
     const back = await desk.ask(path, { form: fieldsOf(again.text, path), cookie: again.cookie });
-    expect(back.text).toContain('you are signed in again, and nothing was sent');
+    expect(back.text).toContain('you are signed in again, but the form was not sent');
     const { token: fresh, ...shown } = fieldsOf(back.text, path);
     for (const [name, value] of Object.entries(typed)) {
       if (name in shown) expect([name, shown[name]]).toEqual([name, value]);
       else expect(back.text).toContain(`<option value="${value}" selected>`);
     }
     const sent = await desk.ask(path, { form: { ...shown, ...typed, token: String(fresh) }, cookie: again.cookie });
-    expect(sent.text).not.toContain('nothing was sent');
+    expect(sent.text).not.toContain('the form was not sent');
   },
 );
 

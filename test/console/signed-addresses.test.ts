@@ -51,13 +51,13 @@ test('an address that the manifest in force names does not wait; with one beside
   await sign(signed);
   expect((await console_.get('/addresses/add')).text).toContain('names all of them, they take invoices at once');
   const both = await add(signed, unsigned);
-  expect([both.status, both.text.includes('No invoice shows them yet')]).toEqual([200, true]);
+  expect([both.status, both.text.includes('They are not used for invoices yet')]).toEqual([200, true]);
   expect(await own()).not.toContain(signed);
   const change = /\/addresses\/changes\/chg_[0-9a-z]{26}/.exec(both.text)?.[0] ?? '';
   await submit(`${change}/withdraw`, {});
 
   const one = await add(signed);
-  expect([one.status, one.text.includes('They take invoices from now on')]).toEqual([200, true]);
+  expect([one.status, one.text.includes('can use them from now on')]).toEqual([200, true]);
   expect(await own()).toContain(signed);
 });
 
@@ -69,7 +69,7 @@ test('an address that is signed for another project waits', async () => {
   const read = await readInstalled(settings, { ledgerId: null, now: null });
   if (read.kind === 'ok') guard.install(read.installed);
   const reply = await add(address);
-  expect(reply.text).toContain('No invoice shows them yet');
+  expect(reply.text).toContain('They are not used for invoices yet');
   await sign();
 });
 
@@ -85,12 +85,12 @@ test('what is derived does not wait if it is signed, and waits if it is not', as
   const { seen, token } = await derive();
   const form = { xpub: OTHER_XPUB, count: '1', isFresh: 'yes', seen, ending: seen.slice(-6) };
   const waits = await console_.post(second, { ...form, token });
-  expect(waits.text).toContain('No invoice shows them yet');
+  expect(waits.text).toContain('They are not used for invoices yet');
   const change = /\/addresses\/changes\/chg_[0-9a-z]{26}/.exec(waits.text)?.[0] ?? '';
   await submit(`${change}/withdraw`, {});
   await sign(seen);
   const added = await console_.post(second, { ...form, token: (await derive()).token });
-  expect(added.text).toContain('They take invoices from now on');
+  expect(added.text).toContain('can use them from now on');
   expect(await own()).toContain(seen);
 });
 
@@ -132,7 +132,7 @@ test('a project of real money whose addresses no manifest names is a concern; on
 
 test('a channel ticks the step of notifications', async () => {
   const today = `/?project=${service.project.projectId}`;
-  const isDone = async () => (await console_.get(today)).text.includes('Done: </span>Have alarms sent to you');
+  const isDone = async () => (await console_.get(today)).text.includes('Done: </span>Set up alarm notifications');
   expect(await isDone()).toBe(false);
   const path = '/settings/notifications/new/ntfy';
   await submit(path, { name: 'phone', url: 'https://ntfy.example/topic' });

@@ -135,7 +135,7 @@ test('a web page that answers events is shown at its endpoint, at its event, in 
   await payInFull(console_.service, await newInvoice(console_.service, 'order-page'));
   const shown = await eventually(
     async () => (await console_.get(`/webhooks/${id}`)).text,
-    (text) => text.includes('A web page answers'),
+    (text) => text.includes('Web page responds'),
   );
   expect(shown).toContain('answered by a web page, “<bdi>Log in &amp; go</bdi>”');
   const [event = ''] = /evt_[0-9a-z]{26}/.exec(shown) ?? [];
@@ -161,7 +161,7 @@ test('a failing receiver is diagnosed, counted, and what it missed is sent again
   await payInFull(console_.service, made);
   status = 200;
   const enabled = await console_.post(`${path}/enable`, { token: tokenIn(await console_.get(path), `${path}/enable`) });
-  expect((await console_.get(enabled.headers.get('location') ?? '')).text).toMatch(/\d happened while it was disabled/);
+  expect((await console_.get(enabled.headers.get('location') ?? '')).text).toMatch(/\d more happened while it was disabled/);
   const from = '2020-01-01';
   expect((await console_.get(`${path}/replay?from=${from}`)).status).toBe(400);
   const since = new Date(console_.service.clock.now() - 3_600_000).toISOString();
@@ -191,7 +191,7 @@ test('a new secret signs beside the former one, and both fingerprints are shown 
   const rotated = await submit(`${path}/rotate`, { overlap: '7d' });
   const [secret = ''] = /whsec_[\w+/=]+/.exec(rotated.text) ?? [];
   expect(await fingerprints()).toEqual([createHash('sha256').update(secret).digest('hex').slice(0, 12), first]);
-  expect((await console_.get(path)).text).toMatch(/signs too until/);
+  expect((await console_.get(path)).text).toMatch(/also signs until/);
 });
 
 test('an event shows each attempt, and is sent again once for each form', async () => {
@@ -224,8 +224,8 @@ test('what is wrong is said with the label of the field, and nothing is changed'
   for (const [form, said] of [
     [{ url: 'ftp://shop.example/', ...TYPES }, '“URL”'],
     [{ url: 'http://10.0.0.1/', ...TYPES }, '“URL”'],
-    [{ url: target }, '“Hears of” is empty'],
-    [{ url: 'https://shop.example/', description: 'ש'.repeat(201), ...TYPES }, '“What you call it'],
+    [{ url: target }, '“Event types” is empty'],
+    [{ url: 'https://shop.example/', description: 'ש'.repeat(201), ...TYPES }, '“Description'],
   ] as const) {
     const reply = await submit('/webhooks/add', form);
     expect([reply.status, reply.text]).toEqual([400, expect.stringContaining(said)]);
@@ -270,5 +270,5 @@ test('a secret that no key opens is said, and the page stands', async () => {
       `update webhook_secrets set sealed = decode(repeat('00', octet_length(sealed)), 'hex') where endpoint_id = (select id from webhook_endpoints where url like '%fifth%')`,
     ),
   );
-  expect((await console_.get(`/webhooks/${id}`)).text).toContain('cannot be opened');
+  expect((await console_.get(`/webhooks/${id}`)).text).toContain('cannot be decrypted');
 });

@@ -44,19 +44,19 @@ function renderWait({ waits }: AddingSubject): Html {
       ? html` Where the address manifest in force names all of them, they take invoices at once.`
       : null;
   const when = waits
-    ? html`They wait for 24 hours, or until another owner confirms them, and take <strong>no invoice before</strong>. Meanwhile an alarm names them to everybody who looks after this project, and any operator can withdraw them.${signed}`
-    : html`They take invoices <strong>at once</strong>.`;
-  return html`<p>${when} Payers send straight to them: money to an address that is not yours is lost.</p>`;
+    ? html`They wait for 24 hours, or until another owner confirms them, and get <strong>no invoices before then</strong>. Meanwhile, an alarm shows them to everyone who manages this project, and any operator can withdraw them.${signed}`
+    : html`They get invoices <strong>immediately</strong>.`;
+  return html`<p>${when} Payers send money straight to these addresses: if an address is not yours, the money is lost.</p>`;
 }
 
 const policyField = (project: ListedProjectView): FormField => ({
-  ...{ kind: 'select', name: 'policy', label: 'Policy, for life' },
-  options: [['', `as the project: ${project.policy}`], ...POLICIES.map((each) => [each, each] as const)],
+  ...{ kind: 'select', name: 'policy', label: 'Policy (permanent)' },
+  options: [['', `same as the project: ${project.policy}`], ...POLICIES.map((each) => [each, each] as const)],
 });
 
 const FRESH_FIELD: FormField = {
-  ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance never had any of them' },
-  hint: 'Only where this ledger was restored from a backup.',
+  ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance never had any of these addresses' },
+  hint: 'Only if this ledger was restored from a backup.',
 };
 
 type Wanted = Parameters<typeof addAddresses.run>[2];
@@ -68,16 +68,20 @@ export function addAddingForm(routes: Routes, deps: ConsoleDeps): void {
     path: '/addresses/add',
     find: (asked, project) => findAdding(deps, asked, project),
     show: (visit, subject) => ({
-      ...{ title: 'Add addresses', about: subject.project, button: 'Add them' },
+      ...{ title: 'Add addresses', about: subject.project, button: 'Add addresses' },
       consequence: renderWait(subject),
       fields: [
         {
           ...{ kind: 'lines', name: 'list', label: 'Addresses of your wallet' },
-          hint: 'One on each line (T…); what follows # is skipped. Or CSV with a column "address". Never a key or a phrase.',
+          hint: 'One per line (T…); text after # is ignored. Or CSV with a column "address". Never a private key or a seed phrase.',
           more: html` dir="ltr" required`,
         },
-        endingField('firstEnding', 'The last six characters of the first one', 'Type them from your wallet.'),
-        endingField('lastEnding', 'The last six characters of the last one', 'The same, if it is only one.'),
+        endingField('firstEnding', 'Last six characters of the first address', 'Copy them from your wallet.'),
+        endingField(
+          'lastEnding',
+          'Last six characters of the last address',
+          'If you add only one address, enter the same characters.',
+        ),
         policyField(subject.project),
         FRESH_FIELD,
       ],
@@ -106,7 +110,7 @@ function readEntries(list: string): AddressEntry[] {
   const entries = readList(list, 'the list');
   const { problems } = readCandidates(entries, []);
   if (problems.length > 0) throw refusedAddresses('no address was added', problems);
-  if (entries.length === 0) throw new FieldError('list', 'holds no address: write one on each line');
+  if (entries.length === 0) throw new FieldError('list', 'contains no address: write one per line');
   return entries;
 }
 
@@ -118,10 +122,10 @@ function waitPage(
 ): Page {
   const { changeId, dueAt, addresses } = view.proposed;
   return {
-    title: 'They wait',
+    title: 'Addresses pending',
     about: project,
-    main: html`<section class="card form"><p class="first">No invoice shows them yet.</p><p>They are added at ${time(dueAt)} UTC, or as soon as another owner confirms them.</p>
-<div class="actions"><a class="button" href="/addresses/changes/${changeId}">Look at them</a><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
+    main: html`<section class="card form"><p class="first">They are not used for invoices yet.</p><p>They are added at ${time(dueAt)} UTC, or as soon as another owner confirms them.</p>
+<div class="actions"><a class="button" href="/addresses/changes/${changeId}">Details</a><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
 ${renderNotes(view, projectPolicy, addresses)}`,
   };
 }
@@ -135,7 +139,7 @@ function addedPage(
   return {
     title: 'Addresses added',
     about: project,
-    main: html`<section class="card form"><p class="first">They take invoices from now on.</p><ul>${items}</ul>
+    main: html`<section class="card form"><p class="first">New invoices can use them from now on.</p><ul>${items}</ul>
 <div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>
 ${renderNotes(view, projectPolicy, view.added)}`,
   };
@@ -150,7 +154,7 @@ function renderNotes(
   const other =
     policy === projectPolicy
       ? null
-      : html`<p class="notice">These serve the policy ${policy}, and the project’s is ${projectPolicy}: they take invoices after the project has changed to it.</p>`;
+      : html`<p class="notice">These addresses have the policy ${policy}, but the project uses ${projectPolicy}: they get invoices only after the project has changed to ${policy}.</p>`;
   return html`${other}${activation === null ? null : renderActivation(activation, addresses.length)}`;
 }
 
@@ -162,15 +166,15 @@ function renderActivation(
   const danger =
     contracts.length === 0
       ? null
-      : html`<p class="notice" role="alert"><strong>No wallet:</strong>${list(contracts)} is a smart contract; money sent there is probably lost. Unless you control it, withdraw or retire it.</p>`;
+      : html`<p class="notice" role="alert"><strong>Not a wallet:</strong>${list(contracts)} is a smart contract, and money sent there is probably lost. Unless you control it, withdraw or retire it.</p>`;
   const never =
     neverActivated.length === 0
       ? null
-      : html`<section class="card"><h2>Never activated</h2><p class="mono">${list(neverActivated)}</p><p>They receive all the same. To spend from one it must first be activated, with about 1 TRX. If you expected an address that is in use already, compare it with your wallet now.</p></section>`;
+      : html`<section class="card"><h2>Never activated</h2><p class="mono">${list(neverActivated)}</p><p>They can still receive payments. To spend from one, activate it first with about 1 TRX. If you expected an address that is already in use, compare it with your wallet now.</p></section>`;
   const left =
     checked >= count
       ? null
-      : html`<p class="hint">Nodes were not asked about ${count - checked} of ${count}: <bdi>${notCheckedBecause ?? 'no node answered'}</bdi>.</p>`;
+      : html`<p class="hint">${count - checked} of ${count} could not be checked: <bdi>${notCheckedBecause ?? 'no node answered'}</bdi>.</p>`;
   return html`${danger}${never}${left}`;
 }
 
@@ -191,7 +195,7 @@ export function addDerivingForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked, project) => findAdding(deps, asked, project),
     show: (visit, subject) => ({
       ...{ title: 'Derive addresses', about: subject.project, button: 'Show the addresses', fields: fieldsOf(subject) },
-      consequence: html`<p>From the public key of an account of your wallet (<span class="mono">m/44'/195'/0'</span>) its addresses can be computed, and nothing can be spent. Nothing is added yet: the next page shows them.</p>`,
+      consequence: html`<p>From the public key of an account of your wallet (<span class="mono">m/44'/195'/0'</span>) Quittance can compute its addresses, but cannot spend anything. Nothing is added yet: the next page shows the addresses.</p>`,
       back: urlTo(visit, '/addresses', subject.project),
     }),
     read: (filled, { project }) => ({ filled, read: showDerivation.read(given(filled, project), deps.now()) }),
@@ -221,7 +225,7 @@ function addSecond(routes: Routes, deps: ConsoleDeps): void {
     show: (visit, subject) => secondView(visit, subject),
     read: (filled, { key, project }) => {
       if (filled['ending'] === undefined)
-        throw new FieldError('ending', 'takes six characters, as your wallet shows them');
+        throw new FieldError('ending', 'must be six characters, as shown in your wallet');
       firstAddresses(key.xpub).refuseOther(filled['ending'].trim());
       return deriveAddresses.read(
         { ...given(filled, project), xpub: key.xpub, seen: (filled['seen'] ?? '').split(/\s+/) },
@@ -238,22 +242,22 @@ function fieldsOf({ project }: AddingSubject): FormView['fields'] {
   return [
     {
       ...{ kind: 'line', name: 'xpub', label: 'Public key of the account (xpub6…)' },
-      hint: 'Empty: the key that the project has derived from before. Never a private key (xprv…).',
+      hint: 'Leave empty to use the key the project already has. Never enter a private key (xprv…).',
       more: html` dir="ltr" maxlength="200" autocapitalize="off" spellcheck="false"`,
     },
     {
-      ...{ kind: 'line', name: 'count', label: 'How many', value: '3' },
+      ...{ kind: 'line', name: 'count', label: 'Number of addresses', value: '3' },
       more: html` inputmode="numeric" dir="ltr" maxlength="4" required`,
     },
     {
-      ...{ kind: 'line', name: 'autoLimit', label: 'How many a new key may add by itself (optional)' },
-      hint: 'In all, when payable amounts get scarce; 100 if it is empty, 0 for never. Many wallets look only 20 addresses ahead.',
+      ...{ kind: 'line', name: 'autoLimit', label: 'Automatic limit for a new key (optional)' },
+      hint: 'Total number of addresses to add automatically when payable amounts run low. Default: 100; 0 turns this off. Many wallets look only 20 addresses ahead.',
       more: html` inputmode="numeric" dir="ltr" maxlength="5"`,
     },
     policyField(project),
     {
       ...{ kind: 'check', name: 'isFresh', label: 'After a restore: Quittance never had this key' },
-      hint: 'Only where this ledger was restored from a backup. It begins with the first address of the key.',
+      hint: 'Only if this ledger was restored from a backup. Starts with the first address of the key.',
     },
   ];
 }
@@ -278,8 +282,8 @@ function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView
       ...kept,
       endingField(
         'ending',
-        'The last six characters of #1',
-        'Type them from your wallet: they are not shown here, because nothing on a key says whose it is.',
+        'Last six characters of #1',
+        'Copy them from your wallet. They are not shown here, because a key does not reveal its owner.',
       ),
     ],
     back: urlTo(visit, FIRST, project),
@@ -287,13 +291,18 @@ function secondView(visit: Visit, subject: AddingSubject & Derivation): FormView
 }
 
 const KEPT: Readonly<Record<string, string>> = {
-  ...{ xpub: 'Public key of the account', count: 'How many', autoLimit: 'By itself, in all', policy: 'Policy' },
+  ...{
+    xpub: 'Public key of the account',
+    count: 'Number of addresses',
+    autoLimit: 'Automatic limit',
+    policy: 'Policy',
+  },
   ...{ isFresh: 'After a restore', seen: 'Addresses' },
 };
 
 function renderFirst({ first }: DerivationView): Html {
   const items = first.map((each) => html`<li><bdi class="mono">${each}</bdi></li>`);
-  return html`<p><strong>The first addresses of this account.</strong> Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 is the same. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
+  return html`<p><strong>The first addresses of this account.</strong> Open it in your wallet and compare all three: some wallets count accounts instead of addresses, and then only #1 matches. If they differ, paste addresses instead.</p><ul>${items}</ul>`;
 }
 
 function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html {
@@ -303,8 +312,8 @@ function renderNext({ next, skipped, first: [one = ''] }: DerivationView): Html 
   const over =
     skipped.length === 0
       ? null
-      : html`<p class="hint">${skipped.length} before them are in a project already, and are passed over.</p>`;
-  return html`<p><strong>What is added</strong></p><ul>${items}</ul>${over}`;
+      : html`<p class="hint">${skipped.length} earlier addresses are skipped, because they are already in a project.</p>`;
+  return html`<p><strong>Addresses to add</strong></p><ul>${items}</ul>${over}`;
 }
 
 function derivedPage(
@@ -318,8 +327,8 @@ function derivedPage(
   return {
     title: 'Addresses added',
     about: project,
-    main: html`<section class="card form"><p class="first">They take invoices from now on, for ${outside(project.name, 100)}.</p><ul>${items}</ul>
-<p>A wallet may show only its first few addresses: have it show as many as you added, or its balance will look too small.</p>
+    main: html`<section class="card form"><p class="first">New invoices of ${outside(project.name, 100)} can use them from now on.</p><ul>${items}</ul>
+<p>Your wallet may show only the first few addresses: make it show all the ones you added, or its balance will look too low.</p>
 <div class="actions"><a class="button" href="${urlTo(visit, '/addresses', project)}">Addresses</a></div></section>`,
   };
 }
@@ -332,8 +341,8 @@ export function endingField(name: string, label: string, hint: string): FormFiel
 
 export const ENDING_FIELD = endingField(
   'ending',
-  'The last six characters of the first one',
-  'Type them from your wallet, not from this page.',
+  'Last six characters of the first address',
+  'Copy them from your wallet, not from this page.',
 );
 
 /** Refuses what is not the end of an address, or all of it. Errors: `INVALID_ARGUMENT`. */
@@ -344,7 +353,7 @@ export function readEnding(field: string, typed: string | undefined, address: st
   throw new FieldError(
     field,
     text === undefined
-      ? `takes the last ${ASKED_LENGTH} characters, as your wallet shows them`
-      : `is not the end of that address, so nothing was done: compare the addresses with your wallet, in which upper and lower case differ`,
+      ? `must be the last ${ASKED_LENGTH} characters, as shown in your wallet`
+      : `does not match the end of that address, so nothing was done: compare the addresses with your wallet, including upper and lower case`,
   );
 }

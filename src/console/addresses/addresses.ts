@@ -40,10 +40,7 @@ export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.post('/addresses/compare/:projectId/:after', 'compareBalances', async (asked) => {
     // Each asks nodes for half a minute, and their requests are counted.
     if (isComparing) {
-      throw new AppError(
-        'CONFLICT',
-        'somebody compares addresses with the chain at this moment: try again in a minute',
-      );
+      throw new AppError('CONFLICT', 'addresses are already being compared with the chain: try again in a minute');
     }
     isComparing = true;
     try {
@@ -59,8 +56,8 @@ export function addAddressRoutes(routes: Routes, deps: ConsoleDeps): void {
 }
 
 const SAID: Readonly<Record<string, Html>> = {
-  retired: html`It is retired: no new invoice gets it.`,
-  active: html`It takes invoices again.`,
+  retired: html`The address is retired: new invoices no longer use it.`,
+  active: html`The address is in use again.`,
 };
 
 type Measure = (actor: Actor, project: ListedProjectView) => Promise<CapacityView>;
@@ -130,7 +127,7 @@ function addressesPage(visit: Visit, project: ListedProjectView, shown: Shown): 
   const next =
     balances.next === null
       ? null
-      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/addresses', project, { after: String(balances.next) })}">Further addresses</a>`;
+      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/addresses', project, { after: String(balances.next) })}">More addresses</a>`;
   const list =
     balances.data.length === 0
       ? renderNone(isFirst)
@@ -160,19 +157,19 @@ function renderWaiting(changes: readonly AddressChangeView[]): Html | null {
   const items = waiting.map(({ changeId, addresses, policy, proposedBy, proposedAt, dueAt }) => {
     const [first = ''] = addresses;
     const more = addresses.length - 1;
-    return html`<li data-rank="1"><span class="rank">Waits</span><div><p><bdi class="mono">${first}</bdi>${more === 0 ? null : html` and ${number(more)} more`}, policy ${policy}, proposed by ${outside(proposedBy.name, 100)} (${proposedBy.kind === 'admin' ? 'admin key' : 'console'}) at ${time(proposedAt)}. Added at ${time(dueAt)} UTC.</p><a class="button" href="/addresses/changes/${changeId}">Look at it</a></div></li>`;
+    return html`<li data-rank="1"><span class="rank">Pending</span><div><p><bdi class="mono">${first}</bdi>${more === 0 ? null : html` and ${number(more)} more`}, policy ${policy}, proposed by ${outside(proposedBy.name, 100)} (${proposedBy.kind === 'admin' ? 'admin key' : 'console'}) at ${time(proposedAt)}. Added at ${time(dueAt)} UTC.</p><a class="button" href="/addresses/changes/${changeId}">Details</a></div></li>`;
   });
-  return html`<section class="card" aria-labelledby="waiting"><h2 id="waiting">Not yet in use: did one of you propose it?</h2><ul class="concerns">${items}</ul></section>`;
+  return html`<section class="card" aria-labelledby="waiting"><h2 id="waiting">Not in use yet: did one of you propose this?</h2><ul class="concerns">${items}</ul></section>`;
 }
 
 function renderEnded(changes: readonly AddressChangeView[]): Html | null {
   const ended = changes.filter(({ state }) => state !== 'waiting');
   if (ended.length === 0) return null;
-  return html`<details class="card"><summary>What waited before</summary>${table('Additions that waited before, the newest first', ENDED, ended)}</details>`;
+  return html`<details class="card"><summary>Earlier additions</summary>${table('Earlier additions, newest first', ENDED, ended)}</details>`;
 }
 
 const STATES: Record<AddressChangeView['state'], string> = {
-  waiting: 'Waits',
+  waiting: 'Waiting',
   applied: 'Added',
   withdrawn: 'Withdrawn',
   failed: 'Failed',
@@ -186,13 +183,13 @@ const ENDED = [
   ],
   ['By', ({ proposedBy }: AddressChangeView) => outside(proposedBy.name, 60)],
   ['Addresses', ({ addresses }: AddressChangeView) => number(addresses.length), 'number'],
-  ['Became', ({ state }: AddressChangeView) => STATES[state]],
+  ['Result', ({ state }: AddressChangeView) => STATES[state]],
   ['By', ({ endedBy }: AddressChangeView) => (endedBy === null ? '–' : outside(endedBy, 60))],
 ] as const;
 
 function renderNone(isFirst: boolean): Html {
-  if (!isFirst) return html`<section class="card empty"><h2>No further address</h2></section>`;
-  return html`<section class="card empty"><h2>No address yet</h2><p>Payers send straight to addresses of your own wallet, and Quittance needs no key. Copy some out of the wallet and add them, or have them derived from the public key of an account. <a href="/invoices">Invoices</a> can be made from the first one on.</p></section>`;
+  if (!isFirst) return html`<section class="card empty"><h2>No more addresses</h2></section>`;
+  return html`<section class="card empty"><h2>No address yet</h2><p>Payers send money straight to your own wallet, and Quittance never needs a private key. Copy addresses from your wallet and add them, or derive them from the public key of an account. You need one address to create <a href="/invoices">invoices</a>.</p></section>`;
 }
 
 type Column = readonly [name: string, cell: (row: BalanceView) => Html | string, kind?: 'number'];
@@ -209,7 +206,7 @@ function columnsOf(visit: Visit, project: ListedProjectView, rows: readonly Bala
     return (status === 'retired' || status === 'unfrozen') && mayActivate ? to('activate', 'Use again') : '–';
   };
   const columns = rows.some(({ isSigned }) => isSigned !== null) ? [...COLUMNS, SIGNED] : COLUMNS;
-  return mayRetire ? [...columns, ['Do', act]] : columns;
+  return mayRetire ? [...columns, ['Actions', act]] : columns;
 }
 
 const SIGNED: Column = [
@@ -225,22 +222,22 @@ const COLUMNS: readonly Column[] = [
       html`<a class="row" href="/find?q=${address}"><bdi class="mono">${address}</bdi></a> <small class="hint">${number(position)}${derivationIndex === null ? null : html`, derived #${derivationIndex + 1}`}</small>`,
   ],
   ['State', ({ status, policy }) => html`${renderStatus(status)} <small class="hint">${policy}</small>`],
-  ['In the ledger now', ({ ledger }) => (ledger === null ? '–' : money(ledger)), 'number'],
+  ['Ledger balance', ({ ledger }) => (ledger === null ? '–' : money(ledger)), 'number'],
   [
     'Last compared',
     ({ chain }) =>
       chain === null
         ? html`<span class="hint">never</span>`
-        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Differed'}</span> ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <br><small class="hint">at block ${ltr(number(chain.block))},</small> <small class="hint">${time(chain.checkedAt)}</small>`,
+        : html`<span class="badge" data-state="${chain.isSame ? 'PAID' : 'CONFIRMING'}">${chain.isSame ? 'Same' : 'Different'}</span> ${chain.isSame ? money(chain.balance) : html`${money(chain.balance)} on the chain, ${money(chain.ledger)} in the ledger`} <br><small class="hint">at block ${ltr(number(chain.block))},</small> <small class="hint">${time(chain.checkedAt)}</small>`,
   ],
 ];
 
 const LIFE: Record<BalanceView['status'], readonly [string, string]> = {
   active: ['In use', 'PAID'],
   retired: ['Retired', 'EXPIRED'],
-  blocked: ['Retired for good', 'EXPIRED'],
+  blocked: ['Retired permanently', 'EXPIRED'],
   frozen: ['Frozen by Tether', 'CONFIRMING'],
-  unfrozen: ['Not frozen any more', 'EXPIRED'],
+  unfrozen: ['No longer frozen', 'EXPIRED'],
 };
 
 function renderStatus(status: BalanceView['status']): Html {
@@ -252,7 +249,7 @@ function renderStatus(status: BalanceView['status']): Html {
 function renderCompare(visit: Visit, project: ListedProjectView, { balances, canCompare, after }: Shown): Html | null {
   if (!canCompare || balances.data.length === 0 || !isAllowed(visit.actor, 'compareBalances')) return null;
   const path = `/addresses/compare/${project.projectId}/${after ?? '0'}`;
-  return oneClick(visit, path, 'Compare these with the chain');
+  return oneClick(visit, path, 'Compare with the chain');
 }
 
 /** `capacity`: on the first page. `ofAmount`: of the amount that was asked for. */
@@ -273,22 +270,22 @@ function renderCapacity(
   const rows = amounts.slice(0, MAX_AMOUNTS);
   const verdict =
     activeAddresses === 0
-      ? html`<p class="notice">No address of the policy ${policy} is in use: no invoice can be created.</p>`
+      ? html`<p class="notice">No address with the policy ${policy} is in use, so no invoice can be created.</p>`
       : low
-        ? html`<p class="notice">Payable amounts run out: add addresses.</p>`
+        ? html`<p class="notice">Payable amounts are running out: add addresses.</p>`
         : null;
   const more =
     amounts.length > rows.length
-      ? html`<p class="hint">The most urgent ${rows.length} of ${amounts.length} amounts that were asked for in 30 days.</p>`
+      ? html`<p class="hint">The ${rows.length} most urgent of ${amounts.length} amounts requested in the last 30 days.</p>`
       : null;
-  return html`<section aria-labelledby="capacity"><h2 id="capacity" class="unseen">How long they last</h2>${live(
+  return html`<section aria-labelledby="capacity"><h2 id="capacity" class="unseen">Capacity</h2>${live(
     'capacities',
-    html`${verdict}<dl class="tiles"><div class="tile"><dt>The first amount is gone in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the rate of the last days</dd></div>
-<div class="tile"><dt>Free of the scarcest amount</dt><dd>${freeShare === null ? '–' : `${percent(freeShare)} %`}</dd><dd class="hint">${freeShare === null ? 'nothing was asked for in 30 days' : 'of its payable amounts'}</dd></div>
+    html`${verdict}<dl class="tiles"><div class="tile"><dt>First amount runs out in</dt><dd>${daysLeft === null ? '–' : `${number(daysLeft)} days`}</dd><dd class="hint">at the current rate</dd></div>
+<div class="tile"><dt>Free for the scarcest amount</dt><dd>${freeShare === null ? '–' : `${percent(freeShare)} %`}</dd><dd class="hint">${freeShare === null ? 'no invoices in 30 days' : 'of its payable amounts'}</dd></div>
 <div class="tile"><dt>Addresses in use</dt><dd>${number(activeAddresses)}</dd><dd class="hint">${policy === 'exact' ? 'policy exact' : `policy ${policy}, of less than ${maxSurcharge} USDT`}</dd></div></dl>`,
   )}
-<details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, the most urgent first', AMOUNTS, rows)}${more}
-<form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'How long for one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
+<details class="card filters"${amount === undefined ? null : html` open`}><summary>By amount</summary>${rows.length === 0 ? null : table('Amounts in use, most urgent first', AMOUNTS, rows)}${more}
+<form action="/addresses" method="get">${hiddenProject(visit, project)}${field('amount', 'Check one amount', amount, html` inputmode="decimal" dir="ltr"`)}<div class="actions"><button class="quiet">Show</button></div></form>${ofAmount === null ? null : renderOfAmount(ofAmount)}</details></section>`;
 }
 
 /** More would not be read; the command shows all. */
@@ -297,13 +294,14 @@ const MAX_ADDRESSES = 25;
 
 function renderOfAmount(found: CapacityOfAmountView): Html {
   const { amount, free, total, perDay7, daysLeft, addresses } = found;
-  const days = daysLeft === null ? 'it was not used in 30 days' : `${number(Math.floor(daysLeft))} days are left`;
+  const days =
+    daysLeft === null ? 'it was not used in the last 30 days' : `${number(Math.floor(daysLeft))} days are left`;
   const scarce = addresses.toSorted((a, b) => a.free - b.free || a.position - b.position).slice(0, MAX_ADDRESSES);
   const more =
     addresses.length > scarce.length
-      ? html`<p class="hint">The scarcest ${scarce.length} of ${number(addresses.length)} addresses.</p>`
+      ? html`<p class="hint">The ${scarce.length} scarcest of ${number(addresses.length)} addresses.</p>`
       : null;
-  return html`<p>Of ${ltr(amount)} USDT ${number(free)} of ${number(total)} payable amounts are free; ${perDay7.toFixed(1)} are used a day, and ${days}.</p>${scarce.length === 0 ? null : table('What is free on each address', FREE, scarce)}${more}`;
+  return html`<p>For ${ltr(amount)} USDT, ${number(free)} of ${number(total)} payable amounts are free; ${perDay7.toFixed(1)} are used per day, and ${days}.</p>${scarce.length === 0 ? null : table('Free amounts by address', FREE, scarce)}${more}`;
 }
 
 const AMOUNTS = [
@@ -348,24 +346,24 @@ function comparePage(
     title: 'Compared with the chain',
     about: project,
     main: html`${renderVerdict({ same: data.length - differ - early, differ, early })}
-${data.length === 0 ? null : html`<section class="card flush" aria-label="Addresses">${table('What each address holds', COMPARED, data)}</section>`}
-${node === null ? null : html`<p class="hint">As ${outside(node, 100)} says.</p>`}${skipped.length === 0 ? null : html`<p class="hint">${number(skipped.length)} were compared less than a minute ago, and were not asked about again.</p>`}
+${data.length === 0 ? null : html`<section class="card flush" aria-label="Addresses">${table('Balance of each address', COMPARED, data)}</section>`}
+${node === null ? null : html`<p class="hint">Balances according to ${outside(node, 100)}.</p>`}${skipped.length === 0 ? null : html`<p class="hint">${number(skipped.length)} were compared less than a minute ago, and were not checked again.</p>`}
 <p><a class="button" href="${urlTo(visit, '/addresses', project, { after })}">Addresses</a></p>`,
   };
 }
 
 function renderVerdict({ same, differ, early }: { same: number; differ: number; early: number }): Html {
   if (differ > 0) {
-    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The alarm balance-differs has the blocks to look at: see <a href="/chain">Chain</a>.</p>`;
+    return html`<p class="notice" role="alert"><strong>${number(differ)} differ.</strong> The alarm balance-differs names the blocks to check: see <a href="/chain">Chain</a>.</p>`;
   }
-  const left = early === 0 ? null : html` Of ${number(early)} nothing can be said yet: try again in half a minute.`;
-  return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} hold what the ledger says.`}${left}</p>`;
+  const left = early === 0 ? null : html` ${number(early)} cannot be compared yet: try again in half a minute.`;
+  return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} match the ledger.`}${left}</p>`;
 }
 
 const COMPARED = [
   ['Address', ({ address }: Compared) => html`<bdi class="mono">${address}</bdi>`],
   [
-    'Is',
+    'Result',
     ({ status }: Compared) => {
       const [name, look] = LOOKS[status];
       return html`<span class="badge" data-state="${look}">${name}</span>`;

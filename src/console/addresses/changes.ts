@@ -42,7 +42,7 @@ export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
       ...{ title: 'Withdraw addresses', about: project, button: 'Withdraw', fields: [] },
-      consequence: html`<p>${countOf(change)} not added, now or later. Who wants them proposes them anew.</p>${renderChanged(change)}`,
+      consequence: html`<p>${countOf(change)} not added. To add them later, propose them again.</p>${renderChanged(change)}`,
       back: `/addresses/changes/${change.changeId}`,
     }),
     done: (_, { change }) => ({ goTo: `/addresses/changes/${change.changeId}?done=withdrawn` }),
@@ -50,8 +50,8 @@ export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
 }
 
 const SAID: Readonly<Record<string, ReturnType<typeof html>>> = {
-  confirmed: html`They are added, and take invoices.`,
-  withdrawn: html`It is withdrawn: nothing was added.`,
+  confirmed: html`The addresses were added and are now in use.`,
+  withdrawn: html`Withdrawn: no addresses were added.`,
 };
 
 const countOf = ({ addresses }: AddressChangeView) =>
@@ -64,7 +64,7 @@ function addConfirmForm(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => find(deps, asked),
     show: (_, { change, project }) => ({
       ...{ title: 'Confirm addresses', about: project, button: 'They are ours: add them now' },
-      consequence: html`<p>${countOf(change)} added at once, with the policy ${change.policy}, and payers are shown them. Money that goes to an address of somebody else is lost.</p>${renderChanged(change)}`,
+      consequence: html`<p>${countOf(change)} added immediately with the policy ${change.policy}, and payers will see them. Money sent to an address that is not yours is lost.</p>${renderChanged(change)}`,
       fields: [ENDING_FIELD],
       back: `/addresses/changes/${change.changeId}`,
     }),
@@ -91,7 +91,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked): Promise<Subje
 }
 
 const STATES: Record<AddressChangeView['state'], readonly [name: string, look: string]> = {
-  waiting: ['Waits', 'CONFIRMING'],
+  waiting: ['Waiting', 'CONFIRMING'],
   applied: ['Added', 'PAID'],
   withdrawn: ['Withdrawn', 'EXPIRED'],
   failed: ['Failed', 'EXPIRED'],
@@ -105,11 +105,11 @@ function changePage(
 ): Page {
   const [name, look] = STATES[change.state];
   return {
-    title: 'Addresses that wait',
+    title: 'Pending addresses',
     about: project,
     beside: html`<span class="badge" data-state="${look}">${name}</span>`,
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-<section class="card" aria-labelledby="facts"><h2 id="facts">Who wants this</h2>${renderFacts(change)}</section>
+<section class="card" aria-labelledby="facts"><h2 id="facts">Proposal</h2>${renderFacts(change)}</section>
 <section class="card" aria-labelledby="which"><h2 id="which">${number(change.addresses.length)} ${change.addresses.length === 1 ? 'address' : 'addresses'}</h2>${renderChanged(change)}</section>
 ${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
 <p><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></p>`,
@@ -123,9 +123,9 @@ function renderFacts(change: AddressChangeView): Html {
     ['From', origin === null ? null : outside(origin, 60)],
     ['At', html`${time(proposedAt)} UTC`],
     ['Policy', policy],
-    ['Added by itself at', state === 'waiting' ? html`${time(dueAt)} UTC, unless somebody withdraws it` : null],
+    ['Added automatically at', state === 'waiting' ? html`${time(dueAt)} UTC, unless it is withdrawn` : null],
     ['Ended', endedAt === null ? null : html`${time(endedAt)} UTC, by ${outside(endedBy ?? '', 100)}`],
-    ['Why not', reason === null ? null : outside(reason, 1000)],
+    ['Reason', reason === null ? null : outside(reason, 1000)],
   ]);
 }
 
@@ -146,7 +146,7 @@ function renderActions(visit: Visit, { changeId }: AddressChangeView, refusal: s
   const withdraw = isAllowed(visit.actor, 'withdrawAddressChange')
     ? html`<a class="button quiet" href="/addresses/changes/${changeId}/withdraw">Withdraw</a>`
     : null;
-  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each of them in your wallet?</h2><p>If you do not know them, withdraw this and find out who proposed it: a session or an admin key may be in other hands.</p>
+  return html`<section class="card form" aria-labelledby="do"><h2 id="do">Is each of them in your wallet?</h2><p>If you do not recognise them, withdraw this and find out who proposed it: a session or an admin key may have been stolen.</p>
 <div class="actions">${confirm}${withdraw}</div>${refusal === null ? null : html`<p class="hint">You cannot confirm it: <bdi>${refusal}</bdi>.</p>`}</section>`;
 }
 
@@ -158,7 +158,11 @@ const NOTE: FormField = {
   hint: 'Kept with your name in the audit log.',
 };
 
-const ENDING = endingField('ending', 'Its last six characters', 'Type them from your wallet, not from this page.');
+const ENDING = endingField(
+  'ending',
+  'Last six characters of the address',
+  'Copy them from your wallet, not from this page.',
+);
 
 /** Taking an address out of use, and into use again. */
 export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
@@ -175,7 +179,7 @@ export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
   addForm(routes, deps, {
     ...{ ...common, ...byOperation(deps, retireAddresses, given), path: '/addresses/:address/retire' },
     show: (visit, { project, address }) => ({
-      ...{ title: 'Retire an address', about: project, button: 'Retire it', fields: [NOTE] },
+      ...{ title: 'Retire an address', about: project, button: 'Retire address', fields: [NOTE] },
       consequence: renderRetiring(address),
       back: urlTo(visit, '/addresses', project),
     }),
@@ -188,8 +192,8 @@ export function addSwitchingForms(routes: Routes, deps: ConsoleDeps): void {
     }),
     ...{ path: '/addresses/:address/activate' },
     show: (visit, { project, address }) => ({
-      ...{ title: 'Use an address again', about: project, button: 'Use it again', fields: [ENDING, NOTE] },
-      consequence: html`${renderAddress(address)}<p>It takes new invoices of the policy ${address.policy} again. Is it still in your wallet? Money that goes to an address you lost is lost.</p>`,
+      ...{ title: 'Use an address again', about: project, button: 'Use again', fields: [ENDING, NOTE] },
+      consequence: html`${renderAddress(address)}<p>New invoices with the policy ${address.policy} can use it again. Is it still in your wallet? Money sent to an address you can no longer access is lost.</p>`,
       back: urlTo(visit, '/addresses', project),
     }),
   });
@@ -207,9 +211,9 @@ function renderRetiring(address: AddressView): Html {
         : `${number(openInvoices)}${isOpenInvoicesMore ? '+' : ''} open invoices stay`;
   const isLast = status === 'active' && policy === projectPolicy && activeAddresses[policy] === 1;
   const last = isLast
-    ? html`<p class="notice">It is the last one in use of the policy ${policy}: until there is another, every new invoice is refused.</p>`
+    ? html`<p class="notice">It is the last address in use with the policy ${policy}: every new invoice is refused until you add another one.</p>`
     : null;
-  return html`${renderAddress(address)}<p>${open} payable, 0 new. It is watched for ever: what comes to it is recorded, and late payments still pay.</p>${last}`;
+  return html`${renderAddress(address)}<p>${open} payable, but new ones no longer use it. Quittance keeps watching it permanently: transfers to it are recorded, and late payments still count.</p>${last}`;
 }
 
 /** An address of a project that the visitor may see. Any other is as unknown. Errors: `NOT_FOUND`. */

@@ -74,7 +74,7 @@ async function askAgain<Subject, Wanted, Outcome>(
   const proof = readProof(code, passkey);
   const isRefused = proof !== null && !(await stepUp.take(signed, proof));
   if (proof !== null && !isRefused) return null;
-  const problem = html`<p>That was not right, or it was used before. Nothing was done.</p>`;
+  const problem = html`<p>That code is wrong or was already used. Nothing was changed.</p>`;
   return {
     ...(await stepUp.ask(signed)),
     isEach: rule.stepUp === 'each',

@@ -104,7 +104,7 @@ function renderField(given: FormField): Html {
     case 'select':
       return select(name, label, given.options, value);
     case 'picture':
-      return html`<div data-picture hidden><label for="${name}-file">${label}</label><input id="${name}-file" type="file" accept="image/png,image/jpeg,image/webp" data-into="${name}" data-most="${given.mostBytes}" aria-describedby="${name}-hint"><p class="hint" id="${name}-hint">${hint ?? null}${value === undefined ? null : ' The one that you chose before is kept.'}</p></div><noscript><p class="hint">${label}: choosing a file takes a browser with JavaScript.</p></noscript>${hidden(name, value ?? '')}`;
+      return html`<div data-picture hidden><label for="${name}-file">${label}</label><input id="${name}-file" type="file" accept="image/png,image/jpeg,image/webp" data-into="${name}" data-most="${given.mostBytes}" aria-describedby="${name}-hint"><p class="hint" id="${name}-hint">${hint ?? null}${value === undefined ? null : ' The picture you chose before is kept.'}</p></div><noscript><p class="hint">${label}: to choose a file, you need a browser with JavaScript.</p></noscript>${hidden(name, value ?? '')}`;
     case 'kept':
       return html`${value === undefined ? null : hidden(name, value)}`;
     case 'check':
@@ -134,7 +134,7 @@ export function proofPage(
 <p><button>Confirm with a passkey</button></p></form>`;
   const byCode = hasCode
     ? html`<form method="post" action="${visit.path}" class="card fields">${kept}
-<div><label for="code">Code of your app, or a recovery code</label><input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" spellcheck="false" maxlength="40" required></div>
+<div><label for="code">Code from your app, or a recovery code</label><input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" spellcheck="false" maxlength="40" required></div>
 <p><button>Confirm with the code</button></p></form>`
     : null;
   return {
@@ -142,9 +142,9 @@ export function proofPage(
     about,
     status: refused?.status ?? 200,
     main: html`${refused === null ? null : alert(refused.problem)}
-<section class="card" aria-labelledby="about-to"><h2 id="about-to">Is it you, and is this what you want?</h2>${consequence}
+<section class="card" aria-labelledby="about-to"><h2 id="about-to">Confirm this change</h2>${consequence}
 ${facts(fields.flatMap((each) => (each.kind === 'seen' ? [] : [[each.label, shownValue(each, filled[each.name])] as const])))}
-<p class="hint">Nothing is done yet. Prove once more who you are: ${isEach ? 'Quittance asks for this every time.' : 'your proof counts for five minutes.'}${hasCode ? null : html` It takes a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Back, without doing it</a></p></section>
+<p class="hint">Nothing has been changed yet. Confirm your identity: ${isEach ? 'Quittance asks for this every time.' : 'this is valid for five minutes.'}${hasCode ? null : html` You need a browser with JavaScript and your passkey.`}</p><p><a href="${back}">Cancel</a></p></section>
 ${byPasskey}${byCode}`,
   };
 }
@@ -154,7 +154,7 @@ function shownValue(given: FormField, value: string | undefined): Html | string 
   if (value === undefined) return html`<span class="hint">${given.kind === 'check' ? 'no' : 'nothing'}</span>`;
   if (given.kind === 'check') return 'yes';
   if (given.kind === 'picture') return `a picture of ${Math.floor((value.length * 3) / 4).toLocaleString('en')} bytes`;
-  if (given.kind === 'passkey') return 'the one that this browser has just made';
+  if (given.kind === 'passkey') return 'the one this browser just created';
   if (given.kind === 'select') return given.options.find(([option]) => option === value)?.[1] ?? value;
   return given.kind === 'lines' || given.kind === 'kept' ? html`<pre>${value}</pre>` : outside(value, MAX_SHOWN);
 }

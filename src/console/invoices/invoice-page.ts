@@ -54,9 +54,9 @@ function renderWithdrawal(visit: Visit, { invoice: { invoiceId, status }, explan
 function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, address }: InvoiceView): Html {
   const tail = formatAmount(microUsdt(microOf(payableAmount) - microOf(requestedAmount)));
   return html`<section aria-label="Amounts"><dl class="tiles">
-<div class="tile"><dt>Asked for</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT</dd></div>
-<div class="tile"><dt>To pay, exactly</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
-<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`until ${time(expiresAt)} UTC, and later` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
+<div class="tile"><dt>Requested</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT</dd></div>
+<div class="tile"><dt>Payable amount</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
+<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`until ${time(expiresAt)} UTC or later` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
 </dl></section>`;
 }
 
@@ -94,7 +94,7 @@ export function foundPage(
       ],
       ['Status', ({ status }) => badge(status)],
       ['To pay', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
-      ['Made (UTC)', ({ createdAt }) => time(toIso(createdAt))],
+      ['Created (UTC)', ({ createdAt }) => time(toIso(createdAt))],
       ...ofSeveral<Found['invoices'][number]>(),
     ],
     invoices,
@@ -128,11 +128,11 @@ export function foundPage(
   );
   return {
     ...{ title: 'Found', about },
-    main: html`<p>This may be ${outside(typed)}.</p>
+    main: html`<p>Matches for ${outside(typed)}:</p>
 ${invoices.length === 0 ? null : html`<h2>Invoices</h2>${made}`}
 ${transfers.length === 0 ? null : html`<h2>Transfers</h2>${came}`}
 ${addresses.length === 0 ? null : html`<h2>Addresses</h2>${named}`}
-<p class="hint">At most 20 of each, the newest first. The start of an order or of a text in its metadata is looked for in the newest 10,000 invoices.</p>`,
+<p class="hint">Shows up to 20 of each, newest first. Partial order ids and metadata are searched only in the newest 10,000 invoices.</p>`,
   };
 }
 
@@ -163,7 +163,7 @@ function renderVerdict({ verdict }: Explanation): Html {
 }
 
 function renderFields({ fields }: Explanation): Html {
-  return html`<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts(fields.map(([name, value]) => [name, value === null ? null : html`<bdi>${readable(printable(value))}</bdi>`]))}</section>`;
+  return html`<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts(fields.map(([name, value]) => [name, value === null ? null : html`<bdi>${readable(printable(value))}</bdi>`]))}</section>`;
 }
 
 function renderNext({ next }: Explanation): Html | null {
@@ -180,7 +180,7 @@ function renderTimeline({ timeline, omissions }: Explanation, act: (entry: Timel
     return html`<li data-kind="${kind}"><time datetime="${iso}">${iso.slice(0, 10)} <b>${iso.slice(11, 19)}</b></time><div><p><span class="kind">${kind}</span> <bdi>${readable(printable(text))}</bdi></p>${renderDetails(entry)}${act(entry)}</div></li>`;
   });
   const left = omissions.map(
-    ({ what, shown, total }) => html`<p class="hint">Not shown: ${total - shown} more of ${total} ${what}.</p>`,
+    ({ what, shown, total }) => html`<p class="hint">${total - shown} more of ${total} ${what} are not shown.</p>`,
   );
   return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
 }
@@ -203,7 +203,7 @@ function renderDetails({ kind, details }: TimelineEntry): Html | null {
 /** For a public tracker: what happened without whom it happened to. */
 function renderSupport(explanation: Explanation, requestId: string): Html {
   const text = supportText(explanation, requestId);
-  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are cut or left out, so that it can be sent to strangers. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
+  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are shortened or removed, so that you can share this text. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
 }
 
 /** Entries of operators begin with a name, and tell of notes. */

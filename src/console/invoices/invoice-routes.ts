@@ -103,7 +103,11 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { sent, withdrawn } = readQuery(asked.request, ['sent', 'withdrawn']);
   const { project, ...shown } = await find(deps, asked);
   const said =
-    sent !== undefined ? html`The event is sent again.` : withdrawn === undefined ? null : html`Its page is withdrawn.`;
+    sent !== undefined
+      ? html`The event is being sent again.`
+      : withdrawn === undefined
+        ? null
+        : html`The invoice is withdrawn.`;
   return invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id, said, isRefused: false });
 }
 
@@ -115,9 +119,9 @@ function withdrawal(deps: ConsoleDeps): Form<Found, { projectId: string; invoice
     path: '/invoices/:invoiceId/withdraw',
     find: (asked) => find(deps, asked),
     show: (_visit, { project, invoice }) => ({
-      ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw it' },
+      ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
       back: `/invoices/${invoice.invoiceId}`,
-      consequence: html`<p>The payer’s page of ${outside(invoice.externalId)} says that the shop withdrew it, and shows no amount and no address any more. This cannot be undone.</p><p>It is no status: a payment that is under way, or comes all the same, still pays the invoice.</p>`,
+      consequence: html`<p>The payment page of ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
     }),
     read: (_filled, { invoice: { projectId, invoiceId } }) => ({ projectId, invoiceId }),
     run: (actor, wanted) => withdrawInvoiceByHand(deps, actor, wanted),
@@ -163,7 +167,7 @@ const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
       ? html`<a class="button" href="${urlTo(visit, '/invoices/new', project)}">New invoice</a>`
       : null,
   below: (visit, project, filters) =>
-    html`<a href="${urlTo(visit, '/invoices.csv', project, filters)}" download>Download these as CSV</a>`,
+    html`<a href="${urlTo(visit, '/invoices.csv', project, filters)}" download>Download as CSV</a>`,
 });
 
 const FILTERS = [
@@ -193,12 +197,12 @@ function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolea
     return html`<section class="card empty"><h2>No invoice fits</h2><p>Take a filter away, or find one order by the box at the top: it takes the order id, a checkout link, an address, a transaction or an amount.</p></section>`;
   }
   const make = isAllowed(visit.actor, 'createInvoiceByHand')
-    ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Make the first one here</a></p>`
+    ? html`<p><a class="button" href="${urlTo(visit, '/invoices/new', project)}">Create the first one here</a></p>`
     : null;
   const key = isAllowed(visit.actor, 'createKey')
     ? html`<a href="${urlTo(visit, '/settings/keys/new', project)}">a key</a>`
-    : 'a key that an owner makes';
-  return html`<section class="card empty"><h2>No invoice yet</h2><p>Your shop makes them by the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, make one by hand and send its link.</p>${make}</section>`;
+    : 'a key that an owner creates';
+  return html`<section class="card empty"><h2>No invoices yet</h2><p>Your shop creates them through the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, create one by hand and send its link.</p>${make}</section>`;
 }
 
 const NEW_FIELDS = ['amount', 'externalId', 'note', 'project', 'token'] as const;
@@ -211,10 +215,10 @@ function newInvoicePage(visit: Visit, project: ListedProjectView, filled: NewFie
     ...(problem === null ? {} : { status: 400 }),
     main: html`<section class="card form">${problem === null ? null : alert(problem)}
 <form method="post" action="/invoices/new"><input type="hidden" name="token" value="${visit.token('new-invoice')}"><input type="hidden" name="project" value="${project.projectId}">
-${field('amount', 'Amount in USDT', filled.amount, html` inputmode="decimal" dir="ltr" required`, 'Such as 25 or 25.50. The payer pays a few digits more, by which the payment is recognised.')}
-${field('externalId', 'Order id', filled.externalId, html` maxlength="200" required`, 'Yours, such as a bill’s number. It names one invoice, for ever.')}
+${field('amount', 'Amount in USDT', filled.amount, html` inputmode="decimal" dir="ltr" required`, 'Such as 25 or 25.50. The payer sends a slightly higher amount, which identifies the payment.')}
+${field('externalId', 'Order id', filled.externalId, html` maxlength="200" required`, 'Your own id, such as a bill number. Each one can be used only once.')}
 ${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`, 'Kept with your name in the audit log. The payer never sees it.')}
-<div class="actions"><button>Make the invoice</button><a href="${urlTo(visit, '/invoices', project)}">Back</a></div></form></section>`,
+<div class="actions"><button>Create invoice</button><a href="${urlTo(visit, '/invoices', project)}">Back</a></div></form></section>`,
   };
 }
 
@@ -222,16 +226,16 @@ ${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`, 'Kept w
 function madePage(visit: Visit, project: ListedProjectView, { invoice }: NewInvoiceView): Page {
   const { checkoutUrl, invoiceId, externalId, payableAmount, expiresAt } = invoice;
   return {
-    title: 'Invoice made',
+    title: 'Invoice created',
     about: project,
     main: html`<section class="card form"><h2>Send this link to the payer</h2>
 <p class="link"><a href="${checkoutUrl}" rel="noreferrer">${ltr(checkoutUrl)}</a></p>${copyButton(checkoutUrl, 'Copy link for the payer')}
-<div class="scan">${renderQr(checkoutUrl, 'QR code of the link')}<p class="hint">Or let the payer scan it: it opens the page on which the invoice is paid. It is no address.</p></div>
+<div class="scan">${renderQr(checkoutUrl, 'QR code of the link')}<p class="hint">Or let the payer scan this code: it opens the payment page. It is not a payment address.</p></div>
 ${facts([
   ['Order', outside(externalId, 200)],
   ['To pay', html`${ltr(payableAmount)} USDT`],
   ['Pay by', html`${time(expiresAt)} UTC; a later payment still counts`],
 ])}
-<div class="actions"><a class="button" href="/invoices/${invoiceId}">Look at the invoice</a><a href="${urlTo(visit, '/invoices/new', project)}">Make another</a></div></section>`,
+<div class="actions"><a class="button" href="/invoices/${invoiceId}">Show invoice</a><a href="${urlTo(visit, '/invoices/new', project)}">Create another</a></div></section>`,
   };
 }

@@ -11,6 +11,6 @@ export function checkOrigin({ headers }: FastifyRequest, consoleUrl: string): vo
   if (isSame && (origin === undefined || origin === new URL(consoleUrl).origin)) return;
   throw new AppError(
     'USAGE',
-    'this form came from another page than the console’s own, and nothing was done: open the page and send it again',
+    'this form came from a page outside the console, so nothing was changed: open the page and send the form again',
   );
 }

@@ -35,18 +35,17 @@ export function createFormTokens({ now, random, formKey = random(32) }: Deps): F
       if (token === RESUMED)
         return {
           kind: 'refused',
-          reason: 'you are signed in again, and nothing was sent: check what you typed, and send it',
+          reason: 'you are signed in again, but the form was not sent: check your input and send it',
         };
       const [id = '', time = '', mark = ''] = token.split('.');
       const [expected, given] = [sign(session, form, `${id}.${time}`), Buffer.from(mark, 'base64url')];
       if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
-        return { kind: 'refused', reason: 'this form was not made for your session: open the page again' };
+        return { kind: 'refused', reason: 'this form belongs to another session: open the page again' };
       }
       if (now() - Number.parseInt(time, 36) > MAX_AGE_MS) {
         return { kind: 'refused', reason: 'this form is too old: open the page again' };
       }
-      if (sent.has(id))
-        return { kind: 'refused', reason: 'this form was sent before, and what it asked for was done or refused then' };
+      if (sent.has(id)) return { kind: 'refused', reason: 'this form was already sent, and was processed then' };
       keepNewest(sent, id, true, MAX_SENT);
       return { kind: 'ok', id };
     },

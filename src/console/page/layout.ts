@@ -93,7 +93,7 @@ function renderNavigation(visit: Visit, about: ListedProjectView | null): Html {
       ? html`<input type="hidden" name="project" value="${about.projectId}">`
       : null;
   // A telephone shows the list when it is asked for, a wide screen always.
-  return html`<form role="search" action="/find">${kept}<label class="unseen" for="q">Find an order, invoice, checkout link, address, transaction, amount or request</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>
+  return html`<form role="search" action="/find">${kept}<label class="unseen" for="q">Find an order, invoice, payment link, address, transaction, amount or request</label><input id="q" name="q" type="search" placeholder="Order, address, transaction, amount" maxlength="500" autocomplete="off" autocapitalize="off" spellcheck="false" required><button class="quiet">Find</button></form>
 <nav aria-label="Screens"><details><summary>${here?.[0] ?? 'Screens'}</summary><ul>${links}</ul></details><ul>${links}</ul></nav>`;
 }
 

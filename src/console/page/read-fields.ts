@@ -22,7 +22,7 @@ export function readForm<const Name extends string>(
   names: readonly Name[] | null,
 ): Fields<Name> {
   if (!FORM.test(headers['content-type'] ?? '') || !Buffer.isBuffer(body)) {
-    throw new AppError('INVALID_ARGUMENT', 'this is no form of the console: open the page and send it again');
+    throw new AppError('INVALID_ARGUMENT', 'this is not a form of the console: open the page and send it again');
   }
   return readFields(new URLSearchParams(body.toString('utf8')), names, MAX_CHARACTERS.form);
 }
@@ -36,12 +36,15 @@ function readFields<Name extends string>(
   for (const name of new Set(given.keys())) {
     const known = names === null ? (name as Name) : names.find((each) => each === name);
     if (known === undefined) {
-      throw new AppError('INVALID_ARGUMENT', `${clip(name)} is no field here; there are ${names?.join(', ')}`);
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        `${clip(name)} is not a field of this form; the fields are ${names?.join(', ')}`,
+      );
     }
     const [value = '', ...others] = given.getAll(name);
-    if (others.length > 0) throw new FieldError(name, `came ${others.length + 1} times: give it once`);
+    if (others.length > 0) throw new FieldError(name, `was given ${others.length + 1} times: give it once`);
     if (value.length > most) throw new FieldError(name, `has ${value.length} characters: that is too long`);
-    if (value.includes('\0')) throw new FieldError(name, 'holds a character that cannot be kept');
+    if (value.includes('\0')) throw new FieldError(name, 'contains a character that cannot be stored');
     // A form sends all of its fields.
     if (value.trim() !== '') fields[known] = value;
   }

@@ -79,7 +79,7 @@ export function createRoutes(app: FastifyInstance, deps: ConsoleDeps): Routes {
   return {
     get: (path, action, work) => add('GET', path, action, work),
     post: (path, action, work) => {
-      if ('stepUp' in ACTIONS[action]) throw new Error(`${action} takes a form that asks for a proof`);
+      if ('stepUp' in ACTIONS[action]) throw new Error(`${action} requires a form that asks for a second factor`);
       add('POST', path, action, work);
     },
     form: (path, action, work) => add('POST', path, action, work),

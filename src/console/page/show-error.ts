@@ -7,17 +7,17 @@ import { Forbidden } from './visit.ts';
 import { type Labels, renderText } from './words.ts';
 
 const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
-  INVALID_ARGUMENT: [400, 'This cannot be read'],
-  USAGE: [403, 'This form was refused'],
-  FORBIDDEN: [403, 'Your role may not do this'],
+  INVALID_ARGUMENT: [400, 'This request is not valid'],
+  USAGE: [403, 'This form was rejected'],
+  FORBIDDEN: [403, 'Your role does not allow this'],
   NOT_FOUND: [404, 'Not found'],
   CONFLICT: [409, 'Nothing was changed'],
-  DATABASE_UNAVAILABLE: [503, 'The database does not answer'],
-  NO_NODE: [503, 'No node answers'],
-  NODE_REFUSED: [503, 'The nodes do not say'],
+  DATABASE_UNAVAILABLE: [503, 'The database is not responding'],
+  NO_NODE: [503, 'No node is responding'],
+  NODE_REFUSED: [503, 'The nodes gave no answer'],
   ADDRESS_DAMAGED: [503, 'An address was changed in the database'],
   ROW_CHANGED: [503, 'A row was changed in the database'],
-  ADDRESS_NOT_VOUCHED: [503, 'Nobody vouches for an address'],
+  ADDRESS_NOT_VOUCHED: [503, 'An address is not signed'],
 };
 
 /** The same words as on the command line, one after the other. `labels`: of the fields of a form. */
@@ -36,26 +36,29 @@ export function errorPage(error: unknown, requestId: string): Page | null {
     const { role } = ACTIONS[error.action];
     const who =
       role === 'owner'
-        ? 'Only an owner may'
-        : `An ${role} or an owner may`.replace('An viewer', 'A viewer, an operator');
-    return page(403, 'Your role may not do this', html`<p>${who}. Ask one, or ask an owner for another role.</p>`);
+        ? 'Only an owner can do this'
+        : `Only an ${role} or an owner can do this`.replace('An viewer', 'A viewer, an operator');
+    return page(
+      403,
+      'Your role does not allow this',
+      html`<p>${who}. Ask one of them, or ask an owner for another role.</p>`,
+    );
   }
-  if (error instanceof Problem) return page(error.status, 'This request was refused', html`<p>${error.message}</p>`);
+  if (error instanceof Problem) return page(error.status, 'This request was rejected', html`<p>${error.message}</p>`);
   if (!(error instanceof AppError)) {
     // What the server itself refuses: a form that is too large, or cannot be read.
     const { statusCode = 500, message = '' } = error as { statusCode?: number; message?: string };
-    return statusCode >= 500 ? null : page(statusCode, 'This request was refused', html`<p>${message}</p>`);
+    return statusCode >= 500 ? null : page(statusCode, 'This request was rejected', html`<p>${message}</p>`);
   }
   const [status, title] = STATUS[error.code] ?? [500, 'This failed'];
-  const wait =
-    status === 503 ? html`<p>Nothing was changed. A page that only shows something tries again by itself.</p>` : null;
+  const wait = status === 503 ? html`<p>Nothing was changed. Pages that only show data retry automatically.</p>` : null;
   return page(status, title, html`${describeProblem(error)}${wait}`);
 }
 
 /** For what nobody foresaw; the log has the rest. */
 export function failurePage(requestId: string): Page {
   return {
-    ...{ title: 'Something is wrong on our side', status: 500 },
-    main: html`<section class="card" role="alert"><p>The request failed for a reason that stands in the log of the service.</p><p class="hint">Request <code>${requestId}</code></p></section>`,
+    ...{ title: 'Something went wrong', status: 500 },
+    main: html`<section class="card" role="alert"><p>The request failed. The log of the service shows the reason.</p><p class="hint">Request <code>${requestId}</code></p></section>`,
   };
 }

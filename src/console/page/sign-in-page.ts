@@ -22,17 +22,17 @@ export function signInPage({ passkey, next, kept, login, problem, status }: Show
   return {
     title: 'Sign in',
     status,
-    main: html`${problem === null ? null : alert(html`<p>${problem}</p>`)}${kept === null ? null : html`<p class="notice">Your session has ended, and nothing was sent. What you typed is kept on this page: sign in, and you get it back.</p>`}
+    main: html`${problem === null ? null : alert(html`<p>${problem}</p>`)}${kept === null ? null : html`<p class="notice">Your session has ended, and nothing was sent. Your input is kept on this page: sign in to get it back.</p>`}
 ${passkey === null ? null : renderPasskey(passkey, hidden)}
 <form method="post" action="/sign-in" class="card fields">
 <h2>With a password</h2>
 ${hidden}
 <div><label for="login">Login</label><input id="login" name="login" value="${login}" autocomplete="username webauthn" autocapitalize="off" spellcheck="false" maxlength="100" required></div>
 <div><label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" maxlength="1000" required></div>
-<div><label for="code">Code of your app, or a recovery code</label><input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" spellcheck="false" maxlength="40" required></div>
+<div><label for="code">Code from your app, or a recovery code</label><input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" spellcheck="false" maxlength="40" required></div>
 <p><button>Sign in</button></p>
 </form>
-<p class="hint">No account yet? Whoever runs this console makes a link for you: <code>quittance user invite</code>. Lost what you sign in with? <code>quittance user reset</code>.</p>`,
+<p class="hint">No account yet? Ask the administrator for an invitation link: <code>quittance user invite</code>. Lost your passkey or password? <code>quittance user reset</code>.</p>`,
   };
 }
 
@@ -57,6 +57,6 @@ export function resumePage(path: string, kept: Fields): Page {
   return {
     title: 'You are signed in again',
     main: html`<form method="post" action="${path}" class="card">${hide({ ...kept, token: RESUMED })}
-<p>What you typed is still there. Nothing was sent yet.</p><p><button autofocus>Back to the form</button></p></form>`,
+<p>Your input is still there. Nothing has been sent yet.</p><p><button autofocus>Back to the form</button></p></form>`,
   };
 }

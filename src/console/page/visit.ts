@@ -22,7 +22,7 @@ export class Forbidden extends Error {
   readonly action: ActionName;
 
   constructor(action: ActionName) {
-    super(`your role may not do this: ${action} takes the role ${ACTIONS[action].role}`);
+    super(`your role does not allow this: ${action} requires the role ${ACTIONS[action].role}`);
     this.action = action;
   }
 }
@@ -48,7 +48,7 @@ export function usedOf(projects: Visit['projects']): ListedProjectView[] {
 export function needProject(visit: Visit, asked: string | undefined): ListedProjectView {
   const project = chooseProject(visit, asked);
   if (project !== null) return project;
-  throw new AppError('NOT_FOUND', say`there is no project yet: make one with "${{ command: 'project create' }}"`);
+  throw new AppError('NOT_FOUND', say`there is no project yet: create one with "${{ command: 'project create' }}"`);
 }
 
 /** A URL of the console with what is not `undefined`. The project stands in it only where there are several. */

@@ -17,14 +17,14 @@ const LABELS: Labels = {
   externalId: 'Order id',
   key: 'Key',
   role: 'Role',
-  scopes: 'What it may do',
+  scopes: 'Permissions',
   passkey: 'Passkey',
   invoice: 'Invoice',
   note: 'Note',
-  resolution: 'What was done',
+  resolution: 'Resolution',
   refundTx: 'Transaction of the refund',
   q: 'the search',
-  events: 'Hears of',
+  events: 'Event types',
   url: 'URL',
   network: 'Network',
   isFresh: 'After a restore',
@@ -33,7 +33,7 @@ const LABELS: Labels = {
 
 const fieldBy = (labels: Labels) => (name: string) => `“${labels[name] ?? LABELS[name] ?? name}”`;
 const secret = (kind: string) =>
-  `this looks like ${kind}. Quittance never needs one; never paste it anywhere. It was not kept; if it is real, move the funds or replace it.`;
+  `this looks like ${kind}. Quittance never needs one, and you should never paste it anywhere. It was not stored; if it is real, move the funds or replace it.`;
 
 /** A text with the labels of the console. A next step is shown as its command. */
 export function writeText(text: Text): string {
@@ -104,9 +104,9 @@ type Link = { url: string; label: string };
 
 /** Next steps that are a screen as they stand. */
 const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> = {
-  'transfers list': ['/unmatched', 'Unmatched money'],
-  'transfers show': ['/unmatched', 'Unmatched money'],
-  'transfers resolve': ['/unmatched', 'Unmatched money'],
+  'transfers list': ['/unmatched', 'Unmatched transfers'],
+  'transfers show': ['/unmatched', 'Unmatched transfers'],
+  'transfers resolve': ['/unmatched', 'Unmatched transfers'],
   'invoice list': ['/invoices', 'Invoices'],
   'project create': ['/settings/projects/new', 'New project'],
   'key create': ['/settings/keys/new', 'New API key'],
@@ -115,7 +115,7 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'admin-key list': ['/settings/admin-keys', 'Admin keys'],
   'admin-key create': ['/settings/admin-keys/new', 'New admin key'],
   'master-key status': ['/settings/keys', 'Keys'],
-  'receipt rotate': ['/settings/receipt-key', 'New signing key of receipts'],
+  'receipt rotate': ['/settings/receipt-key', 'New receipt signing key'],
   'address add': ['/addresses/add', 'Add addresses'],
   'address list': ['/addresses', 'Addresses'],
   'address capacity': ['/addresses', 'Addresses'],
@@ -133,11 +133,11 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'chain resume': ['/chain', 'Chain'],
   'user list': ['/settings/people', 'People'],
   'user reset': ['/settings/people', 'People'],
-  'user invite': ['/settings/people/new', 'Invite somebody'],
+  'user invite': ['/settings/people/new', 'Invite a user'],
   'session list': ['/settings/sessions', 'Sessions'],
   'request list': ['/requests', 'Requests'],
   'chain acknowledge': ['/chain', 'Chain'],
-  'chain producers': ['/chain/producers', 'Who may make blocks'],
+  'chain producers': ['/chain/producers', 'Block producers'],
   'chain rescan': ['/chain/rescan', 'Chain, “Rescan”'],
   'chain verify': ['/chain/verify', 'Chain, “Compare”'],
   'audit verify': ['/settings/audit', 'Audit log'],
@@ -190,9 +190,10 @@ function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | 
     case 'deliveries replay':
       return subject.startsWith('whe_') ? { url: `/webhooks/${id}/replay`, label: 'Send events again' } : null;
     case 'deliveries show':
-      return { url: `/events/${id}`, label: `look at ${subject}` };
+      return { url: `/events/${id}`, label: `show ${subject}` };
     case 'project update': {
-      const [page, label] = 'support' in input ? ['look', 'Change what payers see'] : ['rules', 'Change the rules'];
+      const [page, label] =
+        'support' in input ? ['look', 'Change what payers see'] : ['rules', 'Change invoice settings'];
       return { url: `/settings/project/${page}${project}`, label };
     }
     case 'address add':
@@ -205,16 +206,16 @@ function exactLinkOf({ command, args: [given] = [], input = {} }: Hint): Link | 
     case 'address retire':
       return {
         url: `/addresses/${id}/${command.slice(8)}`,
-        label: command === 'address retire' ? 'Retire it' : 'Use it again',
+        label: command === 'address retire' ? 'Retire address' : 'Use again',
       };
     case 'explain':
-      return { url: `/find?q=${id}`, label: `look at ${subject}` };
+      return { url: `/find?q=${id}`, label: `show ${subject}` };
     case 'key revoke':
       return { url: `/settings/keys/${id}/revoke`, label: `revoke ${subject}` };
     case 'transfers show':
     case 'transfers resolve': {
       if (!subject.startsWith('trf_')) return null;
-      const label = command === 'transfers show' ? `look at ${subject}` : `record it for ${subject}`;
+      const label = command === 'transfers show' ? `show ${subject}` : `record it for ${subject}`;
       return { url: `/unmatched/${id}`, label };
     }
     default:

@@ -91,7 +91,7 @@ function reportsPage(
 }
 
 /** Where only the sums stand in the way. */
-const TOO_LONG = html`<p class="hint">A file may take longer than this page:</p>`;
+const TOO_LONG = html`<p class="hint">A download can take longer than this page:</p>`;
 
 function renderPeriod(visit: Visit, project: ListedProjectView, { from, to }: Given): Html {
   const kept =
@@ -115,7 +115,7 @@ function renderReport(visit: Visit, project: ListedProjectView, { report, isNow 
   return html`<dl class="tiles">${tiles}</dl>${days.length === 0 ? NOTHING : renderDays(visit, project, report)}${renderBalance(report, isNow)}`;
 }
 
-const NOTHING = html`<section class="card empty"><h2>Nothing moved in these days</h2><p>A day shows what its blocks (UTC) brought, as soon as they are irreversible.</p></section>`;
+const NOTHING = html`<section class="card empty"><h2>No transfers on these days</h2><p>Each day (UTC) shows its transfers as soon as their blocks are irreversible.</p></section>`;
 
 /** With more a page would pass 30 kB, and nobody reads so far. */
 const MAX_DAYS = 100;
@@ -133,9 +133,9 @@ function renderDays(visit: Visit, project: ListedProjectView, { days, months, to
     { name: html`<strong>Sum</strong>`, ...total },
   ];
   const hint = isLong
-    ? html`<p class="hint">So many days are shown by month: open one for its days, or take the CSV, which has them all.</p>`
+    ? html`<p class="hint">This many days are shown by month: open a month for its days, or download the CSV, which has all days.</p>`
     : null;
-  return html`${hint}<section class="card flush tight" aria-label="Days">${table('Days, and their sums at the end', COLUMNS, rows)}</section>`;
+  return html`${hint}<section class="card flush tight" aria-label="Days">${table('Days, with totals at the end', COLUMNS, rows)}</section>`;
 }
 
 function lastDayOf(month: string): string {
@@ -181,16 +181,16 @@ const COLUMNS = [
 function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html {
   const { start, came, left, end, uncompared } = balance;
   const same = isNow
-    ? html`This is what the ledger says that your addresses hold now. “Compare” on the page <a href="/addresses">Addresses</a> compares the same sum, address by address, with the chain.`
-    : html`This is what the ledger says that your addresses held then. In a report up to today it is the sum that “Compare” on the page <a href="/addresses">Addresses</a> compares, address by address, with the chain.`;
+    ? html`This is the current balance of your addresses in the ledger. To compare it with the chain, address by address, use “Compare with the chain” on the page <a href="/addresses">Addresses</a>.`
+    : html`This is the balance of your addresses in the ledger on that day. To compare today’s balance with the chain, address by address, use “Compare with the chain” on the page <a href="/addresses">Addresses</a>.`;
   const unknown =
     uncompared === 0
       ? null
-      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain yet: their earlier holdings are not in the balance. The service does it by itself, or “Compare” on the page <a href="/addresses">Addresses</a> does it now.</p>`;
+      : html`<p class="notice">${many(uncompared, 'address was', 'addresses were')} never compared with the chain, so the balance does not include earlier holdings. The service does this automatically, or use “Compare with the chain” on the page <a href="/addresses">Addresses</a> now.</p>`;
   return html`<section class="card" aria-labelledby="balance"><h2 id="balance">Balance</h2>${facts([
     [`Before ${from}`, amountOf(start)],
-    ['+ came', amountOf(came)],
-    ['− left', amountOf(left)],
+    ['+ received', amountOf(came)],
+    ['− sent', amountOf(left)],
     [isNow ? 'Now' : `At the end of ${to}`, html`<strong>${amountOf(end)}</strong>`],
   ])}<p class="hint">${same}</p>${unknown}</section>`;
 }

@@ -56,8 +56,8 @@ const requestsList = (deps: ConsoleDeps): List<RequestView> => ({
   },
   none: (_visit, _project, isFiltered) =>
     isFiltered
-      ? html`<section class="card empty"><h2>No request fits</h2><p>Take a filter away, or find one by the box at the top: it takes the id that each answer has in its header <code>X-Request-Id</code>, and each error as <code>requestId</code>.</p></section>`
-      : html`<section class="card empty"><h2>No request yet</h2><p>What your shop asks of the API shows here a second or two later, for 30 days: when, with which key, about which order, and how it ended. Never what was sent.</p></section>`,
+      ? html`<section class="card empty"><h2>No matching requests</h2><p>Remove a filter, or use the search box at the top with the id from the response header <code>X-Request-Id</code> or the field <code>requestId</code> of an error.</p></section>`
+      : html`<section class="card empty"><h2>No requests yet</h2><p>API requests of your shop appear here after a second or two, for 30 days: time, key, order and result. The content is never stored.</p></section>`,
 });
 
 const WHOSE = [
@@ -102,17 +102,17 @@ function requestPage(visit: Visit, project: ListedProjectView | null, shown: Sho
     title: 'Request',
     about: project,
     main: html`<section class="card" aria-label="Request">${facts([
-      ['Request', html`${ltr(requestId)} ${copyButton(requestId, 'Copy the id of the request')}`],
-      ['Came', html`${moment(shown.time, 'millisecond')} UTC`],
-      ['Asked', asked(shown)],
-      ['Answer', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
-      ['What it means', problem && html`${problem.title}.`],
+      ['Request', html`${ltr(requestId)} ${copyButton(requestId, 'Copy the request id')}`],
+      ['Received', html`${moment(shown.time, 'millisecond')} UTC`],
+      ['Request', asked(shown)],
+      ['Response', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
+      ['Meaning', problem && html`${problem.title}.`],
       ['What the shop can do', problem && withCode(problem.advice)],
-      ['Took', `${number(tookMs)} ms`],
+      ['Duration', `${number(tookMs)} ms`],
       [
         'Key',
         key === null
-          ? 'none that is valid'
+          ? 'no valid key'
           : html`<bdi>${key.name}</bdi> <a href="${urlTo(visit, '/requests', project, { key: key.keyId })}">${ltr(key.keyId)}</a>`,
       ],
       [
@@ -123,10 +123,10 @@ function requestPage(visit: Visit, project: ListedProjectView | null, shown: Sho
         'Invoice',
         order &&
           (invoiceId === null
-            ? 'none has this order id'
+            ? 'no invoice with this order id'
             : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
       ],
-    ])}<p class="hint">Bodies, queries and headers are not kept.</p></section>
+    ])}<p class="hint">Bodies, queries and headers are not stored.</p></section>
 <div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
   };
 }

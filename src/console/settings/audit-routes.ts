@@ -73,15 +73,15 @@ function auditPage({ filters, list, problem, isFirst }: Shown): Page {
   return {
     title: 'Audit log',
     ...(problem === null ? {} : { status: 400 }),
-    beside: html`<a class="button quiet" href="/settings/audit/verification">Is the log whole?</a>`,
+    beside: html`<a class="button quiet" href="/settings/audit/verification">Verify the log</a>`,
     main: html`${problem === null ? null : alert(problem)}
 <section class="card filters" aria-label="Filters"><form action="/settings/audit">${select('action', 'Action', ACTIONS, filters.action)}${field('subject', 'On', filters.subject, html` maxlength="200"`)}${field('by', 'By', filters.by, html` maxlength="200"`)}<div class="actions"><button>Filter</button>${isFiltered ? html`<a href="/settings/audit">All</a>` : null}</div></form></section>
 ${
   data.length === 0
-    ? html`<section class="card empty"><h2>No such entry</h2><p>Everything that a person changes leaves one here, by the console, a command or an admin key.</p></section>`
-    : html`<section class="card flush" aria-label="Entries">${table('What people did, the newest first', COLUMNS, data)}</section>`
+    ? html`<section class="card empty"><h2>No matching entries</h2><p>Every change that a person makes is recorded here, whether in the console, with a command or with an admin key.</p></section>`
+    : html`<section class="card flush" aria-label="Entries">${table('Actions of people, newest first', COLUMNS, data)}</section>`
 }
-<div class="pager">${older}${isFirst ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download these as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
+<div class="pager">${older}${isFirst ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
   };
 }
 
@@ -107,9 +107,9 @@ const COLUMNS = [
       html`${outside(name, 100)} <small class="hint">${KINDS[kind] ?? kind}${origin === null ? null : html`, ${outside(origin)}`}</small>`,
   ],
   [
-    'Did',
+    'Action',
     ({ action, subject, sound }: AuditEntryView) =>
-      html`${sound ? null : html`<strong>Not as it was sealed: nobody may have done this.</strong><br>`}${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
+      html`${sound ? null : html`<strong>Changed after it was sealed: this action may be forged.</strong><br>`}${wordsOf(action)} <small class="hint">${action}</small><br>${linkTo(subject)}`,
   ],
   ['Detail', renderDetail],
 ] as const;
@@ -162,17 +162,17 @@ function textOf(value: unknown): string {
 function verifiedPage({ good, entries, head, problem }: VerifiedAuditView, isCompared: boolean): Page {
   const newest = head === null ? null : `${head.seq}:${head.hash}`;
   return {
-    title: 'Is the audit log whole?',
+    title: 'Verify the audit log',
     beside: html`<a href="/settings/audit">Audit log</a>`,
     main: html`${
       good
-        ? html`<p class="good" role="status">The log is whole: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${isCompared ? ', and it has not been rewritten since what you kept' : null}.</p>`
+        ? html`<p class="good" role="status">The log is intact: ${number(entries)} ${entries === 1 ? 'entry' : 'entries'}${isCompared ? ', and it has not been rewritten since the head you kept' : null}.</p>`
         : alert(
-            html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>Up to there ${number(entries)} entries are as they were written.</p>`,
+            html`<p>The log was changed. ${outside(problem?.message ?? '', 300)}.</p><p>The ${number(entries)} entries before that are unchanged.</p>`,
           )
     }
-<section class="card form"><p>Each entry holds the hash of the one before. Who owns the tables could write all of them anew: only a head that you keep elsewhere shows that.${newest === null ? null : html` This is the newest:`}</p>
+<section class="card form"><p>Each entry contains the hash of the previous one. The owner of the tables could rewrite the whole log; only a head that you keep elsewhere reveals that.${newest === null ? null : html` This is the newest head:`}</p>
 ${newest === null ? null : html`<pre>${ltr(newest)}</pre><div class="actions">${copyButton(newest, 'Copy the head')}</div>`}
-<form action="/settings/audit/verification"><div>${field('head', 'A head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Its number, a colon and its hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
+<form action="/settings/audit/verification"><div>${field('head', 'Head that you kept', undefined, html` maxlength="100" spellcheck="false" required`, 'Number, colon and hash.')}</div><div class="actions"><button>Compare</button></div></form></section>`,
   };
 }

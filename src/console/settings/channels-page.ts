@@ -33,19 +33,19 @@ export function channelsPage(visit: Visit, { channels, tested, said, now }: Show
   return {
     title: 'Notifications',
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${ofTest === undefined ? null : renderTest(ofTest)}
-${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, the oldest first', columnsFor(visit, now), channels)}</section>`}
+${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, oldest first', columnsFor(visit, now), channels)}</section>`}
 ${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelledby="add"><h2 id="add">Add a channel</h2><ul class="concerns">${kinds}</ul></section>` : null}
-<p class="hint">Where one leads is shown nowhere again: to change it, remove it and add another. Have two, for one that fails is told of by the others.</p>`,
+<p class="hint">The target of a channel is never shown again: to change it, remove the channel and add a new one. Add at least two, because a failing channel is reported through the others.</p>`,
   };
 }
 
-const NONE = html`<section class="card empty"><h2>Nobody is told</h2><p>Alarms stand on this console alone, until somebody looks. A channel is told of each within a minute, and when it is over.</p></section>`;
+const NONE = html`<section class="card empty"><h2>No channels yet</h2><p>Alarms appear only in this console. A channel reports each alarm within a minute, and again when it clears.</p></section>`;
 
 function renderTest({ failingSince, lastError, name }: ChannelView): Html {
   if (failingSince === null)
-    return html`<p class="good" role="status">The test went out by ${outside(name, 100)}: see whether it is there.</p>`;
+    return html`<p class="good" role="status">The test was sent to ${outside(name, 100)}: check that it arrived.</p>`;
   return alert(
-    html`<p>The test did not go out by ${outside(name, 100)}: ${outside(lastError ?? 'it is not known why', 400)}</p>`,
+    html`<p>The test could not be sent to ${outside(name, 100)}: ${outside(lastError ?? 'unknown reason', 400)}</p>`,
   );
 }
 
@@ -56,16 +56,16 @@ function columnsFor(visit: Visit, now: UnixMs) {
   return [
     ['Name', ({ name }: ChannelView) => outside(name, 100)],
     ['Kind', ({ kind }: ChannelView) => KIND_NAMES[kind]],
-    ['Leads to', ({ shown }: ChannelView) => outside(shown, 300)],
-    ['Holds back', describeTimes],
+    ['Target', ({ shown }: ChannelView) => outside(shown, 300)],
+    ['Quiet hours', describeTimes],
     ['State', (channel: ChannelView) => describeState(channel, now)],
     [
-      'Try',
+      'Test',
       (channel: ChannelView) =>
         canTest ? oneClick(visit, `${at(channel)}/test`, html`Test <span class="unseen">${channel.name}</span>`) : '–',
     ],
     [
-      'Take away',
+      'Actions',
       (channel: ChannelView) =>
         canRemove ? html`<a href="${at(channel)}/remove">Remove <span class="unseen">${channel.name}</span></a>` : '–',
     ],

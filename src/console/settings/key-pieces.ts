@@ -38,7 +38,7 @@ export function keyTable<Listed extends Key>(keys: readonly Listed[], { all, rig
     ['From', ({ allowedIps }: Listed) => addresses(allowedIps)] as const,
     ['Action', (key: Listed) => renderRevoke(key, revoke(key))] as const,
   ];
-  return html`<section class="card flush" aria-label="Keys">${table('Keys, those in use first', columns, shown)}</section>
+  return html`<section class="card flush" aria-label="Keys">${table('Keys, active ones first', columns, shown)}</section>
 ${left > 0 ? html`<p class="hint">${number(left)} more are not shown: <a href="${all}">Show all</a></p>` : null}`;
 }
 
@@ -76,7 +76,7 @@ export function describeRevocation({ name, status, ...key }: Key, now: number, o
     lastUsedAt === null
       ? 'never'
       : html`${time(lastUsedAt)} UTC, ${duration(Math.max(0, now - Date.parse(lastUsedAt)))} ago`;
-  return html`${status === 'active' ? html`<p>Every request with it is refused at once, and for ever.</p>${others}` : html`<p>It is ${status} already.</p>`}
+  return html`${status === 'active' ? html`<p>Every request with it is rejected, immediately and permanently.</p>${others}` : html`<p>It is already ${status}.</p>`}
 ${facts([
   ['Name', outside(name, 200)],
   ['Made', html`${time(createdAt)} UTC`],
@@ -95,12 +95,12 @@ export const KEY_FIELDS: readonly FormField[] = [
     more: html` required`,
   },
   {
-    ...{ kind: 'line', name: 'expires', label: 'Ends (optional)' },
-    hint: 'After a time (12h, 90d) or on a date (2027-01-31, UTC). Empty: never.',
+    ...{ kind: 'line', name: 'expires', label: 'Expires (optional)' },
+    hint: 'After a duration (12h, 90d) or on a date (2027-01-31, UTC). Leave empty for a key that never expires.',
   },
   {
     ...{ kind: 'lines', name: 'allowedIps', label: 'Only from these addresses (optional)' },
-    hint: 'IP addresses or CIDR blocks such as 10.0.0.0/8, one a line. Empty: from anywhere.',
+    hint: 'IP addresses or CIDR blocks such as 10.0.0.0/8, one per line. Leave empty to allow any address.',
   },
 ];
 
@@ -120,24 +120,24 @@ type Made = {
 /** The one page that has the secret of a key. */
 export function madeKeyPage({ about, key, warning, steps, back }: Made): Page {
   return {
-    title: 'Key made',
+    title: 'Key created',
     about,
-    main: html`<section class="card form"><h2>Keep this key now</h2><p>It is shown only here, and nobody can show it again. Store it where your server reads its secrets.</p>
+    main: html`<section class="card form"><h2>Copy this key now</h2><p>It cannot be shown again. Store it where your server reads its secrets.</p>
 <pre><code>${ltr(key.secret)}</code></pre><p>${copyButton(key.secret, 'Copy the key')}</p>
 ${facts([
   ['Name', outside(key.name, 200)],
   ['Id', ltr(key.id)],
-  ['Ends', key.expiresAt === null ? 'never' : html`${time(key.expiresAt)} UTC`],
+  ['Expires', key.expiresAt === null ? 'never' : html`${time(key.expiresAt)} UTC`],
   ['From', addresses(key.allowedIps)],
 ])}${warning === undefined ? null : alert(html`<p>${renderText(warning)}.</p>`)}</section>
 <section class="card form" aria-labelledby="try"><h2 id="try">Try it</h2>${steps}
-<div class="actions"><a class="button" href="${back}">I have kept the key</a></div></section>`,
+<div class="actions"><a class="button" href="${back}">I have stored the key</a></div></section>`,
   };
 }
 
 /** Lines to paste into a terminal. `variable` is read from it, so that the key stands in no history. */
 export function terminalLines(variable: string, lines: string): Html {
   const text = `read -rs ${variable} && export ${variable}\n${lines}`;
-  return html`<p>The first line waits for the key: paste it, and press Enter. It is not shown, and stays in no history.</p>
+  return html`<p>The first line asks for the key: paste it and press Enter. The key is not displayed and not kept in the shell history.</p>
 <pre><code>${text}</code></pre><p>${copyButton(text, 'Copy the lines')}</p>`;
 }

@@ -45,9 +45,9 @@ function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, CreatedK
     path: '/settings/keys/new',
     find: async ({ visit }, project) => needProject(visit, project),
     show: (visit, project) => ({
-      ...{ title: 'New API key', about: project, button: 'Make the key' },
+      ...{ title: 'New API key', about: project, button: 'Create key' },
       fields: [...KEY_FIELDS, ...SCOPE_FIELDS],
-      consequence: html`<p>Whoever has it does in this project what it may. It moves no money. It is shown once.</p>`,
+      consequence: html`<p>Anyone with this key can use its permissions in this project. It cannot move money. It is shown only once.</p>`,
       back: urlTo(visit, '/settings/keys', project),
     }),
     done: (visit, project, made) =>
@@ -64,8 +64,8 @@ function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, CreatedK
 const MEANINGS: Readonly<Record<Scope, string>> = {
   create: 'Create and withdraw invoices',
   read: 'Read invoices and transfers',
-  events: 'Read the feed of events',
-  webhooks: 'Add and change the endpoints that events are sent to',
+  events: 'Read the event feed',
+  webhooks: 'Add and change webhook endpoints',
 };
 
 const SCOPE_FIELDS = SCOPES.map((name): FormField => {
@@ -112,7 +112,7 @@ function revocation(deps: ConsoleDeps): Form<Revoked, { uuid: string }, unknown>
       return { project, key, others: others.length };
     },
     show: (visit, { project, key, others }) => ({
-      ...{ title: 'Revoke an API key', about: project, fields: [], button: 'Revoke it for ever' },
+      ...{ title: 'Revoke an API key', about: project, fields: [], button: 'Revoke permanently' },
       consequence: describeRevocation(key, deps.now(), whatIsLeft(key, others)),
       back: urlTo(visit, '/settings/keys', project),
     }),
@@ -121,9 +121,10 @@ function revocation(deps: ConsoleDeps): Form<Revoked, { uuid: string }, unknown>
 }
 
 function whatIsLeft({ name }: KeyView, others: number) {
-  if (name === HAND_KEY_NAME) return html`<p>With it people make invoices here: none can be made by hand any more.</p>`;
-  if (others === 0) return html`<p>It is the last one: your shop makes no invoices until it has another key.</p>`;
-  return html`<p>${number(others)} other ${others === 1 ? 'key' : 'keys'} of this project can still be used.</p>`;
+  if (name === HAND_KEY_NAME)
+    return html`<p>The console uses this key: without it, no one can create invoices by hand.</p>`;
+  if (others === 0) return html`<p>It is the last key: your shop cannot create invoices until it has another one.</p>`;
+  return html`<p>${number(others)} other ${others === 1 ? 'key' : 'keys'} of this project stay active.</p>`;
 }
 
 type Signing = { isLost: boolean };
@@ -137,15 +138,21 @@ function receiptKey(deps: ConsoleDeps): Form<Signing, { isKeyLost: boolean }, Ro
       return { isLost: view.keys.some(({ use, sealsReceiptKey }) => use === 'missing' && sealsReceiptKey) };
     },
     show: (_visit, { isLost }) => ({
-      ...{ title: 'New signing key of receipts', about: null, button: 'Make a new key', back: '/settings/keys' },
-      consequence: html`<p>All projects sign receipts with it from the next one on. Receipts of before stay valid: the former key stays published, and its secret part is erased. Who keeps a copy of the published keys must fetch it again:</p><p>${ltr(`${deps.publicUrl()}/.well-known/quittance-receipt-keys.json`)}</p>`,
+      ...{ title: 'New receipt signing key', about: null, button: 'Create new key', back: '/settings/keys' },
+      consequence: html`<p>All projects use it from their next receipt on. Earlier receipts stay valid: the previous public key stays published, and its secret part is erased. Anyone who keeps a copy of the published keys must fetch them again:</p><p>${ltr(`${deps.publicUrl()}/.well-known/quittance-receipt-keys.json`)}</p>`,
       fields: isLost
-        ? [{ kind: 'check', name: 'isKeyLost', label: 'The master key that seals the former one is lost for ever' }]
+        ? [
+            {
+              kind: 'check',
+              name: 'isKeyLost',
+              label: 'The master key of the previous signing key is permanently lost',
+            },
+          ]
         : [],
     }),
     done: (_visit, _signing, { keyId, formerKeyId }) => ({
-      title: 'Signing key made',
-      main: html`<section class="card form"><p>Receipts are signed with ${ltr(keyId)} now${formerKeyId === null ? null : html`, in place of ${ltr(formerKeyId)}`}.</p><div class="actions"><a class="button" href="/settings/keys">Keys</a></div></section>`,
+      title: 'Signing key created',
+      main: html`<section class="card form"><p>Receipts are now signed with ${ltr(keyId)}${formerKeyId === null ? null : html`, instead of ${ltr(formerKeyId)}`}.</p><div class="actions"><a class="button" href="/settings/keys">Keys</a></div></section>`,
     }),
   };
 }
@@ -159,7 +166,7 @@ function keysPage(visit: Visit, project: ListedProjectView, { keys, master, isRe
   const create = urlTo(visit, '/settings/keys/new', project);
   const list =
     keys.length === 0
-      ? html`<section class="card empty"><h2>No key yet</h2><p>Your shop makes and reads invoices by the API, with a key of its own.</p><p><a class="button" href="${create}">Make the first one</a></p></section>`
+      ? html`<section class="card empty"><h2>No keys yet</h2><p>Your shop needs an API key to create and read invoices.</p><p><a class="button" href="${create}">Create the first one</a></p></section>`
       : keyTable(keys, {
           all: isAll ? null : urlTo(visit, '/settings/keys', project, { all: 'yes' }),
           rights: ({ scopes }) => scopes.join(', '),
@@ -169,15 +176,15 @@ function keysPage(visit: Visit, project: ListedProjectView, { keys, master, isRe
     title: 'API keys',
     about: project,
     ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${create}">New key</a>` }),
-    main: html`${isRevoked ? html`<p class="good" role="status">The key is revoked.</p>` : null}${list}
+    main: html`${isRevoked ? html`<p class="good" role="status">The key was revoked.</p>` : null}${list}
 ${master === null ? null : renderMaster(master)}`,
   };
 }
 
 const USES: Record<MasterKeyView['use'], string> = {
-  seals: 'seals what is new',
-  opens: 'opens what is old',
-  missing: 'missing here',
+  seals: 'encrypts new secrets',
+  opens: 'decrypts old secrets',
+  missing: 'missing',
 };
 
 const COLUMNS = [
@@ -190,9 +197,9 @@ const COLUMNS = [
 /** What seals secrets in the database, and what signs receipts. */
 function renderMaster({ view, missing }: Master): Html {
   return html`<section class="card" aria-labelledby="master"><h2 id="master">Keys of the service</h2>
-<p>Master keys seal what webhooks and receipts are signed with, and the codes of people. They come from <code>${view.source}</code>, and stand in no database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
+<p>Master keys encrypt the signing secrets of webhooks and receipts, and the sign-in secrets of users. They come from <code>${view.source}</code> and are never stored in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
 </section>
 <section class="card flush" aria-label="Master keys">${table('Master keys', COLUMNS, view.keys)}</section>
-<p class="hint">Whoever has the machine that runs Quittance replaces the master key, because every process must read the new one: see “The master key” in docs/configuration.md.</p>
+<p class="hint">The master key is replaced on the server, because every process must read the new one: see “The master key” in docs/configuration.md.</p>
 <p><a href="/settings/receipt-key">New signing key of receipts</a></p>`;
 }

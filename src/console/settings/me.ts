@@ -52,9 +52,9 @@ export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
 }
 
 const SAID: ReadonlyMap<string, Html> = new Map([
-  ['passkey-added', html`The passkey is yours: it signs you in from now on.`],
-  ['passkey-removed', html`The passkey is removed.`],
-  ['session-ended', html`The session is ended.`],
+  ['passkey-added', html`The passkey was added: you can now sign in with it.`],
+  ['passkey-removed', html`The passkey was removed.`],
+  ['session-ended', html`The session has ended.`],
   ['others-ended', html`You are signed out everywhere else.`],
 ]);
 
@@ -82,8 +82,8 @@ ${passkeys.length === 0 ? NUDGE : null}
     ])}</section>
 ${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
 <section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
-${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all but this one (${sessions.length - 1})`)}</div>`}
-<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner makes a new link for you, by which you choose all of it anew: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">make one for yourself</a>, or ask another owner` : 'ask one'}. Whoever has the machine that runs Quittance can make it too.</p></section>`,
+${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all other sessions (${sessions.length - 1})`)}</div>`}
+<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can create one, too.</p></section>`,
   };
 }
 
@@ -91,10 +91,10 @@ const OTHERS_PATH = '/settings/me/sessions/end-others';
 
 const ADD = html`<a class="button" href="/settings/me/passkeys/new">Add a passkey</a>`;
 
-const NUDGE = html`<section class="card well"><h2>Sign in with a passkey</h2><p>Your fingerprint, face or PIN of this device, or a security key: nothing to remember or type, and nothing that a false page could ask for. What you have now goes on working.</p><p>${ADD}</p></section>`;
+const NUDGE = html`<section class="card well"><h2>Sign in with a passkey</h2><p>Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember or type, and no fake page can steal it. Your current password keeps working.</p><p>${ADD}</p></section>`;
 
 function renderPasskeys(passkeys: readonly PasskeyView[]): Html {
-  return html`<section class="card flush" aria-labelledby="passkeys"><h2 id="passkeys">Your passkeys</h2>${table('Your passkeys, the oldest first', PASSKEYS, passkeys)}</section>
+  return html`<section class="card flush" aria-labelledby="passkeys"><h2 id="passkeys">Your passkeys</h2>${table('Your passkeys, oldest first', PASSKEYS, passkeys)}</section>
 <div class="actions">${ADD}</div>`;
 }
 
@@ -103,7 +103,7 @@ const PASSKEYS = [
   ['Made', ({ createdAt }: PasskeyView) => time(createdAt)],
   ['Last used', ({ lastUsedAt }: PasskeyView) => (lastUsedAt === null ? 'never' : time(lastUsedAt))],
   [
-    'Remove it',
+    'Remove',
     ({ passkeyId, name }: PasskeyView) =>
       html`<a href="/settings/me/passkeys/${passkeyId}/remove">Remove<span class="unseen"> the passkey ${name}</span></a>`,
   ],
@@ -113,7 +113,7 @@ const PASSKEYS = [
 function nobodyPage(): Page {
   return {
     title: 'Your account',
-    main: html`<section class="card empty"><h2>You have none</h2><p>You came by the link that the sandbox printed, and are its owner as long as it runs. To see how people sign in, <a href="/settings/people/new">invite somebody</a>.</p></section>`,
+    main: html`<section class="card empty"><h2>No account</h2><p>You used the link printed by the sandbox, and are its owner while it runs. To see how people sign in, <a href="/settings/people/new">invite a user</a>.</p></section>`,
   };
 }
 
@@ -131,22 +131,22 @@ function addingForm(deps: ConsoleDeps): Form<object, { passkey: unknown; name: s
     ...{ action: 'addPasskey', path: `${ME}/passkeys/new` },
     find: async ({ request }) => {
       const session = await deps.findSession(request);
-      if (session === null) throw new AppError('NOT_FOUND', 'passkeys are those of people who have signed in');
+      if (session === null) throw new AppError('NOT_FOUND', 'only people who have signed in can have passkeys');
       const options = await requestPasskey(deps.people(), session);
       if (options !== null) return options;
       throw new AppError(
         'CONFLICT',
-        'browsers make passkeys for names, and this console is at an IP address: set QUITTANCE_CONSOLE_URL to its name',
+        'browsers create passkeys only for host names, but this console uses an IP address: set QUITTANCE_CONSOLE_URL to a host name',
       );
     },
     show: (_visit, options) => ({
-      ...{ title: 'Add a passkey', about: null, button: 'Make a passkey', back: ME },
-      consequence: html`<p>The browser asks for your fingerprint, face or PIN, or for a security key. From then on it signs you in by itself; what you sign in with now goes on working.</p><p class="hint">Where no button follows, this browser knows no passkeys, or runs no JavaScript.</p>`,
+      ...{ title: 'Add a passkey', about: null, button: 'Create passkey', back: ME },
+      consequence: html`<p>Your browser asks for your fingerprint, face or PIN, or for a security key. After that, the passkey alone signs you in. Your current sign-in method keeps working.</p><p class="hint">If there is no button below, this browser does not support passkeys, or JavaScript is off.</p>`,
       fields: [
         { name: 'created', label: 'Passkey', kind: 'passkey', options },
         {
           name: 'name',
-          label: 'What you call it',
+          label: 'Name',
           kind: 'line',
           value: 'This device',
           more: html` maxlength="100" required`,
@@ -177,12 +177,12 @@ function removalForm(deps: ConsoleDeps): Form<Kept, { passkeyId: string }, unkno
       const { passkeyId } = request.params as { passkeyId?: string };
       const { data } = await listOwnPasskeys.run(deps, visit.actor, {});
       const passkey = data.find((each) => each.passkeyId === passkeyId);
-      if (passkey === undefined) throw new AppError('NOT_FOUND', 'there is no such passkey of yours');
+      if (passkey === undefined) throw new AppError('NOT_FOUND', 'you have no such passkey');
       return { passkey, others: data.length - 1 };
     },
     show: (_visit, { passkey, others }) => ({
-      ...{ title: 'Remove a passkey', about: null, button: 'Remove it', back: ME, fields: [] },
-      consequence: html`<p>${outside(passkey.name, 100)} signs you in no more. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions that it opened go on: end those that you do not know.</p><p class="hint">Your device still offers it until you delete it there.</p>`,
+      ...{ title: 'Remove a passkey', about: null, button: 'Remove', back: ME, fields: [] },
+      consequence: html`<p>${outside(passkey.name, 100)} will no longer sign you in. You keep ${others === 1 ? '1 other passkey' : `${others} other passkeys`}, and a password if you have one. Sessions opened with it continue: end those you do not recognise.</p><p class="hint">Your device keeps offering it until you delete it there.</p>`,
     }),
     read: (_filled, { passkey: { passkeyId } }) => removePasskey.read({ passkeyId }, deps.now()),
     run: (actor, wanted) => removePasskey.run(deps.people(), actor, wanted),

@@ -30,20 +30,20 @@ import { ownSessionOf } from './own-session.ts';
 export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
     const { removed } = readQuery(request, ['project', 'removed']);
-    const said = removed === undefined ? null : html`The person is removed, and signed out.`;
+    const said = removed === undefined ? null : html`The user was removed and signed out.`;
     return peoplePage(visit, (await listPeople.run(deps, visit.actor, {})).data, { now: deps.now(), said });
   });
   addPeopleForms(routes, deps);
   routes.get('/settings/people/:personId', 'listPeople', async (asked) => {
     const { changed } = readQuery(asked.request, ['project', 'changed']);
-    const said = changed === undefined ? null : html`The role is changed, and the person is signed out.`;
+    const said = changed === undefined ? null : html`The role was changed, and the user was signed out.`;
     const own = await ownSessionOf(deps, asked.request);
     return personPage(asked.visit, { ...(await findPerson(deps, asked)), own, now: deps.now(), said });
   });
   routes.get('/settings/sessions', 'listSessions', async ({ visit, request }) => {
     const { ended } = readQuery(request, ['project', 'ended']);
     const { data } = await listSessions.run(deps, visit.actor, {});
-    const said = ended === undefined ? null : html`The session is ended.`;
+    const said = ended === undefined ? null : html`The session has ended.`;
     return sessionsPage(visit, data, { own: await ownSessionOf(deps, request), said });
   });
   addClick(routes, '/settings/sessions/:sessionId/end', 'endSession', async ({ visit, request }) => {
@@ -60,14 +60,14 @@ type Now = { now: UnixMs; said: Html | null };
 function peoplePage(visit: Visit, people: readonly PersonView[], { now, said }: Now): Page {
   return {
     title: 'People',
-    beside: html`<a class="button" href="/settings/people/new">Invite somebody</a>`,
+    beside: html`<a class="button" href="/settings/people/new">Invite a user</a>`,
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="People">${table('People, the oldest first', columnsFor(visit, now), people)}</section>`}
-<p class="hint">A viewer reads and exports, an operator also decides about money that came, an owner does everything. <a href="/settings/sessions">Who is signed in</a></p>`,
+${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="People">${table('People, oldest first', columnsFor(visit, now), people)}</section>`}
+<p class="hint">A viewer can read and export, an operator can also resolve received payments, and an owner can do everything. <a href="/settings/sessions">Active sessions</a></p>`,
   };
 }
 
-const NOBODY = html`<section class="card empty"><h2>Nobody yet</h2><p>You came by the link of the sandbox. Invite somebody: each chooses what to sign in with.</p></section>`;
+const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the link of the sandbox. Invite users, who then choose how to sign in.</p></section>`;
 
 function columnsFor(visit: Visit, now: UnixMs) {
   return [
@@ -107,7 +107,7 @@ function signsInWith({ passkeys, hasPassword, recoveryCodes }: PersonView): stri
     ...(hasPassword ? ['password and app'] : []),
     ...(recoveryCodes === 0 ? [] : [recoveryCodes === 1 ? '1 recovery code' : `${recoveryCodes} recovery codes`]),
   ];
-  return parts.length === 0 ? 'nothing yet' : parts.join(', ');
+  return parts.length === 0 ? 'not set up yet' : parts.join(', ');
 }
 
 function lastSeen({ seenAt, invitedUntil }: PersonView, now: UnixMs): Html {
@@ -118,7 +118,7 @@ function lastSeen({ seenAt, invitedUntil }: PersonView, now: UnixMs): Html {
 function linkBadge(until: string, now: UnixMs): Html {
   return Date.parse(until) > now
     ? html`<span class="badge" data-state="CONFIRMING">invited</span> until ${time(until)}`
-    : html`<span class="badge" data-state="EXPIRED">link ran out</span>`;
+    : html`<span class="badge" data-state="EXPIRED">link expired</span>`;
 }
 
 type Shown = Now & { person: PersonView; sessions: readonly SessionView[]; own: string | null };
@@ -131,7 +131,7 @@ function personPage(visit: Visit, { person, sessions, own, now, said }: Shown): 
     title: login,
     beside: html`<a href="/settings/people">People</a>`,
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
+<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
       ['Name', outside(name, 100)],
       ['Role', role],
       ['Projects', projectNames(visit, projects, 1000)],
@@ -141,10 +141,10 @@ function personPage(visit: Visit, { person, sessions, own, now, said }: Shown): 
       ['Invited', html`${time(createdAt)} UTC`],
       ['Id', ltr(personId)],
     ])}
-<div class="actions"><a class="button quiet" href="${at}/role">Change the role</a><a class="button quiet" href="${at}/reset">Make a new link</a><a class="button quiet" href="${at}/remove">Remove</a><a href="/settings/audit?${new URLSearchParams({ by: login }).toString()}">What this person did</a></div></section>
+<div class="actions"><a class="button quiet" href="${at}/role">Change role</a><a class="button quiet" href="${at}/reset">Create new link</a><a class="button quiet" href="${at}/remove">Remove</a><a href="/settings/audit?${new URLSearchParams({ by: login }).toString()}">Actions of this user</a></div></section>
 ${
   sessions.length === 0
-    ? html`<p class="hint">Not signed in now.</p>`
+    ? html`<p class="hint">Not signed in.</p>`
     : html`<section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Signed in</h2>${sessionTable(visit, sessions, { own, end: (id) => `/settings/sessions/${id}/end` })}</section>`
 }`,
   };
@@ -154,7 +154,7 @@ ${
 function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
   return {
     title: `The link of ${login}`,
-    main: html`<section class="card form"><p><strong>Give it to that person alone</strong>, by a way that nobody else reads: whoever opens it first becomes ${ltr(login)}, ${role}. It is shown only now, works once, and until ${time(expiresAt)} UTC.</p>
+    main: html`<section class="card form"><p><strong>Send it only to that person</strong>, over a private channel: the first person who opens it becomes ${ltr(login)}, ${role}. It is not shown again, works once, and expires at ${time(expiresAt)} UTC.</p>
 <pre>${ltr(link)}</pre>
 <div class="actions">${copyButton(link, 'Copy link of the invitation')}<a href="/settings/people">People</a></div></section>`,
   };
@@ -176,7 +176,7 @@ async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise
   const { personId = '' } = request.params as { personId?: string };
   const { data: people } = await listPeople.run(deps, visit.actor, {});
   const person = people.find((each) => each.personId === personId);
-  if (person === undefined) throw new AppError('NOT_FOUND', `there is no person ${clip(personId)}`);
+  if (person === undefined) throw new AppError('NOT_FOUND', `there is no user ${clip(personId)}`);
   const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
   return { person, sessions, projects: visit.projects };
 }
@@ -194,14 +194,14 @@ function inviteForm(
     path: '/settings/people/new',
     find: async ({ visit }) => visit.projects,
     show: (_visit, projects) => ({
-      ...{ title: 'Invite somebody', about: null, button: 'Make the link', back: '/settings/people' },
-      consequence: html`<p>Makes a link that works once, within 15 minutes. Whoever opens it chooses what to sign in with, and may then do what the role says.</p>`,
+      ...{ title: 'Invite a user', about: null, button: 'Create link', back: '/settings/people' },
+      consequence: html`<p>Creates a link that works once, within 15 minutes. The person who opens it chooses how to sign in, and then has the chosen role.</p>`,
       fields: [
         {
           name: 'login',
           label: 'Login',
           kind: 'line',
-          hint: 'An e-mail address or a short name. It is never written to.',
+          hint: 'An e-mail address or a short name. Quittance never sends e-mail to it.',
           more: html` maxlength="100" autocapitalize="off" spellcheck="false" required`,
         },
         { name: 'name', label: 'Name (optional)', kind: 'line', more: html` maxlength="100"` },
@@ -221,8 +221,8 @@ function roleForm(deps: ConsoleDeps): Form<Found, ReturnType<typeof changeRole.r
     path: '/settings/people/:personId/role',
     find: (asked) => findPerson(deps, asked),
     show: (visit, { person, sessions, projects }) => ({
-      ...{ title: `The role of ${person.login}`, about: null, button: 'Change the role', back: pathOf(person) },
-      consequence: html`<p>${ltr(person.login)} is ${person.role}, for the projects: ${projectNames(visit, person.projects)}. ${ends(sessions)} The person signs in again with what it has.</p>`,
+      ...{ title: `The role of ${person.login}`, about: null, button: 'Change role', back: pathOf(person) },
+      consequence: html`<p>${ltr(person.login)} is ${person.role}, for the projects: ${projectNames(visit, person.projects)}. ${ends(sessions)} The user can sign in again as before.</p>`,
       fields: rightsFields(projects, person),
     }),
     done: (_visit, { person }) => ({ goTo: `${pathOf(person)}?changed=1` }),
@@ -238,11 +238,11 @@ function resetForm(deps: ConsoleDeps): Form<Found, { person: string }, InvitedVi
       ...{
         title: `A new link for ${person.login}`,
         about: null,
-        button: 'Take it away and make a link',
+        button: 'Reset and create link',
         back: pathOf(person),
         fields: [],
       },
-      consequence: html`<p>For who lost what they sign in with, or may not be the only one who has it. It takes away at once: ${signsInWith(person)}. ${ends(sessions)} A former link ends.</p><p>The new link works once, within 15 minutes; whoever opens it chooses anew what to sign in with. Role and projects stay.</p>`,
+      consequence: html`<p>Use this if the user lost their sign-in method, or someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works once, within 15 minutes. The person who opens it sets up a new sign-in. Role and projects stay the same.</p>`,
     }),
     done: (_visit, _found, invited) => linkPage(invited),
   };
@@ -257,30 +257,30 @@ function removeForm(deps: ConsoleDeps): Form<Found, { person: string }, unknown>
       ...{
         title: `Remove ${person.login}`,
         about: null,
-        button: 'Remove this person',
+        button: 'Remove this user',
         back: pathOf(person),
         fields: [],
       },
-      consequence: html`<p>${ltr(person.login)} signs in no more, with: ${signsInWith(person)}. ${ends(sessions)}</p><p>What the person did stays in the audit log. There is no way back but a new invitation.</p>`,
+      consequence: html`<p>${ltr(person.login)} can no longer sign in with: ${signsInWith(person)}. ${ends(sessions)}</p><p>The actions of this user stay in the audit log. To undo this, you need a new invitation.</p>`,
     }),
     done: () => ({ goTo: '/settings/people?removed=1' }),
   };
 }
 
 function ends({ length }: readonly SessionView[]): Html {
-  if (length === 0) return html`No session is open.`;
-  return html`<strong>${length === 1 ? '1 session ends' : `${length} sessions end`} at once</strong>, also in the middle of a form.`;
+  if (length === 0) return html`There are no active sessions.`;
+  return html`<strong>${length === 1 ? '1 session ends' : `${length} sessions end`} immediately</strong>, even in the middle of a form.`;
 }
 
 const ROLE_WORDS = {
-  viewer: 'viewer: reads and exports',
-  operator: 'operator: also decides about money that came',
-  owner: 'owner: everything, in all projects',
+  viewer: 'viewer: can read and export',
+  operator: 'operator: can also resolve received payments',
+  owner: 'owner: can do everything, in all projects',
 } as const;
 
 const SCOPES = [
-  ['all', 'all, also those to come'],
-  ['some', 'only those ticked below'],
+  ['all', 'all, including future ones'],
+  ['some', 'only the projects ticked below'],
 ] as const;
 
 /** A role, and the projects that it is for. With one project there is nothing to choose. */
@@ -306,10 +306,11 @@ export function readRightsFields(filled: Fields, projects: readonly ListedProjec
   const projectIds = projects.flatMap(({ projectId }) => (filled[projectId] === undefined ? [] : [projectId]));
   const { role = '', scope } = filled;
   if (projects.length < 2) return { role, projectIds: [], allProjects: undefined };
-  if (scope !== 'all' && scope !== 'some') throw new FieldError('scope', 'takes "all" or "some"');
-  if (scope === 'some' && projectIds.length === 0) throw new FieldError('scope', 'says only those ticked, and none is');
+  if (scope !== 'all' && scope !== 'some') throw new FieldError('scope', 'must be "all" or "some"');
+  if (scope === 'some' && projectIds.length === 0)
+    throw new FieldError('scope', 'is limited to ticked projects, but none is ticked');
   if (scope === 'all' && projectIds.length > 0)
-    throw new FieldError('scope', 'says all, and some are ticked: choose one');
+    throw new FieldError('scope', 'is set to all, but some projects are ticked: choose one or the other');
   return { role, projectIds, allProjects: scope === 'all' };
 }
 
@@ -341,12 +342,12 @@ export function sessionTable(
       ({ origin, userAgent }: SessionView) =>
         html`${browserOf(userAgent)} <small class="hint">${outside(origin, 200)}</small>`,
     ],
-    ['End it', button],
+    ['Actions', button],
   ] as const;
-  return table('Sessions, the last used first', columns, sessions);
+  return table('Sessions, most recently used first', columns, sessions);
 }
 
-const THIS_ONE = html`<span class="badge" data-state="PAID">This one</span>`;
+const THIS_ONE = html`<span class="badge" data-state="PAID">This session</span>`;
 
 const PROOFS: Record<SessionView['proof'], string> = {
   passkey: 'passkey',
@@ -392,9 +393,9 @@ function sessionsPage(
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
 ${
   sessions.length === 0
-    ? html`<section class="card empty"><h2>Nobody is signed in</h2><p>You came by the link of the sandbox, which makes no session.</p></section>`
+    ? html`<section class="card empty"><h2>No one is signed in</h2><p>You used the link of the sandbox, which creates no session.</p></section>`
     : html`<section class="card flush" aria-label="Sessions">${sessionTable(visit, sessions, { own, end, of: 'people' })}</section>`
 }
-<p class="hint">A session ends 12 hours after its last use, and 7 days after its start. One that is ended here is refused with its next click. If you do not know one, end it, and make a new link for that person: the session is gone, but not what it was opened with.</p>`,
+<p class="hint">A session ends 12 hours after its last use, and at most 7 days after its start. A session that you end here is rejected at its next click. If you do not recognise a session, end it and create a new link for that user: ending the session does not change the password or passkey used to open it.</p>`,
   };
 }

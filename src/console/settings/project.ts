@@ -78,7 +78,7 @@ function change(
 function lookForm(visit: Visit, { view }: Settings): FormView {
   return {
     ...{ title: 'What payers see', about: view, fields: lookFields(view), button: 'Save' },
-    consequence: html`<p>It is seen on every payer’s page that is opened from then on, also of invoices that there are.</p>`,
+    consequence: html`<p>Payers see it on every page they open from then on, including pages of existing invoices.</p>`,
     back: urlTo(visit, '/settings/project', view),
     preview: { button: PREVIEW_BUTTON, frame: previewFrame(visit, view) },
   };
@@ -86,35 +86,35 @@ function lookForm(visit: Visit, { view }: Settings): FormView {
 
 const POLICY_OPTIONS = [
   ['tail', 'tail: a few digits added to the amount'],
-  ['tail-4', 'tail-4: the same with 4 decimals, for wallets and exchanges that take no more'],
+  ['tail-4', 'tail-4: the same with 4 decimals, for wallets and exchanges that support no more'],
   ['tail-3', 'tail-3: the same with 3 decimals'],
-  ['exact', 'exact: an address for each invoice of an amount'],
+  ['exact', 'exact: a separate address for each invoice of an amount'],
 ] as const;
 const SURCHARGE_HINT =
-  'In USDT, with a tail: 0.0001 to 1, from 0.01 with tail-4, from 0.1 with tail-3. Empty: as is usual for the policy.';
+  'In USDT, with a tail: 0.0001 to 1, from 0.01 with tail-4, from 0.1 with tail-3. Leave empty for the default of the policy.';
 const LIFETIME_HINT = '5m to 30d, such as 30m, 12h or 2d. A later payment still counts.';
 
 function rulesForm(visit: Visit, { view, open }: Settings): FormView {
   const { policy, maxSurcharge, lifetimeMs, maxUnpaid, maxUnpaidPerMinute } = view;
   const limit = (name: string, label: string, value: number | null): FormField => {
-    return { kind: 'line', name, label, value: value === null ? '' : String(value), hint: 'Empty: no limit.' };
+    return { kind: 'line', name, label, value: value === null ? '' : String(value), hint: 'Leave empty for no limit.' };
   };
   return {
-    ...{ title: 'How invoices are made', about: view, button: 'Save' },
-    consequence: html`<p>${describeOpen(open)} New ones follow what you set here within ten seconds.</p><p>An address keeps its policy for life. In use: ${describeAddresses(view)} With a policy that has none every new invoice is refused.</p>`,
+    ...{ title: 'Invoice settings', about: view, button: 'Save' },
+    consequence: html`<p>${describeOpen(open)} New invoices use these settings within ten seconds.</p><p>An address can never change its policy. In use: ${describeAddresses(view)} With a policy that has no address, every new invoice is refused.</p>`,
     back: urlTo(visit, '/settings/project', view),
     fields: [
-      { kind: 'select', name: 'policy', label: 'Payments are told apart by', options: POLICY_OPTIONS, value: policy },
+      { kind: 'select', name: 'policy', label: 'Payment matching', options: POLICY_OPTIONS, value: policy },
       {
-        ...{ kind: 'line', name: 'maxSurcharge', label: 'Most that is added', hint: SURCHARGE_HINT },
+        ...{ kind: 'line', name: 'maxSurcharge', label: 'Maximum surcharge', hint: SURCHARGE_HINT },
         ...{ value: trimmed(maxSurcharge), more: NUMBER },
       },
       {
-        ...{ kind: 'line', name: 'lifetime', label: 'An invoice waits', hint: LIFETIME_HINT },
+        ...{ kind: 'line', name: 'lifetime', label: 'Invoice lifetime', hint: LIFETIME_HINT },
         value: formatDuration(lifetimeMs),
       },
-      limit('maxUnpaid', 'Unpaid invoices of the last 30 minutes, at most', maxUnpaid),
-      limit('maxUnpaidPerMinute', 'Unpaid invoices of the last minute, at most', maxUnpaidPerMinute),
+      limit('maxUnpaid', 'Maximum unpaid invoices in 30 minutes', maxUnpaid),
+      limit('maxUnpaidPerMinute', 'Maximum unpaid invoices in one minute', maxUnpaidPerMinute),
     ],
   };
 }
@@ -141,20 +141,20 @@ function creation(deps: ConsoleDeps): Form<readonly Network[], Creation, NewProj
     // Of the others no block is read here.
     find: async () => (deps.networks.length === 0 ? NETWORKS : deps.networks),
     show: (_visit, networks) => ({
-      ...{ title: 'New project', about: null, button: 'Make the project', back: '/settings' },
-      consequence: html`<p>A project is one shop on one network, with its own addresses, keys and invoices. It keeps its network for life, and is never deleted. The rest can be changed.</p>`,
+      ...{ title: 'New project', about: null, button: 'Create project', back: '/settings' },
+      consequence: html`<p>A project is one shop on one network, with its own addresses, keys and invoices. Its network can never be changed, and a project cannot be deleted. You can change everything else.</p>`,
       fields: [
-        { kind: 'line', name: 'name', label: 'Name', hint: 'Payers see it.', more: html` required` },
+        { kind: 'line', name: 'name', label: 'Name', hint: 'Payers see this name.', more: html` required` },
         { kind: 'select', name: 'network', label: 'Network', options: networks.map((name) => [name, name] as const) },
-        { kind: 'select', name: 'policy', label: 'Payments are told apart by', options: POLICY_OPTIONS },
+        { kind: 'select', name: 'policy', label: 'Payment matching', options: POLICY_OPTIONS },
         {
           kind: 'line',
           name: 'maxSurcharge',
-          label: 'Most that is added',
+          label: 'Maximum surcharge',
           hint: SURCHARGE_HINT,
           more: NUMBER,
         },
-        { kind: 'line', name: 'lifetime', label: 'An invoice waits', value: '30m', hint: LIFETIME_HINT },
+        { kind: 'line', name: 'lifetime', label: 'Invoice lifetime', value: '30m', hint: LIFETIME_HINT },
       ],
     }),
     // The visitor's list of projects is older.
@@ -167,8 +167,8 @@ function creation(deps: ConsoleDeps): Form<readonly Network[], Creation, NewProj
 
 function warningPage(warning: Text, today: string): Page {
   return {
-    title: 'The project is made',
-    main: html`<section class="card">${alert(html`<p>${renderText(warning)}.</p>`)}<p><a class="button" href="${today}">Go on</a></p></section>`,
+    title: 'Project created',
+    main: html`<section class="card">${alert(html`<p>${renderText(warning)}.</p>`)}<p><a class="button" href="${today}">Continue</a></p></section>`,
   };
 }
 
@@ -182,24 +182,24 @@ function projectPage(visit: Visit, { view, logo, said }: Shown): Page {
     mayChange ? html`<p><a class="button quiet" href="${urlTo(visit, path, view)}">${text}</a></p>` : null;
   return {
     ...{ title: 'Project', about: view, isFraming: true },
-    main: html`${said}${view.archivedAt === null ? null : html`<p class="notice">Archived since ${time(view.archivedAt)}: it takes no new invoices.</p>`}<div class="pair"><div>
+    main: html`${said}${view.archivedAt === null ? null : html`<p class="notice">Archived since ${time(view.archivedAt)}: it accepts no new invoices.</p>`}<div class="pair"><div>
 <section class="card" aria-labelledby="look"><h2 id="look">What payers see</h2>${facts([
       ['Name', outside(view.name, 200)],
-      ['Help', view.supportContact === null ? NONE : outside(view.supportContact, 200)],
-      ['Way back', view.returnUrl === null ? NONE : outside(view.returnUrl, 200)],
-      ['Shown in frames of', view.embedOrigins === null ? NONE : outside(view.embedOrigins, 200)],
+      ['Support contact', view.supportContact === null ? NONE : outside(view.supportContact, 200)],
+      ['Return link', view.returnUrl === null ? NONE : outside(view.returnUrl, 200)],
+      ['Embedded in', view.embedOrigins === null ? NONE : outside(view.embedOrigins, 200)],
       ['Colour', view.accent === null ? NONE : html`${swatch(view.accent)} ${ltr(view.accent)}`],
       ['Logo', logo === null ? NONE : html`${logo.type.slice('image/'.length)}, ${number(logo.content.length)} bytes`],
     ])}${change('/settings/project/look', 'Change what payers see')}</section>
-<section class="card" aria-labelledby="rules"><h2 id="rules">How invoices are made</h2>${facts([
-      ['Network', html`${view.network}, for life`],
-      ['Told apart by', describePolicy(view)],
-      ['An invoice waits', duration(view.lifetimeMs)],
-      ['Unpaid of 30 minutes', describeLimit(view.maxUnpaid)],
-      ['Unpaid of a minute', describeLimit(view.maxUnpaidPerMinute)],
+<section class="card" aria-labelledby="rules"><h2 id="rules">Invoice settings</h2>${facts([
+      ['Network', html`${view.network} (permanent)`],
+      ['Payment matching', describePolicy(view)],
+      ['Invoice lifetime', duration(view.lifetimeMs)],
+      ['Max unpaid in 30 minutes', describeLimit(view.maxUnpaid)],
+      ['Max unpaid per minute', describeLimit(view.maxUnpaidPerMinute)],
       ['Addresses', html`${describeAddresses(view)} <a href="${urlTo(visit, '/addresses', view)}">Addresses</a>`],
       ['Project id', ltr(view.projectId)],
-    ])}${change('/settings/project/rules', 'Change how invoices are made')}${view.archivedAt === null ? change('/settings/project/archive', 'Archive the project') : change('/settings/project/unarchive', 'Put the project back')}</section></div>
+    ])}${change('/settings/project/rules', 'Change invoice settings')}${view.archivedAt === null ? change('/settings/project/archive', 'Archive the project') : change('/settings/project/unarchive', 'Restore the project')}</section></div>
 ${previewFrame(visit, view)}</div>`,
   };
 }
@@ -213,11 +213,11 @@ function swatch(accent: string): Html {
 
 function describePolicy({ policy, maxSurcharge }: Settings['view']): string {
   return policy === 'exact'
-    ? 'an address for each invoice of an amount; nothing is added (exact)'
+    ? 'a separate address for each invoice of an amount, without a surcharge (exact)'
     : `up to ${TAIL_DECIMALS[policy]} decimals, less than ${trimmed(maxSurcharge)} USDT added to the amount (${policy})`;
 }
 
-const describeLimit = (most: number | null) => (most === null ? 'any number' : `at most ${number(most)} invoices`);
+const describeLimit = (most: number | null) => (most === null ? 'no limit' : `at most ${number(most)} invoices`);
 
 /** `0.010000` → `0.01`. */
 function trimmed(amount: string): string {
@@ -225,23 +225,23 @@ function trimmed(amount: string): string {
 }
 
 function describeAddresses({ activeAddresses: active }: Pick<Settings['view'], 'activeAddresses'>) {
-  return `${POLICIES.map((policy) => `${number(active[policy])} of policy ${policy}`).join(', ')}.`;
+  return `${POLICIES.map((policy) => `${number(active[policy])} with policy ${policy}`).join(', ')}.`;
 }
 
 /** How many invoices are payable, whatever is changed. */
 function describeOpen({ count, isAll }: Settings['open']): Html {
   const of = isAll ? null : html` of the newest 10,000`;
-  if (count === 0) return html`No invoice${of} is open.`;
-  if (count === 1) return html`One open invoice${of} stays payable as it is, with its amount, address and time.`;
-  return html`${number(count)} open invoices${of} stay payable as they are, with their amounts, addresses and times.`;
+  if (count === 0) return html`There are no open invoices${of}.`;
+  if (count === 1) return html`One open invoice${of} stays payable with its current amount, address and deadline.`;
+  return html`${number(count)} open invoices${of} stay payable with their current amounts, addresses and deadlines.`;
 }
 
 /** By the names that changes have. */
 const NAMES: Readonly<Record<string, string>> = {
-  ...{ name: 'Name', supportContact: 'Help', returnUrl: 'Way back', embedOrigins: 'Shown in frames of' },
+  ...{ name: 'Name', supportContact: 'Support contact', returnUrl: 'Return link', embedOrigins: 'Embedded in' },
   ...{ accent: 'Colour', logoId: 'Logo' },
-  ...{ policy: 'Policy', maxSurcharge: 'Most that is added', lifetimeMs: 'An invoice waits' },
-  ...{ maxUnpaid: 'Unpaid of 30 minutes', maxUnpaidPerMinute: 'Unpaid of a minute' },
+  ...{ policy: 'Policy', maxSurcharge: 'Maximum surcharge', lifetimeMs: 'Invoice lifetime' },
+  ...{ maxUnpaid: 'Max unpaid in 30 minutes', maxUnpaidPerMinute: 'Max unpaid per minute' },
 };
 const OF_PAYERS = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accent', 'logoId'];
 
@@ -249,7 +249,8 @@ const OF_PAYERS = ['name', 'supportContact', 'returnUrl', 'embedOrigins', 'accen
 function describeChanges(visit: Visit, updated: UpdatedProjectView): Html {
   const { changed, policy, activeAddresses } = updated;
   const names = Object.keys(changed);
-  if (names.length === 0) return html`<p class="good" role="status">Nothing changed: it is so already.</p>`;
+  if (names.length === 0)
+    return html`<p class="good" role="status">Nothing to change: these settings are already in effect.</p>`;
   const list = facts(
     Object.entries(changed).map(([name, { from, to }]) => [
       NAMES[name] ?? name,
@@ -259,8 +260,8 @@ function describeChanges(visit: Visit, updated: UpdatedProjectView): Html {
   const isSeen = names.some((name) => OF_PAYERS.includes(name));
   const isOfNew = names.some((name) => !OF_PAYERS.includes(name));
   const isStuck = changed['policy'] !== undefined && activeAddresses[policy] === 0;
-  return html`<div class="good" role="status"><p>The project was changed.</p>${list}${isSeen ? html`<p>Payers see it on every page that is opened from now on.</p>` : null}${isOfNew ? html`<p>New invoices follow it within ten seconds; those that there are stay as they are.</p>` : null}</div>
-${isStuck ? alert(html`<p>The project has no address of the policy ${policy}, so every new invoice is refused. <a href="${urlTo(visit, '/addresses/add', updated)}">Add addresses</a></p>`) : null}`;
+  return html`<div class="good" role="status"><p>The project was changed.</p>${list}${isSeen ? html`<p>Payers see this on every page they open from now on.</p>` : null}${isOfNew ? html`<p>New invoices use this within ten seconds; existing invoices are unchanged.</p>` : null}</div>
+${isStuck ? alert(html`<p>The project has no address with the policy ${policy}, so every new invoice is refused. <a href="${urlTo(visit, '/addresses/add', updated)}">Add addresses</a></p>`) : null}`;
 }
 
 function showValue(name: string, value: string | number | null): Html | string {
@@ -275,24 +276,24 @@ function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, log
     { ...line('name'), value: name, more: html` required` },
     {
       ...{ ...line('support'), value: supportContact ?? undefined },
-      hint: 'An e-mail address, an https:// link, or words such as a Telegram name. Empty: none.',
+      hint: 'An e-mail address, an https:// link, or text such as a Telegram name. Leave empty for none.',
     },
     {
       ...line('returnUrl'),
       value: returnUrl ?? undefined,
-      hint: 'An https:// link to the shop. {invoiceId} in it becomes the id of the invoice. Empty: none.',
+      hint: 'An https:// link to the shop. {invoiceId} is replaced by the invoice id. Leave empty for none.',
     },
     {
       ...{ ...line('embedOrigins'), value: embedOrigins ?? undefined },
-      hint: 'Sites such as https://shop.example, at most five. Empty: none, and no site can lay anything over the page.',
+      hint: 'Sites such as https://shop.example, at most five. Leave empty for none, so that no site can overlay the page.',
     },
     {
       ...{ ...line('accent'), value: accent ?? undefined },
-      hint: 'Of buttons and links, such as 0a6549; made darker or lighter where it would be hard to read. Empty: green.',
+      hint: 'Colour of buttons and links, such as 0a6549; adjusted where it would be hard to read. Leave empty for green.',
     },
     {
       ...{ kind: 'picture', name: 'logo', label: LOOK_LABELS.logo, mostBytes: MAX_LOGO_BYTES },
-      hint: `A PNG, JPEG or WebP of at most ${MAX_LOGO_BYTES / 1024} KiB. Without a choice it stays as it is.`,
+      hint: `A PNG, JPEG or WebP of at most ${MAX_LOGO_BYTES / 1024} KiB. If you choose no file, the logo stays unchanged.`,
     },
     ...(logoId === null ? [] : [{ kind: 'check', name: 'noLogo', label: LOOK_LABELS.noLogo } as const]),
   ];
@@ -301,11 +302,11 @@ function lookFields({ name, supportContact, returnUrl, embedOrigins, accent, log
 const LOOK_LABELS = {
   name: 'Name',
   support: 'Where payers find help',
-  returnUrl: 'Way back to the shop',
-  embedOrigins: 'Sites that may show the page in a frame',
+  returnUrl: 'Return link to the shop',
+  embedOrigins: 'Sites that may embed the page',
   accent: 'Colour',
   logo: 'Logo',
-  noLogo: 'Take the logo away',
+  noLogo: 'Remove the logo',
 } as const;
 
 const line = (name: keyof typeof LOOK_LABELS) => ({ kind: 'line', name, label: LOOK_LABELS[name] }) as const;
@@ -327,8 +328,8 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     ...archiving(deps, archiveProject),
     path: '/settings/project/archive',
     show: (visit, { view, open }) => ({
-      ...{ title: 'Archive the project', about: view, fields: [], button: 'Archive it' },
-      consequence: html`<p>${describeOpen(open)} What is paid is credited and told to your shop as before.</p><p>New orders are refused from then on: its API keys only read. It is left out of lists, and can be put back.</p>`,
+      ...{ title: 'Archive the project', about: view, fields: [], button: 'Archive' },
+      consequence: html`<p>${describeOpen(open)} Payments are still recorded and reported to your shop.</p><p>New orders are refused from then on, and its API keys become read-only. The project is hidden from lists, and can be restored.</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
   });
@@ -336,8 +337,8 @@ function addArchiveRoutes(routes: Routes, deps: ConsoleDeps): void {
     ...archiving(deps, unarchiveProject),
     path: '/settings/project/unarchive',
     show: (visit, { view }) => ({
-      ...{ title: 'Put the project back', about: view, fields: [], button: 'Put it back' },
-      consequence: html`<p>Its API keys make invoices again, to its addresses in use. Are those still in your wallet?</p>`,
+      ...{ title: 'Restore the project', about: view, fields: [], button: 'Restore' },
+      consequence: html`<p>Its API keys can create invoices again, for its active addresses. Are those still in your wallet?</p>`,
       back: urlTo(visit, '/settings/project', view),
     }),
   });
@@ -367,7 +368,7 @@ function archivedPage(visit: Visit): Page {
     ['Archived', ({ archivedAt }: ListedProjectView) => (archivedAt === null ? '' : time(archivedAt))],
   ] as const;
   const list =
-    archived.length === 0 ? html`<p>No project is archived.</p>` : table('Archived projects', columns, archived);
+    archived.length === 0 ? html`<p>No archived projects.</p>` : table('Archived projects', columns, archived);
   return { title: 'Archived projects', main: html`<section class="card">${list}</section>` };
 }
 

@@ -69,16 +69,17 @@ function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
 function listPage(keys: readonly AdminKeyView[], { isRevoked, isAll }: { isRevoked: boolean; isAll: boolean }): Page {
   const list =
     keys.length === 0
-      ? html`<section class="card empty"><h2>No admin key yet</h2><p>With one, programs and the command line of another machine do what people do here, within a role. They need no password of the database.</p><p><a class="button" href="${PAGE}/new">Make the first one</a></p></section>`
+      ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line on another machine can do what people do here, limited by a role, without a database password.</p><p><a class="button" href="${PAGE}/new">Create the first one</a></p></section>`
       : keyTable(keys, {
           all: isAll ? null : `${PAGE}?all=yes`,
-          rights: ({ role, projects }) => (projects === null ? role : `${role}, ${projects.length} of the projects`),
+          rights: ({ role, projects }) =>
+            projects === null ? role : `${role}, ${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`,
           revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
         });
   return {
     title: 'Admin keys',
     ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${PAGE}/new">New admin key</a>` }),
-    main: html`${isRevoked ? html`<p class="good" role="status">The key is revoked.</p>` : null}${list}`,
+    main: html`${isRevoked ? html`<p class="good" role="status">The key was revoked.</p>` : null}${list}`,
   };
 }
 
@@ -101,9 +102,9 @@ function creation(
     path: `${PAGE}/new`,
     find: async ({ visit }) => visit.projects,
     show: (_visit, projects) => ({
-      ...{ title: 'New admin key', about: null, button: 'Make the key', back: PAGE },
+      ...{ title: 'New admin key', about: null, button: 'Create key', back: PAGE },
       fields: [...KEY_FIELDS, ...rightsFields(projects, { role: 'viewer', projects: null })],
-      consequence: html`<p>Whoever has it does what its role may, without a second factor: bound it by role, projects, addresses and time. It is shown once.</p>`,
+      consequence: html`<p>Anyone with this key can do what its role allows, without a second factor: limit its role, projects, IP addresses and lifetime. It is shown only once.</p>`,
     }),
     done: (_visit, _projects, { adminKeyId: id, adminKey: secret, ...made }) =>
       madeKeyPage({
@@ -131,7 +132,7 @@ function revocation(deps: ConsoleDeps): Form<AdminKeyView, { uuid: string }, unk
       return key;
     },
     show: (_visit, key) => ({
-      ...{ title: 'Revoke an admin key', about: null, fields: [], button: 'Revoke it for ever', back: PAGE },
+      ...{ title: 'Revoke an admin key', about: null, fields: [], button: 'Revoke permanently', back: PAGE },
       consequence: describeRevocation(key, deps.now(), null),
     }),
     done: () => ({ goTo: `${PAGE}?revoked=1` }),
@@ -155,14 +156,14 @@ async function settingsPage(deps: ConsoleDeps, visit: Visit, project: ListedProj
   };
   const own: Entry = {
     ...{ title: 'You', url: '/settings/me', action: 'listOwnSessions' },
-    ...{ about: 'What you sign in with, and where you are signed in.', state: async () => actor.role },
+    ...{ about: 'Your sign-in methods and active sessions.', state: async () => actor.role },
   };
   return {
     title: 'Settings',
     about: project,
     main: html`${project === null ? null : await render('project', 'This project', ofProject(deps, visit, project))}
 ${await render('all', 'All projects', ofAll(deps, visit))}
-${await render('own', 'Your own', [own])}`,
+${await render('own', 'Your account', [own])}`,
   };
 }
 
@@ -171,7 +172,7 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
   return [
     {
       ...{ title: 'Project', url: urlTo(visit, '/settings/project', project), action: 'showProject' },
-      about: 'What payers see of you, how amounts are told apart, and how long invoices wait.',
+      about: 'What payers see, payment matching, and the lifetime of invoices.',
       state: async () => `policy ${policy}`,
     },
     {
@@ -185,7 +186,7 @@ function ofProject(deps: ConsoleDeps, visit: Visit, project: ListedProjectView):
 function archivedEntry(archived: number): Entry {
   return {
     ...{ title: 'Archived projects', url: '/settings/projects', action: 'listProjects' },
-    about: 'They take no new invoices, and can be put back.',
+    about: 'They accept no new invoices, and can be restored.',
     state: async () => number(archived),
   };
 }
@@ -207,12 +208,12 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     },
     {
       ...{ title: 'Notifications', url: CHANNELS_PAGE, action: 'listChannels' },
-      about: 'Who is told of alarms, by e-mail or a chat.',
+      about: 'Alarms by e-mail or chat.',
       state: async () => describeChannels((await listChannels.run(deps, actor, {})).data),
     },
     {
       ...{ title: 'People', url: '/settings/people', action: 'listPeople' },
-      about: 'Who may sign in, and what each may do.',
+      about: 'Users and their roles.',
       state: async () => `${number((await listPeople.run(deps, actor, {})).data.length)} known`,
     },
     {
@@ -231,7 +232,7 @@ function ofAll(deps: ConsoleDeps, { actor, projects }: Visit): Entry[] {
     },
     {
       ...{ title: 'System', url: '/settings/system', action: 'showSystem' },
-      about: 'Backups, versions, and what the service was started with.',
+      about: 'Backups, versions, and the environment of the service.',
       state: async () => 'read only',
     },
   ];
@@ -252,7 +253,11 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(CHANNELS_PAGE, 'listChannels', async ({ visit, request }) => {
     const { tested, added, removed } = readQuery(request, ['project', 'tested', 'added', 'removed']);
     const said =
-      added === undefined ? (removed === undefined ? null : 'It is removed.') : 'It is added. Send a test by it.';
+      added === undefined
+        ? removed === undefined
+          ? null
+          : 'The channel was removed.'
+        : 'The channel was added. Send a test message.';
     const { data: channels } = await listChannels.run(deps, visit.actor, {});
     return channelsPage(visit, { channels, tested, said, now: deps.now() });
   });
@@ -272,19 +277,19 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: `${CHANNELS_PAGE}/new/:kind`,
     find: async ({ request }) => {
       const { kind = '' } = request.params as { kind?: string };
-      if (!isKind(kind)) throw new AppError('NOT_FOUND', `there is no kind ${clip(kind)} of channels`);
+      if (!isKind(kind)) throw new AppError('NOT_FOUND', `there is no channel kind ${clip(kind)}`);
       return kind;
     },
     show: (_visit, kind) => ({
       ...{ title: `New channel: ${KIND_NAMES[kind]}`, about: null, fields: channelFields(kind) },
-      ...{ button: 'Add it', back: CHANNELS_PAGE },
-      consequence: html`<p>It is told what is open now, and from then on what happens. What leads there is shown once more where you confirm it, and never again: it is encrypted.</p>`,
+      ...{ button: 'Add', back: CHANNELS_PAGE },
+      consequence: html`<p>It receives all open alarms now, and new ones from then on. Its target is encrypted: you see it once more when you confirm, and never again.</p>`,
     }),
     done: (_visit, _kind, { secret }) => {
       if (secret === null) return { goTo: `${CHANNELS_PAGE}?added=1` };
       return {
         title: 'Channel added',
-        main: html`<section class="card form"><h2>Keep this secret now</h2><p>It is shown only here. Your receiver knows by it that a message is from Quittance.</p>
+        main: html`<section class="card form"><h2>Copy this secret now</h2><p>It is not shown again. Your receiver needs it to verify that a message is from Quittance.</p>
 <pre><code>${ltr(secret)}</code></pre><p>${copyButton(secret, 'Copy the secret')}</p><p><a href="${CHANNELS_PAGE}">Back to the channels</a></p></section>`,
       };
     },
@@ -294,12 +299,12 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
     path: `${CHANNELS_PAGE}/:channelId/remove`,
     find: (asked) => findChannel(deps, asked),
     show: (_visit, { name, kind, shown }) => ({
-      ...{ title: 'Remove a channel', about: null, fields: [], button: 'Remove it for ever', back: CHANNELS_PAGE },
-      consequence: html`<p>It is told nothing more, not even what waits for it. What leads there is forgotten.</p>${facts(
+      ...{ title: 'Remove a channel', about: null, fields: [], button: 'Remove permanently', back: CHANNELS_PAGE },
+      consequence: html`<p>It receives no further messages, not even those that are waiting. Its target is erased.</p>${facts(
         [
           ['Name', outside(name, 100)],
           ['Kind', KIND_NAMES[kind]],
-          ['Leads to', outside(shown, 300)],
+          ['Target', outside(shown, 300)],
         ],
       )}`,
     }),
@@ -318,24 +323,24 @@ async function findChannel(deps: ConsoleDeps, { visit, request }: Asked): Promis
 
 /** Of the URL each kind says something else. */
 const URL_HINTS: Readonly<Record<ChannelKind, string>> = {
-  email: 'smtps://user:password@host:465, or smtp://…:587. A %, @ or : in a user or password is written %25, %40, %3A.',
-  telegram: 'Only for a server of your own that speaks Telegram’s language.',
-  slack: 'https://hooks.slack.com/services/…, as Slack shows it.',
-  discord: 'https://discord.com/api/webhooks/…, as Discord shows it.',
-  ntfy: 'The address of the server and the topic: https://ntfy.sh/topic',
+  email: 'smtps://user:password@host:465, or smtp://…:587. Write %, @ and : in a user or password as %25, %40, %3A.',
+  telegram: 'Only for your own server with the Telegram API.',
+  slack: 'Copy the URL from Slack: https://hooks.slack.com/services/…',
+  discord: 'Copy the URL from Discord: https://discord.com/api/webhooks/…',
+  ntfy: 'Server address and topic: https://ntfy.sh/topic',
   webhook: 'https://ops.example.com/quittance',
 };
 
 const WIDE = html` dir="ltr" maxlength="2048" autocapitalize="off" spellcheck="false"`;
 const TARGET: Readonly<Record<(typeof CHANNEL_FIELDS)[ChannelKind]['needs'][number], FormField>> = {
   url: { kind: 'line', name: 'url', label: 'URL', more: WIDE },
-  from: { kind: 'line', name: 'from', label: 'From', more: WIDE, hint: 'The address that it is sent from.' },
+  from: { kind: 'line', name: 'from', label: 'From', more: WIDE, hint: 'Sender address.' },
   to: {
     kind: 'lines',
     name: 'to',
     label: 'To',
     more: html` dir="ltr"`,
-    hint: 'E-mail addresses, one a line; at most 20.',
+    hint: 'E-mail addresses, one per line; at most 20.',
   },
   token: { kind: 'line', name: 'accessToken', label: 'Token', more: WIDE },
   chat: {
@@ -343,23 +348,29 @@ const TARGET: Readonly<Record<(typeof CHANNEL_FIELDS)[ChannelKind]['needs'][numb
     name: 'chat',
     label: 'Chat',
     more: WIDE,
-    hint: 'Its number, such as -1001234567890, or @channelname.',
+    hint: 'Chat id, such as -1001234567890, or @channelname.',
   },
-  secret: { kind: 'line', name: 'secret', label: 'Secret', more: WIDE, hint: 'Empty: one is made, and shown once.' },
+  secret: {
+    kind: 'line',
+    name: 'secret',
+    label: 'Secret',
+    more: WIDE,
+    hint: 'Leave empty to generate one, which is shown once.',
+  },
 };
 
 const TIMES: readonly FormField[] = [
   {
     ...{ kind: 'line', name: 'quiet', label: 'Quiet hours (optional)', more: html` placeholder="22:00-07:00"` },
-    hint: 'Then what can wait is held back. What is urgent passes.',
+    hint: 'Messages that can wait are held back; urgent ones are sent.',
   },
   {
     ...{ kind: 'line', name: 'summary', label: 'Daily summary (optional)', more: html` placeholder="08:00"` },
-    hint: 'What was paid in 24 hours, and what is open.',
+    hint: 'Payments of the last 24 hours, and open alarms.',
   },
   {
-    ...{ kind: 'line', name: 'timeZone', label: 'Time zone of these (optional)' },
-    hint: 'Such as Europe/Berlin. Empty: UTC.',
+    ...{ kind: 'line', name: 'timeZone', label: 'Time zone of these times (optional)' },
+    hint: 'Such as Europe/Berlin. Default: UTC.',
   },
 ];
 
@@ -375,11 +386,11 @@ function channelFields(kind: ChannelKind): FormField[] {
     };
   });
   return [
-    { ...{ kind: 'line', name: 'name', label: 'Name (optional)' }, hint: 'What you call it. Empty: its kind.' },
+    { ...{ kind: 'line', name: 'name', label: 'Name (optional)' }, hint: 'Default: the kind of channel.' },
     ...target,
     {
-      ...{ kind: 'check', name: 'isOwnNetwork', label: 'It is in my own network' },
-      hint: 'Takes private addresses, http:// and servers without TLS, or with a certificate of their own.',
+      ...{ kind: 'check', name: 'isOwnNetwork', label: 'The server is in my own network' },
+      hint: 'Allows private addresses, http://, and servers without TLS or with a self-signed certificate.',
     },
     ...TIMES,
   ];

@@ -42,12 +42,12 @@ function backupForm(deps: ConsoleDeps): Form<null, null, unknown> {
       if (hasBackups(data)) return null;
       throw new AppError(
         'CONFLICT',
-        'no directory for backups is set here: QUITTANCE_BACKUP_DIR names one at the start',
+        'no backup directory is configured: set QUITTANCE_BACKUP_DIR and restart the service',
       );
     },
     show: () => ({
-      ...{ title: 'Back up now', about: null, fields: [], button: 'Make a backup', back: '/settings/system' },
-      consequence: html`<p>The process that follows the network writes the whole ledger to the directory of its backups, restores it to a scratch database and compares the two. Orders and payments go on meanwhile. The oldest backups beyond the number to keep are deleted then.</p>`,
+      ...{ title: 'Back up now', about: null, fields: [], button: 'Back up now', back: '/settings/system' },
+      consequence: html`<p>The watcher process writes the whole ledger to its backup directory, restores the backup to a temporary database, and compares the two. Orders and payments continue in the meantime. Then it deletes the oldest backups beyond the number to keep.</p>`,
     }),
     read: () => null,
     run: (actor) => requestBackup(deps, actor),
@@ -64,8 +64,8 @@ function doctorPage({ asOf, counts, checks }: DoctorView): Page {
   });
   return {
     title: 'Doctor',
-    beside: html`<p class="asof">As of ${time(asOf)} UTC <a href="/settings/doctor">Look again</a></p>`,
-    main: html`<p>${number(counts.failed)} failed, ${number(counts.warning)} warnings, ${number(counts.good)} good, ${number(counts.skipped)} not looked at. On the machine that runs Quittance the doctor can be asked also while no service runs.</p>
+    beside: html`<p class="asof">As of ${time(asOf)} UTC <a href="/settings/doctor">Refresh</a></p>`,
+    main: html`<p>${number(counts.failed)} failed, ${number(counts.warning)} warnings, ${number(counts.good)} good, ${number(counts.skipped)} not checked. On the server, you can run the doctor even when no service is running.</p>
 ${parts}`,
   };
 }
@@ -73,8 +73,8 @@ ${parts}`,
 const HEADINGS: Readonly<Record<State, string>> = {
   failed: 'Failed',
   warning: 'Warnings',
-  good: 'Good',
-  skipped: 'Not looked at',
+  good: 'Healthy',
+  skipped: 'Not checked',
 };
 
 const RANKS: Readonly<Record<State, string>> = { failed: '1', warning: '2', good: '3', skipped: '3' };
@@ -89,8 +89,8 @@ function systemPage(visit: Visit, system: SystemView, settings: readonly Setting
   const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
   return {
     title: 'System',
-    beside: html`<a class="button quiet" href="/settings/doctor">Look for what is wrong</a>`,
-    main: html`<section class="card" aria-labelledby="runs"><h2 id="runs">What runs here</h2>${facts([
+    beside: html`<a class="button quiet" href="/settings/doctor">Run the doctor</a>`,
+    main: html`<section class="card" aria-labelledby="runs"><h2 id="runs">This process</h2>${facts([
       ['Quittance', ltr(release)],
       ['Node.js', ltr(node)],
       ['PostgreSQL', outside(postgres, 100)],
@@ -100,8 +100,8 @@ function systemPage(visit: Visit, system: SystemView, settings: readonly Setting
       ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
     ])}</section>
 ${renderBackup(visit, system, settings)}
-<section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as it was read at the start</small></h2>${table('Variables of the environment', SETTINGS, settings)}</section>
-<p class="hint">Settings are changed where the process is started, and hold from its next start. Secrets are never shown; of a database only its place, and of a node only whose it is and its host.</p>`,
+<section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as read at startup</small></h2>${table('Environment variables', SETTINGS, settings)}</section>
+<p class="hint">To change these settings, change the environment and restart the process. Secrets are never shown. For a database only its location is shown, and for a node only its operator and host.</p>`,
   };
 }
 
@@ -114,7 +114,9 @@ const hasBackups = (settings: readonly SettingView[]): boolean => settingOf(sett
 /** Without a manifest whoever can write to the database can show payers another address. */
 function describeManifest(settings: readonly SettingView[]): string {
   if (settingOf(settings, 'QUITTANCE_ADDRESS_MANIFEST') === null) return 'none';
-  return settingOf(settings, 'QUITTANCE_MANIFEST_MODE') === 'enforce' ? 'others are refused' : 'others are an alarm';
+  return settingOf(settings, 'QUITTANCE_MANIFEST_MODE') === 'enforce'
+    ? 'unsigned addresses are refused'
+    : 'unsigned addresses raise an alarm';
 }
 
 function renderBackup(
@@ -125,31 +127,28 @@ function renderBackup(
   const ago = (iso: string) => html`${time(iso)} UTC, ${duration(Date.parse(asOf) - Date.parse(iso))} ago`;
   const found =
     backup === null
-      ? html`<p>None was made by this program.</p>`
+      ? html`<p>No backup yet.</p>`
       : html`${facts([
-          ['Last made', ago(backup.madeAt)],
+          ['Last backup', ago(backup.madeAt)],
           ['File', html`${outside(backup.file, 300)}${backup.isFinal ? ' (final: this ledger is closed)' : null}`],
-          [
-            'Examined and good',
-            backup.verifiedAt === null ? 'not yet, as far as this database knows' : ago(backup.verifiedAt),
-          ],
+          ['Verified', backup.verifiedAt === null ? 'not yet, according to this database' : ago(backup.verifiedAt)],
         ])}`;
   const now =
     backupRequestedAt !== null
-      ? html`<p role="status">One was asked for at ${time(backupRequestedAt)} UTC. The process that follows the network makes it, within half a minute if it runs; it is examined then, which takes as long as a restore. <a href="/settings/system">Look again</a></p>`
+      ? html`<p role="status">A backup was requested at ${time(backupRequestedAt)} UTC. The watcher process starts it within half a minute, if it is running, and then verifies it, which takes as long as a restore. <a href="/settings/system">Refresh</a></p>`
       : hasBackups(settings) && isAllowed(visit.actor, 'requestBackup')
         ? html`<p><a class="button" href="/settings/system/backup">Back up now</a></p>`
         : null;
-  return html`<section class="card" aria-labelledby="backups"><h2 id="backups">Backups</h2>${found}<p>${sayNextBackup(settings)}</p>${now}<p class="hint">Of backups that other programs make, nothing is known here.</p></section>`;
+  return html`<section class="card" aria-labelledby="backups"><h2 id="backups">Backups</h2>${found}<p>${sayNextBackup(settings)}</p>${now}<p class="hint">Backups made by other programs are not shown here.</p></section>`;
 }
 
 /** A backup belongs on another machine, so the service makes them into a directory that its operator mounted. */
 function sayNextBackup(settings: readonly SettingView[]): string {
   const hours = settingOf(settings, 'QUITTANCE_BACKUP_INTERVAL_HOURS');
   if (!hasBackups(settings)) {
-    return 'Quittance makes none by itself here. Where QUITTANCE_BACKUP_DIR names a directory at the start of the service, it makes and verifies one a day; the directory belongs on another disk or machine. For one now ask whoever has the machine: see docs/backup.md.';
+    return 'Automatic backups are off. Set QUITTANCE_BACKUP_DIR to a directory on another disk or machine and restart the service: it then makes and verifies one backup a day. For a backup now, ask the server administrator: see docs/backup.md.';
   }
-  return `The process that follows the network makes and verifies one every ${hours ?? '24'} hours, in the directory that QUITTANCE_BACKUP_DIR names.`;
+  return `The watcher process makes and verifies a backup every ${hours ?? '24'} hours, in the directory QUITTANCE_BACKUP_DIR.`;
 }
 
 const SETTINGS = [

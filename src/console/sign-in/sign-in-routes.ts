@@ -62,8 +62,8 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
     const isLimited = outcome.kind === 'limited';
     if (isLimited) reply.header('Retry-After', outcome.retryAfterSeconds);
     const problem = isLimited
-      ? `Too many have tried: wait ${outcome.retryAfterSeconds} s, and try again.`
-      : 'That was not right. Look at the login, the password and the code; each code is taken once.';
+      ? `Too many attempts: wait ${outcome.retryAfterSeconds} s, then try again.`
+      : 'Sign-in failed. Check the login, the password and the code; each code works only once.';
     const said = { problem, login: form['login'] ?? '', status: isLimited ? 429 : 401 };
     return sendPage(request, reply, null, signInPage({ passkey: await requestSignIn(people()), next, kept, ...said }));
   });
@@ -83,7 +83,7 @@ export function addSignInRoutes(app: FastifyInstance, deps: SignInRouteDeps): vo
     if (!isSame(token, sandboxToken))
       throw new AppError(
         'NOT_FOUND',
-        'this is not the link of the sandbox that runs: it prints a new one at each start',
+        'this link does not belong to the running sandbox, which prints a new link at each start',
       );
     begin(reply, sandboxToken);
     return goTo(reply, '/');
@@ -114,7 +114,7 @@ function addInvitationRoutes(
     if (invitation === null)
       throw new AppError(
         'NOT_FOUND',
-        'this invitation has ended: it was taken up, is older than 15 minutes, or another one took its place. Ask for a new link',
+        'this invitation is no longer valid: it was used, is older than 15 minutes, or was replaced by a newer one. Ask for a new link',
       );
     return sendPage(request, reply, null, invitationPage({ invitation, path: `${INVITATION_PATH}${token}`, problem }));
   };
@@ -165,20 +165,20 @@ function invitationPage({ invitation, path, problem }: Shown): Page {
   const what =
     kind === 'invite'
       ? html`You are invited as <strong>${person.role}</strong>.`
-      : html`Choose anew what you sign in with. What you had signs you in no more.`;
+      : html`Set up your sign-in again. Your previous sign-in methods no longer work.`;
   return {
     title: kind === 'invite' ? `Welcome, ${person.name}` : `Hello, ${person.name}`,
     ...(problem === null ? {} : { status: 400 }),
     main: html`${problem === null ? null : alert(problem)}
-<p>${what} Your login is ${ltr(person.login)}. This link is good until ${time(toIso(expiresAt))} UTC, once.</p>
+<p>${what} Your login is ${ltr(person.login)}. This link works once, until ${time(toIso(expiresAt))} UTC.</p>
 ${passkey === null ? null : renderPasskey(passkey, path)}
 <form method="post" action="${path}" class="card fields">
 <h2>A password and an authenticator app</h2>
-<div class="scan">${renderQr(totp.uri, 'QR code for your authenticator app')}<p class="hint">Scan this with the app, or type the key: <code>${ltr(totp.secret.replace(/(.{4})(?=.)/g, '$1 '))}</code></p></div>
+<div class="scan">${renderQr(totp.uri, 'QR code for your authenticator app')}<p class="hint">Scan this with your app, or enter the key: <code>${ltr(totp.secret.replace(/(.{4})(?=.)/g, '$1 '))}</code></p></div>
 <input type="hidden" name="login" value="${person.login}" autocomplete="username">
-<div><label for="password">Password</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="12" maxlength="1000" aria-describedby="password-hint" required><p class="hint" id="password-hint">At least 12 characters; a few words of your own are best.</p></div>
-<div><label for="code">The code that the app shows</label><input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="6" required></div>
-<p><button>Use these</button></p>
+<div><label for="password">Password</label><input id="password" name="password" type="password" autocomplete="new-password" minlength="12" maxlength="1000" aria-describedby="password-hint" required><p class="hint" id="password-hint">At least 12 characters; several random words work well.</p></div>
+<div><label for="code">Code shown by the app</label><input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" maxlength="6" required></div>
+<p><button>Set up</button></p>
 </form>`,
   };
 }
@@ -186,19 +186,19 @@ ${passkey === null ? null : renderPasskey(passkey, path)}
 function renderPasskey(options: object, path: string): Html {
   return html`<form method="post" action="${path}" class="card fields" data-passkey="create" data-options="${JSON.stringify(options)}" hidden>
 <h2>A passkey</h2>
-<p class="hint">Your fingerprint, face or PIN of this device, or a security key. Nothing to remember, and nothing that a false page could ask for.</p>
+<p class="hint">Use your fingerprint, face or PIN on this device, or a security key. There is nothing to remember, and no fake page can steal it.</p>
 <input type="hidden" name="passkey">
-<div><label for="name">What you call it</label><input id="name" name="name" value="This device" maxlength="100" autocomplete="off" required></div>
-<p><button>Make a passkey</button></p>
+<div><label for="name">Name of the passkey</label><input id="name" name="name" value="This device" maxlength="100" autocomplete="off" required></div>
+<p><button>Create passkey</button></p>
 </form>`;
 }
 
 /** The recovery codes, which nobody can show again. */
 function recoveryCodesPage(codes: readonly string[]): Page {
   return {
-    title: 'Keep these codes',
-    main: html`<section class="card"><p>Each signs you in once, with your password, if you lose the app. They are shown only now: print them, or keep them where your passwords are.</p>
+    title: 'Save these recovery codes',
+    main: html`<section class="card"><p>Each code signs you in once, together with your password, if you lose the app. They are not shown again: print them, or store them with your passwords.</p>
 <ul class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>
-<p><a class="button" href="/">I have kept them</a></p></section>`,
+<p><a class="button" href="/">I have saved them</a></p></section>`,
   };
 }

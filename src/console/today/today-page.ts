@@ -18,7 +18,7 @@ export function todayPage(visit: Visit, project: ListedProjectView, view: TodayV
   return {
     title: 'Today',
     about: project,
-    beside: html`<p class="asof" id="asof" data-live>As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Look again</a></p>`,
+    beside: html`<p class="asof" id="asof" data-live>As of ${asOf(view.asOf)} UTC <a href="${urlTo(visit, '/', project)}">Refresh</a></p>`,
     main: html`${live('concerns', renderConcerns(visit, project, view), { isSpoken: true })}
 ${live('figures', html`${isNew ? renderSetUp(visit, project, view) : null}${renderFigures(view)}${isNew || isSetUp ? null : renderSetUp(visit, project, view)}`)}
 ${live('chain-line', renderChain(visit, project, view))}`,
@@ -28,10 +28,10 @@ ${live('chain-line', renderChain(visit, project, view))}`,
 /** For the time before there is a project, or for whoever may see none. */
 export function emptyPage({ actor }: Visit): Page {
   const [title, how] = isAllowed(actor, 'createProject')
-    ? ['There is no project yet', html`<p><a class="button" href="/settings/projects/new">Make the first one</a></p>`]
+    ? ['There is no project yet', html`<p><a class="button" href="/settings/projects/new">Create the first one</a></p>`]
     : [
-        'There is no project that you may see',
-        html`<p>An owner who may see all projects makes one, or lets you see one.</p>`,
+        'No projects are visible to you',
+        html`<p>Ask an owner with access to all projects to create one, or to give you access.</p>`,
       ];
   return {
     title: 'Welcome',
@@ -45,10 +45,10 @@ const asOf = (iso: string) => html`<time datetime="${iso}">${iso.slice(11, 19)}<
 
 function renderConcerns(visit: Visit, project: ListedProjectView, { concerns, asOf: now }: TodayView): Html {
   if (concerns.length === 0) {
-    return html`<section class="card well" aria-labelledby="needs"><h2 id="needs">All is well</h2><p>No alarm is open, every receiver answers, and all money that came belongs to an invoice.</p></section>`;
+    return html`<section class="card well" aria-labelledby="needs"><h2 id="needs">All is well</h2><p>There are no open alarms, every webhook endpoint responds, and every transfer is matched to an invoice.</p></section>`;
   }
   const items = concerns.map((concern) => renderConcern(visit, project, concern, now));
-  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${concerns.length === 1 ? 'One thing needs you' : `${concerns.length} things need you`}</h2><ul class="concerns">${items}</ul></section>`;
+  return html`<section class="card" aria-labelledby="needs"><h2 id="needs">${concerns.length === 1 ? 'One item needs attention' : `${concerns.length} items need attention`}</h2><ul class="concerns">${items}</ul></section>`;
 }
 
 const RANKS: Readonly<Record<number, string>> = { 1: 'Urgent', 2: 'To do', 3: 'Soon' };
@@ -74,24 +74,24 @@ type Way = { action: ActionName; path: string; label: string };
 
 const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
   address: {
-    title: 'Add an address of your wallet',
+    title: 'Add an address from your wallet',
     way: { action: 'addAddresses', path: '/addresses/add', label: 'Add addresses' },
   },
   key: {
-    title: 'Make an API key for your shop',
-    way: { action: 'createKey', path: '/settings/keys/new', label: 'Make an API key' },
+    title: 'Create an API key for your shop',
+    way: { action: 'createKey', path: '/settings/keys/new', label: 'Create API key' },
   },
   webhook: {
-    title: 'Tell where your shop hears of payments',
+    title: 'Add a webhook for payment notifications',
     way: { action: 'addEndpoint', path: '/webhooks/add', label: 'Add a webhook' },
   },
   payment: {
-    title: 'Get the first payment',
-    way: { action: 'createInvoiceByHand', path: '/invoices/new', label: 'Make an invoice' },
+    title: 'Receive the first payment',
+    way: { action: 'createInvoiceByHand', path: '/invoices/new', label: 'Create invoice' },
     hint: html`<p class="hint">Pay it from another wallet.</p>`,
   },
   notifications: {
-    title: 'Have alarms sent to you',
+    title: 'Set up alarm notifications',
     way: { action: 'addChannel', path: '/settings/notifications', label: 'Add a channel' },
   },
   backup: {
@@ -100,7 +100,7 @@ const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
   },
   attestation: {
     ...{ title: 'Sign your addresses', way: null },
-    hint: html`<p class="hint">This is done where Quittance is installed, because the key that signs must not be there: see “Signed addresses” in docs/operations.md.</p>`,
+    hint: html`<p class="hint">Do this from the command line, with a signing key that is kept off the server: see “Signed addresses” in docs/operations.md.</p>`,
   },
 };
 
@@ -120,12 +120,12 @@ function renderSetUp(visit: Visit, project: ListedProjectView, { setUp }: TodayV
 
 function renderWay(visit: Visit, project: ListedProjectView, { action, path, label }: Way): Html {
   if (isAllowed(visit.actor, action)) return html`<p><a href="${urlTo(visit, path, project)}">${label}</a></p>`;
-  return html`<p class="hint">Ask ${ACTIONS[action].role === 'owner' ? 'an owner' : 'an operator or an owner'}: your role may not.</p>`;
+  return html`<p class="hint">Ask ${ACTIONS[action].role === 'owner' ? 'an owner' : 'an operator or an owner'}: your role does not allow this.</p>`;
 }
 
 function renderFigures({ figures }: TodayView): Html {
   if (figures === null) {
-    return html`<section class="card"><h2>Paid</h2><p class="notice">The figures took too long and are left out. What needs you is complete.</p></section>`;
+    return html`<section class="card"><h2>Paid</h2><p class="notice">The figures took too long to calculate and are not shown. The list of items above is complete.</p></section>`;
   }
   const { today, days7, days30, share, medianMs, timed, days } = figures;
   const percent = share.decided === 0 ? '–' : `${Math.round((share.paid / share.decided) * 100)} %`;
@@ -140,15 +140,15 @@ function renderFigures({ figures }: TodayView): Html {
       html`<div class="tile"><dt>USDT paid ${when}</dt><dd>${money(amount)}</dd><dd class="hint">${number(count)} ${count === 1 ? 'payment' : 'payments'}</dd></div>`,
   );
   return html`<section aria-labelledby="paid"><h2 id="paid" class="unseen">Paid</h2><dl class="tiles">${sums}
-<div class="tile"><dt>Invoices that are paid</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended${share.isSample ? `, among the newest ${number(MAX_SHARED)}` : ' in 30 days'}</dd></div>
-<div class="tile"><dt>Median time to paid</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">${medianMs === null ? 'from the invoice to PAID' : `of ${timed.isSample ? 'the newest ' : ''}${number(timed.count)} ${timed.count === 1 ? 'payment' : 'payments'}${timed.isSample ? '' : ' in 30 days'}, from the invoice to PAID`}</dd></div></dl></section>
-<section class="card" aria-labelledby="days"><h2 id="days">Paid a day</h2>${renderDays(days)}</section>`;
+<div class="tile"><dt>Paid rate</dt><dd>${percent}</dd><dd class="hint">of ${number(share.decided)} that ended${share.isSample ? `, among the newest ${number(MAX_SHARED)}` : ' in 30 days'}</dd></div>
+<div class="tile"><dt>Typical time to payment</dt><dd>${medianMs === null ? '–' : duration(medianMs)}</dd><dd class="hint">${medianMs === null ? 'from the invoice to PAID' : `of ${timed.isSample ? 'the newest ' : ''}${number(timed.count)} ${timed.count === 1 ? 'payment' : 'payments'}${timed.isSample ? '' : ' in 30 days'}, from the invoice to PAID`}</dd></div></dl></section>
+<section class="card" aria-labelledby="days"><h2 id="days">Paid per day</h2>${renderDays(days)}</section>`;
 }
 
 function renderChain(visit: Visit, project: ListedProjectView, { chain, asOf: now }: TodayView): Html {
   const { network, head, headAt, recorded, nodes, goodNodes, why } = chain;
   if (head === null || headAt === null) {
-    return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${network} was never examined${why === null ? null : html`: ${renderKept(why, 300)}`}.</p></section>`;
+    return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${network} has not been scanned yet${why === null ? null : html`: ${renderKept(why, 300)}`}.</p></section>`;
   }
   const age = duration(Date.parse(now) - Date.parse(headAt));
   const state =
@@ -157,7 +157,7 @@ function renderChain(visit: Visit, project: ListedProjectView, { chain, asOf: no
       : html`<span class="badge" data-state="CONFIRMING">Behind</span>`;
   const reason = why === null ? null : html`<p>${renderKept(why, 300)}</p>`;
   const closer = isAllowed(visit.actor, 'showStatus')
-    ? html`<p><a href="${urlTo(visit, '/chain', project)}">Look closer</a></p>`
+    ? html`<p><a href="${urlTo(visit, '/chain', project)}">Details</a></p>`
     : null;
   return html`<section class="card" aria-labelledby="chain"><h2 id="chain">Chain</h2><p>${state} ${network}, block ${ltr(number(head))} of ${time(headAt)} (${age} old); irreversible and recorded up to ${ltr(recorded === null ? '–' : number(recorded))}; ${goodNodes} of ${nodes} ${nodes === 1 ? 'node answers' : 'nodes answer'}.</p>${reason}${closer}</section>`;
 }
@@ -190,9 +190,7 @@ function renderDays(days: Days): Html {
     ['USDT', ({ amount }: Days[number]) => money(amount), 'number'],
   ] as const;
   const shown =
-    rows.length === 0
-      ? html`<p class="hint">Nothing was paid in these days.</p>`
-      : table('What was paid on each day', columns, rows);
+    rows.length === 0 ? html`<p class="hint">No payments on these days.</p>` : table('Payments by day', columns, rows);
   return html`<svg class="chart" role="img" aria-label="USDT paid on each of the last ${days.length} days; the table below has the figures" viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none">${bars}</svg>
 <p class="axis hint"><span>${first}</span><span>${last}</span></p>
 <details><summary>As a table</summary>${shown}</details>`;

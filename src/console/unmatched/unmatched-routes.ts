@@ -73,7 +73,7 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const state = readChoice('state', query.state, STATES) ?? 'open';
   const wanted = listTransfers.read({ projectId, state, before: query.before, limit: PAGE_SIZE }, deps.now());
   const { view: found } = await perform(listTransfers, deps, visit.actor, wanted);
-  const said = query.resolved === undefined ? null : html`The decision is recorded. No invoice was changed.`;
+  const said = query.resolved === undefined ? null : html`The decision was recorded. No invoice was changed.`;
   const isFirst = query.before === undefined;
   return unmatchedPage(visit, { projectId, ...project }, { state, list: found, said, isFirst });
 }
@@ -149,12 +149,12 @@ function unmatchedPage(visit: Visit, project: ListedProjectView, { state, list, 
       ? null
       : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/unmatched', project, { ...query, before: next })}">Older transfers</a>`;
   return {
-    title: 'Unmatched money',
+    title: 'Unmatched transfers',
     about: project,
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
 ${renderSums(list)}
 <nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
-${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Transfers that paid nothing: those that payers ask about, then the newest', COLUMNS, list.data))}
+${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Unmatched transfers: those with questions from payers first, then the newest', COLUMNS, list.data))}
 <div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, '/unmatched', project, query)}">Newest</a>`}</div>`,
   };
 }
@@ -180,8 +180,8 @@ function renderSums({ data: listed, nextBefore }: TransferListView): Html | null
   const all =
     data.length <= MAX_TILES
       ? null
-      : html`<details><summary>All ${data.length} causes</summary>${table('What waits, by its likeliest cause', SUM_COLUMNS, data)}</details>`;
-  return html`<section aria-labelledby="sums"><h2 id="sums">Waiting, by likeliest cause${nextBefore === null ? null : html` <small>on this page</small>`}</h2><dl class="tiles">${tiles}</dl>${all}</section>`;
+      : html`<details><summary>All ${data.length} causes</summary>${table('Open transfers by most likely cause', SUM_COLUMNS, data)}</details>`;
+  return html`<section aria-labelledby="sums"><h2 id="sums">Open, by most likely cause${nextBefore === null ? null : html` <small>on this page</small>`}</h2><dl class="tiles">${tiles}</dl>${all}</section>`;
 }
 
 const MAX_TILES = 6;
@@ -202,7 +202,7 @@ const COLUMNS = [
     ({ transferId, amount }: ListedTransferView) =>
       html`<a class="row" data-resolve href="/unmatched/${transferId}">${ltr(amount)}</a>`,
   ],
-  ['Came', (row: ListedTransferView) => time(row.time)],
+  ['Received', (row: ListedTransferView) => time(row.time)],
   ['From', ({ from }: ListedTransferView) => shortAddress(from)],
   [
     'Likely cause',
@@ -213,7 +213,7 @@ const COLUMNS = [
     'Nearest invoice',
     ({ invoice, nearestInvoice, claimedBy }: ListedTransferView) => {
       if (claimedBy.length > 0)
-        return html`${claimedBy.map(linkInvoice)}<small class="hint">${claimedBy.length === 1 ? 'its payer asks' : 'their payers ask'}</small>`;
+        return html`${claimedBy.map(linkInvoice)}<small class="hint">${claimedBy.length === 1 ? 'the payer asks' : 'the payers ask'}</small>`;
       const near = invoice ?? nearestInvoice;
       return near === null ? '–' : linkInvoice(near);
     },
@@ -230,24 +230,24 @@ const TRY_ONE = say`To see one, pay an invoice of this sandbox twice: ${{ comman
 
 function renderNone(visit: Visit, project: ListedProjectView, state: State): Html {
   if (state !== 'open')
-    return html`<section class="card empty"><h2>No such transfers</h2><p><a href="${urlTo(visit, '/unmatched', project)}">What waits for a decision</a></p></section>`;
-  return html`<section class="card empty well"><h2>Nothing waits</h2><p>All money that came to your addresses belongs to an invoice, or was decided on. What fits none shows here a minute after it was sent, with its likely cause.</p>${isLocalNetwork(project.network) ? html`<p>${renderText(TRY_ONE)}</p>` : null}</section>`;
+    return html`<section class="card empty"><h2>No matching transfers</h2><p><a href="${urlTo(visit, '/unmatched', project)}">Open transfers</a></p></section>`;
+  return html`<section class="card empty well"><h2>No open transfers</h2><p>Every transfer to your addresses is matched to an invoice or resolved. Unmatched transfers appear here a minute after they were sent, with their likely cause.</p>${isLocalNetwork(project.network) ? html`<p>${renderText(TRY_ONE)}</p>` : null}</section>`;
 }
 
 const RESOLVED: Record<ResolutionKind, string> = {
   refunded: 'Refunded',
-  'credited-outside': 'Fulfilled by hand',
+  'credited-outside': 'Fulfilled manually',
   'own-deposit': 'Own deposit',
   ignored: 'Kept',
 };
 
 /** What each decision is for, in the words of who has to choose. */
 const MEANINGS: Record<ResolutionKind, string> = {
-  refunded: 'You sent the money back, from your wallet. Quittance cannot: it holds no key.',
+  refunded: 'You sent the money back from your wallet. Quittance cannot do this, because it has no private key.',
   'credited-outside':
-    'The customer got what was ordered. The invoice stays as it is: PAID means one transfer of exactly its amount.',
-  'own-deposit': 'You sent it yourself, to fill the address. It was no payment.',
-  ignored: 'You keep it, and nothing is done: dust, or nobody asked for it.',
+    'You fulfilled the order anyway. The invoice stays unchanged: PAID always means one transfer of exactly its amount.',
+  'own-deposit': 'You sent this money yourself, for example to fund the address. It was not a payment.',
+  ignored: 'You keep the money and do nothing: it is dust, or no one asked for it.',
 };
 
 const RESOLVE_FIELDS = ['resolution', 'invoice', 'refundTx', 'elsewhere', 'note', 'token', 'seenAt'] as const;
@@ -269,15 +269,15 @@ function transferPage(visit: Visit, project: ListedProjectView, { transfer, fill
       : { beside: html`<span class="badge" data-state="${inForce === null ? 'CONFIRMING' : 'PAID'}">${state}</span>` }),
     ...(status === undefined ? {} : { status }),
     main: html`${problem === null ? null : alert(problem)}
-${takenBack === null ? null : html`<p class="notice">The chain denies this transfer: it was taken back, and counts no more.</p>`}
+${takenBack === null ? null : html`<p class="notice">This transfer was annulled, because it is not on the chain. It no longer counts.</p>`}
 ${kind === 'matched' ? html`<p class="good">It paid its invoice, so there is nothing to decide.</p>` : renderCauses(causes)}
 ${renderClaims(claims, isDecided || inForce !== null)}
-<div class="pair"><section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
-      ['Came', html`${time(transfer.time)} UTC, in block ${number(evidence.blockNumber)}`],
+<div class="pair"><section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
+      ['Received', html`${time(transfer.time)} UTC, in block ${number(evidence.blockNumber)}`],
       ['From', html`<a href="/find?q=${from}">${ltr(from)}</a> ${copyButton(from, 'Copy the sender')}`],
       ['To', html`<a href="/find?q=${to}">${ltr(to)}</a>`],
       ['Transaction', html`<a href="/find?q=${txId}">${ltr(txId)}</a> ${copyButton(txId, 'Copy the transaction')}`],
-      ['Sent back', refund && renderRefund(refund)],
+      ['Refunded', refund && renderRefund(refund)],
       [
         'Invoice',
         invoice === null
@@ -289,7 +289,7 @@ ${renderClaims(claims, isDecided || inForce !== null)}
         evidence.nodes.length === 0 ? evidence.verified : `${evidence.verified}, ${evidence.nodes.join(', ')}`,
       ],
     ])}</section>
-${isDecided ? null : isAllowed(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role reads: to decide about money takes the role operator.</p>`}</div>
+${isDecided ? null : isAllowed(visit.actor, 'resolveTransfers') ? renderForm(visit, transfer, filled, inForce) : html`<p class="hint">Your role is read-only: only an operator or an owner can resolve transfers.</p>`}</div>
 ${live('decisions', renderDecisions(resolutions))}`,
   };
 }
@@ -302,13 +302,13 @@ function renderClaims(claims: TransferView['claims'], isDecided: boolean): Html 
   });
   const until = isDecided
     ? null
-    : html`<p class="hint">The page of ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for nothing else until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address: everyone who has the link of an invoice can ask.</p>`;
-  return html`<section class="card" aria-labelledby="claims"><h2 id="claims">Payers who ask about this transfer</h2><ul>${items}</ul>${until}</section>`;
+    : html`<p class="hint">The page of ${claims.length === 1 ? 'this invoice' : 'these invoices'} says that the money arrived and asks for no further payment until you decide. Before you fulfil an order, compare the amount and ask the payer for the sending address, because anyone with the invoice link can ask.</p>`;
+  return html`<section class="card" aria-labelledby="claims"><h2 id="claims">Payers asking about this transfer</h2><ul>${items}</ul>${until}</section>`;
 }
 
 function renderDecisions(resolutions: readonly ResolutionView[]): Html {
   if (resolutions.length === 0) return html``;
-  return html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, the newest first</h2>${table('Decisions, the newest first', DECISIONS, resolutions.toReversed())}</section>`;
+  return html`<section class="card flush" aria-labelledby="decided"><h2 id="decided">Decisions, newest first</h2>${table('Decisions, newest first', DECISIONS, resolutions.toReversed())}</section>`;
 }
 
 function renderRefund({ txId, from, blockTime, blockNumber }: RefundView): Html {
@@ -322,7 +322,7 @@ function renderCauses(causes: readonly CauseView[]): Html {
     });
     return html`<li><p><strong>${CAUSES[code]}</strong> <small class="hint">certainty ${confidence}</small><br><bdi>${explanation}</bdi></p>${near.length === 0 ? null : html`<ul>${near}</ul>`}</li>`;
   });
-  return html`<section class="card verdict" aria-labelledby="why"><h2 id="why">Why it likely paid nothing</h2><ol class="causes">${items}</ol></section>`;
+  return html`<section class="card verdict" aria-labelledby="why"><h2 id="why">Why it probably matched no invoice</h2><ol class="causes">${items}</ol></section>`;
 }
 
 const MAX_NEAR = 5;
@@ -349,14 +349,14 @@ function renderForm(
     const checked = filled.resolution === each ? html` checked` : null;
     return html`<label class="choice"><input type="radio" name="resolution" value="${each}"${checked} required><span><strong>${RESOLVED[each]}</strong><span class="hint">${MEANINGS[each]}</span></span></label>`;
   });
-  const before = inForce === null ? null : html` The decision of before stays in the list above.`;
-  return html`<section class="card form" aria-labelledby="decide"><h2 id="decide">${inForce === null ? 'Decide' : 'Decide anew'}</h2>
+  const before = inForce === null ? null : html` The previous decision stays in the list above.`;
+  return html`<section class="card form" aria-labelledby="decide"><h2 id="decide">${inForce === null ? 'Decide' : 'Change the decision'}</h2>
 <form method="post" action="/unmatched/${transferId}"><input type="hidden" name="token" value="${visit.token(`resolve ${transferId}`)}"><input type="hidden" name="seenAt" value="${inForce?.resolvedAt ?? 'never'}">
-<fieldset><legend>What was done with ${amount} USDT</legend>${choices}</fieldset>
-${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Its 64 characters, or its Tronscan link. It is looked up in the ledger: all of it, to its sender, from an address of this project; your shop is told.')}
-<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> It left another wallet, or went to another address: keep it with the note only</label>
-${field('invoice', 'Invoice that it was for (optional)', filled.invoice, html` maxlength="400"`, 'inv_… or the order id.')}
+<fieldset><legend>What did you do with the ${amount} USDT?</legend>${choices}</fieldset>
+${field('refundTx', 'Transaction of the refund (optional)', filled.refundTx, html` dir="ltr" maxlength="200"`, 'Transaction id (64 characters) or Tronscan link. The ledger must have it: the full amount, to the sender, from an address of this project. Your shop is notified.')}
+<label class="check"><input type="checkbox" name="elsewhere" value="yes"${filled.elsewhere === undefined ? null : html` checked`}> The refund left another wallet or went to another address: record it only in the note</label>
+${field('invoice', 'Intended invoice (optional)', filled.invoice, html` maxlength="400"`, 'inv_… or the order id.')}
 ${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`)}
-<p class="hint">It leaves the queue. No invoice changes and no money moves; the decision is kept for ever with your name.${before}</p>
-<div class="actions"><button>Decide</button></div></form></section>`;
+<p class="hint">The transfer leaves this list. No invoice changes and no money moves. The decision is recorded permanently with your name.${before}</p>
+<div class="actions"><button>Save decision</button></div></form></section>`;
 }

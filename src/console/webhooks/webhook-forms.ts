@@ -24,13 +24,13 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: async ({ visit }, project) => needProject(visit, project),
     show: (visit, project) => ({
       ...{ title: 'Add an endpoint', about: project },
-      consequence: html`<p>It hears of what happens from now on. Its signing secret is shown once.</p>`,
+      consequence: html`<p>It receives events from now on. Its signing secret is shown only once.</p>`,
       fields: targetFields(null),
-      ...{ button: 'Add it', back: urlTo(visit, '/webhooks', project) },
+      ...{ button: 'Add', back: urlTo(visit, '/webhooks', project) },
     }),
     done: (_visit, project, { endpointId, secret }) => ({
       ...{ title: 'Endpoint added', about: project },
-      main: secretShown(secret, html`<a class="button" href="/webhooks/${endpointId}">Go on: send a test</a>`),
+      main: secretShown(secret, html`<a class="button" href="/webhooks/${endpointId}">Continue: send a test</a>`),
     }),
   });
   addForm(routes, deps, {
@@ -42,9 +42,9 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'Change the endpoint', about: endpoint.project },
-      consequence: html`<p>${undelivered(endpoint)} to the new URL. What it hears of counts for events from now on.</p>`,
+      consequence: html`<p>${undelivered(endpoint)} to the new URL. The event types apply to events from now on.</p>`,
       fields: targetFields(endpoint),
-      ...{ button: 'Change it', back: `/webhooks/${endpoint.endpointId}` },
+      ...{ button: 'Save', back: `/webhooks/${endpoint.endpointId}` },
     }),
     done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
   });
@@ -56,15 +56,15 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'New secret', about: endpoint.project },
-      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown once. The present one, fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>, signs beside it until the time is over: give the receiver the new one meanwhile.</p>`,
+      consequence: html`<p>For <bdi>${endpoint.url}</bdi>. The new secret is shown only once. The current one, fingerprint <code>${endpoint.secrets[0]?.fingerprint ?? '–'}</code>, also signs until the chosen time is over: update the receiver before then.</p>`,
       fields: [{ name: 'overlap', label: 'Both sign for', kind: 'select', options: OVERLAPS, value: '24h' }],
-      ...{ button: 'Make a new secret', back: `/webhooks/${endpoint.endpointId}` },
+      ...{ button: 'Create new secret', back: `/webhooks/${endpoint.endpointId}` },
     }),
     done: (_visit, { endpointId, project }, { view: { secret, formerSecretEndsAt } }) => ({
       ...{ title: 'New secret', about: project },
       main: secretShown(
         secret,
-        html`<p>The former one signs until ${time(formerSecretEndsAt)} UTC.</p><a class="button" href="/webhooks/${endpointId}">Back to the endpoint</a>`,
+        html`<p>The previous secret also signs until ${time(formerSecretEndsAt)} UTC.</p><a class="button" href="/webhooks/${endpointId}">Back to the endpoint</a>`,
       ),
     }),
   });
@@ -76,9 +76,9 @@ export function addWebhookForms(routes: Routes, deps: ConsoleDeps): void {
     find: (asked) => findEndpoint(deps, asked),
     show: (_visit, endpoint) => ({
       ...{ title: 'Disable the endpoint', about: endpoint.project },
-      consequence: html`<p><bdi>${endpoint.url}</bdi> is sent nothing until it is enabled. ${undelivered(endpoint)} later; what happens meanwhile is not planned for it, and can be sent afterwards.</p>`,
+      consequence: html`<p><bdi>${endpoint.url}</bdi> receives nothing until it is enabled again. ${undelivered(endpoint)} later; events in the meantime are not scheduled for it, but can be sent afterwards.</p>`,
       fields: [{ name: 'reason', label: 'Reason (optional)', kind: 'line', more: html` maxlength="200"` }],
-      ...{ button: 'Disable it', back: `/webhooks/${endpoint.endpointId}` },
+      ...{ button: 'Disable', back: `/webhooks/${endpoint.endpointId}` },
     }),
     done: (_visit, { endpointId }) => ({ goTo: `/webhooks/${endpointId}` }),
   });
@@ -88,7 +88,7 @@ const OVERLAPS = [
   ['24h', '24 hours'],
   ['7d', '7 days'],
   ['30d', '30 days'],
-  ['0', 'not at all: the present one ends now'],
+  ['0', 'not at all: the current one ends now'],
 ] as const;
 
 function targetFields(endpoint: ShownEndpointView | null): FormField[] {
@@ -102,16 +102,16 @@ function targetFields(endpoint: ShownEndpointView | null): FormField[] {
         value: endpoint?.url,
         more: html` dir="ltr" maxlength="2000" required`,
       },
-      hint: 'https:// and an address that can be reached from here. A token in it is kept, and shown to who may see this page.',
+      hint: 'An https:// address that is reachable from here. A token in the URL is stored, and shown to everyone who can see this page.',
     },
     {
-      ...{ name: 'description', label: 'What you call it (optional)', kind: 'line', value: endpoint?.description },
+      ...{ name: 'description', label: 'Description (optional)', kind: 'line', value: endpoint?.description },
       more: html` maxlength="200"`,
     },
     ...EVENT_TYPES.map((type): FormField => {
       return {
         name: type,
-        label: `Hears of ${type}`,
+        label: `Send ${type}`,
         kind: 'check',
         value: types === null || types.includes(type) ? 'yes' : undefined,
       };
@@ -126,13 +126,13 @@ function eventsOf(filled: Fields): string[] | undefined {
 }
 
 function undelivered({ undelivered: count, isUndeliveredMore }: ShownEndpointView): string {
-  if (count === 0) return 'Nothing is undelivered; what comes goes';
+  if (count === 0) return 'Nothing is undelivered; new events go';
   return `${number(count)}${isUndeliveredMore ? '+' : ''} undelivered ${count === 1 ? 'event goes' : 'events go'}`;
 }
 
 /** Nobody can show it again. */
 function secretShown(secret: string | null, next: Html): Page['main'] {
-  return html`<section class="card form"><p>This is the signing secret. It is shown only now: give it to the receiver, which verifies each webhook by it.</p>
-<p class="link">${secret === null ? outside('the given one') : html`<code>${ltr(secret)}</code>`}</p>${secret === null ? null : copyButton(secret, 'Copy the secret')}
+  return html`<section class="card form"><p>This is the signing secret. Copy it now, because it is not shown again: the receiver needs it to verify each webhook.</p>
+<p class="link">${secret === null ? outside('the secret you gave') : html`<code>${ltr(secret)}</code>`}</p>${secret === null ? null : copyButton(secret, 'Copy the secret')}
 <div class="actions">${next}</div></section>`;
 }

@@ -59,7 +59,7 @@ export function addWebhookRoutes(routes: Routes, deps: ConsoleDeps): void {
   post('/webhooks/:endpointId/replay', 'replayPeriod', (asked) => replay(deps, asked));
   get('/events/:eventId', 'showDelivery', async (asked) => {
     const { sent } = readQuery(asked.request, ['sent']);
-    const said = sent === undefined ? null : html`The event is sent again.`;
+    const said = sent === undefined ? null : html`The event is being sent again.`;
     return eventPage(asked.visit, ...(await findEvent(deps, asked, said)));
   });
   addClick(routes, '/events/:eventId/replay', 'replayEvents', async (asked) => {
@@ -93,9 +93,10 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 }
 
 function saidOf({ enabled, missed, replayed }: Fields) {
-  if (replayed !== undefined) return html`${counted(replayed)} sent again, as fast as the receiver takes them.`;
+  if (replayed !== undefined)
+    return html`${counted(replayed)} are being sent again, as fast as the receiver accepts them.`;
   if (enabled === undefined) return null;
-  return html`It is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that waited go out now`}.${missed === undefined || missed === '0' ? null : html` ${missed} happened while it was disabled: “Send events again” sends those.`}`;
+  return html`The endpoint is enabled${enabled === '0' ? null : html`, and ${counted(enabled)} that were waiting are sent now`}.${missed === undefined || missed === '0' ? null : html` ${missed} more happened while it was disabled: to send those, use “Send events again”.`}`;
 }
 
 /** A number that stands in the address, where anybody may have written something else. */
@@ -162,11 +163,11 @@ type Filled = Fields<(typeof REPLAY_FIELDS)[number]>;
 
 /** What may be sent again, in the words of who has to choose. */
 const CHOICES = [
-  ['', 'what was given up or never sent'],
-  ['dead', 'what was given up, however long ago'],
-  ['missing', 'what was never sent, however long ago'],
-  ['failing', 'what waits after a failure'],
-  ['all', 'everything, what was delivered too'],
+  ['', 'given up or never sent'],
+  ['dead', 'given up, at any time'],
+  ['missing', 'never sent, at any time'],
+  ['failing', 'waiting after a failure'],
+  ['all', 'all, including delivered ones'],
 ] as const;
 
 type Shown = { url: string; filled: Filled; found: ReplayedPeriodView | null; problem: Html | null };
@@ -177,21 +178,21 @@ function replayPage(visit: Visit, project: ListedProjectView, { url, filled, fou
     title: 'Send events again',
     about: project,
     ...(problem === null ? {} : { status: 400 }),
-    main: html`<section class="card form">${problem === null ? null : alert(problem)}<p>To <bdi>${url}</bdi>. A receiver takes an event that it knows once.</p>
+    main: html`<section class="card form">${problem === null ? null : alert(problem)}<p>To <bdi>${url}</bdi>. A receiver should process each event only once.</p>
 <form method="get" action="${visit.path}">
-${field('from', 'From', filled.from, html` dir="ltr" required`, 'A day (2026-09-01), or a moment with its zone (2026-09-01T12:00:00Z).')}
-${field('to', 'To (optional)', filled.to, html` dir="ltr"`, 'Left out: until now.')}
+${field('from', 'From', filled.from, html` dir="ltr" required`, 'A day (2026-09-01) or a time with its zone (2026-09-01T12:00:00Z).')}
+${field('to', 'To (optional)', filled.to, html` dir="ltr"`, 'Default: now.')}
 ${select('status', 'Which', CHOICES, filled.status)}
-<div class="actions"><button${found === null ? null : html` class="quiet"`}>How many are these?</button></div></form></section>
+<div class="actions"><button${found === null ? null : html` class="quiet"`}>Count events</button></div></form></section>
 ${found === null ? null : renderFound(visit, filled, found)}`,
   };
 }
 
 function renderFound(visit: Visit, filled: Filled, { found, from, until }: ReplayedPeriodView): Html {
   if (found.total === 0)
-    return html`<section class="card empty"><h2>Nothing to send again</h2><p>No such event between ${time(from)} and ${time(until)} UTC.</p></section>`;
+    return html`<section class="card empty"><h2>Nothing to send again</h2><p>No matching events between ${time(from)} and ${time(until)} UTC.</p></section>`;
   const parts = [
-    [found.missing, 'never planned for it'],
+    [found.missing, 'never scheduled for it'],
     [found.dead, 'given up'],
     [found.pending, 'waiting'],
     [found.delivered, 'delivered before'],
@@ -200,7 +201,7 @@ function renderFound(visit: Visit, filled: Filled, { found, from, until }: Repla
   const kept = REPLAY_FIELDS.flatMap((name) =>
     filled[name] === undefined ? [] : [html`<input type="hidden" name="${name}" value="${filled[name]}">`],
   );
-  return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. They go out in their order.</p>
+  return html`<section class="card" aria-labelledby="found"><h2 id="found">${number(found.total)} ${found.total === 1 ? 'event' : 'events'}</h2><p>${said.join(', ')}; between ${time(from)} and ${time(until)} UTC. They are sent in order.</p>
 <form method="post" action="${visit.path}"><input type="hidden" name="token" value="${visit.token(visit.path)}">${kept}<div class="actions"><button>Send ${number(found.total)} again</button></div></form></section>`;
 }
 
@@ -218,8 +219,8 @@ function eventPage(visit: Visit, project: ListedProjectView, { event, said }: Ev
     about: project,
     ...(again === null ? {} : { beside: again }),
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
-      ['Happened', html`${time(createdAt)} UTC`],
+<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
+      ['Time', html`${time(createdAt)} UTC`],
       ['Event', ltr(eventId)],
       [
         'Order',
@@ -228,7 +229,7 @@ function eventPage(visit: Visit, project: ListedProjectView, { event, said }: Ev
           : html`<a href="/invoices/${first.invoiceId}">${outside(first.externalId ?? first.invoiceId)}</a>`,
       ],
     ])}</section>
-${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card empty"><p>It was planned for no endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`)}`,
+${live('deliveries', html`${deliveries.length === 0 ? html`<section class="card empty"><p>It was not scheduled for any endpoint.</p></section>` : deliveries.map((each) => renderDelivery(eventId, each))}`)}`,
   };
 }
 
@@ -239,11 +240,11 @@ function renderDelivery(eventId: string, delivery: ShownDeliveryView): Html {
       ? null
       : isEndpointDisabled
         ? html`<p class="notice">It waits until the endpoint is enabled.</p>`
-        : html`<p>The next attempt comes at ${time(nextAttemptAt)} UTC; ${number(attemptsLeft)} are left.</p>`;
+        : html`<p>The next attempt is at ${time(nextAttemptAt)} UTC; ${number(attemptsLeft)} are left.</p>`;
   return html`<section class="card" aria-labelledby="to-${endpointId}"><h2 id="to-${endpointId}"><a href="/webhooks/${endpointId}">${outside(url, 70)}</a> ${deliveryBadge(delivery)}</h2>
 ${renderDiagnosis(diagnosis)}${next}
-${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${endpointId}, the oldest first`, ATTEMPTS, attempts)}
-${attempts.length === 0 ? null : html`<details><summary>What each request was</summary>${attempts.map((attempt) => renderHeaders(eventId, url, attempt))}</details>`}</section>`;
+${attempts.length === 0 ? html`<p>No attempt yet.</p>` : table(`Attempts at ${endpointId}, oldest first`, ATTEMPTS, attempts)}
+${attempts.length === 0 ? null : html`<details><summary>Request headers</summary>${attempts.map((attempt) => renderHeaders(eventId, url, attempt))}</details>`}</section>`;
 }
 
 /** The headers as they were sent. A signature is kept nowhere: with the body it is as good as the request. */
@@ -252,7 +253,7 @@ function renderHeaders(eventId: string, url: string, { attempt, attemptedAt }: A
 content-type: application/json
 webhook-id: ${eventId}
 webhook-timestamp: ${Math.floor(Date.parse(attemptedAt) / 1000)}
-webhook-signature: v1,… (one for each secret that signed; not kept)
+webhook-signature: v1,… (one for each secret that signed; not stored)
 webhook-protocol: v2</code></pre>`;
 }
 
@@ -268,9 +269,9 @@ function renderDiagnosis(diagnosis: TestedEndpointView['diagnosis']): Html | nul
 const ATTEMPTS = [
   ['Attempt', ({ attempt }: AttemptView) => String(attempt)],
   ['At', ({ attemptedAt }: AttemptView) => time(attemptedAt)],
-  ['Took', ({ latencyMs }: AttemptView) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
+  ['Duration', ({ latencyMs }: AttemptView) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
   ['Answer', answerOf],
-  ['It said', ({ answer }: AttemptView) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
+  ['Response body', ({ answer }: AttemptView) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
 ] as const;
 
 function answerOf({ status, error, webPage }: AttemptView): Html | string {
@@ -290,11 +291,11 @@ function testedPage(project: ListedProjectView, url: string, tested: TestedEndpo
 ${facts([
   ['URL', ltr(url)],
   ['Event', html`<a href="/events/${eventId}">${ltr(eventId)}</a>`],
-  ['Name found', dns],
+  ['DNS', dns],
   ['TLS', tls],
   ['Answer', error === null ? String(status) : outside(error, 300)],
-  ['Took', latencyMs === null ? null : `${number(latencyMs)} ms`],
-  ['It said', answer === null || answer === '' ? null : outside(answer, 500)],
+  ['Duration', latencyMs === null ? null : `${number(latencyMs)} ms`],
+  ['Response body', answer === null || answer === '' ? null : outside(answer, 500)],
 ])}<p><a href="/webhooks/${endpointId}">Back to the endpoint</a></p></section>`,
   };
 }

@@ -26,9 +26,9 @@ export function webhooksPage(
     main:
       data.length === 0
         ? liveNone(
-            html`<section class="card empty"><h2>No endpoint yet</h2><p>An endpoint is a URL of your shop that hears of each payment, by a signed request. Without one your shop asks the API, or reads the events.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
+            html`<section class="card empty"><h2>No endpoints yet</h2><p>An endpoint is a URL of your shop that receives a signed request for each payment. Without one, your shop has to poll the API or read the event feed.</p>${add === null ? null : html`<p>${add}</p>`}</section>`,
           )
-        : html`${liveRows('Endpoints', table('Endpoints, the oldest first', ENDPOINTS, data))}${adapters.length === 0 ? null : live('rates', html`<section class="card flush" aria-label="Rates">${table('Rates of adapters', RATES, adapters)}</section>`)}`,
+        : html`${liveRows('Endpoints', table('Endpoints, oldest first', ENDPOINTS, data))}${adapters.length === 0 ? null : live('rates', html`<section class="card flush" aria-label="Rates">${table('Adapter rates', RATES, adapters)}</section>`)}`,
   };
 }
 
@@ -46,15 +46,15 @@ function ageOf({ ageSeconds, isTooOld }: NonNullable<AdapterView['rateSource']>)
 }
 
 const STATES = {
-  active: ['PAID', 'Answers'],
-  failing: ['CONFIRMING', 'Fails'],
+  active: ['PAID', 'Responding'],
+  failing: ['CONFIRMING', 'Failing'],
   paused: ['CONFIRMING', 'Fails, rests'],
   disabled: ['EXPIRED', 'Disabled'],
 } as const;
 
 function stateBadge({ status, lastAttempt }: Pick<ListedEndpointView, 'status' | 'lastAttempt'>): Html {
   const isPage = status === 'active' && lastAttempt != null && lastAttempt.webPage !== null;
-  const [colour, text] = isPage ? ['CONFIRMING', 'A web page answers'] : STATES[status];
+  const [colour, text] = isPage ? ['CONFIRMING', 'Web page responds'] : STATES[status];
   return html`<span class="badge" data-state="${colour}">${text}</span>`;
 }
 
@@ -121,21 +121,21 @@ export function endpointPage(visit: Visit, project: ListedProjectView, shown: Sh
 ${live('trouble', html`${renderTrouble(endpoint)}`, { isSpoken: true })}
 ${live('day', renderDay(endpoint, now))}
 ${renderActs(visit, endpoint)}
-<section class="card" aria-labelledby="facts"><h2 id="facts">Facts</h2>${facts([
+<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts([
       ['URL', ltr(endpoint.url)],
-      ['What you call it', endpoint.description === '' ? null : outside(endpoint.description, 200)],
-      ['Hears of', endpoint.eventTypes?.join(', ') ?? 'everything'],
+      ['Description', endpoint.description === '' ? null : outside(endpoint.description, 200)],
+      ['Event types', endpoint.eventTypes?.join(', ') ?? 'everything'],
       ['Last attempt', attemptOf(endpoint.lastAttempt)],
       ...endpoint.secrets.map(
         ({ createdAt, endsAt, fingerprint }) =>
           [
-            endsAt === null ? 'Secret' : 'Former secret',
-            html`${fingerprint === null ? 'cannot be opened with the master keys here' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">of ${time(createdAt)}${endsAt === null ? null : html`, signs too until ${time(endsAt)} UTC`}</span>`,
+            endsAt === null ? 'Secret' : 'Previous secret',
+            html`${fingerprint === null ? 'cannot be decrypted with the configured master keys' : html`fingerprint <code>${fingerprint}</code>`} <span class="hint">of ${time(createdAt)}${endsAt === null ? null : html`, also signs until ${time(endsAt)} UTC`}</span>`,
           ] as const,
       ),
-    ])}<p class="hint">The fingerprint of what your receiver has: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
+    ])}<p class="hint">To get the fingerprint of your receiver’s secret: <code>printf %s "$SECRET" | sha256sum | cut -c1-12</code></p></section>
 <nav aria-label="Which deliveries"><ul class="tabs">${tabs}</ul></nav>
-${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No event yet.' : 'None.'}</p>` : table('Events at this endpoint, the newest first', DELIVERIES, list.data))}
+${liveRows('Deliveries', list.data.length === 0 ? html`<p class="empty">${state === 'all' ? 'No events yet.' : 'None.'}</p>` : table('Events for this endpoint, newest first', DELIVERIES, list.data))}
 <div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, path, project, query)}">Newest</a>`}</div>`,
   };
 }
@@ -144,21 +144,21 @@ function renderTrouble(endpoint: ShownEndpointView): Html | null {
   const { status, failingSince, pausedUntil, disabledReason, lastAttempt } = endpoint;
   if (status === 'active') {
     if (lastAttempt === null || lastAttempt.webPage === null) return null;
-    return html`<p class="notice">The last event was answered by a web page, “${outside(lastAttempt.webPage, 80)}”. It counts as delivered because its status was ${lastAttempt.status}, but your receiver probably never saw it. Send a test: it says what to do.</p>`;
+    return html`<p class="notice">The last event was answered by a web page, “${outside(lastAttempt.webPage, 80)}”. It counts as delivered because its status was ${lastAttempt.status}, but your receiver probably never saw it. Send a test to see what to do.</p>`;
   }
   if (status === 'disabled')
-    return html`<p class="notice">Nothing is sent: disabled, ${outside(disabledReason ?? 'without a reason', 300)}. Test it, then enable it: what waits goes out at once.</p>`;
+    return html`<p class="notice">Nothing is sent: disabled, ${outside(disabledReason ?? 'without a reason', 300)}. Test it, then enable it: waiting events are sent immediately.</p>`;
   const since = failingSince === null ? null : html` since ${time(failingSince)} UTC`;
-  return html`<p class="notice">Attempts fail${since}. ${pausedUntil === null ? 'They go on with growing pauses.' : html`The next one comes at ${time(pausedUntil)} UTC.`} Test it: the answer says what is wrong.</p>`;
+  return html`<p class="notice">Deliveries are failing${since}. ${pausedUntil === null ? 'Quittance keeps retrying with growing pauses.' : html`The next attempt is at ${time(pausedUntil)} UTC.`} Send a test to see what is wrong.</p>`;
 }
 
 function renderDay({ day, oldestUndelivered, ...endpoint }: ShownEndpointView, now: number): Html {
   const share =
     day.looked === 0 ? '–' : `${((day.delivered / day.looked) * 100).toFixed(day.delivered === day.looked ? 0 : 1)} %`;
   const of = `of ${day.isSample ? 'the newest ' : ''}${number(day.looked)} in 24 hours`;
-  return html`<section aria-label="How it does"><dl class="tiles">
+  return html`<section aria-label="Health"><dl class="tiles">
 <div class="tile"><dt>Delivered</dt><dd>${share}</dd><dd class="hint">${of}</dd></div>
-<div class="tile"><dt>Undelivered</dt><dd>${undelivered(endpoint as ListedEndpointView)}</dd><dd class="hint">${oldestUndelivered === null ? 'nothing waits' : `the oldest for ${duration(now - Date.parse(oldestUndelivered))}`}</dd></div>
+<div class="tile"><dt>Undelivered</dt><dd>${undelivered(endpoint as ListedEndpointView)}</dd><dd class="hint">${oldestUndelivered === null ? 'nothing is waiting' : `oldest: ${duration(now - Date.parse(oldestUndelivered))}`}</dd></div>
 <div class="tile"><dt>Given up</dt><dd>${number(day.dead)}</dd><dd class="hint">${of}</dd></div></dl></section>`;
 }
 
@@ -178,7 +178,7 @@ function renderActs(visit: Visit, { endpointId, status }: ShownEndpointView): Ht
 
 const DELIVERED = {
   delivered: ['PAID', 'Delivered'],
-  pending: ['CONFIRMING', 'Waits'],
+  pending: ['CONFIRMING', 'Waiting'],
   dead: ['EXPIRED', 'Given up'],
 } as const;
 
@@ -189,7 +189,7 @@ export function deliveryBadge({ status }: Pick<DeliveryView, 'status'>): Html {
 
 const DELIVERIES = [
   ['Event', ({ eventId, type }: DeliveryView) => html`<a class="row" href="/events/${eventId}">${type}</a>`],
-  ['Happened', ({ createdAt }: DeliveryView) => time(createdAt)],
+  ['Time', ({ createdAt }: DeliveryView) => time(createdAt)],
   [
     'Order',
     ({ invoiceId, externalId }: DeliveryView) =>
@@ -198,7 +198,7 @@ const DELIVERIES = [
   ['State', deliveryBadge],
   ['Attempts', ({ attempts }: DeliveryView) => number(attempts), 'number'],
   [
-    'Last answer',
+    'Last response',
     ({ lastStatus, lastError }: DeliveryView) =>
       lastError === null ? (lastStatus === null ? '–' : String(lastStatus)) : outside(lastError, 60),
   ],

@@ -53,7 +53,7 @@ export async function sendWithPasskey(
   filled: Record<string, string> = {},
 ) {
   const asked = await send(browser, path, filled);
-  if (!asked.text.includes('Is it you')) return asked;
+  if (!asked.text.includes('Confirm this change')) return asked;
   const passkey = JSON.stringify(key.sign(passkeyOptionsOf(asked)));
   return browser.ask(path, { cookie: browser.cookie, form: { ...formOf(asked, path, 'passkey'), passkey } });
 }

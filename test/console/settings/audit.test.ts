@@ -67,7 +67,7 @@ test('filters by action, subject and person stand in the address, and in that of
   expect(text.includes(`href="/settings/audit.csv?${by.replace('&', '&amp;')}"`)).toBe(true);
   const one = await look(`${AUDIT}?${new URLSearchParams({ subject: ODD })}`);
   expect(one.text.match(/<tr role="row"><td/g)).toHaveLength(30);
-  expect((await look(`${AUDIT}?action=key.created`)).text).toContain('No such entry');
+  expect((await look(`${AUDIT}?action=key.created`)).text).toContain('No matching entries');
 });
 
 test.each([
@@ -75,9 +75,9 @@ test.each([
   ['before=x', 'number of an entry'],
   [`by=${'x'.repeat(201)}`, '“By” must have 1 to 200'],
   [`subject=${'x'.repeat(201)}`, '“On” must have 1 to 200'],
-  ['action=a&action=b', 'came 2 times'],
-  ['by=%00', 'cannot be kept'],
-  ['odd=1', 'is no field here'],
+  ['action=a&action=b', 'was given 2 times'],
+  ['by=%00', 'cannot be stored'],
+  ['odd=1', 'is not a field of this form'],
 ])('a query that cannot be read is told: %#', async (query, says) => {
   const { look } = await openLog();
   const { status, text } = await look(`${AUDIT}?${query}`);
@@ -102,7 +102,7 @@ test('the export holds every entry that fits, for programs and for spreadsheets,
 test('the log is found whole, or it is said where it breaks', async () => {
   const { look, sql } = await openLog();
   const whole = await look(`${AUDIT}/verification`);
-  const [, entries] = /The log is whole: (\d+) entries/.exec(whole.text) ?? [];
+  const [, entries] = /The log is intact: (\d+) entries/.exec(whole.text) ?? [];
   const [, head = ''] = /data-copy="(\d+:[0-9a-f]{64})"/.exec(whole.text) ?? [];
   expect(head.startsWith(`${entries}:`)).toBe(true);
   const compared = await look(`${AUDIT}/verification?${new URLSearchParams({ head })}`);
@@ -115,5 +115,5 @@ test('the log is found whole, or it is said where it breaks', async () => {
   const broken = await look(`${AUDIT}/verification`);
   expect(broken.text).toContain('role="alert"');
   expect(broken.text).toContain('entry 7 is not as it was written');
-  expect(broken.text).toContain('Up to there 6 entries');
+  expect(broken.text).toContain('The 6 entries before that');
 });

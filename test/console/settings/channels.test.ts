@@ -26,10 +26,10 @@ async function openChannels() {
 test('an owner adds a channel with a second proof, sends a test by it, and removes it', async () => {
   const { received, url } = await startReceiver();
   const { ann, browser, look, rows, add, audited, ask, pass } = await openChannels();
-  expect(await look()).toContain('Nobody is told');
+  expect(await look()).toContain('No channels yet');
   const target = `${url}/services/B0wl`;
   const asked = await send(browser, `${PAGE}/new/slack`, { url: target, isOwnNetwork: 'yes', quiet: '22:00-07:00' });
-  for (const shown of ['Is it you', target, '22:00-07:00']) expect(asked.text).toContain(shown);
+  for (const shown of ['Confirm this change', target, '22:00-07:00']) expect(asked.text).toContain(shown);
   expect(await rows()).toEqual([]);
   const added = await add('slack', { url: target, isOwnNetwork: 'yes', quiet: '22:00-07:00' });
   expect([added.status, added.location]).toEqual([303, `${PAGE}?added=1`]);
@@ -43,12 +43,12 @@ test('an owner adds a channel with a second proof, sends a test by it, and remov
   const tested = await ask(`${PAGE}/${id}/test`, { cookie: browser.cookie, form });
   expect([tested.status, tested.location]).toEqual([303, `${PAGE}?tested=${id}`]);
   expect(received.map(({ path }) => path)).toEqual(['/services/B0wl']);
-  expect(await look(`${PAGE}?tested=${id}`)).toContain('The test went out by');
+  expect(await look(`${PAGE}?tested=${id}`)).toContain('The test was sent to');
   expect((await ask(`${PAGE}/${id}/test`, { cookie: browser.cookie, form })).status).toBe(409);
   expect(received).toHaveLength(1);
 
   pass(SIX_MINUTES_MS);
-  expect((await send(browser, `${PAGE}/${id}/remove`)).text).toContain('Is it you');
+  expect((await send(browser, `${PAGE}/${id}/remove`)).text).toContain('Confirm this change');
   expect(await rows()).toHaveLength(1);
   const removed = await sendWithPasskey(browser, `${PAGE}/${id}/remove`, ann.key);
   expect([removed.status, removed.location]).toEqual([303, `${PAGE}?removed=1`]);
@@ -66,7 +66,7 @@ test('a channel that fails says so, and a test says why', async () => {
   const form = formOf({ text: list }, `${PAGE}/${id}/test`);
   await ask(`${PAGE}/${id}/test`, { cookie: browser.cookie, form });
   const after = await look(`${PAGE}?tested=${id}`);
-  for (const shown of ['The test did not go out by', 'http_503', '<strong>fails</strong>'])
+  for (const shown of ['The test could not be sent to', 'http_503', '<strong>fails</strong>'])
     expect(after).toContain(shown);
   expect(await look('/settings')).toContain('1 channel, 1 of which fails');
 });
@@ -85,7 +85,7 @@ test('a secret that is made is shown once; mails go to several', async () => {
 });
 
 test.each([
-  ['slack', { url: 'http://10.0.0.1/a' }, 'It is in my own network'],
+  ['slack', { url: 'http://10.0.0.1/a' }, 'The server is in my own network'],
   ['slack', {}, 'is missing: a channel of the kind slack requires it'],
   ['email', { url: 'smtps://h.example', from: 'q@example.com', to: 'nobody' }, 'is not an e-mail address'],
   ['ntfy', { url: 'https://ntfy.sh/' }, 'has no topic'],

@@ -25,13 +25,13 @@ test('who has no passkey is asked to make one, proves by the app’s code, and s
   const { text } = await look();
   expect(text).toContain('Sign in with a passkey');
   expect(text).toContain(`href="${NEW}"`);
-  expect(text).toContain('Whoever has the machine that runs Quittance can make it too.');
+  expect(text).toContain('The server administrator can create one, too.');
   const key = createAuthenticator(CONSOLE);
   const page = await ask(NEW, { cookie: browser.cookie });
   const created = JSON.stringify(key.create(passkeyOptionsOf(page)));
   const filled = { ...formOf(page, NEW), created, name: `<b>${'ب'.repeat(97)}` };
   const asked = await ask(NEW, { cookie: browser.cookie, form: filled });
-  expect([asked.status, asked.text.includes('the one that this browser has just made')]).toEqual([200, true]);
+  expect([asked.status, asked.text.includes('the one this browser just created')]).toEqual([200, true]);
   const form = { ...formOf(asked, NEW, 'code'), code: ann.code() };
   const added = await ask(NEW, { cookie: browser.cookie, form });
   expect([added.status, added.location]).toEqual([303, `${ME}?done=passkey-added`]);
@@ -61,8 +61,8 @@ test('a passkey that was made for another page, by another origin, or twice is r
     [{ created: 'odd' }, 'was not made for this page'],
     [{ created: '{}' }, 'was not made for this page'],
     [{ created: 'null' }, 'was not made for this page'],
-    [{ name: '' }, '“What you call it”'],
-    [{ name: 'x'.repeat(101) }, '“What you call it”'],
+    [{ name: '' }, '“Name”'],
+    [{ name: 'x'.repeat(101) }, '“Name”'],
   ];
   for (const [each, says] of wrong) {
     const created = JSON.stringify(
@@ -110,7 +110,7 @@ test('a person ends one of its own sessions, or all but the one that asks, and n
   };
   const others = [await signIn(), await signIn(), await signIn()];
   const page = await look();
-  expect(page.text).toContain('End all but this one (3)');
+  expect(page.text).toContain('End all other sessions (3)');
   const [foreign, own] = [bob, ann].map(({ sessionId }) => `${ME}/sessions/${encodeId('ses', sessionId)}/end`);
   const { token = '' } = formOf(page, own ?? '');
   expect((await ask(foreign ?? '', { cookie: browser.cookie, form: { token } })).status).toBe(409);
@@ -141,11 +141,11 @@ test('the end of the session that asks leads to the sign-in', async () => {
 test('the owner of a sandbox has no account, and is told so wherever it looks for one', async () => {
   const { ask } = await openConsole({ isSandbox: true, isSecure: false });
   const cookie = `quittance=${SANDBOX}`;
-  expect((await ask(ME, { cookie })).text).toContain('the link that the sandbox printed');
+  expect((await ask(ME, { cookie })).text).toContain('the link printed by the sandbox');
   expect((await ask(NEW, { cookie })).status).toBe(404);
   const people = await ask('/settings/people', { cookie });
-  expect([people.status, people.text.includes('Nobody yet')]).toEqual([200, true]);
-  expect((await ask('/settings/sessions', { cookie })).text).toContain('Nobody is signed in');
+  expect([people.status, people.text.includes('No users yet')]).toEqual([200, true]);
+  expect((await ask('/settings/sessions', { cookie })).text).toContain('No one is signed in');
   expect((await ask(`${ME}/sessions/end-others`, { cookie, form: {} })).status).toBe(409);
 });
 

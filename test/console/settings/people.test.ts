@@ -38,14 +38,14 @@ test('an invitation takes a proof, shows its link once, and makes a person of th
   };
   const asked = await send(browser, NEW, filled);
   expect(asked.status).toBe(200);
-  expect(asked.text).toContain('Is it you, and is this what you want?');
+  expect(asked.text).toContain('Confirm this change');
   expect(await recorded('user.invited')).toHaveLength(1);
   const made = await ask(NEW, { cookie: browser.cookie, form: { ...formOf(asked, NEW, 'code'), code: ann.code() } });
   expect(made.status).toBe(200);
   const [link = ''] = /https:[^<"]+\/invitation\/[\w-]{43}/.exec(made.text) ?? [];
   expect(link).toMatch(new RegExp(`^${CONSOLE}/`));
   expect(made.text).toContain(`data-copy="${link}"`);
-  expect(made.text).toContain('Give it to that person alone');
+  expect(made.text).toContain('Send it only to that person');
   const opened = await ask(new URL(link).pathname);
   expect([opened.status, opened.text.includes('You are invited as <strong>operator</strong>')]).toEqual([200, true]);
   const bob = await idOf('bob@example.com');
@@ -92,7 +92,7 @@ test('nobody gets all projects by ticking none, and what is wrong is told beside
     [{ name: 'x'.repeat(101) }, '“Name (optional)”'],
     [{ role: 'god' }, 'choose viewer, operator, owner'],
     [{ role: 'owner' }, 'who can see all projects'],
-    [{ scope: 'all' }, 'some are ticked'],
+    [{ scope: 'all' }, 'some projects are ticked'],
     [{ [shop.projectId]: '' }, 'none is'],
     [{ scope: '' }, '“Projects”'],
     [{ scope: 'none' }, '“Projects”'],
@@ -119,7 +119,7 @@ test('another role says how many sessions end, ends them, and keeps the projects
   const bob = await joinByPassword(desk, 'bob', 'viewer');
   const path = `/settings/people/${await idOf('bob')}/role`;
   const page = await ask(path, { cookie: browser.cookie });
-  expect(page.text).toContain('1 session ends at once');
+  expect(page.text).toContain('1 session ends immediately');
   expect((await ask('/', { cookie: cookieOf(bob.token) })).status).toBe(200);
   const changed = await sendWithCode(browser, path, ann.code(), {
     role: 'operator',
@@ -195,7 +195,7 @@ test('an owner sees who is signed in, by which browser and from where, and ends 
   await ask('/sign-in', { form: signIn, headers: fox });
   const form = await ask('/invoices/new', { cookie: cookieOf(bob.token) });
   const list = await ask('/settings/sessions', { cookie: browser.cookie });
-  for (const shown of ['198.51.100.9', 'Firefox, Linux', '&lt;b&gt;', 'This one', 'by password and code']) {
+  for (const shown of ['198.51.100.9', 'Firefox, Linux', '&lt;b&gt;', 'This session', 'by password and code']) {
     expect(list.text).toContain(shown);
   }
   const end = `/settings/sessions/${encodeId('ses', bob.sessionId)}/end`;
@@ -207,7 +207,7 @@ test('an owner sees who is signed in, by which browser and from where, and ends 
   expect(await desk.sql('select id from invoices')).toEqual([]);
   expect((await recorded('session.ended'))[0]).toMatchObject({ by: 'ann' });
   const again = await ask(end, { cookie: browser.cookie, form: formOf(list, end) });
-  expect([again.status, again.text.includes('was sent before')]).toEqual([409, true]);
+  expect([again.status, again.text.includes('was already sent')]).toEqual([409, true]);
   for (const id of ['ses_x', encodeId('ses', '00000000-0000-7000-8000-000000000000')]) {
     const form = { token: formOf(list, end)['token'] ?? '' };
     expect((await ask(`/settings/sessions/${id}/end`, { cookie: browser.cookie, form })).status).toBe(409);

@@ -30,7 +30,7 @@ test('the account is everybody’s, all other pages are the owners’, and nobod
     for (const path of [...OWNERS, ...AUDIT, ...ofPerson]) {
       const { status, text } = await desk.ask(path, { cookie });
       expect([role, path, status]).toEqual([role, path, role === 'owner' ? 200 : 403]);
-      if (role !== 'owner') expect(text).toContain('Only an owner may');
+      if (role !== 'owner') expect(text).toContain('Only an owner can do this');
     }
     for (const path of EVERYBODY)
       expect([role, path, (await desk.ask(path, { cookie })).status]).toEqual([role, path, 200]);

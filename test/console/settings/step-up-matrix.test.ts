@@ -237,7 +237,7 @@ async function createdBy(world: Seat, action: ActionName, page: Page): Promise<R
 /** Asks for the proof of a form, and signs it. */
 async function sign(world: Seat, row: Row, target = A) {
   const asked = await send(world, row, target);
-  if (asked?.sent.status !== 200 || !asked.sent.text.includes('Is it you')) {
+  if (asked?.sent.status !== 200 || !asked.sent.text.includes('Confirm this change')) {
     throw new Error(`${row.action} asks for no proof: ${asked?.sent.status} ${asked?.sent.text.slice(0, 4000)}`);
   }
   return { ...asked, proof: { passkey: JSON.stringify(world.ann.key.sign(passkeyOptionsOf(asked.sent))) } };
@@ -318,7 +318,9 @@ test('a proof is taken once; another form that decides who has access asks again
     ]);
     if (stepUpOf(row.action) === 'each') {
       expect([row.action, ...(await refuses(world, row, A, signed.proof))]).toEqual([row.action, ...REFUSED]);
-      expect((await send(world, row, { project: 0, subject: 1 }))?.sent.text ?? 'Is it you').toContain('Is it you');
+      expect((await send(world, row, { project: 0, subject: 1 }))?.sent.text ?? 'Confirm this change').toContain(
+        'Confirm this change',
+      );
     }
     world.pass(GRACE_MS);
     expect([row.action, ...(await refuses(world, row, A, signed.proof))]).toEqual([row.action, ...REFUSED]);
@@ -344,8 +346,8 @@ test('a form that may go by a recent proof does so for five minutes, in the same
   world.pass(GRACE_MS - 1);
   const form = { passkey: JSON.stringify(world.ann.key.sign(passkeyOptionsOf(await world.ask('/sign-in')))) };
   const { cookie = '' } = await world.ask('/sign-in', { form });
-  expect((await send({ ...world, cookie }, rules, A))?.sent.text).toContain('Is it you');
-  expect((await send(world, rules, A))?.sent.text).not.toContain('Is it you');
+  expect((await send({ ...world, cookie }, rules, A))?.sent.text).toContain('Confirm this change');
+  expect((await send(world, rules, A))?.sent.text).not.toContain('Confirm this change');
   world.pass(1);
-  expect((await send(world, rules, A))?.sent.text).toContain('Is it you');
+  expect((await send(world, rules, A))?.sent.text).toContain('Confirm this change');
 });

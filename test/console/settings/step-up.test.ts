@@ -32,7 +32,7 @@ test('a passkey that signed “remove bob” removes bob, and not carl, not with
   };
   for (const path of [other, `${at(bob)}/reset`, `${at(carl)}/reset`]) {
     const { status, text } = await sent(path);
-    expect([path, status, text.includes('Nothing was done')]).toEqual([path, 403, true]);
+    expect([path, status, text.includes('Nothing was changed')]).toEqual([path, 403, true]);
   }
   const role = `${at(bob)}/role`;
   const page = await ask(role, { cookie });
@@ -55,7 +55,7 @@ test('what was signed is the form as it was shown: other content asks again, and
   const form = formOf(asked, role, 'passkey');
   expect(form).toMatchObject({ role: 'operator' });
   const more = await ask(role, { cookie: browser.cookie, form: { ...form, role: 'owner', passkey } });
-  expect([more.status, more.text.includes('owner: everything')]).toEqual([403, true]);
+  expect([more.status, more.text.includes('owner: can do everything')]).toEqual([403, true]);
   expect(await sql("select role from people where login = 'bob'")).toEqual([{ role: 'viewer' }]);
   const anew = JSON.stringify(ann.key.sign(passkeyOptionsOf(more)));
   const signed = { ...formOf(more, role, 'passkey'), passkey: anew };
@@ -86,10 +86,10 @@ test('a code of the app is taken once, also for another form', async () => {
   const browser = { ask: desk.ask, cookie: cookieOf(ann.token) };
   const code = ann.code();
   const wrong = await sendWithCode(browser, first, '000000');
-  expect([wrong.status, wrong.text.includes('That was not right')]).toEqual([403, true]);
+  expect([wrong.status, wrong.text.includes('That code is wrong')]).toEqual([403, true]);
   expect((await sendWithCode(browser, first, code)).status).toBe(303);
   const again = await sendWithCode(browser, second, code);
-  expect([again.status, again.text.includes('it was used before')]).toEqual([403, true]);
+  expect([again.status, again.text.includes('was already used')]).toEqual([403, true]);
   expect(await desk.sql("select login from people where removed_at is null and login <> 'ann'")).toEqual([
     { login: 'carl' },
   ]);
@@ -110,7 +110,7 @@ test('a form that is sent twice does its work once, and two tabs each do their o
     const form = { ...formOf(asked, path, 'passkey'), passkey };
     expect((await ask(path, { cookie, form })).text).toContain('/invitation/');
     const again = await ask(path, { cookie, form });
-    expect([again.status, again.text.includes('was sent before'), again.text.includes('/invitation/')]).toEqual([
+    expect([again.status, again.text.includes('was already sent'), again.text.includes('/invitation/')]).toEqual([
       409,
       true,
       false,
@@ -129,7 +129,7 @@ test('a form without a token, with that of another form, or of another session d
   const { token: elsewhere = '' } = formOf(await ask(remove, { cookie: second.cookie }), remove);
   for (const form of [{}, { token: '' }, { token: 'x.y.z' }, { token: foreign }, { token: elsewhere }]) {
     const { status, text } = await ask(remove, { cookie, form });
-    expect([status, text.includes('was not made for your session')]).toEqual([409, true]);
+    expect([status, text.includes('belongs to another session')]).toEqual([409, true]);
   }
   expect(await left()).toEqual(['ann', 'bob', 'carl']);
 });
@@ -144,7 +144,7 @@ test('a person who is no owner any more, or has gone, is let no further with a f
   await sql("update people set role = 'viewer' where login = 'bob'");
   const form = formOf(page, `${at(carl)}/remove`);
   const refused = await ask(`${at(carl)}/remove`, { cookie: cookieOf(bob.token), form });
-  expect([refused.status, refused.text.includes('Only an owner may')]).toEqual([403, true]);
+  expect([refused.status, refused.text.includes('Only an owner can do this')]).toEqual([403, true]);
   await sendWithPasskey(browser, `${at(bob)}/remove`, desk.ann.key);
   const gone = await ask(`${at(carl)}/remove`, { cookie: cookieOf(bob.token), form });
   expect([gone.status, gone.location]).toEqual([303, '/sign-in']);

@@ -115,14 +115,14 @@ test('it says which program, Node.js and PostgreSQL run with which schema, by wh
 
 test('the last backup has its age, and whether that very one was examined and found good', async () => {
   const { db, look, pass, deps } = await openSystem({});
-  expect((await look()).text).toContain('None was made by this program');
+  expect((await look()).text).toContain('No backup yet');
   const record = (action: 'backup.created' | 'backup.verified', subject: string, detail: object) =>
     recordActions(db, ANN, deps.now(), [{ projectId: null, action, subject, detail }]);
   await record('backup.created', '2026-09-01T00:00:00.000Z', { file: '/backups/first', isFinal: false });
   await record('backup.verified', '2026-09-01T00:00:00.000Z', { file: '/elsewhere/first', good: true });
   pass(11 * 3_600_000);
   const first = await look();
-  for (const shown of ['/backups/first', '11 h ago', 'Examined and good']) expect(first.text).toContain(shown);
+  for (const shown of ['/backups/first', '11 h ago', 'Verified']) expect(first.text).toContain(shown);
   expect(first.text).not.toContain('not yet');
   await record('backup.created', '2026-09-03T00:00:00.000Z', { file: `/backups/${'ד'.repeat(100)}<b>`, isFinal: true });
   await record('backup.verified', '2026-09-03T00:00:00.000Z', { file: '/elsewhere/second', good: false });
@@ -141,7 +141,7 @@ test('an owner asks for a backup after proving again who it is, and the page say
   const sent = await sendWithPasskey({ ask, cookie }, `${SYSTEM}/backup`, key);
   expect([sent.status, sent.location]).toEqual([303, SYSTEM]);
   const asked = await look();
-  expect(asked.text).toContain('One was asked for at');
+  expect(asked.text).toContain('A backup was requested at');
   expect(asked.text).not.toContain('Back up now');
   const requests = () => sql("select acted_by as by from operator_actions where action = 'backup.requested'");
   expect(await requests()).toEqual([{ by: 'ann' }]);
@@ -152,5 +152,5 @@ test('an owner asks for a backup after proving again who it is, and the page say
   const made = { action: 'backup.created', subject: 'x', detail: { file: '/b/1.backup', isFinal: false } } as const;
   await recordActions(db, ANN, deps.now(), [{ projectId: null, ...made }]);
   const after = (await look()).text;
-  expect([after.includes('One was asked for at'), after.includes('Back up now')]).toEqual([false, true]);
+  expect([after.includes('A backup was requested at'), after.includes('Back up now')]).toEqual([false, true]);
 });
