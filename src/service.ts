@@ -1,22 +1,48 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Config } from './config/config.ts';
+import { AppError } from './domain/errors.ts';
+import { keyMode } from './domain/network.ts';
+import { unixMs } from './domain/time.ts';
+import { startNotifier } from './notify/notifier.ts';
+import { watchManifest } from './payments/manifest/watch-manifest.ts';
 import { notePromotion } from './payments/note-timeline.ts';
-import { type Context, createContext } from './service/context.ts';
-import { keepRequirement } from './service/keep-requirement.ts';
-import { openDatabases, poolsOf } from './service/open-databases.ts';
+import { createUnwatchedLook, startTroubleWatch } from './payments/troubles.ts';
+import { systemClock } from './runtime/clock.ts';
+import type { Logger } from './runtime/log.ts';
+import { logLostConnections } from './runtime/log-lost-connections.ts';
+import { type Loop, startLoop } from './runtime/loop.ts';
+import { pooledRandom } from './runtime/random.ts';
+import {
+  type Context,
+  createContext,
+  openDatabases,
+  poolsOf,
+  prepareTroubles,
+  type ServiceOptions,
+} from './service/context.ts';
 import { patiently } from './service/patiently.ts';
-import { prepareSchema } from './service/prepare-schema.ts';
-import { prepareTroubles } from './service/prepare-troubles.ts';
-import type { ServiceOptions } from './service/service-options.ts';
 import { startApi } from './service/start-api.ts';
-import { startAuditHead } from './service/start-audit-head.ts';
-import { startManifest } from './service/start-manifest.ts';
-import { startMetrics } from './service/start-metrics.ts';
-import { startTroubles } from './service/start-troubles.ts';
 import { startWatchers } from './service/start-watchers.ts';
-import { startWebhooks } from './service/start-webhooks.ts';
+import { type AuditHead, findAuditHead } from './store/access/audit-log.ts';
+import { tryReceiptKey } from './store/access/encrypt-receipt-key.ts';
 import { claimLedger } from './store/db/claim-ledger.ts';
-import type { Database } from './store/db/database.ts';
-
-export type { ServiceOptions };
+import { type Connection, type Database, openDatabase } from './store/db/database.ts';
+import { requiresSeals } from './store/db/ledger-identity.ts';
+import { type MigrationHooks, migrate } from './store/db/migrate.ts';
+import { startMetricsServer } from './web/metrics-server.ts';
+import { startDispatcher } from './webhooks/dispatcher.ts';
+import { startRateKeeper } from './webhooks/keep-rates.ts';
+import { startRetention } from './webhooks/retention.ts';
+import {
+  encryptPlainSecrets,
+  refuseMissingKeys,
+  startReceiverWatch,
+  startSecretWatch,
+} from './webhooks/watch-endpoints.ts';
 
 export type Service = {
   /** Where the API listens; `null` without the role `api`. */
@@ -88,4 +114,187 @@ async function startOperators(context: Context, options: ServiceOptions) {
   if (options.console == null || !options.config.roles.includes('console')) return null;
   const { startConsole } = await import('./service/start-console.ts');
   return startConsole(context, options, options.console);
+}
+
+/** Brings the schema up to this release, as its owner where there is one. */
+async function prepareSchema(options: ServiceOptions, db: Database): Promise<void> {
+  const { owner, log } = options;
+  const applied = owner === undefined ? await migratePatiently(db, options) : await migrateAsOwner(owner, options);
+  if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+}
+
+async function migrateAsOwner(owner: Connection, options: ServiceOptions): Promise<string[]> {
+  const { log } = options;
+  const onError = logLostConnections(log);
+  const ownDb = openDatabase({ connection: owner, poolSize: 1, applicationName: 'quittance', onError });
+  return migratePatiently(ownDb, options).finally(() => ownDb.close());
+}
+
+function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions): Promise<string[]> {
+  const now = () => unixMs((clock ?? systemClock).now());
+  const hooks: MigrationHooks = {
+    onBegin: (migrations) =>
+      log.info({ migrations }, 'bringing the database schema up to date; with a large ledger this takes minutes'),
+    onBlocked: (blockers, pauseMs) =>
+      log.warn(
+        { blockers, pauseMs },
+        'other sessions hold locks on tables that the upgrade has to change; it tries again',
+      ),
+    ...(keyRing === null
+      ? {}
+      : {
+          encryptPlainSecrets: (tx) =>
+            encryptPlainSecrets(tx, { keyRing: async () => keyRing, log, now, random: pooledRandom }),
+        }),
+  };
+  return patiently(log, () => migrate(db, hooks));
+}
+
+/**
+ * Notes in the data directory that its ledger requires seals, and refuses one that doesn't there afterwards, because whoever owns the tables can
+ * remove every seal and give the ledger another id. Error: `CONFIG_INVALID`.
+ */
+async function keepRequirement(
+  { dataDir, rowMacs }: Partial<Pick<Config, 'dataDir' | 'rowMacs'>>,
+  ledgerId: string,
+  log: Logger,
+): Promise<void> {
+  if (dataDir === undefined || rowMacs !== 'ledger' || !existsSync(dataDir)) return;
+  const path = join(dataDir, 'seals-required');
+  if (requiresSeals(ledgerId)) {
+    await writeFile(path, `${ledgerId}\n`, { mode: 0o600 }).catch((error: unknown) => {
+      log.warn({ err: error }, 'the data directory could not note that the ledger requires seals');
+    });
+    return;
+  }
+  if (!existsSync(path)) return;
+  throw new AppError(
+    'CONFIG_INVALID',
+    `${path} says that the ledger of this data directory requires seals, and the ledger ${ledgerId} in the database doesn't: somebody may have changed it. Compare it with a backup. If you use another, older ledger on purpose, set QUITTANCE_ROW_MACS=warn or another QUITTANCE_DATA_DIR`,
+  );
+}
+
+/**
+ * In every process, whatever its roles: its clock and its way to the database are its own. The clocks are compared before anything goes by
+ * them.
+ */
+async function startTroubles(context: Context): Promise<Loop> {
+  const { clocks, shortage, db, log } = context;
+  await patiently(log, () => clocks.look(db));
+  return startTroubleWatch({
+    ...context,
+    looks: [clocks.look, shortage.look, createUnwatchedLook(context), context.liveness.look],
+  });
+}
+
+/** Takes the address manifest into force before anything else starts; `null` where none is set up. Errors: see `watchManifest`. */
+export async function startManifest(context: Context): Promise<Loop | null> {
+  const { config, db, addressGuard: guard, networks, log, now } = context;
+  const settings = config.addressManifest ?? null;
+  if (settings !== null) return watchManifest({ db, guard, settings, networks, log, now });
+  if (networks.some((network) => keyMode(network) === 'live')) {
+    log.warn(
+      'no address manifest is set up: whoever can write to the database can show payers another address. See "Signed addresses" in docs/operations.md',
+    );
+  }
+  return null;
+}
+
+const LOOK_MS = 60_000;
+const LOG_MS = 3_600_000;
+/** A stop waits no longer for a database that does not answer. */
+const LAST_LOOK_MS = 1000;
+
+/**
+ * Brings the newest entry of the audit log out of the database: its number into the metrics, and with its hash into the log, at the start,
+ * at the end and at most once an hour between. Who collects these sees later whether the log was rewritten or cut off.
+ */
+export function startAuditHead({ db, log, metrics }: Pick<Context, 'db' | 'log' | 'metrics'>): Loop {
+  let head: AuditHead | null = null;
+  let told: { head: string; atMs: number } | null = null;
+  const look = async () => {
+    head = await findAuditHead(db);
+    metrics.auditEntries.set(head?.seq ?? 0);
+  };
+  const tell = () => {
+    const text = head && `${head.seq}:${head.hash}`;
+    if (text === null || told?.head === text) return;
+    log.info({ auditHead: text }, 'the newest entry of the audit log');
+    told = { head: text, atMs: performance.now() };
+  };
+  const loop = startLoop({
+    name: 'newest entry of the audit log',
+    log,
+    maxPauseMs: LOOK_MS,
+    run: async () => {
+      await look();
+      if (told === null || performance.now() - told.atMs >= LOG_MS) tell();
+      return LOOK_MS;
+    },
+  });
+  return {
+    stop: async () => {
+      await loop.stop();
+      const last = look().catch(() => undefined);
+      await Promise.race([last, delay(LAST_LOOK_MS, undefined, { ref: false })]);
+      tell();
+    },
+  };
+}
+
+/** Serves Prometheus; `null` where it is off. */
+async function startMetrics(context: Context) {
+  const { config, metrics } = context;
+  if (config.metrics === null) return null;
+  const refresh = () => {
+    const stats = poolsOf(context).map((pool) => pool.stats());
+    for (const state of ['total', 'idle', 'waiting'] as const) {
+      const count = stats.reduce((sum, pool) => sum + pool[state], 0);
+      metrics.poolConnections.set({ state }, count);
+    }
+  };
+  return startMetricsServer(config.metrics, { registry: metrics.registry, refresh, readiness: context.readiness });
+}
+
+/** The role `webhooks`: sends due deliveries, deletes old ones, reads rates, watches receivers and the keys that secrets are encrypted with, and tells operators. */
+async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
+  const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
+  const { networks, random, requestShare } = context;
+  if (keyRing === null) throw new Error('the role webhooks needs a key ring');
+  await patiently(log, () => refuseMissingKeys({ db, keyRing }, now()));
+  const { localTargets, retentionDays } = config.webhooks;
+  const dispatcher = startDispatcher({
+    ...{
+      db,
+      clock: databaseClock,
+      signingClock: clock,
+      log,
+      metrics,
+      random: Math.random,
+      keyRing,
+      certainNow,
+      localTargets,
+      requestShare,
+      loops,
+    },
+  });
+  const retention = startRetention({ db, clock: { now: certainNow }, log, loops, days: retentionDays });
+  const secretWatch = startSecretWatch({
+    ...{ db, keyRing, log, loops, networks },
+    tryReceiptKey: () => tryReceiptKey(db, keyRing),
+  });
+  const receiverWatch = startReceiverWatch({ db, now, log, loops });
+  const holder = randomUUID();
+  const notifier = startNotifier({
+    ...{ db, now, log, loops, random, keyRing, network: networks[0] ?? null, holder },
+    isStalled: () => liveness.isStalled('notifier'),
+    installation: { name: config.publicUrl && new URL(config.publicUrl).host, consoleUrl: config.consoleUrl ?? null },
+  });
+  const rateKeeper = startRateKeeper({ db, now, log, loops, localTargets, holder });
+  return {
+    stop: async () => {
+      const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier, rateKeeper];
+      await Promise.all(parts.map((part) => part.stop()));
+    },
+  };
 }

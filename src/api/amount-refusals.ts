@@ -3,7 +3,7 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount, type MicroUsdt } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
-import { adviseAddresses } from '../payments/advise-addresses.ts';
+import { adviseAddresses } from '../payments/watch-capacity.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { createSeldom } from '../runtime/seldom.ts';

@@ -4,7 +4,7 @@ import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { shortageBehind } from '../domain/shortage.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
-import type { Troubles } from '../payments/troubles/troubles.ts';
+import type { Troubles } from '../payments/troubles.ts';
 import { createWatchedNetworks, neverSeen, nodesVariable, type WatchedNetworks } from '../payments/watched-networks.ts';
 import { coalesce } from '../runtime/coalesce.ts';
 import { countOpenAlarms } from '../store/chain/alarms.ts';

@@ -1,14 +1,19 @@
-import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
-import { accountToAddress, type TronAddress } from '../tron/address.ts';
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
+import { type AccountHex, accountToAddress, parseAddress, type TronAddress } from '../tron/address.ts';
+import { writeBytes, writeElement, writeInt64 } from '../tron/protobuf.ts';
+import { encodeRawTransaction, type RawTransaction } from '../tron/raw-transaction.ts';
+import { signMessage } from '../tron/signature.ts';
+import { encodeTransaction } from '../tron/transaction.ts';
+import { referenceOf } from './chain/admission.ts';
 import { type Ledger, openLedger } from './chain/ledger.ts';
 import { createLedgerStorage } from './chain/ledger-storage.ts';
 import { type BlockMark, type MineOptions, markOf, mineBlocks, mineUntilSolid } from './chain/mine.ts';
-import { createOwnerCalls, type OwnerCalls } from './chain/owner-calls.ts';
-import { createPoison, type PoisonKind, type PoisonOptions, relay } from './chain/poison.ts';
 import { type Schedule, withActive, withoutStalled, withReplaced, withRotated, withStalled } from './chain/schedule.ts';
-import { startTicker } from './chain/ticker.ts';
-import { FAKE_USDT, MULTISEND, PAYER, USDT } from './evm/keys.ts';
+import { accountWord, type Noise, selectorOf, uintWord } from './evm/abi.ts';
+import { FAKE_USDT, MULTISEND, NOISE, PAYER, STRANGER, USDT } from './evm/keys.ts';
+import { encodeNoiseCall } from './evm/noise.ts';
 import { type NodePorts, type NodeServer, startNodeServer } from './node/node-server.ts';
+import { readSent } from './wire/hidden-fields.ts';
 
 export interface DevnetOptions extends NodePorts {
   /** Where the chain is kept; null keeps it in memory. Only one process may use a directory. */
@@ -169,4 +174,196 @@ function producerControls(ledger: Ledger) {
     },
     rotateSigner: (index: number) => change(withRotated(ledger.schedule(), index)),
   };
+}
+
+/** A timer must not ask for more than this at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/**
+ * Produces a block in every slot of `blockMs`, counted from genesis. After a pause it goes on in the present slot: the pause is a
+ * gap in time and never in height. When the chain is ahead of the clock it waits. The slots of
+ * stalled producers pass without a block. A block that cannot be written, as on a full disk,
+ * was never made: `onError` hears of it, and the next slot tries again.
+ */
+export function startTicker({
+  ledger,
+  blockMs,
+  now,
+  onError,
+}: {
+  readonly ledger: Ledger;
+  readonly blockMs: number;
+  readonly now: () => number;
+  readonly onError: (error: unknown) => void;
+}): { stop(): void } {
+  const origin = ledger.view('full').block(0)?.header.timestamp ?? 0;
+  const slotAt = (timeMs: number) => origin + Math.floor((timeMs - origin) / blockMs) * blockMs;
+  const tick = () => {
+    const slot = slotAt(now());
+    try {
+      const missed = ledger.missedSlots();
+      const isDue = missed !== null && slot > ledger.head().header.timestamp + missed * blockMs;
+      if (isDue) ledger.produceBlock({ timestampMs: slot });
+    } catch (error) {
+      onError(error);
+    }
+    schedule();
+  };
+  let timer: NodeJS.Timeout;
+  const schedule = () => {
+    const next = Math.max(slotAt(now()), slotAt(ledger.head().header.timestamp)) + blockMs;
+    timer = setTimeout(tick, Math.min(Math.max(next - now(), 1), MAX_TIMER_MS));
+  };
+  schedule();
+  return { stop: () => clearTimeout(timer) };
+}
+
+/** The calls of the USDT contract's owner. Each is a transaction that waits for the next block; its id is returned. */
+export interface OwnerCalls {
+  /** Transfers revert. */
+  pause(): string;
+  unpause(): string;
+  /** A fee on every transfer, in hundredths of a percent (below 20) and at most so many whole USDT (below 50); else the call reverts. */
+  setParams(fee: { readonly basisPoints: number; readonly maxFeeUsdt: number }): string;
+  /** Announces another contract. Unlike the real one, this one goes on working by itself. */
+  deprecate(address: string): string;
+  /** The address still receives, but what it sends reverts. */
+  addBlackList(address: string): string;
+  removeBlackList(address: string): string;
+  /** Takes all that a frozen address holds, without a Transfer event. */
+  destroyBlackFunds(address: string): string;
+  /** Changes how much the owner holds, without a Transfer event. */
+  issue(amountMicro: bigint): string;
+  redeem(amountMicro: bigint): string;
+}
+
+const FEE_LIMIT_SUN = 100_000_000n;
+const EXPIRATION_MS = 60 * 60 * 1000;
+
+/** `now` never answers the same twice: it keeps equal calls apart. */
+export function createOwnerCalls(ledger: Ledger, now: () => number): OwnerCalls {
+  const call = (signature: string, ...words: readonly string[]): string => {
+    const reference = ledger.view('solid').block(ledger.solidNumber());
+    if (reference === null) throw new Error('devnet has no solid block');
+    const rawData = encodeRawTransaction({
+      ...referenceOf(reference),
+      expirationMs: ledger.head().header.timestamp + EXPIRATION_MS,
+      timestampMs: now(),
+      feeLimitSun: FEE_LIMIT_SUN,
+      memo: '',
+      permissionId: 0,
+      contract: {
+        kind: 'trigger',
+        owner: PAYER.account,
+        contract: USDT,
+        data: selectorOf(signature) + words.join(''),
+        callValueSun: 0n,
+      },
+    });
+    const signatures = [hexToBytes(signMessage(rawData, PAYER.privateKey))];
+    const submitted = ledger.submit({ rawData, signatures, results: [] });
+    if (submitted.kind === 'accepted') return submitted.id;
+    throw new Error(`devnet refused ${signature}: ${submitted.refusal.message}`);
+  };
+  return {
+    pause: () => call('pause()'),
+    unpause: () => call('unpause()'),
+    setParams: ({ basisPoints, maxFeeUsdt }) =>
+      call('setParams(uint256,uint256)', uintWord(basisPoints), uintWord(maxFeeUsdt)),
+    deprecate: (address) => call('deprecate(address)', accountWord(accountOf(address))),
+    addBlackList: (address) => call('addBlackList(address)', accountWord(accountOf(address))),
+    removeBlackList: (address) => call('removeBlackList(address)', accountWord(accountOf(address))),
+    destroyBlackFunds: (address) => call('destroyBlackFunds(address)', accountWord(accountOf(address))),
+    issue: (amountMicro) => call('issue(uint256)', uintWord(amountMicro)),
+    redeem: (amountMicro) => call('redeem(uint256)', uintWord(amountMicro)),
+  };
+}
+
+function accountOf(address: string): AccountHex {
+  const parsed = parseAddress(address);
+  if (parsed.kind === 'ok') return parsed.account;
+  throw new TypeError(`${address} is not a TRON address: ${parsed.reason}`);
+}
+
+/** The data that a stranger, or a producer, can put on the chain so that JSON does not show the bytes, or shows too many of them. */
+export const POISONS = [
+  'unknown-outer-field',
+  'unknown-result-field',
+  'order-id',
+  'result-beyond-2^53',
+  'unknown-header-field',
+  'huge-infos',
+] as const;
+
+export type PoisonKind = (typeof POISONS)[number];
+
+/** For `huge-infos`: how many bytes of JSON, where, and by how many transactions, one when absent. */
+export type PoisonOptions = Partial<Noise> & { readonly transactions?: number };
+
+/** A field that no java-tron knows: the number of the one in block 79072107 of the main network. */
+const UNKNOWN_FIELD = writeInt64(1002, 1);
+
+/** The bytes appended to a whole Transaction. A real java-tron mined them: the first from a client, those in a Result from a peer. */
+const APPENDED: Readonly<Partial<Record<PoisonKind, Uint8Array>>> = {
+  'unknown-outer-field': hexToBytes('3001'),
+  'unknown-result-field': writeElement(5, UNKNOWN_FIELD),
+  'order-id': writeElement(5, writeBytes(25, Buffer.from('orderid'))),
+  'result-beyond-2^53': writeElement(5, writeInt64(15, 2n ** 53n + 1n)),
+};
+
+/** More than the 24 MiB that a client may take for the most of an answer. */
+const HUGE_INFOS_BYTES = 26 * 1024 * 1024;
+
+const POISON_FEE_LIMIT_SUN = 15_000_000_000n;
+
+/** A signed transaction with the hidden bytes of a kind appended; its id and its signature stay as they are. */
+export function poisoned(transaction: Uint8Array, kind: PoisonKind): Uint8Array {
+  const appended = APPENDED[kind];
+  if (appended === undefined) throw new TypeError(`${kind} is not appended to a transaction`);
+  return concatBytes(transaction, appended);
+}
+
+/**
+ * Poisons the next block: a transaction of that kind waits for it (1 sun to a stranger, or calls that make noise), whose id is
+ * returned (the first one's); for `unknown-header-field` its header, and null. `now` never answers the same twice.
+ */
+export function createPoison(ledger: Ledger, now: () => number) {
+  const build = (contract: RawTransaction['contract']): Uint8Array => {
+    const rawData = encodeRawTransaction({
+      ...referenceOf(ledger.view('solid').block(ledger.solidNumber()) ?? ledger.head()),
+      expirationMs: ledger.head().header.timestamp + EXPIRATION_MS,
+      timestampMs: now(),
+      feeLimitSun: contract.kind === 'trigger' ? POISON_FEE_LIMIT_SUN : 0n,
+      memo: '',
+      permissionId: 0,
+      contract,
+    });
+    const signatures = [hexToBytes(signMessage(rawData, PAYER.privateKey))];
+    return encodeTransaction({ rawData, signatures, results: [] });
+  };
+  return (kind: PoisonKind, options: PoisonOptions = {}): string | null => {
+    if (kind === 'unknown-header-field') {
+      ledger.hideInNextHeader(bytesToHex(UNKNOWN_FIELD));
+      return null;
+    }
+    const owner = PAYER.account;
+    if (kind !== 'huge-infos') {
+      return relay(ledger, poisoned(build({ kind: 'transfer', owner, to: STRANGER, amountSun: 1n }), kind));
+    }
+    const { bytes = HUGE_INFOS_BYTES, shape = 'log', transactions = 1 } = options;
+    const data = encodeNoiseCall({ bytes: Math.ceil(bytes / transactions), shape });
+    const ids = Array.from({ length: transactions }, () =>
+      relay(ledger, build({ kind: 'trigger', owner, contract: NOISE, data, callValueSun: 0n })),
+    );
+    return ids[0] ?? null;
+  };
+}
+
+/** Takes a whole signed Transaction as a peer brings it, with its Result, and returns its id; throws when it is refused. */
+export function relay(ledger: Ledger, transaction: Uint8Array): string {
+  const sent = readSent(transaction);
+  if (sent === null) throw new TypeError('these bytes are no Transaction');
+  const submitted = ledger.submit(sent);
+  if (submitted.kind === 'accepted') return submitted.id;
+  throw new Error(`devnet refused a transaction of a peer: ${submitted.refusal.message}`);
 }

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { encodeId, uuidV7 } from '../domain/ids.ts';
-import type { UnixMs } from '../domain/time.ts';
+import { toIso, type UnixMs } from '../domain/time.ts';
 import {
   findActionsSince,
   insertOperatorActions,
@@ -8,6 +9,7 @@ import {
   type RecordedActor,
 } from '../store/access/audit-log.ts';
 import { BY_ITSELF } from '../store/access/service-actor.ts';
+import { raiseAlarm, resolveAlarms } from '../store/chain/alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findAccountKey, findFirstIndex, insertAccountKey } from '../store/ledger/account-keys.ts';
 import {
@@ -16,15 +18,15 @@ import {
   digestOfChange,
   endAddressChange,
   findAddressChange,
+  findWaitingChanges,
   isProposerOwner,
 } from '../store/ledger/address-changes.ts';
 import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
-import { lockProject } from '../store/ledger/projects.ts';
+import { lockProject, type Project } from '../store/ledger/projects.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../tron/address.ts';
-import { raiseFailedChange, settleChangeAlarm } from './address-change-alarm.ts';
 
 /** `contracts`: of USDT, which no wallet has. */
-export type ApplyDeps = {
+type ApplyDeps = {
   db: Database;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
@@ -34,7 +36,7 @@ export type ApplyDeps = {
 /** Why a change is made: its time has come, or somebody confirms it. */
 type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
 
-export type Applied =
+type Applied =
   /** `passedOver`: addresses that the project got meanwhile. */
   | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
   /** Nothing was added, and the change has ended. `detail`: of its alarm. */
@@ -216,4 +218,45 @@ function actorOf(cause: Cause): { actor: RecordedActor; by: string } {
 async function end(tx: Sql, { id, projectId, network }: AddressChange, how: AddressChangeEnd): Promise<void> {
   if (!(await endAddressChange(tx, id, how))) throw new Error(`${encodeId('chg', id)} ended under the project's lock`);
   await settleChangeAlarm(tx, { id: projectId, network });
+}
+
+export const PENDING = 'address-change-pending';
+const FAILED = 'address-change-failed';
+
+/** The rest of them stands in `quittance address pending`. */
+const MAX_CHANGES = 3;
+const MAX_ADDRESSES = 3;
+
+/**
+ * Raises the alarm of a project about its changes of addresses that wait, as they are now, or closes it where none does. In the transaction
+ * that changes one, so that no change ever waits unseen.
+ */
+export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 'id' | 'network'>): Promise<void> {
+  const subject = encodeId('prj', id);
+  const waiting = await findWaitingChanges(tx, id);
+  if (waiting.length === 0) {
+    await resolveAlarms(tx, network, PENDING, subject);
+    return;
+  }
+  const named = waiting.slice(0, MAX_CHANGES).map(describeChange);
+  const more = waiting.length - named.length;
+  const detail = `addresses of ${subject} wait to take invoices: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}. If they are not yours, withdraw them ("quittance address withdraw chg_…") and find out who proposed them; all of them: "quittance address pending --project ${subject}"`;
+  await raiseAlarm(tx, network, { id: randomUUID(), kind: PENDING, subject, detail });
+}
+
+/** `chg_…: 2 addresses (T…, T…), proposed by ann (console), are added at 2026-…Z`, for alarms and the log. */
+export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: AddressChange): string {
+  const more = addresses.length - MAX_ADDRESSES;
+  const named = `${addresses.slice(0, MAX_ADDRESSES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const [count, verb] = addresses.length === 1 ? ['1 address', 'is'] : [`${addresses.length} addresses`, 'are'];
+  return `${encodeId('chg', id)}: ${count} (${named}), proposed by ${actedBy} (${actorKind}), ${verb} added at ${toIso(dueAt)}`;
+}
+
+/** Says that a change could not be made. An operator closes it. */
+async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string): Promise<string> {
+  const { id, projectId, network } = change;
+  const subject = encodeId('prj', projectId);
+  const detail = `the addresses of ${encodeId('chg', id)} were not added to ${subject}: ${reason}. Where they are yours, propose them anew; then close this with "quittance chain acknowledge --alarm ${FAILED} --network ${network} --subject ${subject}"`;
+  await raiseAlarm(tx, network, { id: randomUUID(), kind: FAILED, subject, detail });
+  return detail;
 }

@@ -4,8 +4,7 @@ import type { Loop } from '../runtime/loop.ts';
 import { findAlarmSubjects } from '../store/chain/alarms.ts';
 import { findAddressChange, findDueChanges, listWaitingOfNetwork } from '../store/ledger/address-changes.ts';
 import type { AccountHex } from '../tron/address.ts';
-import { describeChange, PENDING, settleChangeAlarm } from './address-change-alarm.ts';
-import { applyAddressChange } from './apply-address-change.ts';
+import { applyAddressChange, describeChange, PENDING, settleChangeAlarm } from './apply-address-change.ts';
 import { guardWhileLeading, type Leading, whileLeading } from './watching.ts';
 
 export type AddressChangeWatchDeps = Leading & {

@@ -29,9 +29,8 @@ import { INVOICES_CHANNEL } from '../store/ledger/checkout.ts';
 import { html, plainText } from '../web/html.ts';
 import { createServer } from '../web/server.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
-import type { Context } from './context.ts';
+import type { Context, ServiceOptions } from './context.ts';
 import { listen } from './listen.ts';
-import type { ServiceOptions } from './service-options.ts';
 
 /** Its connections are its own, so that a report never slows the creation of an invoice. Four people who click rarely need more. */
 const POOL_SIZE = 4;

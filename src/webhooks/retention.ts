@@ -1,11 +1,12 @@
 import { NIL_UUID } from '../domain/ids.ts';
-import { unixMs } from '../domain/time.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
 import type { Database } from '../store/db/database.ts';
-import { deleteFinishedDeliveries } from '../store/outbox/delivery-retention.ts';
+import { answerOf } from '../store/db/rows-of.ts';
+import { count } from '../store/db/statement.ts';
 
 const HOUR_MS = 3_600_000;
 /** A statement of this size takes some ten milliseconds. */
@@ -46,3 +47,15 @@ export function startRetention(options: {
     },
   });
 }
+
+/**
+ * Looks at the deliveries of about `limit` events behind the event id `after` (NIL_UUID: from the oldest), up to those of `before`, and deletes the ones that ended
+ * before then, with their attempts. Returns how many, and the id of the last event that was looked at; `null` if there was none.
+ */
+export const deleteFinishedDeliveries = answerOf(
+  'deliveries-delete-finished',
+  { last: 'text?', deleted: count },
+  'select last, deleted from forget_finished_deliveries($1, $2, $3)',
+  ({ after, before, limit }: { after: string; before: UnixMs; limit: number }) => [after, new Date(before), limit],
+  ([row]) => row ?? { last: null, deleted: 0 },
+);

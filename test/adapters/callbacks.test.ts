@@ -7,7 +7,7 @@ import { commandActor } from '../../src/operator/actor.ts';
 import { disableEndpoint, enableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';
-import { startReceiverWatch } from '../../src/webhooks/watch-receivers.ts';
+import { startReceiverWatch } from '../../src/webhooks/watch-endpoints.ts';
 import { runSql } from '../contract/sql.ts';
 import { eventually, payExactly, startTestService, type TestService } from '../support/service.ts';
 import { someCases } from '../support/some-cases.ts';

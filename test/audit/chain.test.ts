@@ -10,7 +10,7 @@ import { verifyAudit, writeHead } from '../../src/operator/subjects/audit.ts';
 import { startLogWatch } from '../../src/payments/audit/watch-log.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { startAuditHead } from '../../src/service/start-audit-head.ts';
+import { startAuditHead } from '../../src/service.ts';
 import type { AuditHead } from '../../src/store/access/audit-log.ts';
 import type { Database } from '../../src/store/db/database.ts';
 import { takeLedger } from '../../src/store/db/ledger-identity.ts';

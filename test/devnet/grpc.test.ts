@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:http2';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { expect, test } from 'vitest';
-import { POISONS } from '../../src/devnet/chain/poison.ts';
+import { POISONS } from '../../src/devnet/devnet.ts';
 import type { Fault } from '../../src/devnet/faults/faults.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { bytesField, int64Field, repeatedBytesField, writeBytes, writeInt64 } from '../../src/tron/protobuf.ts';

@@ -1,7 +1,7 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { TronWeb } from 'tronweb';
 import { expect, test } from 'vitest';
-import { type PoisonKind, poisoned } from '../../src/devnet/chain/poison.ts';
+import { type PoisonKind, poisoned } from '../../src/devnet/devnet.ts';
 import { encodeTransaction } from '../../src/tron/transaction.ts';
 import { askNode, askNodeText, payerOf, startTestDevnet, temporaryDirectory } from '../support/devnet.ts';
 import { amountsOf, readBlock } from './read-block.ts';

@@ -6,7 +6,7 @@ import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { recordedActor } from '../../src/operator/record-actions.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';
-import { createRelief } from '../../src/payments/relief.ts';
+import { createRelief } from '../../src/payments/watch-capacity.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { type Service, startService } from '../../src/service.ts';
 import { findOpenAlarms } from '../../src/store/chain/alarms.ts';

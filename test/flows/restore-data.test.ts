@@ -12,7 +12,7 @@ import { createLogger } from '../../src/runtime/log.ts';
 import { inBackupSession } from '../../src/store/db/copy-session.ts';
 import { findApplied, type MigrationHooks, migrate, readMigrations } from '../../src/store/db/migrate.ts';
 import { BACKED_UP, LEFT_OUT } from '../../src/store/db/tables.ts';
-import { encryptPlainSecrets } from '../../src/webhooks/encrypt-plain-secrets.ts';
+import { encryptPlainSecrets } from '../../src/webhooks/watch-endpoints.ts';
 import { fillLedger, PROJECT, readColumns, readRows, uuid } from '../support/full-ledger.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { backUp, type LedgerDatabase, newFolder, newLedger } from '../support/ledger-copies.ts';

@@ -6,7 +6,7 @@ import { formatManifest, type Manifest } from '../../src/domain/manifest/manifes
 import { headOf } from '../../src/domain/manifest/manifest-head.ts';
 import { signHead } from '../../src/domain/manifest/manifest-signature.ts';
 import { type ManifestSettings, nativeSha256 } from '../../src/payments/manifest/read-installed.ts';
-import type { ServiceOptions } from '../../src/service.ts';
+import type { ServiceOptions } from '../../src/service/context.ts';
 import { findLedgerIdentity } from '../../src/store/db/ledger-identity.ts';
 import { runSql } from '../contract/sql.ts';
 import { startTestService, type TestService } from '../support/service.ts';

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { createLogger } from '../../src/runtime/log.ts';
 import type { Context } from '../../src/service/context.ts';
-import { startManifest } from '../../src/service/start-manifest.ts';
+import { startManifest } from '../../src/service.ts';
 
 /** What a start without a manifest says, on these networks. */
 async function saidOn(...networks: Context['networks']): Promise<string> {

@@ -10,7 +10,7 @@ import { sendMessage } from '../../src/notify/send-message.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createWebhookSender } from '../../src/webhooks/send.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
-import { startReceiverWatch } from '../../src/webhooks/watch-receivers.ts';
+import { startReceiverWatch } from '../../src/webhooks/watch-endpoints.ts';
 import { addTestEndpoint } from '../support/key-ring.ts';
 import { createWorld, eventually, must, startMailServer, startReceiver } from './fixture.ts';
 

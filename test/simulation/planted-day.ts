@@ -1,5 +1,5 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { createPoison } from '../../src/devnet/chain/poison.ts';
+import { createPoison } from '../../src/devnet/devnet.ts';
 import { PAYER, USDT } from '../../src/devnet/evm/keys.ts';
 import { createPayer } from '../../src/devnet/payer/payer.ts';
 import { accountToAddress } from '../../src/tron/address.ts';

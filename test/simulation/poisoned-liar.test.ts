@@ -1,6 +1,6 @@
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { expect, test } from 'vitest';
-import { createPoison } from '../../src/devnet/chain/poison.ts';
+import { createPoison } from '../../src/devnet/devnet.ts';
 import { PAYER, USDT } from '../../src/devnet/evm/keys.ts';
 import type { Fault } from '../../src/devnet/faults/faults.ts';
 import { createPayer } from '../../src/devnet/payer/payer.ts';

@@ -1,6 +1,6 @@
 import { type Devnet, startDevnet } from '../../src/devnet/devnet.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
-import type { ServiceOptions } from '../../src/service.ts';
+import type { ServiceOptions } from '../../src/service/context.ts';
 import { parseAddress } from '../../src/tron/address.ts';
 import { askNode } from './devnet.ts';
 

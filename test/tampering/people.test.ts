@@ -6,7 +6,6 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { checkSeals, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
 import type { SealsView } from '../../src/operator/ledger/views.ts';
 import { hashPassword } from '../../src/operator/people/password.ts';
-import { recoveryCodeHash } from '../../src/operator/people/recovery-codes.ts';
 import {
   authenticateAdminKey,
   createAdminKeyOperation,
@@ -15,7 +14,13 @@ import {
 import { rotateMasterKey } from '../../src/operator/subjects/master-keys.ts';
 import { changeRole, removePerson, resetPerson } from '../../src/operator/subjects/people.ts';
 import { endSession, findSession, personActor } from '../../src/operator/subjects/sessions.ts';
-import { openInvitation, requestSignIn, startSession, stepUp } from '../../src/operator/subjects/sign-in.ts';
+import {
+  openInvitation,
+  recoveryCodeHash,
+  requestSignIn,
+  startSession,
+  stepUp,
+} from '../../src/operator/subjects/sign-in.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
 import type { SealProblem } from '../../src/store/db/seal.ts';

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { decodeId } from '../../src/domain/ids.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { startSecretWatch } from '../../src/webhooks/watch-secrets.ts';
+import { startSecretWatch } from '../../src/webhooks/watch-endpoints.ts';
 import { runSql } from '../contract/sql.ts';
 import { type GuardedService, openGuardedService } from '../manifest/guarded-service.ts';
 import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';

@@ -3,8 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NIL_UUID, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
-import { deleteFinishedDeliveries } from '../../src/store/outbox/delivery-retention.ts';
-import { startRetention } from '../../src/webhooks/retention.ts';
+import { deleteFinishedDeliveries, startRetention } from '../../src/webhooks/retention.ts';
 import { createWorld, eventually, type World } from './fixture.ts';
 
 const DAY_MS = 86_400_000;

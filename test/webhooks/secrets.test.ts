@@ -19,9 +19,8 @@ import { type Database, openDatabase } from '../../src/store/db/database.ts';
 import { insertWebhookEndpoint } from '../../src/store/outbox/webhook-endpoints.ts';
 import { countSecretsByKey, endWebhookSecrets, findActiveSecrets } from '../../src/store/outbox/webhook-secrets.ts';
 import { addEndpointSecret, openEndpointSecrets } from '../../src/webhooks/endpoint-secrets.ts';
-import { refuseMissingKeys } from '../../src/webhooks/refuse-missing-keys.ts';
 import { createWebhookSecret } from '../../src/webhooks/sign.ts';
-import { startSecretWatch } from '../../src/webhooks/watch-secrets.ts';
+import { refuseMissingKeys, startSecretWatch } from '../../src/webhooks/watch-endpoints.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { eventually } from './fixture.ts';
 

@@ -6,10 +6,10 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { realBlock } from '../../../test/support/real-blocks.ts';
 import { unlimitedNode } from '../../domain/node.ts';
 import type { AccountHex } from '../../tron/address.ts';
+import { transactionBy } from '../verify/transaction-reader.ts';
 import { blockAt, headerAt } from './ask-block.ts';
 import { constantCall } from './ask-contract.ts';
 import { infosOf } from './ask-infos.ts';
-import { transactionBy } from './ask-transaction.ts';
 import { type Call, createNodeClient, type NodeClientOptions, type Outcome } from './client.ts';
 import type { Question } from './question.ts';
 

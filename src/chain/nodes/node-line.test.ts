@@ -6,8 +6,8 @@ import { unixMs } from '../../domain/time.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import type { AccountHex } from '../../tron/address.ts';
+import { logsBetween } from '../verify/read-by-logs.ts';
 import { headerAt } from './ask-block.ts';
-import { logsBetween } from './ask-logs.ts';
 import { createNodeLine } from './node-line.ts';
 import { createPatience } from './patience.ts';
 

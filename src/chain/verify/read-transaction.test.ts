@@ -10,10 +10,9 @@ import { answerLookup } from '../../domain/lookup/lookup.ts';
 import { microUsdt } from '../../domain/money.ts';
 import { unixMs } from '../../domain/time.ts';
 import { type AccountHex, accountToAddress, parseAddress } from '../../tron/address.ts';
-import { transactionBy } from '../nodes/ask-transaction.ts';
 import { createJsonReader } from '../nodes/json-reader.ts';
 import type { Node } from '../nodes/node.ts';
-import { type Known, readFacts, readTransaction } from './transaction-reader.ts';
+import { type Known, readFacts, readTransaction, transactionBy } from './transaction-reader.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are bent in every way.
 type Json = any;

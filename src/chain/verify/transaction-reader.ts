@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { hexToBytes } from '@noble/hashes/utils.js';
 import { AppError } from '../../domain/errors.ts';
 import type { TransactionFacts } from '../../domain/lookup/transaction-facts.ts';
 import { microUsdt } from '../../domain/money.ts';
@@ -10,15 +11,16 @@ import { reasonOf } from '../../runtime/reason-of.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { bytesFromHex } from '../../tron/hex.ts';
+import { writeBytes } from '../../tron/protobuf.ts';
 import { decodeRawTransaction } from '../../tron/raw-transaction.ts';
 import { contractRetName } from '../../tron/transaction.ts';
-import type { TransactionBytes } from '../../tron/transaction-bytes.ts';
+import { splitTransaction, type TransactionBytes, transactionBytes } from '../../tron/transaction-bytes.ts';
 import { decodeTransferCall, decodeTransferLog } from '../../tron/usdt.ts';
 import { constantCall } from '../nodes/ask-contract.ts';
 import { infoOf, type ShownInfo } from '../nodes/ask-infos.ts';
-import { transactionBy } from '../nodes/ask-transaction.ts';
 import type { Node } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
+import { type Question, wholeMessage } from '../nodes/question.ts';
 import { type RecogniseDeps, recogniseNodes } from '../nodes/recognise-nodes.ts';
 import { AnswerTooLarge } from '../nodes/refusal.ts';
 import { createTurns } from '../nodes/turns.ts';
@@ -317,4 +319,24 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
   if (contract?.kind !== 'transfer') return { trx: null, isTrc10, isUsdtCall };
   if (contract.amountSun < 0n) throw new RangeError(`it shows a transfer of ${contract.amountSun} sun`);
   return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
+}
+
+/** A transaction by its id, wherever it stands; `null`: the node does not know it. */
+export function transactionBy(txId: string): Question<TransactionBytes | null> {
+  const found = (bytes: TransactionBytes | null) => {
+    if (bytes === null) throw new TypeError(`what it shows as ${txId} is no transaction`);
+    return bytes;
+  };
+  return {
+    http: {
+      path: '/wallet/gettransactionbyid',
+      body: { value: txId },
+      read: (json) => (Object.keys(json as object).length === 0 ? null : found(transactionBytes(json))),
+    },
+    grpc: {
+      path: '/protocol.Wallet/GetTransactionById',
+      request: writeBytes(1, hexToBytes(txId)),
+      newSink: wholeMessage((bytes) => (bytes.length === 0 ? null : found(splitTransaction(bytes)))),
+    },
+  };
 }

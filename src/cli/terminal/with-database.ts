@@ -15,7 +15,7 @@ import { createSeals } from '../../store/db/seals.ts';
 import { findCluster } from '../../store/embedded/cluster.ts';
 import { readRunningPostgres } from '../../store/embedded/connection.ts';
 import { startEmbeddedPostgres } from '../../store/embedded/embedded.ts';
-import { encryptPlainSecrets } from '../../webhooks/encrypt-plain-secrets.ts';
+import { encryptPlainSecrets } from '../../webhooks/watch-endpoints.ts';
 import { explainDatabaseError } from './explain-database-error.ts';
 import { loadConfig } from './load-config.ts';
 import type { Terminal } from './terminal.ts';

@@ -10,7 +10,7 @@ import { findLedgerIdentity, refuseForeignLedger } from '../../store/db/ledger-i
 import { pendingMigrations } from '../../store/db/migrate.ts';
 import { findSchemaChanges, nameChange } from '../../store/db/schema-changes.ts';
 import { modeOf } from '../../store/db/seals.ts';
-import { findDamagedSecrets } from '../../webhooks/watch-secrets.ts';
+import { findDamagedSecrets } from '../../webhooks/watch-endpoints.ts';
 import { limitOfAge } from '../backup/backup-ages.ts';
 import { isAsDigestSays } from '../backup/backup-directory.ts';
 import { admitBackup } from '../backup/backup-mac.ts';

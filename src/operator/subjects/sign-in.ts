@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { base32crockford } from '@scure/base';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId, NIL_UUID } from '../../domain/ids.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
@@ -41,7 +42,6 @@ import {
   verifyPasskey,
 } from '../people/passkey-proof.ts';
 import { hashPassword, isPassword, MAX_PASSWORD_BYTES, passwordProblem } from '../people/password.ts';
-import { createRecoveryCodes, recoveryCodeHash } from '../people/recovery-codes.ts';
 import { type SignInLimits, TooBusy } from '../people/sign-in-limits.ts';
 import { openTotp, sealTotp, TOTP_CODE, totpLink, totpSecretsOf, totpStepOf } from '../people/totp.ts';
 import { recordActions } from '../record-actions.ts';
@@ -191,7 +191,7 @@ export async function openInvitation(deps: SignInDeps, token: string): Promise<O
 export type Redemption = { passkey: unknown; name: string } | { password: string; code: string };
 
 /** `recoveryCodes`: shown this one time; none beside a passkey. */
-export type Redeemed = StartedSession & { recoveryCodes: string[] };
+type Redeemed = StartedSession & { recoveryCodes: string[] };
 
 /**
  * Takes an invitation up: the person has from now on what it signs in with, and is signed in. Errors: `NOT_FOUND` (the invitation has ended),
@@ -426,4 +426,22 @@ function recordPasskey(
 function personIdOf({ kind, id }: Actor): string {
   if (kind === 'console' && id !== null) return id;
   throw new AppError('NOT_FOUND', 'only users of the console have passkeys');
+}
+
+const COUNT = 10;
+/** 80 bits: nobody guesses one, however often they may try. */
+const BYTES = 10;
+
+/** Ten codes as people keep them, `7k3m-9x2p-…`: 16 characters without those that look alike. */
+export function createRecoveryCodes(random: (bytes: number) => Uint8Array): string[] {
+  return Array.from({ length: COUNT }, () => {
+    const text = base32crockford.encode(random(BYTES)).toLowerCase();
+    return (text.match(/.{4}/g) ?? []).join('-');
+  });
+}
+
+/** What the database keeps of a code, however it was typed; `null` for a text that is none. */
+export function recoveryCodeHash(code: string): Buffer | null {
+  const text = code.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
+  return /^[0-9a-hjkmnp-tv-z]{16}$/.test(text) ? createHash('sha256').update(text).digest() : null;
 }

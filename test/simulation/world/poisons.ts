@@ -1,5 +1,5 @@
 import { hexToBytes } from '@noble/hashes/utils.js';
-import { createPoison, POISONS, poisoned, relay } from '../../../src/devnet/chain/poison.ts';
+import { createPoison, POISONS, poisoned, relay } from '../../../src/devnet/devnet.ts';
 import { NOISE_SHAPES } from '../../../src/devnet/evm/abi.ts';
 import type { Random } from '../engine/random.ts';
 import type { SimulatedChain } from './simulated-chain.ts';

@@ -1,12 +1,10 @@
-import { type DeadlineClock, judgeClocks, MOST_MS, type Verdict } from '../../domain/clocks.ts';
-import { isLocalNetwork, type Network } from '../../domain/network.ts';
-import { type UnixMs, unixMs } from '../../domain/time.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { resolveAlarms } from '../../store/chain/alarms.ts';
-import { readClocks } from '../../store/chain/clocks.ts';
-import type { Sql } from '../../store/db/database.ts';
-import { createDatabaseClock } from './database-clock.ts';
-import { describeClocks } from './describe-clocks.ts';
+import { type DeadlineClock, judgeClocks, MOST_MS, type Verdict } from '../domain/clocks.ts';
+import { isLocalNetwork, isNetwork, type Network } from '../domain/network.ts';
+import { type UnixMs, unixMs } from '../domain/time.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { resolveAlarms } from '../store/chain/alarms.ts';
+import type { Sql } from '../store/db/database.ts';
+import { answerOf } from '../store/db/rows-of.ts';
 import type { Troubles } from './troubles.ts';
 
 const LOOK_MS = 5000;
@@ -155,3 +153,104 @@ function createChainClock(monotonicMs: () => number): { note(chains: readonly Ch
 function isBetter(one: ChainClock, other: ChainClock): boolean {
   return one.isLive === other.isLive ? one.time > other.time : one.isLive;
 }
+
+const UNITS = [
+  [172_800_000, 86_400_000, 'days'],
+  [7_200_000, 3_600_000, 'hours'],
+  [120_000, 60_000, 'minutes'],
+] as const;
+
+const REMEDY = 'Set the clocks of the machines, and have them kept right (chrony)';
+
+/** Which clock is wrong and by how much, for everybody to read; `null` where none is. */
+function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
+  switch (verdict.kind) {
+    case 'right':
+      return null;
+    case 'process':
+      return `the clock of this process is ${off(verdict.byMs)}: the database and the chain agree. It goes by theirs meanwhile. ${REMEDY}`;
+    case 'database':
+      return `the clock of the database is ${off(verdict.byMs)}: this process and the chain agree. ${REMEDY}`;
+    case 'both':
+      return `the clocks of this process and of the database are ${off(verdict.byMs)}, at least: a verified block is later. ${isCorrected ? 'It goes by the chain meanwhile. ' : ''}${REMEDY}`;
+    case 'unclear':
+      return `${describeUnclear(verdict)}. Nothing is deleted before it has passed by all of them. ${REMEDY}`;
+  }
+}
+
+function describeUnclear({ process, database }: Extract<Verdict, { kind: 'unclear' }>): string {
+  if (database === 0) {
+    return `the clocks of this process and of the database are ${duration(Math.abs(process))} apart, and it cannot be told which is wrong, for no chain that goes on as time does agrees with one of them`;
+  }
+  return `the clocks of this process and of the database are ${off(Math.min(process, database))} by the chain that nodes show, which goes on as time does: it cannot be told whether they are wrong, or all nodes show what is old`;
+}
+
+function off(byMs: number): string {
+  return `${duration(Math.abs(byMs))} ${byMs < 0 ? 'behind' : 'ahead'}`;
+}
+
+/** In the largest unit of which it has two: `60 minutes`. */
+function duration(ms: number): string {
+  const [, unitMs, name] = UNITS.find(([from]) => ms >= from) ?? [0, 1000, 's'];
+  return `${Math.round(ms / unitMs)} ${name}`;
+}
+
+/** From here on an invoice that lives for five minutes would be wrong by a fifth of them. */
+const TOLERANCE_MS = 60_000;
+
+/**
+ * The database's clock, which is read now and then and goes on in between by the monotonic clock, so that nobody who sets the clock of this
+ * process moves it. A machine that sleeps stops the monotonic clock, but not its own: then the two differ until the next reading.
+ */
+export function createDatabaseClock(
+  clock: Clock,
+  monotonicMs: () => number,
+): DeadlineClock & { read(database: number, atMs: number): void } {
+  let known: { database: number; ms: number } | null = null;
+  const now = (): UnixMs =>
+    unixMs(Math.round(known === null ? clock.now() : known.database + (monotonicMs() - known.ms)));
+  return {
+    now,
+    /** It showed `database` when the monotonic clock showed `atMs`. */
+    read: (database, atMs) => {
+      known = { database, ms: atMs };
+    },
+    problem: () => {
+      if (known === null) return 'This process has not read the clock of the database yet.';
+      const apartMs = clock.now() - now();
+      if (Math.abs(apartMs) <= TOLERANCE_MS) return null;
+      const side = apartMs < 0 ? 'behind' : 'ahead of';
+      return `The clock of this process is ${duration(Math.abs(apartMs))} ${side} that of the database, so the deadline of an invoice could be wrong. The operator has to set the clocks of both machines and keep them right, with chrony or systemd-timesyncd.`;
+    },
+  };
+}
+
+/**
+ * What the database's clock shows, and the times of the newest examined and of the newest recorded block of networks that were followed.
+ * `isCatchingUp`: the watcher said so last.
+ */
+const readClocks = answerOf(
+  'clocks-read',
+  {
+    databaseAt: 'timestamptz',
+    network: 'text?',
+    headTime: 'timestamptz?',
+    solidTime: 'timestamptz?',
+    isCatchingUp: 'bool?',
+  },
+  `select clock_timestamp() as database_at, c.network, coalesce(h.block_time, c.solid_time) as head_time, c.solid_time,
+     coalesce(jsonb_typeof(s.status->'catchUp') = 'object', false) as is_catching_up
+   from (select) one
+   left join chain_cursors c on c.network = any($1::text[])
+   left join lateral (select block_time from head_blocks where network = c.network order by number desc limit 1) h on true
+   left join chain_status s on s.network = c.network`,
+  (networks: readonly Network[]) => [[...networks]],
+  (rows) => ({
+    databaseAt: rows[0]?.databaseAt ?? null,
+    chains: rows.flatMap(({ network, headTime, solidTime, isCatchingUp }) =>
+      network === null || !isNetwork(network) || headTime === null || solidTime === null
+        ? []
+        : [{ network, headTime, solidTime, isCatchingUp: isCatchingUp === true }],
+    ),
+  }),
+);

@@ -1,0 +1,297 @@
+import { randomUUID } from 'node:crypto';
+import type { AlarmKind } from '../domain/alarm-kinds.ts';
+import { AppError } from '../domain/errors.ts';
+import { NETWORKS, type Network } from '../domain/network.ts';
+import { shortageBehind } from '../domain/shortage.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
+import type { Metrics } from '../runtime/metrics.ts';
+import { raiseAlarm, resolveAlarms, resolveUnseenAlarms } from '../store/chain/alarms.ts';
+import { findWatchedNetworks, UNWATCHED_MS } from '../store/chain/watched-networks.ts';
+import type { Database } from '../store/db/database.ts';
+import { findShortage } from '../store/db/find-shortage.ts';
+import { rowsOf } from '../store/db/rows-of.ts';
+import { maybeText } from '../store/db/statement.ts';
+import { describeUnwatched } from './watched-networks.ts';
+
+/** What a process finds out about the world that it works in. Each is an alarm, too. */
+const TROUBLE_KINDS = [
+  'database-full',
+  'network-unwatched',
+  'clock-wrong',
+  'watch-stalled',
+] as const satisfies readonly AlarmKind[];
+type TroubleKind = (typeof TROUBLE_KINDS)[number];
+
+/** `network` `null`: it concerns them all. `detail` is for everybody: it names no host. `isReady`: whether invoices can be created meanwhile. */
+type Trouble = {
+  kind: TroubleKind;
+  network: Network | null;
+  subject: string;
+  detail: string;
+  isReady: boolean;
+};
+
+/** What is wrong now, as far as this process knows. `GET /readyz`, the alarms and the log tell of this one list. */
+export type Troubles = {
+  /** Replaces what is known of a kind. Logs what is new, and what is over. */
+  set(kind: TroubleKind, found: readonly Trouble[]): void;
+  list(): readonly Trouble[];
+};
+
+function keyOf({ kind, network, subject }: Trouble): string {
+  return `${kind} ${network ?? ''} ${subject}`;
+}
+
+export function createTroubles({ log }: { log: Logger }): Troubles {
+  const known = new Map<TroubleKind, readonly Trouble[]>();
+  return {
+    set: (kind, found) => {
+      const before = known.get(kind) ?? [];
+      known.set(kind, found);
+      for (const { network, subject } of without(before, found)) {
+        log.info({ alarm: kind, network: network ?? undefined, subject }, 'the alarm is over');
+      }
+      for (const { network, subject, detail } of without(found, before)) {
+        log.error({ alarm: kind, network: network ?? undefined, subject }, detail);
+      }
+    },
+    list: () => [...known.values()].flat(),
+  };
+}
+
+function without(some: readonly Trouble[], others: readonly Trouble[]): Trouble[] {
+  const keys = new Set(others.map(keyOf));
+  return some.filter((each) => !keys.has(keyOf(each)));
+}
+
+const TICK_MS = 1000;
+const MAX_PAUSE_MS = 60_000;
+/** An alarm is raised again this often while its trouble lasts, so that one whose process ended is known by its age. */
+const REPEAT_MS = 60_000;
+
+type Deps = {
+  db: Database;
+  networks: readonly Network[];
+  log: Logger;
+  metrics: Pick<Metrics, 'troubles'>;
+  troubles: Troubles;
+  /** Finds troubles; each decides itself how often. */
+  looks: readonly ((db: Database) => Promise<void>)[];
+};
+
+/** Looks for what is wrong, every second, and makes alarms of it. Never ends by itself. */
+export function startTroubleWatch(deps: Deps): Loop {
+  const { log, looks, db } = deps;
+  const alarms = createTroubleAlarms(deps);
+  return startLoop({
+    name: 'watch of troubles',
+    log,
+    maxPauseMs: MAX_PAUSE_MS,
+    run: async (isStopping) => {
+      const failures: unknown[] = [];
+      const hasFailed = (error: unknown) => failures.push(error) > 0;
+      // One that waits for a database that is away is enough for a round, and for a stop. One that fails keeps none from its turn.
+      for (const work of [...looks, alarms.keep]) {
+        if (isStopping() || !(await unlessAway(work(db)).catch(hasFailed))) break;
+      }
+      if (failures.length > 0) throw failures[0];
+      return TICK_MS;
+    },
+  });
+}
+
+/**
+ * Whether it was done. While the database is away, or full, an alarm cannot be written: the list, the log and the metric have told of it, and
+ * the next round tries again.
+ */
+async function unlessAway(work: Promise<void>): Promise<boolean> {
+  return work.then(
+    () => true,
+    (error: unknown) => {
+      if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
+      // Short of something, it answers: others may be done.
+      return shortageBehind(error) !== null;
+    },
+  );
+}
+
+type Raised = { network: Network; trouble: Trouble; atMs: number };
+
+function createTroubleAlarms({ db, networks, metrics, troubles }: Deps): { keep(): Promise<void> } {
+  const raised = new Map<string, Raised>();
+  let closedMs = Number.NEGATIVE_INFINITY;
+  const keep = async () => {
+    const nowMs = performance.now();
+    const wanted = new Map<string, Omit<Raised, 'atMs'>>();
+    for (const trouble of troubles.list()) {
+      for (const network of trouble.network === null ? networks : [trouble.network]) {
+        wanted.set(`${network} ${keyOf(trouble)}`, { network, trouble });
+      }
+    }
+    for (const kind of TROUBLE_KINDS) {
+      metrics.troubles.set({ kind }, troubles.list().filter((trouble) => trouble.kind === kind).length);
+    }
+    for (const [key, { network, trouble }] of wanted) {
+      const before = raised.get(key);
+      if (before !== undefined && nowMs - before.atMs < REPEAT_MS && before.trouble.detail === trouble.detail) continue;
+      await raiseAlarm(db, network, { id: randomUUID(), ...trouble });
+      raised.set(key, { network, trouble, atMs: nowMs });
+    }
+    for (const [key, { network, trouble }] of raised) {
+      if (wanted.has(key)) continue;
+      await resolveAlarms(db, network, trouble.kind, trouble.subject);
+      raised.delete(key);
+    }
+    if (nowMs - closedMs < REPEAT_MS) return;
+    await resolveUnseenAlarms(db, TROUBLE_KINDS);
+    closedMs = nowMs;
+  };
+  return { keep };
+}
+
+const LOOK_MS = 15_000;
+
+type FindUnwatchedDeps = {
+  troubles: Troubles;
+  /** Those of this process's configuration. */
+  networks: readonly Network[];
+  log: Logger;
+  now(): number;
+};
+
+/**
+ * Looks for networks that have active addresses and no watcher. Any process finds that out, because of the watchers there may be none. A
+ * line is logged at the start for a network that this process does not know.
+ */
+export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatchedDeps) {
+  const startMs = now();
+  let lookedMs: number | null = null;
+  return async (db: Database): Promise<void> => {
+    const nowMs = now();
+    if (lookedMs !== null && Math.abs(nowMs - lookedMs) < LOOK_MS) return;
+    const isFirst = lookedMs === null;
+    lookedMs = nowMs;
+    const unwatched = (await findWatchedNetworks(db)).filter(({ takesMoney, isWatched }) => takesMoney && !isWatched);
+    if (isFirst) {
+      for (const each of unwatched) {
+        if (!networks.includes(each.network)) log.warn({ network: each.network }, describeUnwatched(each));
+      }
+    }
+    // After a start, watchers have as long to begin.
+    if (Math.abs(nowMs - startMs) < UNWATCHED_MS) return;
+    const found = unwatched.filter(({ isSilent }) => isSilent);
+    troubles.set(
+      'network-unwatched',
+      found.map((each): Trouble => {
+        const detail = describeUnwatched(each);
+        return { kind: 'network-unwatched', network: each.network, subject: '', detail, isReady: true };
+      }),
+    );
+  };
+}
+
+/** A shortage is over when nothing was refused for so long, and the database has room. */
+const QUIET_MS = 10_000;
+
+export type ShortageWatch = {
+  /** The database refused a statement, for it is short of what is said. */
+  onShortage(what: string): void;
+  /** Whether it is over. */
+  look(db: Database): Promise<void>;
+};
+
+/**
+ * Remembers that the database is short of something (disk, memory, connections). Some statements find room while most do not, so that one
+ * that is done says nothing: a shortage lasts until none was refused for a while, and one that needs room is done.
+ */
+export function createShortageWatch({ troubles, now }: { troubles: Troubles; now(): number }): ShortageWatch {
+  let refusedAt: number | null = null;
+  return {
+    onShortage: (what) => {
+      refusedAt = now();
+      const detail = `${what}: new invoices are refused, and payments are not recorded until it is over`;
+      troubles.set('database-full', [{ kind: 'database-full', network: null, subject: '', detail, isReady: false }]);
+    },
+    look: async (db) => {
+      if (refusedAt === null || Math.abs(now() - refusedAt) < QUIET_MS) return;
+      // What refuses it says so itself, and the time begins anew.
+      await findShortage(db);
+      refusedAt = null;
+      troubles.set('database-full', []);
+    },
+  };
+}
+
+const WATCH_LIVENESS_LOOK_MS = 5000;
+/** Nine looks, so that with the message the alarm is told within a minute. A standby takes over within ten seconds. */
+const LOOKS = 8;
+const KIND = 'watch-stalled';
+
+export type Liveness = {
+  look(db: Database): Promise<void>;
+  /** Whether nobody does a work that one process at a time does by a lease: it is not renewed, whoever holds it. */
+  isStalled(work: string): boolean;
+};
+
+/**
+ * Looks whether every work goes on: the loops of this process, and what some process must do by a lease or for the queue of deliveries. It needs
+ * no lease itself, so that whoever spoils one keeps nobody from hearing of it.
+ */
+export function createLiveness({ troubles, loops }: { troubles: Troubles; loops: LoopHealth }): Liveness {
+  const seen = new Map<string, { sign: string; looks: number }>();
+  let lookedMs = Number.NEGATIVE_INFINITY;
+  const isStalled = (work: string) => (seen.get(work)?.looks ?? 0) > LOOKS;
+  const note = (work: string, sign: string | null) => {
+    const before = seen.get(work);
+    if (sign === null) seen.delete(work);
+    else seen.set(work, { sign, looks: before?.sign === sign ? before.looks + 1 : 0 });
+  };
+  return {
+    isStalled,
+    look: async (db) => {
+      if (performance.now() - lookedMs < WATCH_LIVENESS_LOOK_MS) return;
+      lookedMs = performance.now();
+      const found = loops
+        .look(LOOKS)
+        .map((name) => troubleOf(name, null, `the work "${name}" of a process fails: see in its log why`));
+      const signs = await findSignsOfLife(db);
+      for (const { work, network, sign, isNeeded } of signs) {
+        note(work, isNeeded ? sign : null);
+        if (isStalled(work)) found.push(troubleOf(work, network, `no process does the work "${work}"`));
+      }
+      for (const work of seen.keys()) if (!signs.some((each) => each.work === work)) seen.delete(work);
+      troubles.set(KIND, found);
+    },
+  };
+}
+
+function troubleOf(subject: string, network: Network | null, what: string): Trouble {
+  const detail = `${what}. Somebody may have written to the database what it fails at. See "watch-stalled" in docs/chain-truth.md`;
+  return { kind: KIND, network, subject, detail, isReady: true };
+}
+
+/**
+ * What goes on while each work is done by some process, and whether there is such work: a lease is renewed every few seconds, and the oldest
+ * delivery that is due to a working endpoint is another one. `sign` is null where there is none.
+ */
+const findSignsOfLife = rowsOf(
+  'signs-of-life',
+  { work: 'text', network: maybeText<Network>(), sign: 'text?', isNeeded: 'bool' },
+  `select l.name as work, n.network, l.holder || ' ' || l.epoch || ' ' || l.expires_at as sign,
+     case
+       when n.network is not null then exists (
+         select from projects p join addresses a on a.project_id = p.id where p.network = n.network and a.retired_at is null)
+       when l.name = 'notifier' then exists (select from notify_channels where removed_at is null)
+       when l.name = 'rates' then exists (select from webhook_endpoints where rate_source is not null and disabled_at is null)
+       else false end as is_needed
+   from leases l left join unnest($1::text[]) n (network) on l.name = 'watcher:' || n.network
+   union all
+   select 'webhooks', null, min(d.next_attempt_at)::text, true
+   from webhook_endpoints w cross join lateral (
+     select d.next_attempt_at from deliveries d
+     where d.endpoint_id = w.id and d.status = 'pending' order by d.next_attempt_at limit 1) d
+   where w.disabled_at is null and w.failing_since is null and w.open_until is null and d.next_attempt_at < now()`,
+  () => [[...NETWORKS]],
+);

@@ -1,0 +1,251 @@
+import { AppError } from '../domain/errors.ts';
+import { encodeId, NIL_UUID } from '../domain/ids.ts';
+import { NETWORKS, type Network } from '../domain/network.ts';
+import { toIso, type UnixMs, unixMs } from '../domain/time.ts';
+import { parseUrl } from '../domain/url.ts';
+import type { Decrypted, KeyRing, KeySource } from '../runtime/key-ring.ts';
+import type { Logger } from '../runtime/log.ts';
+import { type Loop, startLoop } from '../runtime/loop.ts';
+import type { LoopHealth } from '../runtime/loop-health.ts';
+import { findAlarmSubjects } from '../store/chain/alarms.ts';
+import { endAlarm, type Finding, settleAlarms, tellAlarm } from '../store/chain/tell-alarms.ts';
+import type { Database, Sql } from '../store/db/database.ts';
+import { findLongFailingCallbacks, findLongFailingEndpoints } from '../store/outbox/endpoint-health.ts';
+import {
+  clearPlainSecret,
+  findCurrentSecrets,
+  findSecretsUnderOtherKeys,
+  lockPlainSecrets,
+  stopEncryption,
+} from '../store/outbox/webhook-secrets.ts';
+import { openEndpointSecrets, storeEndpointSecret } from './endpoint-secrets.ts';
+import { parseSecret } from './sign.ts';
+
+type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number; loops?: LoopHealth };
+
+/** Receivers restart, and are repaired, within less. */
+const FAILING_MS = 15 * 60_000;
+const CHECK_MS = 15_000;
+
+/**
+ * Raises an alarm for each endpoint at which every attempt of 15 minutes failed, and ends it with the first that is delivered; and for each
+ * adapter of which an order has not been told for so long, until all such orders are. Any number of processes may do so.
+ */
+export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: Deps): Loop {
+  return startLoop({
+    name: 'watch of receivers',
+    log,
+    health: loops,
+    maxPauseMs: CHECK_MS,
+    run: async () => {
+      const failing = await findFailing(db, unixMs(Math.max(0, now() - FAILING_MS)));
+      await settleAlarms({ db, log }, 'webhook-failing', failing, { isOnce: true });
+      return checkMs;
+    },
+  });
+}
+
+async function findFailing(db: Database, before: UnixMs) {
+  const endpoints = await findLongFailingEndpoints(db, before);
+  const callbacks = await findLongFailingCallbacks(db, before);
+  return [
+    ...endpoints.map(({ id, network, url, failingSince }) => {
+      const subject = encodeId('whe', id);
+      // Path and query of the URL may hold a token.
+      const origin = parseUrl(url)?.origin ?? 'invalid URL';
+      const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. What is wrong: quittance webhook test ${subject}`;
+      return { subject, network, detail };
+    }),
+    ...callbacks.map(({ endpointId, network, count, eventId, failingSince, error }) => {
+      const subject = encodeId('whe', endpointId);
+      const orders = count === 1 ? 'One paid order' : `${count} paid orders`;
+      const detail = `${orders} of the adapter ${subject} could not be reported to the shop for more than 15 minutes; callbacks of other orders continue. The first has waited since ${toIso(failingSince)}, and its last attempt ended with ${error}. See every attempt: quittance deliveries show ${encodeId('evt', eventId)}`;
+      return { subject, network, detail };
+    }),
+  ];
+}
+
+type SecretWatchDeps = {
+  db: Database;
+  keyRing: KeyRing;
+  log: Logger;
+  /** Those that receipts are signed for. */
+  networks: readonly Network[];
+  /** Whether the key that signs receipts opens; `null`: there is none. */
+  tryReceiptKey(): Promise<{ kind: Decrypted['kind']; masterKeyId: string } | null>;
+  checkMs?: number;
+  loops?: LoopHealth;
+};
+
+/** Opening a secret takes microseconds, and its events wait a minute anyway when it does not open. */
+const WATCH_SECRETS_CHECK_MS = 30_000;
+/** When more do not open they have one cause. */
+const MAX_ALARMS = 100;
+const KIND = 'secret-damaged';
+
+/**
+ * Opens everything sealed in the database, at once and then each half minute: a secret that was moved, changed or deleted there raises an
+ * alarm, and does not only make events wait. The process that raised an alarm closes it, or a process that starts: another process may
+ * have keys that the one that raised it lacks.
+ */
+export function startSecretWatch(deps: SecretWatchDeps): Loop {
+  const { db, log, checkMs = WATCH_SECRETS_CHECK_MS } = deps;
+  let raised: Finding[] | null = null;
+  return startLoop({
+    name: 'watch of sealed secrets',
+    log,
+    health: deps.loops,
+    maxPauseMs: WATCH_SECRETS_CHECK_MS,
+    run: async () => {
+      const found = [...(await findDamagedSecrets(deps)), ...(await findDamagedReceiptKey(deps))].slice(0, MAX_ALARMS);
+      raised ??= await findRaised(db);
+      for (const each of found) await tellAlarm(deps, KIND, each);
+      for (const { network, subject } of raised.filter((former) => !found.some((now) => isSame(now, former)))) {
+        await endAlarm(deps, KIND, network, subject);
+      }
+      raised = found;
+      return checkMs;
+    },
+  });
+}
+
+function isSame(one: Finding, two: Finding): boolean {
+  return one.network === two.network && one.subject === two.subject;
+}
+
+async function findRaised(db: Database): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const network of NETWORKS) {
+    const subjects = await findAlarmSubjects(db, network, KIND);
+    found.push(...subjects.map((subject) => ({ network, subject, detail: '' })));
+  }
+  return found;
+}
+
+/** Endpoints that would be told something and whose current secret does not open, or is not there. */
+export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: KeyRing }): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (let after: string | null = NIL_UUID; after !== null && found.length < MAX_ALARMS; ) {
+    const page = await findCurrentSecrets(db, after);
+    const stored = page.flatMap(({ secret }) => secret ?? []);
+    const opened = await openEndpointSecrets(keyRing, stored);
+    const kinds = new Map(stored.map((secret, index) => [secret, opened[index]?.kind ?? 'damaged']));
+    for (const { endpointId, projectId, network, secret } of page) {
+      const kind = secret === null ? 'missing' : (kinds.get(secret) ?? 'damaged');
+      if (kind === 'ok') continue;
+      const subject = encodeId('whe', endpointId);
+      const what = `The secret of webhook endpoint ${subject} of ${encodeId('prj', projectId)}`;
+      const detail = `${what} ${describe(kind, secret?.masterKeyId ?? '')}. Its events wait and are not lost. ${REMEDIES[kind]}, or give the endpoint a new secret: quittance webhook rotate ${subject}${kind === 'unknown-key' ? ' --key-is-lost' : ''}`;
+      found.push({ network, subject, detail });
+    }
+    after = page.at(-1)?.endpointId ?? null;
+  }
+  return found;
+}
+
+async function findDamagedReceiptKey({ networks, tryReceiptKey }: SecretWatchDeps): Promise<Finding[]> {
+  const tried = await tryReceiptKey();
+  if (tried === null || tried.kind === 'ok') return [];
+  const detail = `The key that signs receipts ${describe(tried.kind, tried.masterKeyId)}. Receipts are shown without a signature. ${REMEDIES[tried.kind]}, or make a new key: quittance receipt rotate --key-is-lost; receipts that were handed out stay valid`;
+  return networks.map((network) => ({ network, subject: 'receipts', detail }));
+}
+
+type Kind = Exclude<Decrypted['kind'], 'ok'> | 'missing';
+
+function describe(kind: Kind, masterKeyId: string): string {
+  if (kind === 'missing') return 'is not in the database any more';
+  if (kind === 'damaged') return 'does not open: what is stored of it was changed, or moved here from another place';
+  return `does not open: it says that it is sealed under the master key ${masterKeyId}, which is not here`;
+}
+
+const INTRUDER =
+  'Nothing of Quittance does that: find out who wrote to the database, and what else. Then restore the row';
+const REMEDIES: Readonly<Record<Kind, string>> = {
+  missing: INTRUDER,
+  damaged: INTRUDER,
+  'unknown-key': 'Give this process that key, behind its own ("quittance master-key status")',
+};
+
+/**
+ * Makes sure, before anything is signed, that this process has the keys of the secrets that sign. Throws an AppError `CONFIG_INVALID`
+ * where keys are missing.
+ */
+export async function refuseMissingKeys({ db, keyRing }: { db: Sql; keyRing: KeyRing }, now: UnixMs): Promise<void> {
+  const missing = await describeMissingSecrets({ db, keyRing }, now);
+  if (missing !== null) throw new AppError('CONFIG_INVALID', `${missing}; nothing is started`);
+}
+
+/** Describes the signing secrets that these keys, or no keys, cannot open, and the fix; `null` if all can be opened. */
+export async function describeMissingSecrets(
+  { db, keyRing }: { db: Sql; keyRing: KeyRing | null },
+  now: UnixMs,
+): Promise<string | null> {
+  const has = keyRing?.keys().map(({ id }) => id) ?? [];
+  const rows = await findSecretsUnderOtherKeys(db, has, now);
+  if (rows.length === 0) return null;
+  const list = (all: string[]) => [...new Set(all)].slice(0, MAX_SHOWN).join(', ');
+  const keys = list(rows.map((row) => row.masterKeyId));
+  const endpoints = list(rows.map((row) => encodeId('whe', row.endpointId)));
+  const source = keyRing === null ? 'no key is at hand' : `${describeSource(keyRing.source)} has ${has.join(', ')}`;
+  return (
+    `webhooks are signed with secrets that cannot be opened here (${rows.length}, of ${endpoints}): missing is the master key ${keys}, and ${source}. ` +
+    `${REFUSE_MISSING_KEYS_REMEDIES[keyRing?.source.kind ?? 'none']} If a key is lost for ever, "quittance webhook rotate whe_… --key-is-lost" gives each of these endpoints a new secret`
+  );
+}
+
+/** More than a few are the same mistake. */
+const MAX_SHOWN = 5;
+
+function describeSource(source: KeySource): string {
+  return source.kind === 'file' ? `the file ${source.path}` : 'QUITTANCE_MASTER_KEY';
+}
+
+const REFUSE_MISSING_KEYS_REMEDIES = {
+  file: 'Add the lines of the file master-key that was there before, from a backup.',
+  setting: 'Add it to QUITTANCE_MASTER_KEY, behind a comma.',
+  none: 'Set QUITTANCE_MASTER_KEY, or with an embedded database put the file master-key back, from a backup.',
+} as const;
+
+type EncryptPlainSecretsDeps = {
+  /** Asked only if there is something to seal: the key may have to be made. */
+  keyRing(): Promise<KeyRing>;
+  log: Pick<Logger, 'info' | 'error'>;
+  now(): UnixMs;
+  random(size: number): Uint8Array;
+};
+
+/**
+ * Seals the secrets that an earlier release stored as plain text, in the transaction of the upgrade that makes the table of sealed ones.
+ * At no other time is a plain secret taken for one of ours.
+ */
+export async function encryptPlainSecrets(
+  tx: Sql,
+  { keyRing, log, now, random }: EncryptPlainSecretsDeps,
+): Promise<void> {
+  let count = 0;
+  for (;;) {
+    const batch = await lockPlainSecrets(tx);
+    if (batch.length === 0) break;
+    const ring = await keyRing();
+    await stopEncryption(tx);
+    await ring.reload();
+    for (const { endpointId, secret } of batch) {
+      const endpoint = encodeId('whe', endpointId);
+      if (isSecret(secret)) await storeEndpointSecret(tx, ring, { endpointId, secret, now: now(), random });
+      else log.error({ endpoint }, 'a webhook endpoint has a malformed secret, which never signed; rotate it');
+      await clearPlainSecret(tx, endpointId);
+    }
+    count += batch.length;
+  }
+  if (count > 0)
+    log.info({ endpoints: count }, 'webhook secrets that a former release stored as plain text are sealed');
+}
+
+function isSecret(text: string): boolean {
+  try {
+    parseSecret(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
