@@ -111,7 +111,7 @@ test('somebody with a password makes a passkey on the account’s page, and conf
     expect(await findViolations(page)).toEqual([]);
     expect(await measureLayout(page)).toMatchObject(FITS);
   }
-  await page.getByLabel('Name of the passkey').fill('telephone');
+  await page.getByLabel('Name', { exact: true }).fill('telephone');
   await page.getByRole('button', { name: 'Create passkey' }).click();
   await page.getByLabel('Code from your app, or a recovery code').fill(recovery);
   expect(await findViolations(page)).toEqual([]);
@@ -129,7 +129,7 @@ test('somebody with a password makes a passkey on the account’s page, and conf
   await page.getByText('No passkey was used').waitFor();
   await page.goto(`${url}/settings/me`);
   await page.getByRole('link', { name: 'Remove the passkey telephone' }).click();
-  await page.getByRole('button', { name: 'Remove it' }).click();
+  await page.getByRole('button', { name: 'Remove', exact: true }).click();
   await page.getByRole('button', { name: 'Confirm with a passkey' }).click();
   await page.waitForURL(`${url}/settings/me?done=passkey-removed`);
   expect(await page.getByRole('heading', { name: 'Sign in with a passkey' }).isVisible()).toBe(true);

@@ -115,7 +115,7 @@ test('a merchant’s first day: from the invitation to the books', async () => {
   await open('/webhooks/add');
   await page.getByLabel('URL').fill(`http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`);
   await submit(page, 'Add', 'Endpoint added');
-  await page.getByRole('link', { name: 'Go on: send a test' }).click();
+  await page.getByRole('link', { name: 'Continue: send a test' }).click();
   await page.getByRole('button', { name: 'Send a test' }).click();
   await page.getByRole('heading', { level: 1, name: 'The test arrived' }).waitFor();
 
@@ -151,8 +151,8 @@ test('a merchant’s first day: from the invitation to the books', async () => {
   await page.locator('a.row').first().click();
   await page.getByLabel('Fulfilled manually').check();
   await page.getByLabel('Note (optional)').fill('a second pot');
-  await page.getByRole('button', { name: 'Decide' }).click();
-  await page.getByText('The decision is recorded.').waitFor();
+  await page.getByRole('button', { name: 'Save decision' }).click();
+  await page.getByText('The decision was recorded.').waitFor();
   await open('/unmatched');
   await page.getByRole('heading', { name: 'No open transfers' }).waitFor();
 

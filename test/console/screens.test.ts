@@ -268,7 +268,7 @@ test('a person finds, walks, resolves and copies by keys alone, and can switch t
   await page.getByLabel('Note (optional)').fill('by hand');
   await page.keyboard.press('Enter');
   await page.waitForURL('**/unmatched?resolved=1&*');
-  expect(await page.getByRole('status').first().textContent()).toContain('The decision is recorded');
+  expect(await page.getByRole('status').first().textContent()).toContain('The decision was recorded');
   await page.keyboard.press('/');
   expect(await page.evaluate('document.activeElement.id')).toBe('q');
   await page.keyboard.type(`${invoice.invoiceId}\n`);

@@ -198,7 +198,7 @@ const DELIVERIES = [
   ['State', deliveryBadge],
   ['Attempts', ({ attempts }: DeliveryView) => number(attempts), 'number'],
   [
-    'Last response',
+    'Result',
     ({ lastStatus, lastError }: DeliveryView) =>
       lastError === null ? (lastStatus === null ? '–' : String(lastStatus)) : outside(lastError, 60),
   ],
