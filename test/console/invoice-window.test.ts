@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listInvoices, readInvoiceFilter } from '../../src/operator/invoices/list-invoices.ts';
+import { listInvoices, readInvoiceFilter } from '../../src/operator/subjects/invoices.ts';
 import { startTestService } from '../support/service.ts';
 import { writeHistory } from './console.ts';
 

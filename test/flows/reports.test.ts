@@ -4,10 +4,9 @@ import { DAY_MS } from '../../src/domain/capacity.ts';
 import { formatAmount, type MicroUsdt, microUsdt } from '../../src/domain/money.ts';
 import { toIso, type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { exportInvoices } from '../../src/operator/invoices/export-invoices.ts';
-import { readInvoiceFilter } from '../../src/operator/invoices/list-invoices.ts';
 import { reconcileNow } from '../../src/operator/subjects/balances.ts';
 import { planRepair, repair } from '../../src/operator/subjects/chain-repair.ts';
+import { exportInvoices, readInvoiceFilter } from '../../src/operator/subjects/invoices.ts';
 import {
   dayOf,
   type ReportSums,

@@ -3,14 +3,13 @@ import type { Authenticity } from '../../operator/backup/backup-mac.ts';
 import { withScratch } from '../../operator/backup/scratch.ts';
 import { verifyBackup } from '../../operator/backup/verify-backup.ts';
 import type { RefusedBackupView, Rescanned, TotalDifference, VerifiedBackupView } from '../../operator/backup/views.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { followScratch } from '../terminal/follow-scratch.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
@@ -73,7 +72,7 @@ function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
   ]);
   return {
     data: view,
-    text: [fields, tableOf(DIFFERENCES, [...differences, ...losses])].filter((part) => part !== '').join('\n\n'),
+    text: [fields, columnsText([...differences, ...losses], DIFFERENCES)].filter((part) => part !== '').join('\n\n'),
     exitCode: good ? EXIT.ok : EXIT.failed,
     ...(good ? {} : { next: 'do not rely on this backup until you know the cause: docs/backup.md' }),
   };
@@ -102,8 +101,8 @@ function describeChain(read: Rescanned): readonly [string, string] {
 
 const DIFFERENCES: readonly Column<TotalDifference>[] = [
   ['WHAT', ({ what, kind }) => `${what} ${kind}`],
-  ['NETWORK', ({ network }) => network],
-  ['PROJECT', ({ projectId }) => projectId],
+  ['NETWORK', 'network'],
+  ['PROJECT', 'projectId'],
   ['BACKUP (MICRO-USDT)', ({ backup }) => `${backup.count} (${backup.micro})`],
   ['FOUND', ({ other }) => `${other.count} (${other.micro})`],
 ];

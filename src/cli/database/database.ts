@@ -1,5 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { toIso, unixMs } from '../../domain/time.ts';
+import { type Column, columnsText } from '../../operator/command-text.ts';
 import {
   listSharedDatabases,
   removeSharedDatabases,
@@ -10,7 +11,6 @@ import {
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { refuseServer } from '../terminal/load-config.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
 /** `sharedDir`: another one than root's, for tests. */
@@ -20,7 +20,7 @@ export async function printDatabases(terminal: Terminal, sharedDir = SHARED_DIR)
   const orphaned = selectSharedDatabases(homes, []);
   return {
     data: { data: homes.map(view) },
-    text: homes.length === 0 ? `no database in ${sharedDir}` : tableOf(COLUMNS, homes),
+    text: homes.length === 0 ? `no database in ${sharedDir}` : columnsText(homes, COLUMNS),
     ...(orphaned.length === 0
       ? {}
       : {
@@ -42,7 +42,7 @@ export async function printRemovedDatabases(
   if (chosen.length === 0) {
     return { data: { removed: [], failed: [] }, text: `no database in ${sharedDir} has lost its data directory` };
   }
-  terminal.note(tableOf(COLUMNS, chosen));
+  terminal.note(columnsText(chosen, COLUMNS));
   terminal.note(
     'A data directory also looks deleted if it was moved or its disk is not mounted. Check the list first.',
   );
@@ -75,7 +75,7 @@ const STATES: Readonly<Record<SharedHome['state'], string>> = {
 };
 
 const COLUMNS: readonly Column<SharedHome>[] = [
-  ['DIRECTORY', ({ home }) => home],
+  ['DIRECTORY', 'home'],
   ['DATA DIRECTORY', ({ dataDir }) => dataDir ?? '–'],
   ['STATE', ({ state }) => STATES[state]],
   ['SIZE', (each) => sizeOf([each])],

@@ -1,29 +1,28 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
 import { readLimit } from '../../operator/input/read-choice.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';
 import {
   createInvoiceByHand,
-  readDeadlineClock,
-  readExternalId,
-} from '../../operator/invoices/create-invoice-by-hand.ts';
-import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
-import {
+  exportInvoices,
+  INVOICE_COLUMNS,
   type InvoiceDeps,
   type InvoiceFilterInput,
+  type InvoiceListView,
+  type InvoiceView,
   listInvoices,
   readAmount,
+  readDeadlineClock,
+  readExternalId,
   readInvoiceFilter,
   showInvoice,
-} from '../../operator/invoices/list-invoices.ts';
-import type { InvoiceListView, InvoiceView } from '../../operator/invoices/views.ts';
-import { withdrawInvoiceByHand } from '../../operator/invoices/withdraw-invoice-by-hand.ts';
+  withdrawInvoiceByHand,
+} from '../../operator/subjects/invoices.ts';
 import { exportRows, type Output, readFormat } from '../terminal/export-rows.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { publicUrlOf } from '../terminal/select-network.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { type CommandDatabase, withDatabase } from '../terminal/with-database.ts';
 
@@ -39,7 +38,7 @@ export async function printInvoices(
   const data = await withDatabase(terminal, async (database) =>
     listInvoices(await depsOf(database), cliActor(terminal), wanted),
   );
-  return { data, text: tableOf(INVOICES, data.data), next: adviceOnList(data) };
+  return { data, text: columnsText(data.data, INVOICES), next: adviceOnList(data) };
 }
 
 export async function printInvoice(terminal: Terminal, wanted: OfProject & { invoiceId: string }): Promise<Result> {
@@ -125,12 +124,12 @@ async function depsOf({ db, config }: CommandDatabase): Promise<InvoiceDeps> {
 }
 
 const INVOICES: readonly Column<InvoiceView>[] = [
-  ['INVOICE', ({ invoiceId }) => invoiceId],
+  ['INVOICE', 'invoiceId'],
   ['CREATED (UTC)', ({ createdAt }) => createdAt.slice(0, 19).replace('T', ' ')],
-  ['STATUS', ({ status }) => status],
-  ['REQUESTED', ({ requestedAmount }) => requestedAmount],
-  ['TO PAY', ({ payableAmount }) => payableAmount],
-  ['EXTERNAL ID', ({ externalId }) => externalId],
+  ['STATUS', 'status'],
+  ['REQUESTED', 'requestedAmount'],
+  ['TO PAY', 'payableAmount'],
+  ['EXTERNAL ID', 'externalId'],
 ];
 
 function adviceOnList({ data, nextBefore, looked }: InvoiceListView): string {

@@ -1,12 +1,16 @@
 import { AppError } from '../../domain/errors.ts';
-import { formatFields } from '../../operator/command-text.ts';
-import { acceptRow, type ChangedRow, selectChangedRow } from '../../operator/ledger/accept-row.ts';
-import { checkSeals, sealLedger } from '../../operator/ledger/seal-ledger.ts';
-import type { SealsView } from '../../operator/ledger/views.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
+import {
+  acceptRow,
+  type ChangedRow,
+  checkSeals,
+  type SealsView,
+  sealLedger,
+  selectChangedRow,
+} from '../../operator/ledger/seal-ledger.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
 
@@ -82,19 +86,19 @@ const WRONG = {
 };
 
 const TABLES: readonly Column<SealsView['tables'][number]>[] = [
-  ['TABLE', ({ table }) => table],
-  ['SEALED', ({ sealed }) => String(sealed)],
-  ['SEALED NOW', ({ resealed }) => String(resealed)],
-  ['UNSEALED', ({ unsealed }) => String(unsealed)],
-  ['CHANGED', ({ changed }) => String(changed)],
-  ['OTHER KEY', ({ unknownKey }) => String(unknownKey)],
+  ['TABLE', 'table'],
+  ['SEALED', 'sealed'],
+  ['SEALED NOW', 'resealed'],
+  ['UNSEALED', 'unsealed'],
+  ['CHANGED', 'changed'],
+  ['OTHER KEY', 'unknownKey'],
 ];
 
 function printSeals(data: SealsView): Result {
   const wrong = data.wrong.map(({ table, id, kind }) => `${table}:${id} ${WRONG[kind]}`);
   return {
     data,
-    text: [tableOf(TABLES, data.tables), wrong.join('\n')].filter((part) => part !== '').join('\n\n'),
+    text: [columnsText(data.tables, TABLES), wrong.join('\n')].filter((part) => part !== '').join('\n\n'),
     next: data.good
       ? 'every row has a seal: set QUITTANCE_ROW_MACS=require to reject rows without one'
       : 'see "A row that was changed" in docs/operations.md',

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
 import { checkExpansion, readManifestFile } from '../../operator/manifest/manifest-file.ts';
 import { type ManifestView, viewManifest } from '../../operator/manifest/view-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result } from '../terminal/terminal.ts';
 
 /** What a file says, on a machine that knows nothing but the keys it is given. */
@@ -17,12 +16,12 @@ export async function printShown(path: string, { keys }: { keys?: string }): Pro
 }
 
 const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
-  ['NETWORK', ({ network }) => network],
-  ['PROJECT', ({ projectId }) => projectId],
-  ['POLICY', ({ policy }) => policy],
-  ['LARGEST SURCHARGE', ({ maxSurcharge }) => maxSurcharge],
-  ['ADDRESSES', ({ addresses }) => String(addresses)],
-  ['RANGES', ({ ranges }) => String(ranges)],
+  ['NETWORK', 'network'],
+  ['PROJECT', 'projectId'],
+  ['POLICY', 'policy'],
+  ['LARGEST SURCHARGE', 'maxSurcharge'],
+  ['ADDRESSES', 'addresses'],
+  ['RANGES', 'ranges'],
 ];
 
 export function describe(view: ManifestView): string {
@@ -35,7 +34,7 @@ export function describe(view: ManifestView): string {
     ['signed by', view.signers.join(', ') || 'nobody'],
     ['counts', view.problem === null ? null : `NO: ${view.problem}`],
   ]);
-  return [fields, tableOf(PROJECTS, view.projects)].filter((part) => part !== '').join('\n\n');
+  return [fields, columnsText(view.projects, PROJECTS)].filter((part) => part !== '').join('\n\n');
 }
 
 export function readKeys(text: string): PinnedKeys {

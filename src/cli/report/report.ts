@@ -1,9 +1,8 @@
 import { AppError } from '../../domain/errors.ts';
 import { asSum } from '../../domain/money.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
 import { type ReportSums, type ReportView, showReport, writeReport } from '../../operator/subjects/reports.ts';
 import { runOperation } from '../terminal/run-operation.ts';
-import { type Column, tableOf } from '../terminal/table.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 
 type Input = {
@@ -25,7 +24,7 @@ export async function printReport(terminal: Terminal, { csv = false, ...input }:
   }
   return {
     data,
-    text: `${tableOf(COLUMNS, rowsOf(data))}\n\n${formatFields(balanceOf(data))}`,
+    text: `${columnsText(rowsOf(data), COLUMNS)}\n\n${formatFields(balanceOf(data))}`,
     next: 'compare the balance with the chain: "quittance reconcile"',
   };
 }
@@ -42,8 +41,8 @@ function rowsOf({ days, months, total }: ReportView): Row[] {
 const counted = ({ count, amount }: ReportSums['out']) => (count === 0 ? '' : `${asSum(amount)} (${count})`);
 
 const COLUMNS: readonly Column<Row>[] = [
-  ['DAY (UTC)', ({ name }) => name],
-  ['PAID', ({ paid }) => String(paid)],
+  ['DAY (UTC)', 'name'],
+  ['PAID', 'paid'],
   ['REQUESTED', ({ requested }) => asSum(requested)],
   ['RECEIVED', ({ received }) => asSum(received)],
   ['TAILS', ({ tails }) => asSum(tails)],

@@ -7,7 +7,7 @@ import { isAllowed } from '../../operator/authorize.ts';
 import { describeStep, type Explanation, printableText } from '../../operator/explain/explanation.ts';
 import type { Found } from '../../operator/explain/search.ts';
 import { printable } from '../../operator/input/printable.ts';
-import type { InvoiceView } from '../../operator/invoices/views.ts';
+import type { InvoiceView } from '../../operator/subjects/invoices.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { Page } from '../page/layout.ts';

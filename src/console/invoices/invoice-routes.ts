@@ -7,13 +7,21 @@ import { explainSubject } from '../../operator/explain/explain.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { readOneNote } from '../../operator/input/read-note.ts';
-import { createInvoiceByHand, readExternalId } from '../../operator/invoices/create-invoice-by-hand.ts';
-import { exportInvoices, INVOICE_COLUMNS } from '../../operator/invoices/export-invoices.ts';
-import { listInvoices, readAmount, readInvoiceFilter, showInvoice } from '../../operator/invoices/list-invoices.ts';
-import type { InvoiceView, NewInvoiceView } from '../../operator/invoices/views.ts';
-import { withdrawInvoiceByHand } from '../../operator/invoices/withdraw-invoice-by-hand.ts';
 import { perform } from '../../operator/operation.ts';
 import { replayEvents } from '../../operator/subjects/delivery-replay.ts';
+import {
+  createInvoiceByHand,
+  exportInvoices,
+  INVOICE_COLUMNS,
+  type InvoiceView,
+  listInvoices,
+  type NewInvoiceView,
+  readAmount,
+  readExternalId,
+  readInvoiceFilter,
+  showInvoice,
+  withdrawInvoiceByHand,
+} from '../../operator/subjects/invoices.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { givingWay } from '../../runtime/give-way.ts';
 import { type Html, html } from '../../web/html.ts';

@@ -10,9 +10,9 @@ import type { Database, Sql } from '../../store/db/database.ts';
 import { lifeStatusOf } from '../../store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
-import { ProjectId } from '../input/given.ts';
 import { printable } from '../input/printable.ts';
 import { operation } from '../operation.ts';
+import { projectId } from '../option.ts';
 import { selectProject } from '../select-project.ts';
 import { findTransfersFrom } from '../subjects/transfer-records.ts';
 import { type AskDeps, askChain } from './ask-chain.ts';
@@ -49,7 +49,7 @@ export const explainSubjectOperation = operation({
   ...{ method: 'GET', path: '/explain', output: ExplanationView },
   input: Type.Object({
     text: Type.String({ description: 'inv_…, an externalId, the id of a transaction or its link, or an address T…' }),
-    projectId: ProjectId,
+    projectId: projectId(),
   }),
   read: ({ text, projectId }) => ({ text, projectId }),
   run: async (deps, actor, asked) =>

@@ -15,9 +15,9 @@ import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, id, list, maybe, part, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
-import { Flag, Line, Lines, Period } from '../input/given.ts';
 import { readPeriod } from '../input/read-period.ts';
 import { operation } from '../operation.ts';
+import { period } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { type DeskEvent, findDeskEvents, type PositionRange, readEventId } from './deliveries.ts';
 import { findPositionAt, isLate, missableTypes, notifyDispatchers } from './webhook-sending.ts';
@@ -136,6 +136,9 @@ const findPlanned = rowsOf(
 
 type ReplayDeps = { db: Database; now(): UnixMs };
 
+const Lines = Type.Optional(Type.Array(Type.String()));
+const Flag = Type.Optional(Type.Boolean());
+
 const STATUSES = ['dead', 'failing', 'delivered', 'missing', 'all'] as const;
 
 /** What was found, by what the deliveries were before. */
@@ -158,11 +161,11 @@ export const replayPeriod = operation({
     exhausted: Type.Optional(whole.schema),
   }),
   input: Type.Object({
-    ...{ endpoint: Type.String(), from: Type.String(), to: Period.to, status: Lines, type: Lines },
+    ...{ endpoint: Type.String(), from: Type.String(), to: period().to, status: Lines, type: Lines },
     ...{ isDryRun: Flag, isConfirmed: Flag },
   }),
-  read: ({ endpoint, isDryRun = false, isConfirmed = false, status, type, ...period }) => {
-    const { from, until } = readPeriod(period);
+  read: ({ endpoint, isDryRun = false, isConfirmed = false, status, type, ...given }) => {
+    const { from, until } = readPeriod(given);
     const names = (status ?? ['dead', 'missing']).map((text) => {
       const name = STATUSES.find((each) => each === text.trim());
       if (name !== undefined) return name;
@@ -372,7 +375,12 @@ export const replayEvents = operation({
   method: 'POST',
   path: '/events/replay',
   output: schemaOf({ isDryRun: yes, data: list(part(replayed)) }),
-  input: Type.Object({ events: Type.Array(Type.String()), endpoint: Line, isDryRun: Flag, isConfirmed: Flag }),
+  input: Type.Object({
+    events: Type.Array(Type.String()),
+    endpoint: Type.Optional(Type.String()),
+    isDryRun: Flag,
+    isConfirmed: Flag,
+  }),
   read: ({ events, endpoint, isDryRun = false, isConfirmed = false }) => {
     return { eventIds: readReplayedEvents(events), endpoint, isDryRun, isConfirmed };
   },

@@ -14,9 +14,9 @@ import { csvLine } from '../export/csv.ts';
 import { clip } from '../input/clip.ts';
 import { parseMoment } from '../input/duration.ts';
 import { FieldError } from '../input/field-error.ts';
-import { ProjectId } from '../input/given.ts';
 import { isGivenUp, limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
+import { projectId } from '../option.ts';
 import { selectProject } from '../select-project.ts';
 import type { TransferKind } from './transfer-records.ts';
 
@@ -106,7 +106,7 @@ export const showReport = operation({
   path: '/reports',
   output: ReportView,
   input: Type.Object({
-    projectId: ProjectId,
+    projectId: projectId(),
     from: Day('First day (2026-11-01, UTC); default: the first of the month of `to`'),
     to: Day('Last day, included; default: today. At most 366 days'),
   }),

@@ -1,0 +1,431 @@
+import { createHash } from 'node:crypto';
+import type { DeadlineClock } from '../../domain/clocks.ts';
+import { AppError } from '../../domain/errors.ts';
+import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../../domain/ids.ts';
+import { INVOICE_STATUSES, type InvoiceStatus } from '../../domain/invoice.ts';
+import { say } from '../../domain/message.ts';
+import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts';
+import type { Network } from '../../domain/network.ts';
+import { POLICIES, type Policy } from '../../domain/policy.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import { type Created, createInvoice } from '../../payments/create-invoice.ts';
+import { createDatabaseClock } from '../../payments/clocks.ts';
+import { createWatchedNetworks } from '../../payments/watched-networks.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { type Static, Type } from '../../runtime/type.ts';
+import { insertApiKey } from '../../store/access/api-keys.ts';
+import { addressColumn } from '../../store/db/address-column.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { answerOf, rowOf } from '../../store/db/rows-of.ts';
+import { count, hex, listColumns, maybe, micro, type Row, text } from '../../store/db/statement.ts';
+import { findInvoicePayment } from '../../store/ledger/payments.ts';
+import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
+import type { Actor } from '../actor.ts';
+import { readDatabaseClock } from '../doctor/database-queries.ts';
+import type { ExportedRows } from '../export/write-rows.ts';
+import { clip } from '../input/clip.ts';
+import { FieldError } from '../input/field-error.ts';
+import { readChoice } from '../input/read-choice.ts';
+import { readPeriod } from '../input/read-period.ts';
+import { spotSecret } from '../input/spot-secret.ts';
+import { limitTime } from '../limit-time.ts';
+import { recordActions } from '../record-actions.ts';
+import { findInvoiceId } from '../select-invoice.ts';
+import { selectProject } from '../select-project.ts';
+import { nullable, Time } from '../view.ts';
+
+/** `paid`: the transfer of exactly its payable amount, at the time of its block. */
+export const InvoiceView = Type.Object({
+  ...{ invoiceId: Type.String(), projectId: Type.String(), externalId: Type.String() },
+  status: Type.Enum(INVOICE_STATUSES),
+  ...{ requestedAmount: Type.String(), payableAmount: Type.String(), address: Type.String() },
+  policy: Type.Enum(POLICIES),
+  ...{ createdAt: Time, expiresAt: Time, checkoutUrl: Type.String() },
+  paid: nullable(Type.Object({ txId: Type.String(), time: Time })),
+});
+export type InvoiceView = Static<typeof InvoiceView>;
+
+/** `looked`: so many were looked through for this page; `nextBefore`: the invoice before which the next page begins. */
+export const InvoiceListView = Type.Object({
+  data: Type.Array(InvoiceView),
+  looked: Type.Integer(),
+  nextBefore: nullable(Type.String()),
+});
+export type InvoiceListView = Static<typeof InvoiceListView>;
+
+/** `isNew`: `false` where the same had been asked for before. */
+export const NewInvoiceView = Type.Object({ invoice: InvoiceView, isNew: Type.Boolean() });
+export type NewInvoiceView = Static<typeof NewInvoiceView>;
+
+const listed = {
+  id: 'uuid',
+  projectId: 'uuid',
+  externalId: 'text',
+  status: text<InvoiceStatus>(),
+  requestedMicro: micro<MicroUsdt>('int8'),
+  payableMicro: micro<MicroUsdt>('int8'),
+  address: 'address',
+  policy: text<Policy>(),
+  checkoutToken: 'text',
+  createdAt: 'timestamptz',
+  expiresAt: 'timestamptz',
+  paid: maybe({ txId: hex(), blockTime: 'timestamptz' }),
+} as const;
+/** An invoice as a list shows it, with the transfer that paid it. Ids are UUIDs. */
+type DeskInvoice = Row<typeof listed>;
+
+const SOURCES = {
+  address: addressColumn('a'),
+  policy: 'a.policy',
+  paid: { txId: "encode(t.tx_id, 'hex')", blockTime: 't.block_time' },
+} as const;
+const JOINS = 'join addresses a on a.id = i.address_id left join transfers t on t.id = i.paid_transfer_id';
+
+/** `notBefore` and `before`: UUIDs, which are in the order of creation. `amountMicro`: requested or payable. */
+type InvoiceFilter = {
+  status: InvoiceStatus | null;
+  policy: Policy | null;
+  amountMicro: MicroUsdt | null;
+  notBefore: string | null;
+  before: string | null;
+};
+
+/** `looked` invoices were looked through, down to `last`. */
+type Found = { invoices: DeskInvoice[]; looked: number; last: string | null };
+
+const NO_UUID_IS_ABOVE = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+// No index serves every filter, and each would cost every creation. So the next invoices are looked through up to a bound, and the answer
+// says how far that was. A payable amount is found by its reservation, however old it is.
+/** The newest invoices of a project that fit, of the next `window`. `isFirst`: those that reserve exactly the amount are found beyond it too. */
+const findDeskInvoices = answerOf(
+  'invoice-desk-list',
+  { looked: count, last: 'uuid?', invoice: maybe(listed) },
+  `with seen as materialized (
+     select i.id, i.address_id, i.status, i.requested_micro, i.payable_micro from invoices i
+     where i.project_id = $1 and i.id >= $2 and i.id < $3 order by i.id desc limit $4::int8),
+   last as (select id from seen order by id limit 1),
+   fitting as (
+     select * from seen where $5::int8 is null or payable_micro = $5 or requested_micro = $5
+     union all
+     select i.id, i.address_id, i.status, i.requested_micro, i.payable_micro
+     from addresses a join invoices i on i.address_id = a.id and i.payable_micro = $5
+     where a.project_id = $1 and $9::bool and i.id >= $2 and i.id < (select id from last)),
+   chosen as (
+     select f.id from fitting f join addresses a on a.id = f.address_id
+     where ($6::text is null or f.status = $6) and ($7::text is null or a.policy = $7)
+     order by f.id desc limit $8::int8)
+   select (select count(*) from seen) as looked, (select id from last) as last, f.*
+   from (select) as one
+   left join lateral (
+     select ${listColumns({ invoice: maybe(listed) }, 'i.', { invoice: SOURCES })}
+     from chosen c join invoices i on i.id = c.id ${JOINS}) f on true
+   order by f.invoice_id desc`,
+  (projectId: string, filter: InvoiceFilter, page: { limit: number; window: number; isFirst: boolean }) => [
+    ...[projectId, filter.notBefore ?? NIL_UUID, filter.before ?? NO_UUID_IS_ABOVE, page.window, filter.amountMicro],
+    ...[filter.status, filter.policy, page.limit, page.isFirst],
+  ],
+  (rows): Found => ({
+    invoices: rows.flatMap(({ invoice }) => invoice ?? []),
+    looked: rows[0]?.looked ?? 0,
+    last: rows[0]?.last ?? null,
+  }),
+);
+
+/** One invoice of a project. */
+const findDeskInvoice = rowOf(
+  'invoice-desk-select',
+  listed,
+  `select ${listColumns(listed, 'i.', SOURCES)} from invoices i ${JOINS} where i.project_id = $1 and i.id = $2`,
+  (projectId: string, id: string) => [projectId, id],
+);
+
+export type InvoiceDeps = { db: Database; publicUrl(): string };
+type FilterField = 'status' | 'policy' | 'amount' | 'from' | 'to' | 'before';
+export type InvoiceFilterInput = { [Field in FilterField]?: string | undefined };
+
+/** Looked through for a page at most: a few hundredths of a second. */
+const WINDOW = 10_000;
+/** Mostly holds a page of what is looked for. */
+const FIRST_WINDOW = 500;
+const TIMEOUT_MS = 5000;
+
+/** Reads which invoices are meant. Errors: `INVALID_ARGUMENT`. */
+export function readInvoiceFilter(input: InvoiceFilterInput): InvoiceFilter {
+  const { from, until } = readPeriod(input);
+  const given = input.before === undefined ? null : readInvoiceId('before', input.before);
+  const until7 = until === null ? null : firstIdOf(until);
+  return {
+    status: readChoice('status', input.status, INVOICE_STATUSES),
+    policy: readChoice('policy', input.policy, POLICIES),
+    amountMicro: input.amount === undefined ? null : readAmount('amount', input.amount),
+    notBefore: from === null ? null : firstIdOf(from),
+    before: given !== null && until7 !== null && until7 < given ? until7 : (given ?? until7),
+  };
+}
+
+/** An amount of USDT as the API takes it. Errors: `INVALID_ARGUMENT`. */
+export function readAmount(field: string, text: string): MicroUsdt {
+  const parsed = parseAmount(text);
+  if (parsed.kind === 'ok') return parsed.amountMicro;
+  throw new FieldError(field, `is ${clip(text)}: it ${parsed.reason}`);
+}
+
+function readInvoiceId(field: string, text: string): string {
+  const id = decodeId('inv', text);
+  if (id !== null) return id;
+  throw new FieldError(field, `is ${clip(text)}: an invoice id is "inv_" and 26 characters`);
+}
+
+/** The invoices of a project that fit, the newest first. At most 10,000 are looked through for a page. */
+export async function listInvoices(
+  { db, publicUrl }: InvoiceDeps,
+  actor: Actor,
+  { projectId, limit, ...filter }: InvoiceFilter & { projectId: string | undefined; limit: number },
+): Promise<InvoiceListView> {
+  const project = await selectProject(db, actor, projectId);
+  const { window, ...found } = await db.snapshot(async (tx) => {
+    await limitTime(tx, TIMEOUT_MS);
+    const look = async (window: number) => {
+      const page = { limit: limit + 1, window, isFirst: filter.before === null };
+      return { window, ...(await findDeskInvoices(tx, project.id, filter, page)) };
+    };
+    const widest = windowOf(filter, limit + 1);
+    // An amount is found beyond the window too, which must then be as wide as it will be.
+    if (filter.amountMicro !== null || widest <= FIRST_WINDOW) return look(widest);
+    const first = await look(FIRST_WINDOW);
+    return first.invoices.length > limit || first.looked < FIRST_WINDOW ? first : look(widest);
+  });
+  const data = found.invoices.slice(0, limit);
+  const { looked } = found;
+  // The next page goes on behind the last one shown or, where too few fit, behind the last one looked at.
+  const last = found.invoices.length > limit ? (data.at(-1)?.id ?? null) : looked === window ? found.last : null;
+  return {
+    data: data.map((invoice) => viewInvoice(invoice, publicUrl())),
+    looked,
+    nextBefore: last === null ? null : encodeId('inv', last),
+  };
+}
+
+/** How many must be looked through to find so many: all that are looked at fit where only their time matters. */
+function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number): number {
+  return status === null && policy === null && amountMicro === null ? wanted : WINDOW;
+}
+
+/** One invoice of a project, by its id (`inv_…`) or its order id, with the link for its payer. Errors: `NOT_FOUND`. */
+export async function showInvoice(
+  { db, publicUrl }: InvoiceDeps,
+  actor: Actor,
+  { projectId, invoiceId }: { projectId: string | undefined; invoiceId: string },
+): Promise<InvoiceView> {
+  const project = await selectProject(db, actor, projectId);
+  const found = await findDeskInvoice(db, project.id, await findInvoiceId(db, project.id, invoiceId));
+  if (found === null) throw new Error(`invoice ${invoiceId} is gone, though invoices are never deleted`);
+  return viewInvoice(found, publicUrl());
+}
+
+function viewInvoice(invoice: DeskInvoice, publicUrl: string): InvoiceView {
+  const { externalId, status, address, policy, paid } = invoice;
+  return {
+    ...{ invoiceId: encodeId('inv', invoice.id), projectId: encodeId('prj', invoice.projectId), externalId, status },
+    ...{ requestedAmount: formatAmount(invoice.requestedMicro), payableAmount: formatAmount(invoice.payableMicro) },
+    ...{ address, policy, createdAt: toIso(invoice.createdAt), expiresAt: toIso(invoice.expiresAt) },
+    checkoutUrl: `${publicUrl}/c/${invoice.checkoutToken}`,
+    paid: paid && { txId: paid.txId, time: toIso(paid.blockTime) },
+  };
+}
+
+/** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. */
+export const INVOICE_COLUMNS: ExportedRows<InvoiceView>['columns'] = [
+  ['createdAt', ({ createdAt }) => createdAt],
+  ['invoiceId', ({ invoiceId }) => invoiceId],
+  ['externalId', ({ externalId }) => externalId],
+  ['status', ({ status }) => status],
+  ['requestedAmount', ({ requestedAmount }) => requestedAmount],
+  ['payableAmount', ({ payableAmount }) => payableAmount],
+  ['address', ({ address }) => address],
+  ['policy', ({ policy }) => policy],
+  ['expiresAt', ({ expiresAt }) => expiresAt],
+  ['paidAt', ({ paid }) => paid?.time],
+  ['txId', ({ paid }) => paid?.txId],
+  ['projectId', ({ projectId }) => projectId],
+];
+
+/** So many are in memory. */
+const BATCH = 500;
+
+/**
+ * The invoices of a project that fit, in batches, the newest first. Each batch goes on behind the last one and needs no common transaction,
+ * which a slow reader would keep open for hours; what is created meanwhile is not among them.
+ */
+export async function exportInvoices(
+  { db, publicUrl }: InvoiceDeps,
+  actor: Actor,
+  { projectId, ...filter }: InvoiceFilter & { projectId: string | undefined },
+): Promise<AsyncIterable<InvoiceView[]>> {
+  const project = await selectProject(db, actor, projectId);
+  const window = windowOf(filter, BATCH);
+  return (async function* () {
+    for (let { before } = filter; ; ) {
+      const page = { limit: BATCH, window, isFirst: false };
+      const { invoices, looked, last } = await findDeskInvoices(db, project.id, { ...filter, before }, page);
+      if (invoices.length > 0) yield invoices.map((invoice) => viewInvoice(invoice, publicUrl()));
+      if (invoices.length < BATCH && looked < window) return;
+      before = invoices.length === BATCH ? (invoices.at(-1)?.id ?? null) : last;
+    }
+  })();
+}
+
+type Deps = InvoiceDeps & {
+  networks: readonly Network[];
+  now(): UnixMs;
+  steadyNow?(): UnixMs;
+  deadlineClock?: DeadlineClock;
+  random(bytes: number): Uint8Array;
+  randomBelow(n: number): number;
+};
+type Input = { externalId: string; requestedMicro: MicroUsdt; note: string };
+
+/** Of a project's own key for them. */
+export const HAND_KEY_NAME = 'invoices made by hand';
+const MAX_EXTERNAL_ID = 200;
+
+/** Errors: `INVALID_ARGUMENT`. */
+export function readExternalId(field: string, text: string): string {
+  const { length } = [...text];
+  if (spotSecret(text) !== null) throw new FieldError(field, 'looks like a secret, and payers may read it');
+  if (length < 1 || length > MAX_EXTERNAL_ID) {
+    throw new FieldError(field, `has ${length} characters: give it 1 to ${MAX_EXTERNAL_ID}`);
+  }
+  if (text.includes('\0') || !text.isWellFormed()) throw new FieldError(field, 'holds a character that cannot be kept');
+  return text;
+}
+
+/**
+ * Makes an invoice as the API does, in one transaction with the record of who made it. Its key is one of the project's own, of which nobody
+ * has the secret: where that was revoked, none can be made. The limits of unpaid invoices bound what strangers start, and not this.
+ * `idempotencyKey`: a repeat gives the same invoice. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
+export async function createInvoiceByHand(
+  deps: Deps,
+  actor: Actor,
+  { projectId, idempotencyKey, note, ...wanted }: Input & { projectId: string | undefined; idempotencyKey: string },
+): Promise<NewInvoiceView> {
+  const project = await selectProject(deps.db, actor, projectId);
+  const { db, now, publicUrl, networks } = deps;
+  const why = await createWatchedNetworks({ db, networks }).whyNot(project.network);
+  if (why !== null) {
+    const variable = `QUITTANCE_${project.network.toUpperCase()}_NODES`;
+    const reason =
+      why === 'not-set-up'
+        ? `no watcher of ${project.network} has ever run. Set ${variable}, and start a watcher`
+        : say`no node of ${project.network} has shown a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
+    throw new AppError('CONFLICT', say`no invoice was created, because a payment would not be seen: ${reason}`);
+  }
+  return db.transaction(async (tx) => {
+    const keyId = await ensureKey(tx, project.id, deps);
+    const input = { ...wanted, keyId, projectId: project.id, idempotencyKey };
+    const { network, policy, maxSurchargeMicro, invoiceLifetimeMs } = project;
+    const rule = { network, policy, maxSurchargeMicro, invoiceLifetimeMs };
+    const created = await createInvoice({ ...deps, db: { ...db, ...tx } }, { ...input, ...rule });
+    if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, wanted, keyId);
+    const invoice = await findDeskInvoice(tx, project.id, created.invoice.id);
+    if (invoice === null) throw new Error(`invoice ${created.invoice.id} is gone, though invoices are never deleted`);
+    const isNew = created.kind === 'created';
+    if (isNew) {
+      const [subject, requestedAmount] = [encodeId('inv', invoice.id), formatAmount(wanted.requestedMicro)];
+      const detail = { externalId: wanted.externalId, requestedAmount, note };
+      await recordActions(tx, actor, now(), [{ projectId: project.id, action: 'invoice.created', subject, detail }]);
+    }
+    return { invoice: viewInvoice(invoice, publicUrl()), isNew };
+  });
+}
+
+/** The clock of the database, for a command that makes one invoice and ends. */
+export async function readDeadlineClock(db: Sql): Promise<DeadlineClock> {
+  const clock = createDatabaseClock(systemClock, () => performance.now());
+  clock.read(await readDatabaseClock(db), performance.now());
+  return clock;
+}
+
+/** The key's id (UUID), always the same of a project. What stands for its secret is random, so none is accepted. */
+async function ensureKey(tx: Sql, projectId: string, { random }: Pick<Deps, 'random'>): Promise<string> {
+  const hex = createHash('sha256').update(`${HAND_KEY_NAME} ${projectId}`).digest('hex');
+  const id = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  const secretSha256 = Buffer.from(random(32));
+  await insertApiKey(tx, { id, projectId, name: HAND_KEY_NAME, secretSha256, allowedCidrs: null, expiresAt: null });
+  return id;
+}
+
+function refusalOf(
+  created: Exclude<Created, { kind: 'created' | 'replayed' }>,
+  { requestedMicro, externalId }: Pick<Input, 'requestedMicro' | 'externalId'>,
+  keyId: string,
+): AppError {
+  switch (created.kind) {
+    case 'conflict': {
+      const existing = encodeId('inv', created.existing.id);
+      const text =
+        created.rule === 'externalId'
+          ? `the order ${clip(externalId)} has an invoice already: ${existing}. Look at it, or choose another order id`
+          : `this form made ${existing} already, for other input`;
+      return new AppError('CONFLICT', `nothing was made: ${text}`);
+    }
+    case 'amount-unavailable': {
+      const where = created.addressesInUse === 0 ? 'the project has no address in use' : 'all are taken';
+      const frozen =
+        created.frozenAddresses === 0 ? '' : `, and Tether froze ${created.frozenAddresses} of its addresses`;
+      return new AppError(
+        'CONFLICT',
+        say`no payable amount is free for ${formatAmount(requestedMicro)} USDT: ${where}${frozen}. Add an address with "${{ command: 'address add' }}" and try again`,
+      );
+    }
+    case 'clocks-apart':
+      return new AppError('CONFLICT', `nothing was made. ${created.problem}`);
+    case 'project-archived':
+      return new AppError(
+        'CONFLICT',
+        say`nothing was made: the project is archived. Put it back with "${{ command: 'project unarchive' }}" and try again`,
+      );
+    case 'key-not-valid':
+      return new AppError(
+        'CONFLICT',
+        `invoices are no longer made by hand for this project: its key for them, ${encodeId('key', keyId)}, was revoked`,
+      );
+  }
+}
+
+type Withdrawn = { invoiceId: string; projectId: string; withdrawnAt: string };
+
+/**
+ * Withdraws the page of an invoice as the API does, in one transaction with the record of who did it. Doing it again changes nothing.
+ * Errors: `NOT_FOUND`; `CONFLICT` of a paid one.
+ */
+export async function withdrawInvoiceByHand(
+  { db, now }: { db: Database; now(): UnixMs },
+  actor: Actor,
+  { projectId, invoiceId }: { projectId: string | undefined; invoiceId: string },
+): Promise<Withdrawn> {
+  const project = await selectProject(db, actor, projectId);
+  const at = now();
+  return db.transaction(async (tx) => {
+    const id = await findInvoiceId(tx, project.id, invoiceId);
+    const before = await findInvoicePayment(tx, project.id, id);
+    await withdrawInvoice(tx, { id, projectId: project.id, network: project.network, at });
+    const withdrawnAt = (await findInvoicePayment(tx, project.id, id))?.withdrawnAt ?? null;
+    if (withdrawnAt === null) {
+      const message = 'the invoice is PAID, so there is nothing left to withdraw; send the money back if you have to';
+      throw new AppError('CONFLICT', message);
+    }
+    // Two that come at once wait for each other at the row, and the second one finds the time of the first.
+    if (before?.withdrawnAt === null && withdrawnAt === at) {
+      await recordActions(tx, actor, at, [
+        { projectId: project.id, action: 'invoice.withdrawn', subject: encodeId('inv', id), detail: {} },
+      ]);
+    }
+    return {
+      ...{ invoiceId: encodeId('inv', id), projectId: encodeId('prj', project.id) },
+      withdrawnAt: toIso(withdrawnAt),
+    };
+  });
+}
