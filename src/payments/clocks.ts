@@ -254,3 +254,11 @@ const readClocks = answerOf(
     ),
   }),
 );
+
+export const readDatabaseClock = answerOf(
+  'doctor-clock',
+  { at: 'timestamptz' },
+  'select clock_timestamp() as at',
+  () => [],
+  ([row]) => row?.at ?? 0,
+);

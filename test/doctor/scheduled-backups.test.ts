@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { createAgePair } from '../../src/operator/backup/backup-encryption.ts';
+import { createAgePair } from '../../src/operator/backup/backup-read.ts';
 import { startBackupSchedule } from '../../src/operator/backup/backup-schedule.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
 import { createLogger } from '../../src/runtime/log.ts';

@@ -18,7 +18,7 @@ import { basename, join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { printDatabases, printRemovedDatabases } from '../../src/cli/database/database.ts';
-import { withScratch } from '../../src/operator/backup/scratch.ts';
+import { withScratch } from '../../src/operator/backup/verify-backup.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { startEmbeddedPostgres } from '../../src/store/embedded/embedded.ts';
 import { removeSharedHome } from '../../src/store/embedded/list-databases.ts';

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { type BackupHeader, DIGEST_BYTES, MAGIC } from '../../src/operator/backup/backup-format.ts';
 import { type BackupMade, writeRows } from '../../src/operator/backup/create-backup.ts';
-import { loadBackup } from '../../src/operator/backup/load-backup.ts';
+import { loadBackup } from '../../src/operator/backup/restore-backup.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { inBackupSession } from '../../src/store/db/copy-session.ts';
 import { findApplied, type MigrationHooks, migrate, readMigrations } from '../../src/store/db/migrate.ts';

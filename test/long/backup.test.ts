@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createAgeKey } from '../../src/operator/backup/backup-encryption.ts';
+import { createAgeKey } from '../../src/operator/backup/backup-read.ts';
 import type { Protection } from '../../src/operator/backup/create-backup.ts';
-import { loadBackup } from '../../src/operator/backup/load-backup.ts';
+import { loadBackup } from '../../src/operator/backup/restore-backup.ts';
 import { readMigrations } from '../../src/store/db/migrate.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { fillLedger, forgetProofs, PROJECT, uuid } from '../support/full-ledger.ts';

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { formatAdminKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
-import { type SealsView, checkSeals, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
+import { checkSeals, type SealsView, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
 import { hashPassword } from '../../src/operator/people/password.ts';
 import {
   authenticateAdminKey,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { findNewestBackup } from '../../src/operator/backup/find-backup.ts';
+import { findNewestBackup } from '../../src/operator/backup/backup-directory.ts';
 import { recordActions } from '../../src/operator/record-actions.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';

@@ -1,8 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { toIso } from '../../domain/time.ts';
-import { createBackup } from '../../operator/backup/create-backup.ts';
-import { makeKey } from '../../operator/backup/make-key.ts';
-import type { BackupView } from '../../operator/backup/views.ts';
+import type { BackupView } from '../../operator/backup/backup-format.ts';
+import { createBackup, makeKey } from '../../operator/backup/create-backup.ts';
 import { formatFields } from '../../operator/command-text.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import { readVersion } from '../../runtime/version.ts';

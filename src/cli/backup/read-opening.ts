@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
-import { areIdentities } from '../../operator/backup/backup-encryption.ts';
-import { type Authenticity, describeMac } from '../../operator/backup/backup-mac.ts';
-import type { Opening } from '../../operator/backup/backup-read.ts';
+import { type Authenticity, describeMac } from '../../operator/backup/backup-format.ts';
+import { areIdentities, type Opening } from '../../operator/backup/backup-read.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -1,7 +1,6 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
-import { acceptRestore } from '../../operator/backup/accept-restore.ts';
-import { restoreBackup } from '../../operator/backup/restore-backup.ts';
+import { acceptRestore, restoreBackup } from '../../operator/backup/restore-backup.ts';
 import { formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { readReason } from '../../operator/input/read-note.ts';

@@ -1,8 +1,12 @@
 import { resolve } from 'node:path';
-import type { Authenticity } from '../../operator/backup/backup-mac.ts';
-import { withScratch } from '../../operator/backup/scratch.ts';
-import { verifyBackup } from '../../operator/backup/verify-backup.ts';
-import type { RefusedBackupView, Rescanned, TotalDifference, VerifiedBackupView } from '../../operator/backup/views.ts';
+import type {
+  Authenticity,
+  RefusedBackupView,
+  Rescanned,
+  TotalDifference,
+  VerifiedBackupView,
+} from '../../operator/backup/backup-format.ts';
+import { verifyBackup, withScratch } from '../../operator/backup/verify-backup.ts';
 import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { createLogger } from '../../runtime/log.ts';

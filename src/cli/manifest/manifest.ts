@@ -5,10 +5,20 @@ import { isNetwork, type Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { formatFields } from '../../operator/command-text.ts';
 import { clip } from '../../operator/input/clip.ts';
-import { draftManifest, readGiven, readGivenSettings } from '../../operator/manifest/draft-manifest.ts';
-import { installManifest, readInForce, readLedgerFacts } from '../../operator/manifest/install-manifest.ts';
-import { checkExpansion, type ManifestFile, readManifestFile } from '../../operator/manifest/manifest-file.ts';
-import { viewManifest } from '../../operator/manifest/view-manifest.ts';
+import {
+  draftManifest,
+  installManifest,
+  readGiven,
+  readGivenSettings,
+  readInForce,
+  readLedgerFacts,
+} from '../../operator/manifest/install-manifest.ts';
+import {
+  checkExpansion,
+  type ManifestFile,
+  readManifestFile,
+  viewManifest,
+} from '../../operator/manifest/sign-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';

@@ -2,8 +2,12 @@ import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
 import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
-import { checkExpansion, readManifestFile } from '../../operator/manifest/manifest-file.ts';
-import { type ManifestView, viewManifest } from '../../operator/manifest/view-manifest.ts';
+import {
+  checkExpansion,
+  type ManifestView,
+  readManifestFile,
+  viewManifest,
+} from '../../operator/manifest/sign-manifest.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import type { Result } from '../terminal/terminal.ts';
 

@@ -4,9 +4,15 @@ import { AppError } from '../../domain/errors.ts';
 import { SIGNATURE_NAMESPACE } from '../../domain/manifest/manifest-signature.ts';
 import { formatFields } from '../../operator/command-text.ts';
 import { clip } from '../../operator/input/clip.ts';
-import { writeNewFile } from '../../operator/manifest/manifest-file.ts';
-import { addSshSignature, readUnsigned, signManifest, type Unsigned } from '../../operator/manifest/sign-manifest.ts';
-import { makeSigningKey, openSigningKey } from '../../operator/manifest/signing-key.ts';
+import {
+  addSshSignature,
+  makeSigningKey,
+  openSigningKey,
+  readUnsigned,
+  signManifest,
+  type Unsigned,
+  writeNewFile,
+} from '../../operator/manifest/sign-manifest.ts';
 import { askPerson, askSecret, hasPerson } from '../terminal/ask-person.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 import { isLocalNetwork } from '../../domain/network.ts';
-import type { FollowDeps } from '../../operator/backup/rescan-scratch.ts';
+import type { FollowDeps } from '../../operator/backup/verify-backup.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { startService } from '../../service.ts';
 import { configuredNetworks, findNetworkConfig } from './select-network.ts';

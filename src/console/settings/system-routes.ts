@@ -1,10 +1,9 @@
 import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { requestBackup } from '../../operator/backup/request-backup.ts';
+import { requestBackup } from '../../operator/backup/backup-directory.ts';
 import type { State } from '../../operator/doctor/check.ts';
 import { type CheckView, type DoctorView, gatherChecks } from '../../operator/doctor/run-doctor.ts';
-import { showEnvironment } from '../../operator/system/show-environment.ts';
-import { showSystem } from '../../operator/system/show-system.ts';
+import { showEnvironment, showSystem } from '../../operator/system/show-system.ts';
 import type { SettingView, SystemView } from '../../operator/system/views.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm } from '../forms/add-form.ts';

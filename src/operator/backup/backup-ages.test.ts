@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBackupAges } from './backup-ages.ts';
+import { createBackupAges } from './backup-directory.ts';
 
 const HOUR = 3_600_000;
 

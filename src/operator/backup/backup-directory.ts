@@ -5,6 +5,14 @@ import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { syncDirectory, writePrivateFile } from '../../runtime/private-file.ts';
+import type { RecordedAction } from '../../store/access/audit-log.ts';
+import type { Database, Sql } from '../../store/db/database.ts';
+import { answerOf } from '../../store/db/rows-of.ts';
+import { sealColumn } from '../../store/db/seal.ts';
+import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
+import { isAsSealed, json, text } from '../../store/db/statement.ts';
+import type { Actor } from '../actor.ts';
+import { recordActions } from '../record-actions.ts';
 
 /**
  * `quittance-000012-20261124T030000Z.backup` was verified, and `….backup.sha256` beside it says how it was then, as `sha256sum -c` reads it.
@@ -19,11 +27,10 @@ const UNVERIFIED = /^quittance-(\d{6,12})-\d{8}T\d{6}Z\.backup\.unverified$/;
 /** What is written when a process is killed. */
 const DRAFT = /^quittance-\d{6,12}-\d{8}T\d{6}Z\.backup\.(unverified\.\d+|sha256)\.draft$/;
 
-export const isUnverified = (path: string): boolean => path.endsWith(UNVERIFIED_END);
+const isUnverified = (path: string): boolean => path.endsWith(UNVERIFIED_END);
 
 /** The path that it has, or will have, as a backup. */
-export const nameWhenVerified = (path: string): string =>
-  isUnverified(path) ? path.slice(0, -UNVERIFIED_END.length) : path;
+const nameWhenVerified = (path: string): string => (isUnverified(path) ? path.slice(0, -UNVERIFIED_END.length) : path);
 
 /** Whether a file is as its digest beside it says; `null`: there is none. Errors: those of the file system. */
 export async function isAsDigestSays(path: string): Promise<boolean | null> {
@@ -103,4 +110,114 @@ async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
+}
+
+/** A file that is written in the future by more than clocks differ: its age is not known. */
+const MOST_AHEAD_MS = 300_000;
+
+const HOUR_MS = 3_600_000;
+/** A day, and two hours for the backup itself, and for somebody to restart something. */
+const LEAST_LIMIT_MS = 26 * HOUR_MS;
+const GRACE_MS = 2 * HOUR_MS;
+
+/** Older than this the newest of scheduled backups is too old. */
+export const limitOfAge = (intervalMs: number): number => Math.max(LEAST_LIMIT_MS, intervalMs + GRACE_MS);
+
+type Seen = { baseMs: number | null; wallMs: number; monotonicMs: number };
+
+/**
+ * How old the newest backup is. The time of a file and our clock are compared once, when the file is first seen, and not at all for one that
+ * was made here: from then on counts by how much both our clocks went on, and of these the one that went further, for the monotonic one
+ * stands still while a machine sleeps, and the other is set. So a wrong clock makes one backup too early, and none too late by more than an
+ * interval.
+ */
+export function createBackupAges({ now, monotonicMs }: { now(): number; monotonicMs(): number }) {
+  let newest: string | null = null;
+  const seen = new Map<string, Seen>();
+  const see = (name: string, baseMs: number | null) => {
+    seen.set(name, { baseMs, wallMs: now(), monotonicMs: monotonicMs() });
+  };
+  return {
+    onMade: (name: string) => {
+      see(name, 0);
+      newest = name;
+    },
+    /** Newest first. */
+    onListed: (kept: readonly KeptBackup[]) => {
+      const [first] = kept;
+      newest = first?.name ?? null;
+      for (const name of seen.keys()) if (name !== newest) seen.delete(name);
+      if (first === undefined || seen.has(first.name)) return;
+      const ageMs = now() - first.writtenAtMs;
+      see(first.name, ageMs < -MOST_AHEAD_MS ? null : Math.max(0, ageMs));
+    },
+    /** `null`: there is none, or nobody knows. */
+    ofNewest: (): number | null => {
+      const known = newest === null ? undefined : seen.get(newest);
+      if (known === undefined || known.baseMs === null) return null;
+      return known.baseMs + Math.max(monotonicMs() - known.monotonicMs, now() - known.wallMs);
+    },
+  };
+}
+
+/** `verifiedAt`: when that very one was last found good. */
+type NewestBackup = { madeAt: UnixMs; file: string; isFinal: boolean; verifiedAt: UnixMs | null };
+
+/** The newest backup that this program made, as the audit log says; a scheduled one is none until it was verified. */
+export async function findNewestBackup(db: Sql): Promise<NewestBackup | null> {
+  const actions = await listBackupActions(db);
+  const good = actions.filter(({ action, detail }) => action === 'backup.verified' && detail.good === true);
+  const verifiedAtOf = (subject: string) => good.find((each) => each.subject === subject)?.actedAt ?? null;
+  for (const { action, subject, detail, actedAt } of actions) {
+    const { file, isFinal = false } = detail;
+    // Where seals are not required, a row may say anything.
+    if (action !== 'backup.created' || typeof file !== 'string') continue;
+    const verifiedAt = verifiedAtOf(subject);
+    if (verifiedAt === null && isUnverified(file)) continue;
+    return { madeAt: actedAt, file: nameWhenVerified(file), isFinal, verifiedAt };
+  }
+  return null;
+}
+
+/** When a backup was asked for that is not made yet, or `null`. */
+export async function findRequestedBackup(db: Sql): Promise<UnixMs | null> {
+  const [newest] = (await listBackupActions(db)).filter(({ action }) => action !== 'backup.verified');
+  return newest?.action === 'backup.requested' ? newest.actedAt : null;
+}
+
+type Detail = { file?: string; isFinal?: boolean; good?: boolean };
+
+/** Of the newest 10,000 actions, the newest first. A scheduled backup that fails is two of them every ten minutes, which is three days. */
+const listBackupActions = answerOf(
+  'newest-backup',
+  {
+    action: text<RecordedAction>(),
+    subject: 'text',
+    detail: json<Detail>(),
+    actedAt: 'timestamptz',
+    isSound: isAsSealed(SEALED_ACTION),
+  },
+  `select action, subject, detail::text as detail, acted_at, ${sealColumn(SEALED_ACTION, '')} as is_sound from (select * from operator_actions order by seq desc limit 10000) newest
+   where action in ('backup.created', 'backup.verified', 'backup.requested') order by seq desc limit 1000`,
+  () => [],
+  (rows) => rows.filter(({ isSound }) => isSound),
+);
+
+/**
+ * Asks the process that makes scheduled backups for one now: its directory is for one process at a time. The entry of the audit log is the
+ * request, so it outlasts every restart, and the next backup that is made answers it.
+ */
+export async function requestBackup(
+  { db, now }: { db: Database; now(): UnixMs },
+  actor: Actor,
+): Promise<{ requestedAt: string }> {
+  return db.transaction(async (tx) => {
+    const waiting = await findRequestedBackup(tx);
+    if (waiting !== null) return { requestedAt: toIso(waiting) };
+    const requestedAt = toIso(now());
+    await recordActions(tx, actor, now(), [
+      { projectId: null, action: 'backup.requested', subject: requestedAt, detail: {} },
+    ]);
+    return { requestedAt };
+  });
 }

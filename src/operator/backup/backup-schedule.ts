@@ -11,13 +11,17 @@ import { readVersion } from '../../runtime/version.ts';
 import { raiseAlarm, resolveAlarms } from '../../store/chain/alarms.ts';
 import type { Connection, Database } from '../../store/db/database.ts';
 import { commandActor } from '../actor.ts';
-import { createBackupAges, limitOfAge } from './backup-ages.ts';
-import { type BackupDirectory, type KeptBackup, openBackupDirectory } from './backup-directory.ts';
-import { createAgePair, pairOfMasterKey } from './backup-encryption.ts';
+import {
+  type BackupDirectory,
+  createBackupAges,
+  findRequestedBackup,
+  type KeptBackup,
+  limitOfAge,
+  openBackupDirectory,
+} from './backup-directory.ts';
+import { createAgePair, pairOfMasterKey } from './backup-read.ts';
 import { createBackup } from './create-backup.ts';
-import { findRequestedBackup } from './find-backup.ts';
-import { withScratch } from './scratch.ts';
-import { verifyBackup } from './verify-backup.ts';
+import { verifyBackup, withScratch } from './verify-backup.ts';
 
 const HOUR_MS = 3_600_000;
 const LOOK_MS = 30_000;

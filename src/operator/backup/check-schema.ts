@@ -1,7 +1,7 @@
 import type { Database } from '../../store/db/database.ts';
 import { refuseChangedSchema } from '../../store/db/schema-changes.ts';
 import type { Actor } from '../actor.ts';
-import type { SchemaView } from './views.ts';
+import type { SchemaView } from './backup-format.ts';
 
 /** Says what was brought in to a database, and refuses one of which somebody else changed the schema. Errors: `SCHEMA_CHANGED`. */
 export async function checkSchema(

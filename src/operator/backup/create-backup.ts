@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { access, open, rename, rm } from 'node:fs/promises';
+import { access, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createGzip } from 'node:zlib';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
@@ -12,21 +13,80 @@ import type { KeyRing, MasterKey } from '../../runtime/key-ring.ts';
 import { syncDirectory } from '../../runtime/private-file.ts';
 import { findAuditHead } from '../../store/access/audit-log.ts';
 import { type BackupSession, inBackupSession } from '../../store/db/copy-session.ts';
-import type { Connection, Sql } from '../../store/db/database.ts';
+import type { Connection, Database, Sql } from '../../store/db/database.ts';
 import { closeLedger, findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../store/db/ledger-identity.ts';
 import { findApplied } from '../../store/db/migrate.ts';
-import { type BackupTable, copyOutText, findBackupTables } from '../../store/db/tables.ts';
+import { answerOf } from '../../store/db/rows-of.ts';
+import { type BackupTable, copyOutText, countServiceConnections, findBackupTables } from '../../store/db/tables.ts';
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/clip.ts';
 import { recordActions } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
-import { checkRecipients, encryptTo } from './backup-encryption.ts';
-import { type BackupHeader, encodeFrame, type Frame, MAC_MAGIC, MAGIC } from './backup-format.ts';
-import { macOf } from './backup-mac.ts';
-import { findCursors, findEncryptionKeys, sumLedger } from './backup-totals.ts';
-import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
-import { isStandby } from './standby.ts';
-import type { BackupView } from './views.ts';
+import {
+  type BackupHeader,
+  type BackupKeyView,
+  type BackupView,
+  encodeFrame,
+  type Frame,
+  findCursors,
+  findEncryptionKeys,
+  MAC_MAGIC,
+  MAGIC,
+  macOf,
+  sumLedger,
+} from './backup-format.ts';
+import { checkRecipients, createAgeKey, encryptTo } from './backup-read.ts';
+
+/** Whether a database is a standby, which takes no rows. */
+export const isStandby = answerOf(
+  'backup-is-standby',
+  { isStandby: 'bool' },
+  'select pg_is_in_recovery() as is_standby',
+  () => [],
+  ([row]) => row?.isStandby === true,
+);
+
+/** A database over which no service may run; one that was started for this alone has none. */
+export type QuietDatabase = { db: Database; kind: 'external' | 'embedded'; isStartedHere: boolean };
+
+/** A connection that was closed takes PostgreSQL a moment, and a service that was stopped just now is no reason to refuse. */
+const LOOKS = 10;
+const BETWEEN_LOOKS_MS = 100;
+
+/** Refuses what must not happen beside a service on the same database. */
+export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase): Promise<void> {
+  if (kind === 'embedded' && isStartedHere) return;
+  let count = await countServiceConnections(db);
+  for (let looks = 1; kind === 'external' && count > 0 && looks < LOOKS; looks += 1) {
+    await delay(BETWEEN_LOOKS_MS);
+    count = await countServiceConnections(db);
+  }
+  if (count === 0 && kind === 'external') return;
+  throw new AppError(
+    'CONFLICT',
+    `a service is running over this database (${count} connections): stop all of them first; nothing was changed`,
+  );
+}
+
+/** Makes a pair of keys for encrypted backups. The secret one goes to a new file, and nowhere else. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+export async function makeKey(
+  { now }: { now(): UnixMs },
+  _actor: Actor,
+  { path }: { path: string },
+): Promise<BackupKeyView> {
+  const { file, recipient } = await createAgeKey(toIso(now()));
+  await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'EEXIST') {
+      throw new AppError(
+        'CONFLICT',
+        `there is a file ${clip(path)} already, which may open backups: give another name`,
+      );
+    }
+    const reason = `${clip(path)} cannot be written (${error.code}): give another place`;
+    throw new AppError('INVALID_ARGUMENT', reason, { cause: error });
+  });
+  return { file: path, recipient };
+}
 
 type Deps = QuietDatabase & { connection: Connection; now(): UnixMs; keyRing: KeyRing | null; release: string };
 

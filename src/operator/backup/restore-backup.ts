@@ -1,20 +1,286 @@
 import { randomUUID } from 'node:crypto';
-import { say } from '../../domain/message.ts';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { indexAt } from '../../domain/derivation-index.ts';
+import { AppError } from '../../domain/errors.ts';
+import { uuidV7 } from '../../domain/ids.ts';
+import { say, type Text } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
+import { toIso, type UnixMs } from '../../domain/time.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import { insertOperatorActions, type RecordedActor } from '../../store/access/audit-log.ts';
+import { raiseAlarm } from '../../store/chain/alarms.ts';
+import { type BackupSession, inBackupSession } from '../../store/db/copy-session.ts';
 import type { Connection, Sql } from '../../store/db/database.ts';
-import { takeLedger } from '../../store/db/ledger-identity.ts';
-import type { MigrationHooks } from '../../store/db/migrate.ts';
+import { findLedgerIdentity, refuseForeignLedger, takeLedger } from '../../store/db/ledger-identity.ts';
+import {
+  lockMigrations,
+  type Migration,
+  type MigrationHooks,
+  migrateWithin,
+  readMigrations,
+} from '../../store/db/migrate.ts';
+import { commandOf, rowOf, rowsOf } from '../../store/db/rows-of.ts';
+import { grantRuntimeRole } from '../../store/db/runtime-role.ts';
 import { isSealParameter, type Sealer, type SealParameter } from '../../store/db/seal.ts';
 import { createSealer } from '../../store/db/sealer.ts';
+import { hex, text } from '../../store/db/statement.ts';
+import {
+  advanceSequences,
+  type BackupTable,
+  copyInText,
+  dropTables,
+  findBackupTables,
+  findOurTables,
+  hasProjects,
+} from '../../store/db/tables.ts';
+import { findProjectNetworks } from '../../store/ledger/projects.ts';
+import { type AccountHex, accountToAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
-import type { Authenticity } from './backup-mac.ts';
-import type { Opening } from './backup-read.ts';
-import { checkAudit } from './check-audit.ts';
-import { loadBackup } from './load-backup.ts';
-import { type QuietDatabase, refuseRunning } from './refuse-running.ts';
-import { raiseRestored, type SecureDeps, secureCopy } from './secure-copy.ts';
-import type { RestoredView } from './views.ts';
+import {
+  type AcceptedRestoreView,
+  type Authenticity,
+  admitBackup,
+  type BackupEnding,
+  type BackupHeader,
+  checkAudit,
+  type Frame,
+  type RestoredView,
+} from './backup-format.ts';
+import { checkBackup, damaged, type Opening, readFrames } from './backup-read.ts';
+import { type QuietDatabase, refuseRunning } from './create-backup.ts';
+
+/** `write`: an alarm is kept as text, with the names of the face that caused it. */
+type SecureDeps = { now(): UnixMs; random(bytes: number): Uint8Array; write(text: Text): string };
+
+/**
+ * Makes a ledger that lacks what happened since it was copied safe to go on with, in the caller's transaction: no address of it gets
+ * a new invoice, none that was derived since is derived again, and no position of the feed is given out twice. `origin` says where
+ * the data come from, as in "a backup of 2026-11-21T20:39:00.000Z". Returns how many addresses were taken out of use for ever.
+ */
+export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, origin: string): Promise<number> {
+  const at = deps.now();
+  const barred = await barAddresses(tx, at);
+  const detail = { note: `restored from ${origin}` };
+  await insertOperatorActions(
+    tx,
+    barred.map(({ projectId, account }) => {
+      return { ...by, projectId, action: 'address.retired', subject: accountToAddress(account), detail, actedAt: at };
+    }),
+  );
+  await skipIndexesTo(tx, indexAt(at));
+  // No project ever has a thousand events a second for years, so a clock in milliseconds is ahead of all that was given out.
+  await skipPositionsTo(tx, BigInt(at));
+  await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
+    const { length: count } = barred.filter((each) => each.network === network);
+    return say`${origin}. Invoices that were created since are not known, but their payers may still pay: such money shows as unmatched ("${{ command: 'transfers list' }}"). So ${count} addresses were taken out of use for ever; add addresses that Quittance never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"), or new invoices are refused. Keys that were revoked since are valid again: revoke them. See docs/backup.md, then close this`;
+  });
+  return barred.length;
+}
+
+/** Says on every network of the ledger that it was restored, from what, and what is to be done before the alarm is closed. */
+async function raiseRestored(
+  tx: Sql,
+  { now, random, write }: SecureDeps,
+  describe: (network: Network) => Text,
+): Promise<void> {
+  const at = now();
+  for (const network of await findProjectNetworks(tx)) {
+    await raiseAlarm(tx, network, {
+      ...{ id: uuidV7(at, random(10)), kind: 'database-restored', subject: toIso(at) },
+      detail: write(
+        say`the database was restored from ${describe(network)} with "${{ command: 'chain acknowledge', input: { alarm: 'database-restored', network } }}"`,
+      ),
+    });
+  }
+}
+
+/** Takes every address out of use for ever: it is watched, and what its invoices reserve is paid as before. */
+const barAddresses = rowsOf(
+  'restore-bar-addresses',
+  { projectId: 'uuid', network: text<Network>(), account: hex<AccountHex>() },
+  `update addresses set retired_at = coalesce(retired_at, $1), barred_at = $1 where barred_at is null
+   returning project_id, network, encode(account, 'hex') as account`,
+  (at: UnixMs) => [new Date(at)],
+);
+
+const skipIndexes = commandOf(
+  'restore-skip-indexes',
+  `update account_keys k set first_index = greatest($1, k.first_index,
+     (select coalesce(max(a.derivation_index) + 1, 0) from addresses a where a.account_key_id = k.id))`,
+  (index: number) => [index],
+);
+
+const raiseFirstIndex = commandOf(
+  'restore-raise-first-index',
+  'update ledger_identity set first_index = greatest(first_index, $1)',
+  (index: number) => [index],
+);
+
+/** Lets every account key, and those that are added later, go on from an index. */
+async function skipIndexesTo(tx: Sql, index: number): Promise<void> {
+  await skipIndexes(tx, index);
+  await raiseFirstIndex(tx, index);
+}
+
+/** Lets the positions of every project's events go on after one, further than the database takes from anybody else. */
+async function skipPositionsTo(tx: Sql, position: bigint): Promise<void> {
+  await tx.script('alter table event_streams disable trigger event_streams_rise');
+  await skipPositions(tx, position);
+  await tx.script('alter table event_streams enable trigger event_streams_rise');
+}
+
+const skipPositions = commandOf(
+  'restore-skip-positions',
+  `insert into event_streams as s (project_id, last_position) select id, $1 from projects
+   on conflict (project_id) do update set last_position = greatest(s.last_position, excluded.last_position)`,
+  (position: bigint) => [position],
+);
+
+/**
+ * Loads a backup into an empty database and brings it up to this release, in one transaction, at whose end `finish` is called.
+ * The file is read to its end before anything is written, and again while it is loaded.
+ * Errors: `BACKUP_DAMAGED`, `BACKUP_TAMPERED`, `BACKUP_UNAUTHENTICATED`, `BACKUP_ENCRYPTED`, `DATABASE_NOT_EMPTY`, `SCHEMA_NEWER` for a backup of a newer release, `SCHEMA_CHANGED`.
+ */
+export async function loadBackup<Finished>(options: {
+  connection: Connection;
+  path: string;
+  /** The backup must have been made with a key of this ring. */
+  keyRing?: KeyRing | null;
+  /** Accepts also a backup that no available key vouches for. */
+  takesUnauthenticated?: boolean;
+  /** Secret keys of age, for an encrypted one. */
+  identities?: readonly string[];
+  finish: (tx: Sql, header: BackupHeader, authenticity: Authenticity) => Promise<Finished>;
+  migrations?: Migration[];
+  hooks?: MigrationHooks;
+}) {
+  const { connection, path, keyRing = null, identities = [] } = options;
+  const { header, ending, authenticity } = await checkBackup(path, { keyRing, identities });
+  admitBackup(path, authenticity, options.takesUnauthenticated === true);
+  const known = options.migrations ?? (await readMigrations());
+  const ofFile = matchMigrations(path, header, known);
+  return inBackupSession(connection, 'isolation level read committed', async (session) => {
+    await lockMigrations(session);
+    await makeRoom(session);
+    await migrateWithin(session, ofFile);
+    await session.script('set local statement_timeout = 0');
+    // This trigger also says when a payment may have come. Rows that are there already need not fit that rule: earlier releases had none,
+    // and the arrivals that it asks of are forgotten after a day.
+    await session.script('alter table transfers disable trigger transfers_fit_their_invoice');
+    const rowCounts = await load(session, path, ending, { keyRing, identities });
+    // References to missing rows are found now, so no check is pending when migrations change the tables.
+    await session.script('set constraints all immediate');
+    await session.script('alter table transfers enable trigger transfers_fit_their_invoice');
+    const misfit = await findMisfit(session);
+    if (misfit !== null) throw damaged(path, `transfer ${misfit.id} does not fit the invoice that it is tied to`);
+    await advanceSequences(session);
+    const applied = await migrateWithin(session, known, options.hooks);
+    if (options.migrations === undefined) await grantRuntimeRole(session);
+    await session.script('set local statement_timeout = 0');
+    const finished = await options.finish(session, header, authenticity);
+    // Without statistics the first minutes on a large ledger would be slow.
+    await session.script('analyze');
+    return { header, authenticity, rowCounts, applied, finished };
+  });
+}
+
+const findMisfit = rowOf(
+  'backup-misfit',
+  { id: 'uuid' },
+  `select t.id from transfers t left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
+     and i.address_id = t.address_id and i.payable_micro = t.reserved_micro
+   where t.invoice_id is not null and i.id is null limit 1`,
+  () => [],
+);
+
+/** Those of our migrations that the backup's database had. */
+function matchMigrations(path: string, header: BackupHeader, known: readonly Migration[]): Migration[] {
+  return header.migrations.map(({ version, name, sha256 }, index) => {
+    const ours = known[index];
+    if (ours === undefined) {
+      throw new AppError(
+        'SCHEMA_NEWER',
+        `${path} was made by release ${header.release} with migration ${name}, and this release ends at number ${known.length}: restore it with that release or a newer one`,
+      );
+    }
+    if (ours.version !== version || ours.sha256 !== sha256) {
+      throw new AppError(
+        'SCHEMA_CHANGED',
+        `${path} was made with another migration ${name} than the one of this release: restore it with the release that made it (${header.release})`,
+      );
+    }
+    return ours;
+  });
+}
+
+/** Without a project nothing is of value: what a service writes at its start, it writes again. */
+async function makeRoom(session: BackupSession): Promise<void> {
+  const tables = await findOurTables(session);
+  if (tables.includes('projects') && (await hasProjects(session))) {
+    throw new AppError(
+      'DATABASE_NOT_EMPTY',
+      'the database has projects already: restore into a new database, or into a new data directory; nothing was changed',
+    );
+  }
+  await dropTables(session, tables);
+}
+
+/** Copies the rows of each table, while constraints and triggers of the schema judge them as they judge every other row but for one. */
+async function load(
+  session: BackupSession,
+  path: string,
+  ending: BackupEnding,
+  opening: Opening,
+): Promise<Record<string, number>> {
+  const tables = new Map((await findBackupTables(session)).map((table) => [table.name, table]));
+  const rowCounts: Record<string, number> = {};
+  const frames = readFrames(path, opening);
+  for (;;) {
+    const next = await frames.next();
+    if (next.done === true) {
+      if (next.value.digest.equals(ending.digest)) break;
+      throw damaged(path, 'it became another file while it was read');
+    }
+    if (next.value.type !== 't') continue;
+    const { name, columns } = next.value.table;
+    const table = tables.get(name);
+    if (table === undefined || table.columns.join() !== columns.join()) {
+      throw damaged(path, `its table ${name} is not as the schema has it`);
+    }
+    rowCounts[name] = await loadTable(session, path, table, frames);
+    tables.delete(name);
+  }
+  const [missing] = tables.keys();
+  if (missing !== undefined) throw damaged(path, `it has no table ${missing}`);
+  return rowCounts;
+}
+
+async function loadTable(
+  session: BackupSession,
+  path: string,
+  table: BackupTable,
+  frames: AsyncGenerator<Frame, BackupEnding>,
+): Promise<number> {
+  let expected = -1;
+  const rows = async function* (): AsyncGenerator<Buffer> {
+    for (let next = await frames.next(); next.done !== true; next = await frames.next()) {
+      if (next.value.type === 'e') {
+        expected = next.value.rowCount;
+        return;
+      }
+      if (next.value.type === 'd') yield next.value.rows;
+    }
+  };
+  const target = session.copyIn(copyInText(table));
+  await pipeline(Readable.from(rows(), { objectMode: false }), target);
+  if (target.rowCount !== expected) {
+    throw damaged(path, `${target.rowCount} rows of ${table.name} were loaded, and it has ${expected}`);
+  }
+  return expected;
+}
 
 type Deps = QuietDatabase & SecureDeps & Required<Opening> & { connection: Connection; hooks: MigrationHooks };
 
@@ -78,3 +344,34 @@ function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
 
 /** After a restore of another kind `secureCopy` tells what is to be done. */
 const TO_COMPARE = say`compare its addresses with those of your wallet ("${{ command: 'address list' }}") and its keys and endpoints with those that you made, then close this`;
+
+/**
+ * Goes on with a ledger that came here around our commands. `retires`: its addresses go out of use, also where it was not noticed to be a
+ * copy, as after a recovery of the server to an earlier moment. Errors: `CONFLICT`, `LEDGER_CLOSED`.
+ */
+export async function acceptRestore(
+  { now, random, write, ...database }: QuietDatabase & SecureDeps,
+  actor: Actor,
+  { retires }: { retires: boolean },
+): Promise<AcceptedRestoreView> {
+  const { db } = database;
+  await refuseRunning(database);
+  const identity = await findLedgerIdentity(db);
+  if (identity === null) throw nothingToAccept('no service has used this database yet');
+  refuseForeignLedger({ ...identity, isHere: true });
+  if (!retires && identity.isHere) throw nothingToAccept('this database is no copy, as far as can be told');
+  const at = now();
+  const barredAddresses = await db.transaction(async (tx) => {
+    await takeLedger(tx, identity, { isAnew: true });
+    const origin = `a copy, accepted at ${toIso(at)}`;
+    const barred = retires ? await secureCopy(tx, { now: () => at, random, write }, recordedActor(actor), origin) : 0;
+    const detail = { retired: retires, barredAddresses: barred };
+    await recordActions(tx, actor, at, [{ projectId: null, action: 'backup.accepted', subject: identity.id, detail }]);
+    return barred;
+  });
+  return { ledgerId: identity.id, retired: retires, barredAddresses };
+}
+
+function nothingToAccept(reason: string): AppError {
+  return new AppError('CONFLICT', `${reason}: there is nothing to accept; nothing was changed`);
+}

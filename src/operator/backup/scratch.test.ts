@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EmbeddedPostgresError } from '../../store/embedded/error.ts';
-import { nameUse } from './scratch.ts';
+import { nameUse } from './verify-backup.ts';
 
 test('an installation without a PostgreSQL hears that backups need it, whatever database it works with', () => {
   const missing = new EmbeddedPostgresError('EMBEDDED_MISSING', 'No embedded PostgreSQL: set DATABASE_URL');

@@ -1,24 +1,225 @@
+import { chmod, lstat, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
-import { isNetwork } from '../../domain/network.ts';
+import { isNetwork, type Network } from '../../domain/network.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import type { Database } from '../../store/db/database.ts';
+import { isRunning } from '../../runtime/is-running.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { findCursor } from '../../store/chain/cursor.ts';
+import { findChainStatus } from '../../store/chain/status.ts';
+import { type Connection, type Database, openDatabase } from '../../store/db/database.ts';
 import { findLedgerIdentity, takeLedger } from '../../store/db/ledger-identity.ts';
 import type { MigrationHooks } from '../../store/db/migrate.ts';
 import type { Sealer } from '../../store/db/seal.ts';
 import { createSealer } from '../../store/db/sealer.ts';
+import { startEmbeddedPostgres } from '../../store/embedded/embedded.ts';
+import { EmbeddedPostgresError } from '../../store/embedded/error.ts';
+import { removeAsOwner } from '../../store/embedded/user.ts';
+import { parseAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
 import { recordActions } from '../record-actions.ts';
 import { verifyAudit, writeHead } from '../subjects/audit.ts';
-import type { BackupHeader, WrittenTotal } from './backup-format.ts';
-import type { Authenticity } from './backup-mac.ts';
+import { findLedgerRange, findOurAddresses, type LedgerTransfer, type Range } from '../subjects/chain-blocks.ts';
+import {
+  type Authenticity,
+  type BackupHeader,
+  type ComparedBlocks,
+  checkAudit,
+  type LedgerTotal,
+  type RefusedBackupView,
+  type Rescanned,
+  sumLedger,
+  type TotalDifference,
+  type VerifiedBackupView,
+  type WrittenTotal,
+} from './backup-format.ts';
 import { describeEncryption, type Opening } from './backup-read.ts';
-import { type LedgerTotal, sumLedger } from './backup-totals.ts';
-import { checkAudit } from './check-audit.ts';
-import { loadBackup } from './load-backup.ts';
-import { type FollowDeps, type Rescan, rescanScratch } from './rescan-scratch.ts';
-import type { Scratch } from './scratch.ts';
-import { isStandby } from './standby.ts';
-import type { RefusedBackupView, Rescanned, TotalDifference, VerifiedBackupView } from './views.ts';
+import { isStandby } from './create-backup.ts';
+import { loadBackup } from './restore-backup.ts';
+
+const PREFIX = 'quittance-verify-';
+/** In that of a scratch; what is directly below may be PostgreSQL's user's. */
+const DIRECTORIES = ['data', 'shared'] as const;
+
+type Scratch = { connection: Connection; owner: Connection; open(): Database };
+
+/** Runs `work` with a database server of its own, which is gone afterwards with all that it held. */
+export async function withScratch<Output>(
+  { log, needsOwnUser }: { log: Logger; needsOwnUser: boolean },
+  work: (scratch: Scratch) => Promise<Output>,
+): Promise<Output> {
+  await removeRemains();
+  const parent = await mkdtemp(join(tmpdir(), `${PREFIX}${process.pid}-`));
+  try {
+    // Root's PostgreSQL runs as another user, who must pass through; what holds the data stays closed.
+    await chmod(parent, 0o711);
+    const postgres = await startEmbeddedPostgres({
+      dataDir: join(parent, DIRECTORIES[0]),
+      sharedDir: join(parent, DIRECTORIES[1]),
+      log,
+      isDurable: false,
+      needsOwnUser,
+    }).catch(nameUse);
+    const { connection, owner } = postgres;
+    const opened: Database[] = [];
+    try {
+      const open = () => {
+        const db = openDatabase({
+          connection,
+          poolSize: 4,
+          applicationName: 'quittance command',
+          onError: () => undefined, // The next statement on it says so.
+        });
+        opened.push(db);
+        return db;
+      };
+      return await work({ connection, owner, open });
+    } finally {
+      await Promise.all(opened.map((db) => db.close()));
+      await postgres.stop();
+    }
+  } finally {
+    await removeScratch(parent);
+  }
+}
+
+/** Where Quittance runs without it for a PostgreSQL of the operator's own, it is needed all the same. */
+export function nameUse(error: unknown): never {
+  if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
+  const missing =
+    'a backup is verified in the PostgreSQL that comes with Quittance, and this installation has none: take the image that brings it (target "embedded" of the Dockerfile), or install with optional dependencies';
+  throw new EmbeddedPostgresError(error.code, missing, { cause: error });
+}
+
+/** Removes the remains of killed commands of this user. The name holds the process id, and anybody may make such a name. */
+async function removeRemains(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = Number(new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1]);
+    if (!(pid > 1) || isRunning(pid)) continue;
+    const path = join(tmpdir(), name);
+    const found = await lstat(path).catch(() => undefined);
+    if (found?.isDirectory() === true && found.uid === process.getuid?.()) await removeScratch(path);
+  }
+}
+
+/** Root's PostgreSQL runs as another user, who could plant a link here: that user's files are removed with that user's rights, or stay. */
+async function removeScratch(parent: string): Promise<void> {
+  for (const directory of DIRECTORIES) {
+    const entries = await readdir(join(parent, directory)).catch(() => []);
+    for (const entry of entries) if (!(await removeAsOwner(join(parent, directory, entry)))) return;
+  }
+  await rm(parent, { recursive: true, force: true });
+}
+
+const POLL_MS = 100;
+const NOTE_MS = 5000;
+/** Nodes that limit our requests answer again within this time; if they do not, the chain counts as not read. */
+const STALL_MS = 60_000;
+const MAX_DIFFERENCES = 100;
+/** The ledger is asked for the transfers of so many blocks at once. */
+const COMPARED_BLOCKS = 1000;
+
+/** The functions that read the chain and hear of the progress. */
+export type FollowDeps = {
+  /** Starts the watcher of a network over a database, or says why it cannot. It sends nothing to anybody. */
+  follow(network: Network, connection: Connection): Promise<string | { stop(): Promise<unknown> }>;
+  /** Hears now and then the last block that was read, and the end; `null`: not known yet. */
+  onRead(network: Network, block: number, end: number | null): void;
+};
+
+/**
+ * Lets the watcher of the service read the chain on from where the backup stands, in the scratch database, and compares what it
+ * records with what the running ledger has of the same blocks.
+ */
+async function rescanScratch(
+  { follow, onRead }: FollowDeps,
+  { scratch, running, network }: Rescan,
+): Promise<Rescanned> {
+  const { db, connection } = scratch;
+  const notRead = (reason: string) => ({ kind: 'not-read', network, reason }) as const;
+  const before = await findCursor(db, network);
+  if (before === null) return notRead('the backup has no block of it');
+  const watcher = await follow(network, connection);
+  if (typeof watcher === 'string') return notRead(watcher);
+  try {
+    const end = (running && (await findCursor(running, network)))?.solid.number ?? null;
+    const reached = await untilRead(db, network, end, onRead);
+    if (typeof reached === 'string') return notRead(reached);
+    const range = { from: before.solid.number + 1, to: end ?? reached };
+    const compared = running === null ? null : await compareRange(db, running, network, range);
+    return { kind: 'read', network, ...range, compared };
+  } finally {
+    await watcher.stop();
+  }
+}
+
+type Rescan = { scratch: { db: Database; connection: Connection }; running: Database | null; network: Network };
+
+/** Without `end` up to what the nodes call irreversible. Returns the last block, or why it got no further. */
+async function untilRead(
+  db: Database,
+  network: Network,
+  end: number | null,
+  onRead: FollowDeps['onRead'],
+): Promise<number | string> {
+  let newest = -1;
+  let [movedMs, notedMs] = [performance.now(), performance.now()];
+  for (;;) {
+    const block = (await findCursor(db, network))?.solid.number ?? 0;
+    const status = (await findChainStatus(db, network))?.status;
+    const target = end ?? status?.nodeSolidNumber ?? null;
+    if (target !== null && block >= target) return block;
+    const nowMs = performance.now();
+    if (block > newest) [newest, movedMs] = [block, nowMs];
+    if (nowMs - movedMs > STALL_MS) return status?.blind ?? `nothing was read after block ${block} for a minute`;
+    if (nowMs - notedMs > NOTE_MS) {
+      notedMs = nowMs;
+      onRead(network, block, target);
+    }
+    await delay(POLL_MS);
+  }
+}
+
+async function compareRange(
+  scratch: Database,
+  running: Database,
+  network: Network,
+  { from, to }: Range,
+): Promise<ComparedBlocks> {
+  const result: ComparedBlocks = { confirmed: 0, ofNewAddresses: 0, differences: [] };
+  const differ = (kind: 'not-on-chain' | 'missing-in-ledger', { txId, logIndex, blockNumber }: LedgerTransfer) => {
+    if (result.differences.length < MAX_DIFFERENCES) result.differences.push({ kind, txId, logIndex, blockNumber });
+  };
+  for (let first = from; first <= to; first += COMPARED_BLOCKS) {
+    const last = Math.min(to, first + COMPARED_BLOCKS - 1);
+    const read = new Map((await findLedgerRange(scratch, network, first, last)).map((each) => [keyOf(each), each]));
+    const recorded = await findLedgerRange(running, network, first, last);
+    const known = await findKnown(scratch, network, recorded);
+    for (const transfer of recorded) {
+      if (read.delete(keyOf(transfer))) result.confirmed += 1;
+      else if (known.has(transfer.address)) differ('not-on-chain', transfer);
+      else result.ofNewAddresses += 1;
+    }
+    for (const transfer of read.values()) differ('missing-in-ledger', transfer);
+  }
+  return result;
+}
+
+function keyOf({ side, txId, logIndex, blockId, amountMicro }: LedgerTransfer): string {
+  return [side, txId, logIndex, blockId, amountMicro].join(' ');
+}
+
+/** Those of the addresses that the backup has. */
+async function findKnown(db: Database, network: Network, transfers: readonly LedgerTransfer[]): Promise<Set<string>> {
+  const accounts = transfers.flatMap(({ address }) => {
+    const parsed = parseAddress(address);
+    return parsed.kind === 'ok' ? [parsed.account] : [];
+  });
+  const found = await findOurAddresses(db, network, [...new Set(accounts)]);
+  return new Set([...found.values()].map(({ address }) => address));
+}
 
 type Deps = Required<Opening> &
   FollowDeps & {

@@ -1,8 +1,11 @@
-import { AppError } from '../../domain/errors.ts';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { describeChanges } from '../../domain/manifest/describe-changes.ts';
-import { formatManifest } from '../../domain/manifest/manifest.ts';
+import { formatManifest, type Manifest, type ProjectEntry, type XpubRange } from '../../domain/manifest/manifest.ts';
 import { lackOfSignatures } from '../../domain/manifest/manifest-signature.ts';
-import type { UnixMs } from '../../domain/time.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
+import { keyMode, type Network } from '../../domain/network.ts';
+import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import {
   type InstalledManifest,
   idsOf,
@@ -16,10 +19,161 @@ import { checkMark, readMark } from '../../payments/manifest/serial-mark.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
-import { listRules } from '../../store/ledger/projects.ts';
-import { checkExpansion, type ManifestFile, readManifestFile } from './manifest-file.ts';
+import { listAccountKeys } from '../../store/ledger/account-keys.ts';
+import { listAddresses, MAX_LISTED } from '../../store/ledger/addresses.ts';
+import { listProjects, listRules, type Project } from '../../store/ledger/projects.ts';
+import { type AccountXpub, deriveAddresses } from '../../tron/account-xpub.ts';
+import { readCandidates } from '../input/read-candidates.ts';
+import { readSettings, type SettingsInput } from '../subjects/project-settings.ts';
+import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './sign-manifest.ts';
 
-export type InstalledView = { file: string; serial: number; changes: string[] };
+/**
+ * `previous`: the manifest in force. `reserve`: how many addresses of each account key are vouched for before they are derived. `added`:
+ * addresses that are not in the database yet, of the project `projectId`; `left`: such as are, and are not vouched for. `settings`: what that
+ * project gets once this is in force.
+ */
+type DraftInput = {
+  path: string;
+  previous: ManifestFile | null;
+  networks: readonly Network[];
+  reserve: number;
+  validDays: number;
+  projectId: string | null;
+  added: readonly string[];
+  settings: Partial<Pick<ProjectEntry, 'policy' | 'maxSurcharge'>>;
+  left: readonly string[];
+};
+
+type DraftView = {
+  file: string;
+  serial: number;
+  notAfter: string;
+  addresses: number;
+  changes: string[];
+  warnings: string[];
+};
+
+const DAY_MS = 86_400_000;
+
+/** Writes what the database says now as a draft, for somebody to look through and sign. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+export async function draftManifest(
+  { db, now }: { db: Database; now(): UnixMs },
+  input: DraftInput,
+): Promise<DraftView> {
+  const identity = await findLedgerIdentity(db);
+  if (identity === null)
+    throw new AppError('CONFLICT', 'this ledger has no identity yet: start the service once, then draft');
+  const { path, previous, validDays } = input;
+  const warnings: string[] = [];
+  const networks: Record<string, Record<string, ProjectEntry>> = {};
+  for (const project of await listProjects(db, null, null)) {
+    const isWanted =
+      input.networks.length === 0 ? keyMode(project.network) === 'live' : input.networks.includes(project.network);
+    if (!isWanted) continue;
+    const entry = await draftProject(db, project, input, warnings);
+    if (entry.addresses.length + entry.xpubs.length === 0) continue;
+    networks[project.network] = { ...networks[project.network], [encodeId('prj', project.id)]: entry };
+  }
+  const manifest: Manifest = {
+    ...{ v: 1, ledgerId: identity.id, serial: (previous?.manifest.serial ?? 0) + 1 },
+    ...{ previous: previous?.head.digest ?? null, notAfter: toIso(unixMs(now() + validDays * DAY_MS)), networks },
+  };
+  await writeManifestFile(path, { manifest, signatures: [] });
+  const entries = Object.values(networks).flatMap((projects) => Object.values(projects));
+  return {
+    ...{ file: path, serial: manifest.serial, notAfter: manifest.notAfter, warnings },
+    addresses: entries.reduce(
+      (sum, { addresses, xpubs }) => sum + addresses.length + xpubs.reduce((all, { count }) => all + count, 0),
+      0,
+    ),
+    changes: describeChanges(previous?.manifest ?? null, manifest),
+  };
+}
+
+async function draftProject(
+  db: Database,
+  project: Project,
+  input: DraftInput,
+  warnings: string[],
+): Promise<ProjectEntry> {
+  const id = encodeId('prj', project.id);
+  const left = new Set(input.left);
+  const stored = (await listAll(db, project.id)).filter(({ address }) => !left.has(address));
+  const plain = new Set<string>(stored.map(({ address }) => address));
+  for (const address of input.projectId === id ? input.added : []) plain.add(address);
+  const xpubs: XpubRange[] = [];
+  for (const key of await listAccountKeys(db, project.id)) {
+    const ofKey = stored.filter(({ accountKeyId }) => accountKeyId === key.id);
+    const known = new Map(ofKey.map(({ derivationIndex, address }) => [derivationIndex ?? -1, address]));
+    const reserve = key.isInUse ? input.reserve : 0;
+    const wanted = [...known.keys(), ...Array.from({ length: reserve }, (_, index) => key.nextIndex + index)];
+    const ranges = rangesOf(
+      key.xpub,
+      [...new Set(wanted)].sort((left, right) => left - right),
+    );
+    const isRight = ({ from, addresses }: XpubRange) =>
+      addresses.every((address, place) => (known.get(from + place) ?? address) === address);
+    if (!ranges.every(isRight)) {
+      const shown = `${key.xpub.slice(0, 12)}…${key.xpub.slice(-6)}`;
+      warnings.push(
+        `${id}: addresses that are said to be of the account key ${shown} are not: the key or the addresses were changed in the database. They are in the draft one by one; look whose they are`,
+      );
+      continue;
+    }
+    for (const address of ranges.flatMap(({ addresses }) => addresses)) plain.delete(address);
+    xpubs.push(...ranges);
+  }
+  const { policy, maxSurchargeMicro } = project;
+  const wanted = input.projectId === id ? input.settings : {};
+  const maxSurcharge = formatAmount(microUsdt(maxSurchargeMicro));
+  return { addresses: [...plain].sort(), maxSurcharge, policy, ...wanted, xpubs };
+}
+
+/** Runs of indexes without a gap. */
+function rangesOf(xpub: AccountXpub, indexes: readonly number[]): XpubRange[] {
+  const runs: { from: number; count: number }[] = [];
+  for (const index of indexes) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.from + last.count === index) last.count += 1;
+    else runs.push({ from: index, count: 1 });
+  }
+  return runs.map(({ from, count }) => {
+    return { xpub, from, count, addresses: deriveAddresses(xpub, from, count).map(({ address }) => address) };
+  });
+}
+
+async function listAll(db: Database, projectId: string) {
+  const all: Awaited<ReturnType<typeof listAddresses>> = [];
+  for (let after: number | undefined = 0; after !== undefined; ) {
+    const page: Awaited<ReturnType<typeof listAddresses>> = await listAddresses(db, projectId, after);
+    all.push(...page);
+    after = page.length === MAX_LISTED ? page.at(-1)?.position : undefined;
+  }
+  return all;
+}
+
+/** A policy and a surcharge that were given by options. Error: `INVALID_ARGUMENT`. */
+export function readGivenSettings(input: Pick<SettingsInput, 'policy' | 'maxSurcharge'>): DraftInput['settings'] {
+  const problems: FieldProblem[] = [];
+  const { policy, maxSurchargeMicro: micro } = readSettings(input, problems);
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'nothing was drafted', { problems });
+  return {
+    ...(policy === undefined ? {} : { policy }),
+    ...(micro === undefined ? {} : { maxSurcharge: formatAmount(microUsdt(micro)) }),
+  };
+}
+
+/** Addresses that were given by options, each good. Error: `INVALID_ARGUMENT`. */
+export function readGiven(field: string, texts: readonly string[]): string[] {
+  const { good, problems } = readCandidates(
+    texts.map((text) => ({ text: text.trim(), place: field })),
+    [],
+  );
+  if (problems.length > 0) throw new AppError('INVALID_ARGUMENT', 'nothing was drafted', { problems });
+  return good.map(({ address }) => address);
+}
+
+type InstalledView = { file: string; serial: number; changes: string[] };
 
 /** What the database says: the id of its ledger, and its projects (UUIDs) of those asked for. */
 type LedgerFacts = { ledgerId: string | null; projects: readonly { id: string; network: string }[] };

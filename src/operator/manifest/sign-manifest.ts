@@ -1,16 +1,184 @@
-import { readFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import { describeChanges } from '../../domain/manifest/describe-changes.ts';
-import { MAX_SIGNATURES, type ManifestSignature } from '../../domain/manifest/manifest.ts';
-import { parseSshSignature, signersOf, signHead } from '../../domain/manifest/manifest-signature.ts';
-import { say } from '../../domain/message.ts';
+import {
+  formatManifest,
+  MAX_SIGNATURES,
+  type ManifestSignature,
+  type ProjectEntry,
+  parseManifest,
+  type SignedManifest,
+} from '../../domain/manifest/manifest.ts';
+import { headOf, type ManifestHead } from '../../domain/manifest/manifest-head.ts';
+import {
+  lackOfSignatures,
+  type PinnedKeys,
+  parseSshSignature,
+  signersOf,
+  signHead,
+} from '../../domain/manifest/manifest-signature.ts';
+import { say, type Text } from '../../domain/message.ts';
+import { nativeSha256, readManifestText } from '../../payments/manifest/read-installed.ts';
+import { deriveAddresses, parseAccountXpub } from '../../tron/account-xpub.ts';
+import { parseAddress } from '../../tron/address.ts';
 import { quoteWhole } from '../input/clip.ts';
-import { checkExpansion, type ManifestFile, readManifestFile, writeManifestFile } from './manifest-file.ts';
+
+export type ManifestFile = SignedManifest & { head: ManifestHead };
+
+/** Reads a manifest, signed or not. Errors: `NOT_FOUND`, `MANIFEST_REFUSED`. */
+export async function readManifestFile(path: string): Promise<ManifestFile> {
+  const read = await readManifestText(path);
+  if (read.kind === 'unreadable')
+    throw new AppError('NOT_FOUND', `the manifest ${quoteWhole(path)} cannot be read (${read.code})`);
+  const parsed = read.kind === 'refused' ? read : parseManifest(read.text);
+  if (parsed.kind !== 'ok')
+    throw new AppError('MANIFEST_REFUSED', `the manifest ${quoteWhole(path)}: ${parsed.reason}`);
+  const { manifest, signatures } = parsed;
+  return { manifest, signatures, head: headOf(manifest, nativeSha256) };
+}
+
+/** Never over a file that is there. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+export async function writeNewFile(path: string, content: string): Promise<void> {
+  await writeFile(path, content, { flag: 'wx', flush: true }).catch((error: NodeJS.ErrnoException) => {
+    const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
+    throw new AppError(code, `${quoteWhole(path)} cannot be made (${error.code}): give another name or place`, {
+      cause: error,
+    });
+  });
+}
+
+export function writeManifestFile(path: string, signed: SignedManifest): Promise<void> {
+  return writeNewFile(path, formatManifest(signed));
+}
+
+/**
+ * Makes sure that every address is one, and that those of a range are what its account key yields: 1 ms each. Error: `MANIFEST_REFUSED`.
+ */
+export function checkExpansion({ networks }: SignedManifest['manifest']): void {
+  for (const projects of Object.values(networks)) {
+    for (const [projectId, entry] of Object.entries(projects ?? {})) {
+      const wrong = wrongAddress(entry);
+      if (wrong === null) continue;
+      const reason = `${projectId}: ${wrong}. Make the draft anew, and ask who changed this one`;
+      throw new AppError('MANIFEST_REFUSED', reason);
+    }
+  }
+}
+
+function wrongAddress({ addresses, xpubs }: ProjectEntry): string | null {
+  for (const address of addresses) {
+    const parsed = parseAddress(address);
+    if (parsed.kind === 'invalid') return `${address}: ${parsed.reason}`;
+  }
+  for (const { xpub, from, count, addresses: listed } of xpubs) {
+    const shown = `${xpub.slice(0, 20)}…`;
+    const parsed = parseAccountXpub(xpub);
+    if (parsed.kind === 'invalid') return `${shown}: ${parsed.reason}`;
+    const wrong = deriveAddresses(parsed.xpub, from, count).find(({ address }, place) => address !== listed[place]);
+    if (wrong !== undefined)
+      return `index ${wrong.index} of ${shown} is ${wrong.address}, and the manifest says otherwise`;
+  }
+  return null;
+}
+
+export type ManifestView = {
+  serial: number;
+  ledgerId: string;
+  notAfter: string;
+  digest: string;
+  previous: string | null;
+  projects: {
+    network: string;
+    projectId: string;
+    policy: string;
+    maxSurcharge: string;
+    addresses: number;
+    ranges: number;
+  }[];
+  /** Whoever signed it as it is, by their keys. */
+  signers: string[];
+  /** Why it does not count, in words; `null`: it does, or no keys are known. */
+  problem: string | null;
+};
+
+/** What a manifest says, and who signed it. `pinned`: `null` where no keys are known. */
+export function viewManifest({ manifest, signatures, head }: ManifestFile, pinned: PinnedKeys | null): ManifestView {
+  const { serial, ledgerId, notAfter, previous, networks } = manifest;
+  const projects = Object.entries(networks).flatMap(([network, entries]) =>
+    Object.entries(entries ?? {}).map(([projectId, { policy, maxSurcharge, addresses, xpubs }]) => {
+      const derived = xpubs.reduce((sum, { count }) => sum + count, 0);
+      return { network, projectId, policy, maxSurcharge, addresses: addresses.length + derived, ranges: xpubs.length };
+    }),
+  );
+  const signers = signersOf(head.text, signatures, [...new Set(signatures.map(({ key }) => key))]);
+  const problem = pinned && lackOfSignatures(head.text, signatures, pinned);
+  return { serial, ledgerId, notAfter, digest: head.digest, previous, projects, signers, problem };
+}
+
+type SigningKeyView = { file: string; publicKey: string };
+
+/** A passphrase is all that stands between a copy of the file and the addresses. */
+const MIN_PASSPHRASE = 12;
+const SEED_BYTES = 32;
+
+/** Makes an Ed25519 key, encrypted by a passphrase with scrypt in the form of age. Errors: `CONFLICT`, `INVALID_ARGUMENT`. */
+export async function makeSigningKey({
+  path,
+  passphrase,
+}: {
+  path: string;
+  passphrase: string;
+}): Promise<SigningKeyView> {
+  if (passphrase.length < MIN_PASSPHRASE) {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      `the passphrase has ${passphrase.length} characters: take ${MIN_PASSPHRASE} or more`,
+    );
+  }
+  const { Encrypter, armor } = await import('age-encryption');
+  const seed = randomBytes(SEED_BYTES);
+  const publicKey = publicKeyOf(seed);
+  const encrypter = new Encrypter();
+  encrypter.setPassphrase(passphrase);
+  const sealed = armor.encode(await encrypter.encrypt(seed));
+  const file = `# Signs address manifests of Quittance. Keep it where the service is not.\n# public key: ${publicKey}\n${sealed}`;
+  await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
+    const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
+    throw new AppError(code, `${quoteWhole(path)} cannot be made (${error.code}): give another name or place`, {
+      cause: error,
+    });
+  });
+  return { file: path, publicKey };
+}
+
+/** The 32 bytes of a key that `makeSigningKey` made. Error: `INVALID_ARGUMENT`. */
+export async function openSigningKey({ path, passphrase }: { path: string; passphrase: string }): Promise<Uint8Array> {
+  const wrong = (reason: Text, cause?: unknown) =>
+    new AppError('INVALID_ARGUMENT', say`${{ field: 'key' }} ${quoteWhole(path)} ${reason}`, { cause });
+  const text = await readFile(path, 'latin1').catch((error: NodeJS.ErrnoException) => {
+    throw wrong(`cannot be read (${error.code})`, error);
+  });
+  const sealed = /-----BEGIN AGE ENCRYPTED FILE-----[\s\S]+-----END AGE ENCRYPTED FILE-----/.exec(text)?.[0];
+  if (sealed === undefined) throw wrong(say`is no key that "${{ command: 'manifest key' }}" made`);
+  const { Decrypter, armor } = await import('age-encryption');
+  const decrypter = new Decrypter();
+  decrypter.addPassphrase(passphrase);
+  const seed = await decrypter.decrypt(armor.decode(sealed)).catch((error: unknown) => {
+    throw wrong('does not open: the passphrase is wrong, or the file is damaged', error);
+  });
+  if (seed.length !== SEED_BYTES) throw wrong('holds no Ed25519 key');
+  return seed;
+}
+
+function publicKeyOf(seed: Uint8Array): string {
+  return signHead('', seed).key;
+}
 
 /** What somebody is about to sign, who has looked through it. */
 export type Unsigned = { file: ManifestFile; previous: ManifestFile | null; changes: string[] };
 
-export type SignedView = { file: string; serial: number; digest: string; signers: string[] };
+type SignedView = { file: string; serial: number; digest: string; signers: string[] };
 
 /**
  * Reads a draft, and what it changes. `previous`: the manifest that was signed before, from where it is kept by who signs; without one

@@ -3,8 +3,16 @@ import type { Sql } from '../../store/db/database.ts';
 import { findApplied } from '../../store/db/migrate.ts';
 import { answerOf } from '../../store/db/rows-of.ts';
 import type { Actor } from '../actor.ts';
-import { findNewestBackup, findRequestedBackup } from '../backup/find-backup.ts';
-import type { SystemView } from './views.ts';
+import { findNewestBackup, findRequestedBackup } from '../backup/backup-directory.ts';
+import type { SettingListView, SettingView, SystemView } from './views.ts';
+
+/** What the environment says to the process that answers, as it was read at its start. It holds no secret. */
+export async function showEnvironment(
+  { settings }: { settings: readonly SettingView[] },
+  _actor: Actor,
+): Promise<SettingListView> {
+  return { data: [...settings] };
+}
 
 /** A process of the service. `release`: the version of this program. */
 export type RunningProcess = { release: string; roles: readonly string[]; startedAt: UnixMs };
