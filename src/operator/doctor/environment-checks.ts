@@ -63,14 +63,6 @@ export const clockChain = check('clock-chain', async ({ now, askNodes }) => {
   return good("this machine's clock agrees with the newest block");
 });
 
-export const readDatabaseClock = answerOf(
-  'doctor-clock',
-  { at: 'timestamptz' },
-  'select clock_timestamp() as at',
-  () => [],
-  ([row]) => row?.at ?? 0,
-);
-
 const server = {
   version: 'text',
   versionNumber: 'int4',

@@ -11,11 +11,9 @@ import { pendingMigrations } from '../../store/db/migrate.ts';
 import { findSchemaChanges, nameChange } from '../../store/db/schema-changes.ts';
 import { modeOf } from '../../store/db/seals.ts';
 import { findDamagedSecrets } from '../../webhooks/watch-endpoints.ts';
-import { limitOfAge } from '../backup/backup-ages.ts';
-import { isAsDigestSays } from '../backup/backup-directory.ts';
-import { admitBackup } from '../backup/backup-mac.ts';
+import { findNewestBackup, isAsDigestSays, limitOfAge } from '../backup/backup-directory.ts';
+import { admitBackup } from '../backup/backup-format.ts';
 import { checkBackup } from '../backup/backup-read.ts';
-import { findNewestBackup } from '../backup/find-backup.ts';
 import { checkSeals } from '../ledger/seal-ledger.ts';
 import { describeMissingKeys } from '../subjects/master-keys.ts';
 import {

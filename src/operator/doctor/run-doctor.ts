@@ -1,3 +1,4 @@
+import { readDatabaseClock } from '../../payments/clocks.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
@@ -63,7 +64,7 @@ function prepare(deps: DoctorDeps, actor: Actor): { look: Look; needs: Needs } {
   };
   const ping = once(async () => {
     const sentAt = now();
-    const databaseAt = await environment.readDatabaseClock(opened().db);
+    const databaseAt = await readDatabaseClock(opened().db);
     return { ownAt: (sentAt + now()) / 2, databaseAt };
   });
   const needs = needsOf(database, ping);

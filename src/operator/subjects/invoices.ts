@@ -9,7 +9,7 @@ import type { Network } from '../../domain/network.ts';
 import { POLICIES, type Policy } from '../../domain/policy.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { type Created, createInvoice } from '../../payments/create-invoice.ts';
-import { createDatabaseClock } from '../../payments/clocks.ts';
+import { createDatabaseClock, readDatabaseClock } from '../../payments/clocks.ts';
 import { createWatchedNetworks } from '../../payments/watched-networks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { type Static, Type } from '../../runtime/type.ts';
@@ -21,7 +21,6 @@ import { count, hex, listColumns, maybe, micro, type Row, text } from '../../sto
 import { findInvoicePayment } from '../../store/ledger/payments.ts';
 import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
 import type { Actor } from '../actor.ts';
-import { readDatabaseClock } from '../doctor/database-queries.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
 import { clip } from '../input/clip.ts';
 import { FieldError } from '../input/field-error.ts';
