@@ -161,7 +161,9 @@ test('a failing receiver is diagnosed, counted, and what it missed is sent again
   await payInFull(console_.service, made);
   status = 200;
   const enabled = await console_.post(`${path}/enable`, { token: tokenIn(await console_.get(path), `${path}/enable`) });
-  expect((await console_.get(enabled.headers.get('location') ?? '')).text).toMatch(/\d more happened while it was disabled/);
+  expect((await console_.get(enabled.headers.get('location') ?? '')).text).toMatch(
+    /\d more happened while it was disabled/,
+  );
   const from = '2020-01-01';
   expect((await console_.get(`${path}/replay?from=${from}`)).status).toBe(400);
   const since = new Date(console_.service.clock.now() - 3_600_000).toISOString();

@@ -1,10 +1,10 @@
-import { readDatabaseClock } from '../../payments/clocks.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { keyMode } from '../../domain/network.ts';
 import { toIso } from '../../domain/time.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
+import { readDatabaseClock } from '../../payments/clocks.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../../store/db/migrate.ts';
 import type { Actor } from '../actor.ts';

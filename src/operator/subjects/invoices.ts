@@ -8,8 +8,8 @@ import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts
 import type { Network } from '../../domain/network.ts';
 import { POLICIES, type Policy } from '../../domain/policy.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
-import { type Created, createInvoice } from '../../payments/create-invoice.ts';
 import { createDatabaseClock, readDatabaseClock } from '../../payments/clocks.ts';
+import { type Created, createInvoice } from '../../payments/create-invoice.ts';
 import { createWatchedNetworks } from '../../payments/watched-networks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { type Static, Type } from '../../runtime/type.ts';
