@@ -158,7 +158,7 @@ export async function addCommands(
   addManifestCommands(program, terminal, print);
   addEventsCommands(program, terminal);
   addExplainCommand(program, terminal, print);
-  await add('chain', 'what the service knows of the chain, and whether it is right', loadChain);
+  await add('chain', 'check the chain data of the service, and repair it', loadChain);
   await addAlone(
     'reconcile',
     'compare the balances of your addresses on the chain with the ledger; exits 1 on a difference',

@@ -90,7 +90,7 @@ test.each<[string, () => Promise<CheckpointFile> | CheckpointFile, object]>([
 });
 
 test.each<[string, () => unknown, string]>([
-  ['above the ledger', () => ({ ...made, ...atHeight(books.devnet.head().number) }), 'the ledger stands at'],
+  ['above the ledger', () => ({ ...made, ...atHeight(books.devnet.head().number) }), 'the ledger is only at'],
   ['of another network than is asked for', () => altered({ network: 'nile' }), 'is not configured here'],
   ['without producers', () => altered({ producers: [] }), 'this is no checkpoint: "producers"'],
   ['whose id is of another height', () => altered({ number: made.number + 1 }), `is not the id of block`],
@@ -102,7 +102,7 @@ test.each<[string, () => unknown, string]>([
     () => altered({ producers: made.producers.flatMap((each) => [each, each]) }),
     'a producer stands twice',
   ],
-  ['that is no JSON', () => '{', 'is no JSON'],
+  ['that is no JSON', () => '{', 'is not valid JSON'],
   ['that is no object', () => 'null', 'this is no checkpoint'],
 ])('a file %s is refused in words', async (_, content, message) => {
   const { code, stderr } = await check(content());
@@ -112,7 +112,7 @@ test.each<[string, () => unknown, string]>([
 
 test('a file that is not there is refused in words', async () => {
   const { code, stderr } = await run('--check', join(newDirectory(), 'nothing.json'));
-  expect([code, stderr]).toEqual([2, expect.stringContaining('is not there')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('does not exist')]);
 });
 
 test('nothing is made of a ledger that is halted', async () => {

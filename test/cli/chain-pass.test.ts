@@ -61,9 +61,9 @@ test('only the block at which the ledger stands can pass, and only while no node
   const later = await run(pass(next + 1));
   expect([later.code, later.stderr]).toEqual([2, expect.stringContaining(`the next block of devnet is ${next}`)]);
   const earlier = await run(pass(next - 1));
-  expect([earlier.code, earlier.stderr]).toEqual([2, expect.stringContaining('is recorded already')]);
+  expect([earlier.code, earlier.stderr]).toEqual([2, expect.stringContaining('is already recorded')]);
   const proven = await run(pass(next, '--yes'));
-  expect([proven.code, proven.stderr]).toEqual([4, expect.stringContaining('nobody has to let it pass')]);
+  expect([proven.code, proven.stderr]).toEqual([4, expect.stringContaining("you don't have to let it pass")]);
   const bare = await run(['chain', 'pass', '--block', String(next), '--reason', ' ']);
   expect([bare.code, bare.stderr]).toEqual([2, expect.stringContaining('--reason is missing')]);
   expect(await findPassedBlock(books.db, 'devnet', next)).toBeNull();
@@ -76,12 +76,12 @@ test('a block that nobody can prove is shown with what it holds and who shows it
   expect(shown.stderr).toContain('to our addresses  1 transfers of USDT');
   expect(shown.stderr).toMatch(new RegExp(`25\\.\\d{6} +T\\w{33} +${invoiceId}, PENDING`));
   expect(shown.stderr).toContain(`${books.devnet.url}`);
-  expect(shown.stderr).toContain('lacks bytes that its header names');
+  expect(shown.stderr).toContain('lacks data that the block header requires');
   const blockId = /--id ([0-9a-f]{64}) --yes/.exec(shown.stderr)?.[1] ?? '';
   expect(await findPassedBlock(books.db, 'devnet', next)).toBeNull();
 
   const other = await run(pass(next, '--yes', '--id', 'ab'.repeat(32)));
-  expect([other.code, other.stderr]).toEqual([4, expect.stringContaining('nobody shows --id')]);
+  expect([other.code, other.stderr]).toEqual([4, expect.stringContaining('no node shows --id')]);
   const passed = await run(pass(next, '--yes', '--id', blockId, '--json'));
   expect([passed.code, passed.json]).toEqual([0, expect.objectContaining({ number: next, blockId, passedBy: 'anna' })]);
   expect(passed.json.transfers).toEqual([expect.objectContaining({ invoiceId, status: 'PENDING' })]);
@@ -91,7 +91,7 @@ test('a block that nobody can prove is shown with what it holds and who shows it
   const [action] = await listOperatorActions(books.db, blockId);
   expect(action).toMatchObject({ projectId: null, action: 'block.passed', actedBy: 'anna' });
   const again = await run(pass(next, '--yes'));
-  expect([again.code, again.stderr]).toEqual([4, expect.stringContaining('passes already')]);
+  expect([again.code, again.stderr]).toEqual([4, expect.stringContaining('was already let pass by')]);
 });
 
 test('where nodes show different blocks, none passes until one is named, and one of a stranger’s own does not count as proven', async () => {
@@ -99,8 +99,11 @@ test('where nodes show different blocks, none passes until one is named, and one
   books.devnet.setFault({ kind: 'omitted-transaction' });
   other.setFault({ kind: 'omitted-transaction-resealed', fromBlock: next });
   const asked = await run(pass(next, '--yes'), [books.devnet.url, other.url]);
-  expect([asked.code, asked.stderr]).toEqual([4, expect.stringContaining('the nodes differ, so say which with --id')]);
+  expect([asked.code, asked.stderr]).toEqual([
+    4,
+    expect.stringContaining('the nodes show different blocks, so choose one with --id'),
+  ]);
   const named = [...asked.stderr.matchAll(/shows ([0-9a-f]{64})/g)].at(-1)?.[1] ?? '';
   const shown = await run(pass(next, '--id', named), [books.devnet.url, other.url]);
-  expect(shown.stderr).toContain('who is no producer that is known');
+  expect(shown.stderr).toContain('which is not a known producer');
 });

@@ -66,10 +66,10 @@ test('what the alarm of a forged payment advises leads, followed word for word, 
   }
   expect([followed.code, followed.stdout]).toEqual([
     0,
-    expect.stringContaining('1 taken back; new in the ledger: 0 matched'),
+    expect.stringContaining('1 taken back; added to the ledger: 0 matched'),
   ]);
   expect(advice).toEqual(expect.arrayContaining(['repair', '--invoice', invoiceId, '--yes']));
-  expect(followed.stdout).toContain('stays PAID, and the chain denies its payment');
+  expect(followed.stdout).toContain('stays PAID, but its payment is not on the chain');
   expect((await run('reconcile')).code).toBe(0);
   expect((await findOpenAlarms(books.db, 'devnet')).map(({ kind, subject }) => [kind, subject])).toEqual([
     ['payment-denied', invoiceId],

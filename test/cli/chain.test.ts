@@ -50,10 +50,10 @@ test('chain status shows where the ledger stands, the nodes without their paths,
   await raiseAlarm(books.db, 'devnet', { id, kind: 'contract-event', subject: 'x', detail: 'the fee was turned on' });
   const { code, stdout } = await run('chain', 'status');
   expect(code).toBe(0);
-  expect(stdout).toContain(`block ${range.to} of `);
+  expect(stdout).toContain(`block ${range.to}, created `);
   expect(stdout).toContain('6 irreversible blocks');
   expect(stdout).toMatch(/^why +http:\/\/node\.example is paused for 9 s: HTTP 429$/m);
-  expect(stdout).toMatch(/^ +catching up: 61\.3 blocks a second, about 8 s left$/m);
+  expect(stdout).toMatch(/^ +catching up: 61\.3 blocks per second, about 8 s left$/m);
   expect(stdout).toContain('http://node.example');
   expect(stdout).not.toContain('secret-token');
   expect(stdout).toContain('the fee was turned on');
@@ -76,16 +76,16 @@ test('chain status says that the watcher runs while a process leads, and no long
   });
   const env = { DATABASE_URL: books.database.connectionString, QUITTANCE_NILE_NODES: books.devnet.url };
   const watcherLine = async () => /^watcher +(.*)$/m.exec((await runCli(['chain', 'status'], { env })).stdout)?.[1];
-  expect(await watcherLine()).toMatch(/^not running: it last wrote \d+ s ago$/);
+  expect(await watcherLine()).toMatch(/^not running: last status \d+ s ago$/);
   const lease = await acquireLease(books.db, watcherLease('nile'), 'test', 60_000);
-  expect(await watcherLine()).toMatch(/^running, wrote \d+ s ago$/);
+  expect(await watcherLine()).toMatch(/^running, last status \d+ s ago$/);
   if (lease !== null) await releaseLease(books.db, lease);
   expect(await watcherLine()).toMatch(/^not running/);
 });
 
 test('chain verify exits 0 where the ledger is the chain, 1 with a table where it is not, and chain rescan mends it', async () => {
   const same = await run('chain', 'verify', ...rangeArgs());
-  expect([same.code, same.stdout]).toEqual([0, expect.stringContaining('the ledger is the same')]);
+  expect([same.code, same.stdout]).toEqual([0, expect.stringContaining('no differences')]);
 
   const [address = ''] = books.project.addresses;
   await books.send(address, 6_000_001n);
@@ -93,7 +93,7 @@ test('chain verify exits 0 where the ledger is the chain, 1 with a table where i
   const args = ['--from', String(missed.from), '--to', String(missed.to)];
   const found = await run('chain', 'verify', ...args);
   expect(found.code).toBe(1);
-  expect(found.stdout).toMatch(new RegExp(`missing in the ledger +in +${address} +6\\.000001`));
+  expect(found.stdout).toMatch(new RegExp(`missing from the ledger +in +${address} +6\\.000001`));
   expect(found.stderr).toContain(`quittance chain rescan --from ${missed.from} --to ${missed.to}`);
 
   const rescanned = await run('chain', 'rescan', ...args, '--json');
@@ -102,14 +102,14 @@ test('chain verify exits 0 where the ledger is the chain, 1 with a table where i
 });
 
 test.each([
-  [['--from', '-1', '--to', '5'], 'is no block number'],
-  [['--from', '0', '--to', '5'], 'is no block number'],
-  [['--from', '1e3', '--to', '5'], 'is no block number'],
-  [['--from', '１', '--to', '5'], 'is no block number'],
-  [['--from', '99999999999999999999', '--to', '5'], 'is no block number'],
+  [['--from', '-1', '--to', '5'], 'is not a block number'],
+  [['--from', '0', '--to', '5'], 'is not a block number'],
+  [['--from', '1e3', '--to', '5'], 'is not a block number'],
+  [['--from', '１', '--to', '5'], 'is not a block number'],
+  [['--from', '99999999999999999999', '--to', '5'], 'is not a block number'],
   [['--from', '9', '--to', '5'], 'is above --to 5'],
   [['--from', '1', '--to', '100001'], 'read --from 1 --to 100000 first'],
-  [['--from', '1', '--to', '90000'], 'where the ledger stands'],
+  [['--from', '1', '--to', '90000'], 'the last recorded one'],
   [['--from', '1', '--to', '2', '--network', 'mainnet'], 'is not configured here'],
   [['--from', '1', '--to', '2', '--network', "'; drop table"], 'is no network'],
 ])('chain rescan %j is refused before a node is asked: %s', async (args, message) => {
@@ -149,9 +149,9 @@ test('chain acknowledge closes what happened once, all of it or one, and no alar
   const all = await acknowledge('--alarm', 'contract-event');
   expect([all.code, all.stdout]).toEqual([0, 'closed 2 alarms contract-event of devnet\n']);
   const other = await acknowledge('--alarm', 'blind');
-  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('ends by itself')]);
+  expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('closes automatically')]);
   const unknown = await acknowledge('--alarm', 'fire');
-  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('it takes contract-event')]);
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('use one of contract-event')]);
   expect(await openSubjects()).toEqual(['']);
 });
 

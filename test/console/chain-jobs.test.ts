@@ -41,15 +41,15 @@ test('a comparison of hundreds of blocks goes on after the answer, shows how far
     ({ text }) => textOf({ text } as Reply).includes('117 of 300 blocks'),
   );
   expect([under.status, under.headers.get('refresh')]).toEqual([200, '2']);
-  expect(textOf(under)).toMatch(/blocks a second, about \d+ (s|min) left/);
+  expect(textOf(under)).toMatch(/blocks per second, about \d+ (s|min) left/);
   expect(textOf(under)).toContain('So far 0 differences');
   expect(textOf(under)).toContain('by Ana');
   const still = await desk.get(`${path}?still=1`);
-  expect([still.headers.get('refresh'), still.text.includes('stands still')]).toEqual([null, true]);
+  expect([still.headers.get('refresh'), still.text.includes('Automatic refresh is off')]).toEqual([null, true]);
   expect(textOf(await desk.get('/chain'))).toMatch(/Verify blocks [\d,]+ to [\d,]+ running 117 of 300 blocks/);
   release();
   const ended = await desk.untilEnded(path);
-  expect(textOf(ended)).toContain('300 blocks read, 0 transfers of our addresses compared: the ledger is the same');
+  expect(textOf(ended)).toContain('300 blocks read, 0 transfers of your addresses compared: no differences');
   expect(textOf(ended)).toContain('300 of 300 blocks');
 });
 
@@ -63,20 +63,22 @@ test('what the ledger misses is found with its rescan, which one click away pays
   const blocks = { from: String(missed.from), to: String(missed.to) };
   const verified = await desk.start('verify', blocks, { 'x-actor': 'vera' });
   const found = await desk.untilEnded(verified);
-  expect(textOf(found)).toMatch(/missing in the ledger in T/);
+  expect(textOf(found)).toMatch(/missing from the ledger in T/);
   expect(textOf(found)).toContain(`rescan blocks ${missed.from} to ${missed.to}`);
   expect(found.text).toContain(`href="${verified}/rescan"`);
   expect((await desk.get(verified, { 'x-actor': 'vera' })).text).not.toContain(`${verified}/rescan`);
   const reply = await desk.send(`${verified}/rescan`, {}, POINT);
   const rescanned = await desk.untilEnded(reply.headers.get('location') ?? '');
-  expect(textOf(rescanned)).toMatch(/blocks read; new in the ledger: 1 matched, 0 duplicate, 0 unmatched, 0 outgoing/);
+  expect(textOf(rescanned)).toMatch(
+    /blocks read; added to the ledger: 1 matched, 0 duplicate, 0 unmatched, 0 outgoing/,
+  );
   expect(await status()).toBe('PAID');
   const { data } = await listAudit.run(books, commandActor('test'), readAuditFilter({ action: 'chain.rescanned' }));
   expect(data).toMatchObject([
     { actor: { kind: 'console', name: 'Otto' }, origin: '192.0.2.7', detail: { added: { matched: 1 } } },
   ]);
   const again = await desk.untilEnded(await desk.start('rescan', blocks));
-  expect(textOf(again)).toContain('new in the ledger: 0 matched');
+  expect(textOf(again)).toContain('added to the ledger: 0 matched');
 });
 
 test('all balances are compared, and those that are not the same are shown with the command that looks closer', async () => {
@@ -99,7 +101,7 @@ test('a job is stopped by who may start it, at once, and says how far it came', 
     ({ text }) => text.includes('57 of 300'),
   );
   const page = await desk.get(path, { 'x-actor': 'vera' });
-  expect(page.text).not.toContain('Stop it');
+  expect(page.text).not.toContain('>Stop<');
   const token = tokenIn(await desk.get(path), `${path}/stop`);
   expect((await desk.post(`${path}/stop`, { token }, { 'x-actor': 'vera' })).status).toBe(403);
   expect((await desk.post(`${path}/stop`, { token }, POINT)).status).toBe(409);
@@ -131,14 +133,14 @@ test('a second job of the network is refused with what runs, by whom, and since 
 });
 
 test.each([
-  [{ from: '-1', to: '5' }, 'is no block number'],
-  [{ from: '1e3', to: '2000' }, 'is no block number'],
-  [{ from: '', to: '5' }, 'is no block number'],
-  [{ from: '１', to: '5' }, 'is no block number'],
+  [{ from: '-1', to: '5' }, 'is not a block number'],
+  [{ from: '1e3', to: '2000' }, 'is not a block number'],
+  [{ from: '', to: '5' }, 'is not a block number'],
+  [{ from: '１', to: '5' }, 'is not a block number'],
   [{ from: '9', to: '5' }, '“First block” 9 is above “Last block” 5'],
   [{ from: '1', to: '100001' }, 'are more than 100000 at once'],
-  [{ from: '1', to: '99999' }, 'where the ledger stands'],
-  [{ from: 'קפה'.repeat(33), to: '<b>x' }, 'is no block number'],
+  [{ from: '1', to: '99999' }, 'the last recorded one'],
+  [{ from: 'קפה'.repeat(33), to: '<b>x' }, 'is not a block number'],
 ])('blocks %j are refused beside the form: %s', async (fields, says) => {
   const refused = await desk.send('/chain/verify', fields);
   expect([refused.status, textOf(refused)]).toEqual([400, expect.stringContaining(says)]);
@@ -212,7 +214,7 @@ test('what the chain denies ends a rescan with the repair, and says which blocks
   );
   const blocks = { from: String(to - 19), to: String(to) };
   const failed = await desk.untilEnded(await desk.start('rescan', blocks));
-  expect(textOf(failed)).toMatch(/the ledger has transfer (ab){32} \(0\) in block \d+, and the chain does not/);
+  expect(textOf(failed)).toMatch(/transfer (ab){32} \(0\) in block \d+ is in the ledger, but not on the chain/);
   expect(textOf(failed)).toContain(`quittance chain repair --network devnet --from ${to - 19} --to ${to}`);
   expect(textOf(failed)).toMatch(new RegExp(`blocks ${to - 19} to \\d+ are done; continue from block \\d+`));
   expect(failed.text).toContain('>failed<');

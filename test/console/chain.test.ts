@@ -57,9 +57,9 @@ test('it says where the ledger stands, how far behind and why, and how each node
   const said = textOf(page);
   expect(page.status).toBe(200);
   expect(said).toContain('Behind 1,006 irreversible blocks are not recorded.');
-  expect(said).toContain('catching up: 61.3 blocks a second, about 8 s left');
-  expect(said).toContain('The watcher: running, wrote 0 s ago');
-  expect(said).toMatch(/Recorded \d+ of 20/);
+  expect(said).toContain('catching up: 61.3 blocks per second, about 8 s left');
+  expect(said).toContain('Watcher: running, last status 0 s ago');
+  expect(said).toMatch(/Recorded \d+ created 20/);
   expect(said).toContain('paused for 9 s disagrees: it names other producers than others do (3 failures in a row)');
   expect(said).toMatch(/31 ms 11 1 of 12/);
   expect(page.text).not.toContain('secret-token');
@@ -75,9 +75,9 @@ test('each alarm stands with what to do, and only one that tells of what happene
   expect(textOf(page)).toContain('Check the nodes, and add one if they stay down.');
   expect(textOf(page)).toContain('Read Tether&#39;s announcement.');
   expect(page.text).not.toContain('<img');
-  expect(page.text.match(/>Close it</g)).toHaveLength(1);
+  expect(page.text.match(/>Close alarm</g)).toHaveLength(1);
   expect((await desk.get('/chain/alarms/blind.')).status).toBe(404);
-  expect((await desk.get('/chain', { 'x-actor': 'vera' })).text).not.toContain('>Close it<');
+  expect((await desk.get('/chain', { 'x-actor': 'vera' })).text).not.toContain('>Close alarm<');
 });
 
 test.each(['tx-1', '', 'a/b?c=d&e#f %2F', HTML, RTL])(
@@ -86,7 +86,7 @@ test.each(['tx-1', '', 'a/b?c=d&e#f %2F', HTML, RTL])(
     await raise('contract-event', subject);
     await raise('contract-event', 'another');
     const page = await desk.get('/chain');
-    const links = [...page.text.matchAll(/href="([^"]*)">Close it/g)].map(([, link = '']) => unescaped(link));
+    const links = [...page.text.matchAll(/href="([^"]*)">Close alarm</g)].map(([, link = '']) => unescaped(link));
     const path = `/chain/alarms/contract-event.${encodeURIComponent(subject)}`;
     expect(links).toContain(path);
     const closed = await desk.send(path.replaceAll("'", '%27'), {}, { 'x-actor': 'otto' });
@@ -114,7 +114,7 @@ test('a halt shows its reason to all, and goes on by the decision of an owner ab
   await setHalt(desk.books.db, 'devnet', `block 7 contradicts ${HTML}`);
   await raise('halted', '', 'it halted');
   const page = await desk.get('/chain');
-  expect(textOf(page)).toContain('The watcher stopped, and nothing becomes paid');
+  expect(textOf(page)).toContain('The watcher is halted, so no invoice becomes paid');
   expect(textOf(page)).toContain('block 7 contradicts');
   expect(page.text).not.toContain('<img');
   expect(page.text).toContain('href="/chain/resume"');
@@ -132,7 +132,7 @@ test('a halt shows its reason to all, and goes on by the decision of an owner ab
   await clearHalt(desk.books.db, 'devnet');
   await setHalt(desk.books.db, 'devnet', 'block 9 is odd');
   const late = await desk.post('/chain/resume', { token: tokenIn(form, '/chain/resume'), haltedAt });
-  expect([late.status, textOf(late)]).toEqual([409, expect.stringContaining('devnet halted anew at')]);
+  expect([late.status, textOf(late)]).toEqual([409, expect.stringContaining('devnet halted again at')]);
   expect(textOf(late)).toContain('block 9 is odd');
   expect(await findHalt(desk.books.db, 'devnet')).not.toBeNull();
   const blank = await desk.send('/chain/resume', {});
@@ -197,10 +197,10 @@ test('who may see some projects only gets no link, and the page that says who ma
 test('producers stand with their keys, and an owner alone sees how others are accepted', async () => {
   const page = await desk.get('/chain/producers');
   expect(textOf(page)).toMatch(/Producer Signs with T\w{33} its own key/);
-  expect(textOf(page)).toContain('the first that were learned');
-  expect(textOf(page)).toContain('accepts those that the nodes name');
+  expect(textOf(page)).toContain('first known set');
+  expect(textOf(page)).toContain('Then accept the producers on the server');
   expect((await desk.get('/chain/producers', { 'x-actor': 'otto' })).text).not.toContain(
-    'accepts those that the nodes name',
+    'Then accept the producers on the server',
   );
 });
 

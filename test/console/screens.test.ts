@@ -186,7 +186,7 @@ const SCREENS: [name: string, path: () => string][] = [
   ['A job that ended', () => jobs.ended],
   ['A job that runs', () => `${jobs.running}?still=1`],
   ['Close an alarm', () => `/chain/alarms/contract-event.${encodeURIComponent('قهوة'.repeat(25))}`],
-  ['Let the watcher go on', () => '/chain/resume'],
+  ['Resume the watcher', () => '/chain/resume'],
   ['Sign in', () => '/sign-in'],
   ['Settings', () => '/settings'],
   ['Project', () => '/settings/project'],

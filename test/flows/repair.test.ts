@@ -132,7 +132,7 @@ describe('a payment that lying nodes showed as another invoice’s', () => {
     const alarm = alarms.find(({ subject }) => subject === encodeId('inv', unpaid.id));
     expect(alarm).toMatchObject({
       kind: 'payment-denied',
-      detail: expect.stringContaining('the chain denies the payment'),
+      detail: expect.stringContaining('is not on the chain'),
     });
     const action = (await listOperatorActions(books.db, 'devnet')).at(-1);
     expect(action).toMatchObject({ projectId: null, action: 'chain.repaired', actedBy: 'anna' });
@@ -207,7 +207,7 @@ describe('a transfer that was taken back', () => {
     );
     expect(await differencesOf(range)).toEqual([expect.objectContaining({ kind: 'taken-back', side: 'in' })]);
     await expect(rescanRange({ ...books.rescanning(), onProgress }, ACTOR, range)).rejects.toThrow(
-      /which an operator took back/,
+      /but an operator took it back/,
     );
     const { added, left } = await repair(books.rescanning(), await planned(range), ORDER);
     expect([added.unmatched, left]).toEqual([1, []]);

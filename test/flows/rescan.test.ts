@@ -313,7 +313,7 @@ test('members of two sets of producers are not added up: blocks on which neither
       client.query(set, [ledger.number, Buffer.from(ledger.id, 'hex'), new Date(ledger.time)]),
     );
     const read = verified({ from, to }, own);
-    await expect(read).rejects.toThrow(/too few of the producers that are known built on block \d+ in 501 blocks/);
+    await expect(read).rejects.toThrow(/too few known producers confirmed block \d+ within 501 blocks/);
   } finally {
     await own.stop();
   }

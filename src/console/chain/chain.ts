@@ -44,14 +44,14 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
         ({ kind, subject }) => alarmRow(kind).endsBy === 'operator' && `${kind}.${subject}` === text,
       );
       if (alarm !== undefined) return { project, alarm };
-      throw new AppError('NOT_FOUND', `${project.network} has no open alarm ${clip(text)} that a person closes`);
+      throw new AppError('NOT_FOUND', `${project.network} has no open alarm ${clip(text)} that you can close`);
     },
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       title: 'Close an alarm',
       about: project,
-      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(alarmRow(kind).advice)}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. It leaves the lists and the metrics; that you closed it stands in the audit log. If it happens again, it is raised again.</p>`,
+      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(alarmRow(kind).advice)}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. Closing it removes it from the lists and metrics, and is recorded in the audit log. If the problem happens again, Quittance raises a new alarm.</p>`,
       fields: [],
-      button: 'I have read it: close it',
+      button: 'Close the alarm',
       back: urlTo(visit, '/chain', project),
     }),
     done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'closed' }) }),
@@ -74,11 +74,11 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
       return { project, halt, recorded: view.recorded?.number ?? 0 };
     },
     show: (visit, { project, halt: { at, reason }, recorded }) => ({
-      title: 'Let the watcher go on',
+      title: 'Resume the watcher',
       about: project,
-      consequence: html`<p>${project.network} is halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher goes on from block ${number(recorded)}, where the ledger stands, and records and expires again. Nothing that is recorded changes. If the reason is still there, it halts again.</p>`,
+      consequence: html`<p>${project.network} has been halted since ${time(at)} UTC:</p><div class="notice"><p>${renderKept(reason, 2000)}</p></div><p>The watcher continues after block ${number(recorded)}, the last recorded one. Invoices can be paid and can expire again. Recorded data does not change. If the problem still exists, the watcher halts again.</p>`,
       fields: [{ kind: 'seen', name: 'haltedAt', label: 'Halted at', value: at }],
-      button: 'I know why, and it is settled: go on',
+      button: 'I resolved the problem: resume',
       back: urlTo(visit, '/chain', project),
     }),
     done: (visit, { project }) => ({ goTo: urlTo(visit, '/chain', project, { done: 'resumed' }) }),
@@ -96,7 +96,7 @@ const alarmPath = ({ kind, subject }: Pick<Alarm, 'kind' | 'subject'>) =>
 
 const DONE: Readonly<Record<string, string>> = {
   closed: 'The alarm is closed.',
-  resumed: 'The watcher may go on. It takes some seconds until it says where it stands.',
+  resumed: 'The watcher is resumed. Its status is updated in a few seconds.',
 };
 
 async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer> {
@@ -123,7 +123,7 @@ function chainPage(visit: Visit, project: ListedProjectView, seen: Seen): Page {
   return {
     title: 'Chain',
     about: project,
-    beside: html`<p class="asof" id="asof" data-live>As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Look again</a></p>`,
+    beside: html`<p class="asof" id="asof" data-live>As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Refresh</a></p>`,
     main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
 ${live('troubles', html`${renderHalt(visit, project, view)}`, { isSpoken: true })}
 ${live('standings', renderStanding(seen))}
@@ -137,9 +137,9 @@ ${live('job-list', renderJobs(visit, project, seen.jobs))}`,
 function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainStatusView): Html | null {
   if (halt === null) return null;
   const step = isAllowed(visit.actor, 'resumeChain')
-    ? html`<p><a class="button" href="${urlTo(visit, '/chain/resume', project)}">It is settled</a></p>`
-    : html`<p class="hint">An owner decides when it goes on.</p>`;
-  return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher stopped, and nothing becomes paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out which of the two is right, the ledger or the chain.</p>${step}</section>`;
+    ? html`<p><a class="button" href="${urlTo(visit, '/chain/resume', project)}">Resume the watcher</a></p>`
+    : html`<p class="hint">Only an owner can resume it.</p>`;
+  return html`<section class="card" aria-labelledby="halt"><h2 id="halt">The watcher is halted, so no invoice becomes paid</h2><div class="notice"><p>${time(halt.at)} UTC: ${renderKept(halt.reason, MAX_TEXT)}</p></div><p>Find out which one is correct, the ledger or the chain.</p>${step}</section>`;
 }
 
 /** As long as an alarm is kept. */
@@ -151,20 +151,20 @@ function renderStanding({ view, state, now }: Seen): Html {
   const isWell = behind.why.length === 0;
   const tile = (name: string, block: number | null, hint: Html | string) =>
     html`<div class="tile"><dt>${name}</dt><dd>${block === null ? '–' : ltr(number(block))}</dd><dd class="hint">${hint}</dd></div>`;
-  const age = examined === null ? 'no block was examined yet' : `${duration(now - Date.parse(examined.time))} old`;
-  const nodesSay = watcher === null ? '' : `the nodes say ${number(watcher.nodeSolidNumber)}`;
+  const age = examined === null ? 'no block examined yet' : `${duration(now - Date.parse(examined.time))} old`;
+  const nodesSay = watcher === null ? '' : `according to the nodes: ${number(watcher.nodeSolidNumber)}`;
   return html`<section class="card" aria-labelledby="standing"><h2 id="standing">${network}</h2><p><span class="badge" data-state="${isWell ? 'PAID' : 'CONFIRMING'}">${isWell ? 'Up to date' : behind.blocks === 0 ? 'Held up' : 'Behind'}</span> ${sayBehind(behind)}.</p>
 ${causes.length === 0 ? null : html`<ul>${causes.map(({ text }) => html`<li>${renderKept(text, MAX_TEXT)}</li>`)}</ul>`}
-<p class="hint">The watcher: ${sayWatcher(state)}.</p></section>
+<p class="hint">Watcher: ${sayWatcher(state)}.</p></section>
 <section aria-labelledby="heights"><h2 id="heights" class="unseen">Blocks</h2><dl class="tiles">${tile('Newest block', examined?.number ?? null, age)}
-${tile('Irreversible, by our own proof', watcher?.ownSolidNumber ?? null, nodesSay)}
-${tile('Recorded', recorded?.number ?? null, recorded === null ? 'nothing yet' : html`of ${time(recorded.time)} UTC`)}</dl></section>`;
+${tile('Irreversible, verified by Quittance', watcher?.ownSolidNumber ?? null, nodesSay)}
+${tile('Recorded', recorded?.number ?? null, recorded === null ? 'nothing yet' : html`created ${time(recorded.time)} UTC`)}</dl></section>`;
 }
 
 function sayBehind({ blocks, why }: ChainStatusView['behind']): string {
-  if (why.length === 0) return 'all that the nodes call irreversible is recorded, and no alarm holds it up';
-  if (blocks === null) return 'how far is not known';
-  if (blocks === 0) return 'what was irreversible is recorded, and nothing goes on';
+  if (why.length === 0) return 'all irreversible blocks are recorded, and no alarm blocks progress';
+  if (blocks === null) return 'it is not known how far';
+  if (blocks === 0) return 'all irreversible blocks are recorded, but the watcher makes no progress';
   return `${number(blocks)} irreversible ${blocks === 1 ? 'block is' : 'blocks are'} not recorded`;
 }
 
@@ -172,8 +172,8 @@ function renderAlarms(visit: Visit, project: ListedProjectView, { alarms, halt }
   // The halt has a card of its own.
   const open = alarms.filter(({ kind }) => halt === null || kind !== 'halted');
   if (open.length === 0) {
-    const more = halt === null ? '' : ' but the halt';
-    return html`<section class="card" aria-labelledby="alarms"><h2 id="alarms">No alarm${more}</h2><p>What somebody must know of this network stands here, with what to do.</p></section>`;
+    const more = halt === null ? '' : ' except the halt';
+    return html`<section class="card" aria-labelledby="alarms"><h2 id="alarms">No open alarms${more}</h2><p>Problems on this network appear here, with advice on what to do.</p></section>`;
   }
   const items = open.map((alarm) => renderAlarm(visit, project, alarm));
   return html`<section class="card" aria-labelledby="alarms"><h2 id="alarms">${open.length === 1 ? 'One alarm' : `${open.length} alarms`}</h2><ul class="concerns">${items}</ul></section>`;
@@ -185,8 +185,8 @@ function renderAlarm(visit: Visit, project: ListedProjectView, alarm: Alarm): Ht
     alarmRow(kind).endsBy === 'cause'
       ? null
       : isAllowed(visit.actor, 'acknowledgeAlarms')
-        ? html`<a class="button quiet" href="${urlTo(visit, alarmPath(alarm), project)}">Close it</a>`
-        : html`<p class="hint">An operator closes it.</p>`;
+        ? html`<a class="button quiet" href="${urlTo(visit, alarmPath(alarm), project)}">Close alarm</a>`
+        : html`<p class="hint">An operator can close it.</p>`;
   return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${renderKept(detail, MAX_TEXT)}</p><p>${renderText(alarmRow(kind).advice)}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
 }
 
@@ -194,7 +194,7 @@ type NodeView = NonNullable<ChainStatusView['watcher']>['nodes'][number];
 
 function renderNodes({ watcher, updatedAt }: ChainStatusView): Html | null {
   if (watcher === null || updatedAt === null) return null;
-  return html`<section class="card flush" aria-labelledby="nodes"><h2 id="nodes">Nodes, as the watcher saw them <small>${time(updatedAt)} UTC</small></h2>${table('Nodes', NODES, watcher.nodes)}</section>`;
+  return html`<section class="card flush" aria-labelledby="nodes"><h2 id="nodes">Nodes <small>as of ${time(updatedAt)} UTC</small></h2>${table('Nodes', NODES, watcher.nodes)}</section>`;
 }
 
 /** As much of what a node said as a list shows. */
@@ -206,8 +206,8 @@ const NODES = [
     ({ url, operator }: NodeView) =>
       html`${outside(url)}${operator === url ? null : html`<br><small>${outside(operator)}</small>`}`,
   ],
-  ['State', renderState],
-  ['Answers in', ({ answerMs }: NodeView) => (answerMs === null ? '–' : `${Math.round(answerMs)} ms`), 'number'],
+  ['Status', renderState],
+  ['Response time', ({ answerMs }: NodeView) => (answerMs === null ? '–' : `${Math.round(answerMs)} ms`), 'number'],
   [
     'Requests today',
     ({ requestsToday, requestsPerDay = null }: NodeView) =>
@@ -230,23 +230,23 @@ function renderProducers(visit: Visit, project: ListedProjectView, { producers: 
   const [newest] = data;
   const text =
     newest === undefined
-      ? html`None is known yet: the watcher learns them when it first follows the network.`
+      ? html`Not known yet: the watcher reads them when it first follows the network.`
       : sayProducers(newest);
-  return html`<section class="card" aria-labelledby="producers"><h2 id="producers">Who may make blocks</h2><p>${text}</p><p><a href="${urlTo(visit, '/chain/producers', project)}">Their names, and every change</a></p></section>`;
+  return html`<section class="card" aria-labelledby="producers"><h2 id="producers">Block producers</h2><p>${text}</p><p><a href="${urlTo(visit, '/chain/producers', project)}">List and history</a></p></section>`;
 }
 
 type Adopted = ProducersView['data'][number];
 
 const REASONS: Readonly<Record<string, string>> = {
-  first: 'the first that were learned',
-  vote: 'a vote',
-  key: 'another key of one of them',
+  first: 'first known set',
+  vote: 'vote of the network',
+  key: 'a producer changed its key',
   operator: 'accepted by an operator',
 };
 
 /** When and why a set of producers was taken over, and who named it. */
 function sayProducers({ adoptedAt, reason, nodes, producers }: Adopted): Html {
-  return html`${producers.length} producers since ${time(adoptedAt)} UTC: ${REASONS[reason] ?? reason}; named by ${nodes.map((node, index) => html`${index === 0 ? '' : ', '}${outside(node)}`)}.`;
+  return html`${producers.length} producers since ${time(adoptedAt)} UTC: ${REASONS[reason] ?? reason}; reported by ${nodes.map((node, index) => html`${index === 0 ? '' : ', '}${outside(node)}`)}.`;
 }
 
 /** Changes that a page shows; each is a vote of the network, every six hours at most. */
@@ -255,11 +255,11 @@ const MAX_CHANGES = 30;
 function producersPage(visit: Visit, project: ListedProjectView, { network, data }: ProducersView): Page {
   const [newest] = data;
   return {
-    title: 'Who may make blocks',
+    title: 'Block producers',
     about: project,
     main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
-${newest === undefined ? html`<section class="card empty"><h2>None is known yet</h2><p>The watcher learns them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
-${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>When the network changed more than a vote can</summary><p>Then an alarm tells it, and the watcher waits. Compare the producers with an explorer that is none of your nodes. Then whoever has the machine that runs Quittance accepts those that the nodes name: see “producers-refused” in docs/chain-truth.md.</p></details>` : null}`,
+${newest === undefined ? html`<section class="card empty"><h2>No producers known yet</h2><p>The watcher reads them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
+${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with a block explorer that is not one of your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/chain-truth.md.</p></details>` : null}`,
   };
 }
 
@@ -269,8 +269,8 @@ function renderSets(newest: Adopted, data: readonly Adopted[]): Html {
     data.length > shown.length
       ? html`<p class="hint">${data.length - shown.length} older changes are not shown.</p>`
       : null;
-  return html`<section class="card flush" aria-labelledby="now"><h2 id="now">Now</h2>${table('Producers of now', PRODUCERS, newest.producers)}</section>
-<section class="card" aria-labelledby="changes"><h2 id="changes">Every change, the newest first</h2><ul>${shown.map((each) => html`<li>${sayProducers(each)}</li>`)}</ul>${left}</section>`;
+  return html`<section class="card flush" aria-labelledby="now"><h2 id="now">Current producers</h2>${table('Current producers', PRODUCERS, newest.producers)}</section>
+<section class="card" aria-labelledby="changes"><h2 id="changes">Changes, newest first</h2><ul>${shown.map((each) => html`<li>${sayProducers(each)}</li>`)}</ul>${left}</section>`;
 }
 
 const PRODUCERS = [

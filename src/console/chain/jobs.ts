@@ -74,14 +74,14 @@ function sayProgress({ kind, done, total }: Pick<JobView, 'kind' | 'done' | 'tot
 
 /** What is lost, so that nobody waits for it. */
 const LOST =
-  'This process keeps the newest ten jobs in memory: a restart ends what runs, and forgets all of them. What a rescan recorded stays, and stands in the audit log.';
+  'Only the ten newest jobs are kept, in memory: a restart stops running jobs and removes the list. Transfers recorded by a rescan are kept, and appear in the audit log.';
 
 /** What takes minutes: the forms that start it, and what of it runs or ended. */
 export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobListView | null): Html {
   const { network } = project;
   if (jobs === null) {
     const command = { command: 'chain verify', input: { network, from: '…', to: '…' } } as const;
-    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Is the ledger what the chain is?</h2><p>This process has no nodes of ${network}, so it cannot read blocks again. On the machine where the nodes are configured, a command can: <code>${formatHint(command)}</code></p></section>`;
+    return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Compare the ledger with the chain</h2><p>This process has no nodes of ${network}, so it cannot read blocks again. Run this command on the machine where the nodes are configured: <code>${formatHint(command)}</code></p></section>`;
   }
   const links = JOB_KINDS.filter((kind) => isAllowed(visit.actor, JOB_ACTIONS[kind])).map(
     (kind) => html`<a class="button quiet" href="${urlTo(visit, `/chain/${kind}`, project)}">${JOBS[kind]}</a>`,
@@ -92,13 +92,13 @@ export function renderJobs(visit: Visit, project: ListedProjectView, jobs: JobLi
       (job: JobView) =>
         html`<a class="row" href="${urlTo(visit, `/chain/jobs/${job.jobId}`, project)}">${nameJob(job)}</a>`,
     ],
-    ['State', jobBadge],
+    ['Status', jobBadge],
     ['Done', sayProgress, 'number'],
     ['Started', ({ startedAt }: JobView) => time(startedAt)],
     ['By', ({ startedBy }: JobView) => outside(startedBy, 40)],
   ] as const;
-  const list = jobs.data.length === 0 ? null : table('Jobs, the newest first', columns, jobs.data);
-  return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Is the ledger what the chain is?</h2><p>Blocks are read again from the nodes and verified as at first; balances are asked of a node. One at a time for a network.</p><div class="actions">${links}</div><p class="hint">${LOST}</p></section>
+  const list = jobs.data.length === 0 ? null : table('Jobs, newest first', columns, jobs.data);
+  return html`<section class="card" aria-labelledby="jobs"><h2 id="jobs">Compare the ledger with the chain</h2><p>Quittance reads the blocks from the nodes and verifies them again, or asks a node for all balances. Only one job per network can run at a time.</p><div class="actions">${links}</div><p class="hint">${LOST}</p></section>
 ${list === null ? null : html`<section class="card flush" aria-label="Jobs">${list}</section>`}`;
 }
 
@@ -154,7 +154,7 @@ function mendForm(deps: ChainDeps): JobForm {
       const { network, from, to } = await showJob(deps, asked.visit.actor, { jobId });
       const found = await findNetwork(deps, asked, project);
       if (from === null || to === null || network !== found.project.network) {
-        throw new AppError('NOT_FOUND', `this job read no blocks of ${found.project.network}`);
+        throw new AppError('NOT_FOUND', `this job did not read blocks of ${found.project.network}`);
       }
       return { ...found, blocks: { from: String(from), to: String(to) } };
     },
@@ -166,11 +166,11 @@ async function findNetwork(deps: ChainDeps, { visit }: Asked, asked: string | un
   const project = needProject(visit, asked);
   const { network } = project;
   if (!deps.networks.includes(network)) {
-    throw new AppError('CONFLICT', `this process has no nodes of ${network}, so it cannot ask them`);
+    throw new AppError('CONFLICT', `this process has no nodes of ${network}`);
   }
   const { view } = await showStatus(deps, visit.actor, { network });
   if (view.recorded !== null) return { project, recorded: view.recorded.number };
-  throw new AppError('CONFLICT', `nothing of ${network} is recorded yet, so there is nothing to compare`);
+  throw new AppError('CONFLICT', `no block of ${network} is recorded yet, so there is nothing to compare`);
 }
 
 function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> {
@@ -179,7 +179,7 @@ function formOf(deps: ChainDeps, kind: JobKind): Omit<JobForm, 'path' | 'find'> 
     show: (visit, { project, recorded, blocks }) => ({
       title: blocks === null ? JOBS[kind] : nameJob({ kind, from: Number(blocks.from), to: Number(blocks.to) }),
       about: project,
-      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The ledger of ${project.network} stands at block ${number(recorded)}; later ones are the watcher’s. ${COST_OF_BLOCKS}`}</p>`,
+      consequence: html`<p>${WHAT_FOLLOWS[kind]}</p><p class="hint">${kind === 'reconcile' ? COST_OF_BOOKS : `The last recorded block of ${project.network} is ${number(recorded)}; the watcher reads later ones. ${COST_OF_BLOCKS}`}</p>`,
       fields: kind === 'reconcile' || blocks !== null ? [] : blockFields(recorded),
       button: 'Start',
       back: urlTo(visit, '/chain', project),
@@ -206,14 +206,14 @@ const WHAT_FOLLOWS: Record<JobKind, string> = {
   verify:
     'Reads these blocks again, verifies them, and compares the transfers of your addresses with the ledger. It changes nothing.',
   rescan:
-    'Reads these blocks again and records what the ledger missed. An invoice that was paid by it becomes paid, and its shop is told. What the chain denies is not touched: then it ends, and names the repair. To repeat it changes nothing more.',
+    'Reads these blocks again and records missing transfers. If such a transfer pays an invoice, the invoice becomes paid and the shop is notified. If the ledger has a transfer that is not on the chain, the job stops without changing it, and shows the command that repairs it. You can repeat the job safely.',
   reconcile:
-    'Asks a node what each address of this network holds, and compares it with the ledger. A difference is an alarm, which ends when they are the same.',
+    'Asks a node for the balance of each address of this network, and compares it with the ledger. A difference raises an alarm, which closes when both match.',
 };
 
 const COST_OF_BLOCKS =
-  'It reads 30 blocks a second at most, so that the watcher and your shops do not wait: 1,000 take about a minute, 100,000 some hours where nodes are far. Of what a node takes a day, it leaves what the watcher needs.';
-const COST_OF_BOOKS = 'Four requests for each address, and some seconds where one was never compared.';
+  'It reads at most 30 blocks per second, so that it does not slow down the watcher and your shops: 1,000 blocks take about a minute, 100,000 can take hours if the nodes are far away. It leaves the watcher enough of the daily request limit of each node.';
+const COST_OF_BOOKS = 'It needs four requests per address, and a few seconds for an address that was never compared.';
 
 /** How often a page of a job that runs loads itself again. */
 const REFRESH_S = 2;
@@ -226,10 +226,10 @@ type Shown = { job: JobView; isStill: boolean; problem: Html | null };
 function jobPage(visit: Visit, project: ListedProjectView | null, { job, isStill, problem }: Shown): Page {
   const isRunning = job.state === 'running' || job.state === 'stopping';
   const path = `/chain/jobs/${job.jobId}`;
-  const still = html` <a href="${urlTo(visit, path, project, isStill ? {} : { still: '1' })}">${isStill ? 'Look again, and go on by itself' : 'Do not load again by itself'}</a>`;
+  const still = html` <a href="${urlTo(visit, path, project, isStill ? {} : { still: '1' })}">${isStill ? 'Refresh automatically' : 'Stop refreshing'}</a>`;
   const stop =
     job.state === 'running' && isAllowed(visit.actor, JOB_ACTIONS[job.kind])
-      ? html`<div class="actions">${oneClick(visit, `${path}/stop`, 'Stop it')}</div>`
+      ? html`<div class="actions">${oneClick(visit, `${path}/stop`, 'Stop')}</div>`
       : null;
   return {
     title: nameJob(job),
@@ -239,8 +239,8 @@ function jobPage(visit: Visit, project: ListedProjectView | null, { job, isStill
     beside: jobBadge(job),
     main: html`${problem === null ? null : alert(problem)}<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
 ${renderSaid(job)}
-<section class="card" aria-labelledby="progress"><h2 id="progress">${isRunning ? 'How far it is' : 'How it went'}</h2>${renderProgress(job, isRunning)}${stop}
-${isRunning ? html`<p class="hint">${isStill ? 'The page stands still.' : `The page loads again every ${REFRESH_S} seconds.`}${still}</p><p class="hint">${LOST}</p>` : null}</section>
+<section class="card" aria-labelledby="progress"><h2 id="progress">${isRunning ? 'Progress' : 'Result'}</h2>${renderProgress(job, isRunning)}${stop}
+${isRunning ? html`<p class="hint">${isStill ? 'Automatic refresh is off.' : `The page refreshes every ${REFRESH_S} seconds.`}${still}</p><p class="hint">${LOST}</p>` : null}</section>
 ${renderResult(visit, project, job)}`,
   };
 }
@@ -264,7 +264,7 @@ function renderProgress(job: JobView, isRunning: boolean): Html {
       : html`<p><progress value="${done}" max="${total}" aria-label="${JOBS[kind]}: ${done} of ${total}"></progress></p>`;
   return html`${bar}${facts([
     ['Done', sayProgress(job)],
-    ['Speed', perSecond === null ? null : `${perSecond.toFixed(1)} ${unit} a second${left}`],
+    ['Speed', perSecond === null ? null : `${perSecond.toFixed(1)} ${unit} per second${left}`],
     ['So far', isRunning && kind !== 'reconcile' ? `${number(found)} ${FOUND[kind]}` : null],
     ['Network', network],
     ['Started', html`${time(startedAt)} UTC by ${outside(startedBy, 100)}`],
@@ -272,14 +272,14 @@ function renderProgress(job: JobView, isRunning: boolean): Html {
   ])}`;
 }
 
-const FOUND = { verify: 'differences', rescan: 'transfers that were missing' };
+const FOUND = { verify: 'differences', rescan: 'missing transfers' };
 
 function renderResult(visit: Visit, project: ListedProjectView | null, { jobId, result }: JobView): Html | null {
   if (result === null) return null;
   if ('verified' in result) return renderDifferences(visit, project, jobId, result.verified.differences);
   if (!('books' in result) || result.books.odd.length === 0) return null;
   const { odd, node } = result.books;
-  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Addresses that do not balance <small>by ${outside(node)}</small></h2>${table('Addresses that do not balance', BOOKS, odd.slice(0, MAX_ROWS))}</section>${more(odd.length)}`;
+  return html`<section class="card flush" aria-labelledby="rows"><h2 id="rows">Addresses whose balances differ <small>by ${outside(node)}</small></h2>${table('Addresses whose balances differ', BOOKS, odd.slice(0, MAX_ROWS))}</section>${more(odd.length)}`;
 }
 
 type Odd = Extract<NonNullable<JobView['result']>, { books: unknown }>['books']['odd'][number];
@@ -310,7 +310,7 @@ function renderDifferences(
 }
 
 const more = (count: number) =>
-  count > MAX_ROWS ? html`<p class="hint">${number(count - MAX_ROWS)} more are not shown.</p>` : null;
+  count > MAX_ROWS ? html`<p class="hint">${number(count - MAX_ROWS)} more not shown.</p>` : null;
 
 const DIFFERENCES = [
   ['Difference', (row: DifferenceView) => outside(explainDifference(row), 200)],

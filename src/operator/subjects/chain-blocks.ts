@@ -48,14 +48,14 @@ export function readRange(input: { from: string; to: string }): Range {
   if (count <= MAX_BLOCKS) return { from, to };
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${count} blocks are more than ${MAX_BLOCKS} at once: read ${{ field: 'from' }} ${from} ${{ field: 'to' }} ${from + MAX_BLOCKS - 1} first, then go on`,
+    say`${count} blocks are more than ${MAX_BLOCKS} at once: read ${{ field: 'from' }} ${from} ${{ field: 'to' }} ${from + MAX_BLOCKS - 1} first, then continue with the rest`,
   );
 }
 
 /** Block heights fit 2^53; anything else is refused before a node is asked. */
 export function readHeight(field: string, text: string): number {
   if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new FieldError(field, `${clip(text)} is no block number: give a whole number from 1 on`);
+  throw new FieldError(field, `${clip(text)} is not a block number: give a whole number of 1 or more`);
 }
 
 /** As input of another use case. */
@@ -72,7 +72,7 @@ export function heights({ from, to }: Range): { from: string; to: string } {
 export async function followedCursor(db: Sql, network: Network): Promise<ChainCursor> {
   const cursor = await findCursor(db, network);
   if (cursor !== null) return cursor;
-  throw new AppError('NOT_FOUND', `${network} was never followed here: start the service first`);
+  throw new AppError('NOT_FOUND', `${network} has never been followed here: start the service first`);
 }
 
 /** Identifies one side of a transfer. */
@@ -300,7 +300,7 @@ export function refuseAbove(to: number, solidNumber: number): void {
   if (to <= solidNumber) return;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${{ field: 'to' }} ${to} is above block ${solidNumber}, where the ledger stands: what comes after it is the service's to read`,
+    say`${{ field: 'to' }} ${to} is above block ${solidNumber}, the last recorded one: the service reads later blocks itself`,
   );
 }
 
@@ -360,8 +360,8 @@ function identifySigner(
     throw new LostBranch(wrong, `${seen}, but block ${before.number} of ${before.node.origin} is ${before.id}`);
   }
   if (number === ledger.number && id !== ledger.id) {
-    const stands = `the ledger stands at block ${number} (${ledger.id})`;
-    throw new LostBranch(node, `${stands}, and ${node.origin} shows ${id}`);
+    const stands = `the last recorded block is ${number} (${ledger.id})`;
+    throw new LostBranch(node, `${stands}, but ${node.origin} shows ${id}`);
   }
   return { ...header, isAttested, node };
 }
@@ -388,7 +388,7 @@ function refuseUnproven(waiting: readonly { number: number }[]): void {
   if (first === undefined || waiting.length <= MAX_WAITING_BLOCKS) return;
   throw new AppError(
     'BLOCK_UNVERIFIABLE',
-    `too few of the producers that are known built on block ${first.number} in ${waiting.length} blocks; nothing from it on was taken`,
+    `too few known producers confirmed block ${first.number} within ${waiting.length} blocks; nothing from this block on was used`,
   );
 }
 
@@ -455,7 +455,7 @@ async function fromAnyNode<Result>(
     const nodes = (await deps.pool.available()).filter(({ origin }) => !deps.lost.has(origin));
     const [contradiction] = deps.lost.values();
     if (nodes.length === 0 && contradiction !== undefined) throw contradiction;
-    let failure = new AppError('NO_NODE', `no node of ${deps.network} can be asked now`, { retryable: true });
+    let failure = new AppError('NO_NODE', `no node of ${deps.network} is available now`, { retryable: true });
     for (const node of nodes) {
       try {
         return await read(node, nodes);

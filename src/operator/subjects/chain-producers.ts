@@ -54,7 +54,7 @@ export async function findProducers(db: Sql, network: Network): Promise<Producer
 
 const listProducers = operation({
   action: 'listProducers',
-  summary: 'Who may make blocks: every change, when, why, and which nodes said so',
+  summary: 'List the block producers and their changes: when, why, and which nodes reported them',
   method: 'GET',
   path: '/chain/:network/producers',
   command: 'chain producers',
@@ -70,7 +70,7 @@ const listProducers = operation({
       ]);
       return `adopted at ${adoptedAt}: ${reason}, by ${nodes.join(', ')}\n${table}`;
     });
-    const next = 'no producers yet: the service learns them when it first follows the network';
+    const next = 'no producers yet: the service reads them when it first follows the network';
     return { text: sets.join('\n\n'), ...(sets.length === 0 ? { next } : {}) };
   },
 });
@@ -79,10 +79,12 @@ const listProducers = operation({
 const acceptProducers = localOperation({
   action: 'acceptProducers',
   command: 'chain producers',
-  does: 'who may make blocks: every change, when, why, and which nodes said so',
+  does: 'list the block producers and their changes: when, why, and which nodes reported them',
   input: Type.Object({
-    accept: decidingFlag('take over the producers that the nodes name now, although more changed than a vote can'),
-    isConfirmed: flag(say`with ${{ field: 'accept' }}: you know that the network changed so much`),
+    accept: decidingFlag(
+      'accept the producers that the nodes report now, although more of them changed than in a normal vote',
+    ),
+    isConfirmed: flag(say`with ${{ field: 'accept' }}: confirm that the network really changed this much`),
     network: networkName(),
   }),
   read: ({ network, isConfirmed = false }) => ({ network, isConfirmed }),
@@ -91,7 +93,7 @@ const acceptProducers = localOperation({
       if (!isConfirmed) {
         throw new AppError(
           'USAGE',
-          say`this lets the nodes say who makes blocks, whatever was known before. When you know that the network changed so much, run the command again with ${{ field: 'isConfirmed' }}`,
+          say`this trusts the nodes about the block producers and replaces the known ones. When you know that the network really changed this much, run the command again with ${{ field: 'isConfirmed' }}`,
         );
       }
       const { db, network, pool, now } = nodes;
@@ -107,8 +109,8 @@ const acceptProducers = localOperation({
       return { network, ...detail };
     }),
   print: ({ producers, nodes }) => ({
-    text: `took over the ${producers} producers that ${nodes.join(' and ')} name`,
-    next: say`see whether the watcher goes on with "${{ command: 'chain status' }}"`,
+    text: `accepted the ${producers} producers reported by ${nodes.join(' and ')}`,
+    next: say`check that the watcher continues with "${{ command: 'chain status' }}"`,
   }),
 });
 
@@ -117,7 +119,7 @@ const checkpoint = { network: text, number: whole, id: text, time: text, produce
 /** Where the ledger stands, with the producers in force. Errors: `CONFLICT` while it is halted, `NOT_FOUND`. */
 const makeCheckpoint = operation({
   action: 'makeCheckpoint',
-  summary: 'Where the ledger stands, with its producers, as a release ships it for first starts',
+  summary: 'Show the last recorded block with its producers, in the form that releases ship for first starts',
   method: 'GET',
   path: '/chain/:network/checkpoint',
   command: 'chain checkpoint',
@@ -128,17 +130,17 @@ const makeCheckpoint = operation({
     const network = selectNetwork(networks, name);
     const { solid } = await followedCursor(db, network);
     const halt = await findHalt(db, network);
-    if (halt !== null) throw new AppError('CONFLICT', `${network} is halted, and where it stands is in doubt`);
+    if (halt !== null) throw new AppError('CONFLICT', `${network} is halted, so its last recorded block is in doubt`);
     const [set] = await findProducerSets(db, network, 1);
     if (set === undefined || solid.number === 0) {
-      throw new AppError('NOT_FOUND', `${network} was not followed for long enough: let the service run for a while`);
+      throw new AppError('NOT_FOUND', `${network} has not been followed long enough: let the service run for a while`);
     }
     return writeCheckpoint({ network, ...solid, producers: set.producers });
   },
   // JSON in either case, for it goes into a file.
   print: (data) => ({
     text: JSON.stringify(data, null, 2),
-    next: say`write it to a file, and let another instance check it: ${{ command: 'chain checkpoint', input: { check: 'FILE' } }}`,
+    next: say`write it to a file, and check it with another instance: ${{ command: 'chain checkpoint', input: { check: 'FILE' } }}`,
   }),
 });
 
@@ -149,11 +151,11 @@ const CHECKPOINT_BYTES = 100_000;
 const checkOperation = localOperation({
   action: 'checkCheckpoint',
   command: 'chain checkpoint',
-  does: 'where the ledger stands, with its producers, as a release ships it for first starts; for maintainers',
+  does: 'show the last recorded block with its producers, in the form that releases ship for first starts; for maintainers',
   input: Type.Object({
     check: decidingFile(
       '<file>',
-      'examine that of a file by the nodes and the ledger here; exits 1 if it is not good',
+      'check a checkpoint file against the nodes and the ledger here; exits 1 if it is not good',
       { of: 'a checkpoint', mostBytes: CHECKPOINT_BYTES },
     ),
     network: networkName(),
@@ -165,7 +167,10 @@ const checkOperation = localOperation({
   run: (deps, _actor, { checkpoint, file, network }) =>
     withNodesOf(deps, network, async (nodes) => {
       if (nodes.network === checkpoint.network) return checkCheckpoint(nodes, checkpoint);
-      throw new AppError('INVALID_ARGUMENT', `${clip(file)} is a checkpoint of ${checkpoint.network}`);
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        `${clip(file)} is a checkpoint of ${checkpoint.network}, not of ${nodes.network}`,
+      );
     }),
   print: ({ view: checked, producerCount }) => {
     const { number, id, isShown, isSigned, isRecorded, isLeading, leadsTo, isGood, nodes } = checked;
@@ -173,10 +178,13 @@ const checkOperation = localOperation({
       ['block', () => `${number} (${id}) is ${isShown ? '' : 'not '}shown by enough operators`],
       [
         'signatures',
-        () => `${isSigned ? 'enough' : 'too few'} of its ${producerCount} producers signed the blocks from it on`,
+        () => `${isSigned ? 'enough' : 'too few'} of its ${producerCount} producers signed the blocks that follow it`,
       ],
       ['producers', () => `they were ${isRecorded ? '' : 'never '}in force in this ledger, with these keys`],
-      ['now', () => `it leads to ${leadsTo} of those in force here now, which is ${isLeading ? 'enough' : 'too few'}`],
+      [
+        'now',
+        () => `it leads to ${leadsTo} of the producers known here now, which is ${isLeading ? 'enough' : 'too few'}`,
+      ],
       ['verdict', () => (isGood ? 'good' : 'NOT GOOD')],
     ]);
     const table = columnsText(nodes, [
@@ -193,7 +201,7 @@ function readJson({ file, content, unread }: { file: string; content: string; un
   try {
     return JSON.parse(Buffer.from(content, 'base64').toString());
   } catch {
-    throw new FieldError('check', `${clip(file)} is no JSON`);
+    throw new FieldError('check', `${clip(file)} is not valid JSON`);
   }
 }
 
@@ -211,7 +219,7 @@ async function checkCheckpoint(deps: NodeDeps, checkpoint: Checkpoint) {
   if (number > solid.number) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      `the checkpoint is block ${number}, and the ledger stands at ${solid.number}: check it when it is past it`,
+      `the checkpoint is block ${number}, but the ledger is only at ${solid.number}: check it when the ledger has passed that block`,
     );
   }
   const available = await pool.available();
@@ -257,7 +265,7 @@ function readWantedBlock(input: { block: string; id?: string | undefined }): Wan
   if (input.id === undefined) return { number, id: null };
   const id = input.id.trim().toLowerCase();
   if (/^[0-9a-f]{64}$/.test(id)) return { number, id };
-  throw new FieldError('id', `${clip(input.id)} is no block id: it has 64 hexadecimal characters`);
+  throw new FieldError('id', `${clip(input.id)} is not a block id, which has 64 hexadecimal characters`);
 }
 
 /** `onSilent` hears of each node that shows no such block; `reason` is `null` where it does not have it. */
@@ -289,7 +297,7 @@ export async function passBlock(
   if (before?.digest === block.digest) {
     throw new AppError(
       'CONFLICT',
-      `block ${number} (${block.id}) passes already: ${before.passedBy} said so at ${toIso(before.passedAt)}`,
+      `block ${number} (${block.id}) was already let pass by ${before.passedBy} at ${toIso(before.passedAt)}`,
     );
   }
   const view = await describe(deps, { number, shown, block });
@@ -318,10 +326,10 @@ async function findParent({ db, network }: Deps, number: number): Promise<{ numb
   if (parent !== undefined) return parent;
   const examinedId = number > solid.number ? await findHeadBlockId(db, network, number - 1) : null;
   if (examinedId !== null) return { number: number - 1, id: examinedId };
-  const why = number <= solid.number ? 'is recorded already' : 'comes later';
+  const why = number <= solid.number ? 'is already recorded' : 'is too new';
   throw new AppError(
     'INVALID_ARGUMENT',
-    `block ${number} ${why}: the next block of ${network} is ${head.number + 1}, and a block up to that can pass`,
+    `block ${number} ${why}: the next block of ${network} is ${head.number + 1}, and only blocks up to that one can pass`,
   );
 }
 
@@ -352,7 +360,7 @@ function choose(
   if (proven !== undefined) {
     throw new AppError(
       'CONFLICT',
-      `${proven.node.origin} shows block ${number} (${proven.id}) so that it can be proven: nobody has to let it pass`,
+      `${proven.node.origin} shows block ${number} (${proven.id}) with a valid proof, so you don't have to let it pass`,
     );
   }
   const ids = [...new Set(shown.map((block) => block.id))];
@@ -362,15 +370,15 @@ function choose(
   if (ids.length === 0) {
     throw new AppError(
       'NOT_FOUND',
-      `no node shows a block ${number} that follows block ${parent.number} (${parent.id})`,
+      `no node shows a block ${number} whose parent is block ${parent.number} (${parent.id})`,
     );
   }
   const seen = shown.map(({ node, id: each }) => `${node.origin} shows ${each}`).join('; ');
   throw new AppError(
     'CONFLICT',
     id === null
-      ? say`the nodes differ, so say which with ${{ field: 'id' }}: ${seen}`
-      : say`nobody shows ${{ field: 'id' }} ${id}: ${seen}`,
+      ? say`the nodes show different blocks, so choose one with ${{ field: 'id' }}: ${seen}`
+      : say`no node shows ${{ field: 'id' }} ${id}: ${seen}`,
   );
 }
 
@@ -433,21 +441,21 @@ async function showBlock(
 }
 
 function problemOf(known: KnownProducers, block: ExaminedBlock): string | null {
-  if (!block.isProven) return 'what the node shows as JSON lacks bytes that its header names';
+  if (!block.isProven) return 'the JSON from the node lacks data that the block header requires';
   if (isSignedBy(known, block)) return null;
-  const signer = block.signer === null ? 'nobody' : accountToAddress(block.signer);
-  return `${signer} signed it, who is no producer that is known`;
+  const signer = block.signer === null ? 'an unknown account' : accountToAddress(block.signer);
+  return `signed by ${signer}, which is not a known producer`;
 }
 
 const passOperation = localOperation({
   action: 'passBlock',
   command: 'chain pass',
-  does: 'let the next block pass that no node can prove; shows first what it holds and who says so',
+  does: 'let a block pass that no node can prove; first shows its content and the nodes that show it',
   input: Type.Object({
-    block: needed('<number>', 'the block at which the ledger stands still'),
-    reason: needed('<text>', 'why, for the record'),
-    id: line('<block-id>', 'the block that you compared, 64 hexadecimal characters'),
-    isConfirmed: flag('you have compared what the nodes show with another source'),
+    block: needed('<number>', 'the block that the watcher cannot pass'),
+    reason: needed('<text>', 'reason, for the record'),
+    id: line('<block-id>', 'id of the block that you compared, 64 hexadecimal characters'),
+    isConfirmed: flag('confirm that you compared the block with another source'),
     network: networkName(),
   }),
   by: DECIDED_BY,
@@ -464,7 +472,7 @@ const passOperation = localOperation({
     const fields = fieldsText(view, [
       ['block', 'number'],
       ['id', 'blockId'],
-      ['header', () => (isHeaderProven ? 'signed by a known producer, and the id belongs to it' : 'not proven either')],
+      ['header', () => (isHeaderProven ? 'signed by a known producer, with a matching id' : 'not proven either')],
       ['transactions', 'transactionCount'],
       ['to our addresses', () => `${transfers.length} transfers of USDT`],
     ]);
@@ -473,7 +481,7 @@ const passOperation = localOperation({
       ['OPERATOR', 'operator'],
       ['BLOCK', (shown) => (shown.blockId === blockId ? 'this one' : shown.blockId)],
       ['TRANSACTIONS', (shown) => String(transactionCounts[shownBy.indexOf(shown)])],
-      ['WHY IT IS NOT PROVEN', 'problem'],
+      ['WHY NOT PROVEN', 'problem'],
     ]);
     const payments = columnsText(transfers, [
       ['USDT', 'amount'],
@@ -486,12 +494,12 @@ const passOperation = localOperation({
       const sources = shownBy.map(({ node }) => node).join(' and ');
       return {
         text,
-        refusal: say`block ${number} would count on the word of ${sources}. When you have compared it with a block explorer, run the command again with ${{ field: 'id' }} ${blockId} ${{ field: 'isConfirmed' }}`,
+        refusal: say`block ${number} would be accepted only because ${sources} shows it. When you have compared it with a block explorer, run the command again with ${{ field: 'id' }} ${blockId} ${{ field: 'isConfirmed' }}`,
       };
     }
     return {
-      text: `${text}\n\nblock ${number} passes: ${passedBy} said so`,
-      next: say`see whether the watcher goes on with "${{ command: 'chain status' }}"`,
+      text: `${text}\n\nblock ${number} passes, as decided by ${passedBy}`,
+      next: say`check that the watcher continues with "${{ command: 'chain status' }}"`,
     };
   },
 });

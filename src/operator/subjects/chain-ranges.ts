@@ -28,8 +28,8 @@ import {
 } from './chain-blocks.ts';
 
 export const ofRange = {
-  from: needed('<block>', 'the first block'),
-  to: needed('<block>', 'the last block, where the ledger stands or below; at most 100,000 blocks'),
+  from: needed('<block>', 'first block'),
+  to: needed('<block>', 'last block, no later than the last recorded one; at most 100,000 blocks at a time'),
 };
 
 const NOTE_MS = 2000;
@@ -45,37 +45,37 @@ export function progressOf(note: (text: string) => void, { from, to }: Range): (
     notedMs = nowMs;
     const perSecond = done / ((nowMs - startMs) / 1000);
     const leftSeconds = Math.ceil((total - done) / perSecond);
-    note(`${done} of ${total} blocks, ${perSecond.toFixed(1)} a second, about ${leftSeconds} s left`);
+    note(`${done} of ${total} blocks, ${perSecond.toFixed(1)} per second, about ${leftSeconds} s left`);
   };
 }
 
 /** What a rescan did, in a sentence. */
 export function sayRescanned({ blockCount, added }: Pick<RescannedView, 'blockCount' | 'added'>): string {
-  return `${blockCount} blocks read; new in the ledger: ${listCounts(added)}`;
+  return `${blockCount} blocks read; added to the ledger: ${listCounts(added)}`;
 }
 
 /** What a comparison found, in a sentence. */
 export function sayVerified({ blockCount, comparedCount, differences }: VerifiedRangeView): string {
-  const found = differences.length === 0 ? 'the ledger is the same' : `${differences.length} differences`;
-  return `${blockCount} blocks read, ${comparedCount} transfers of our addresses compared: ${found}`;
+  const found = differences.length === 0 ? 'no differences' : `${differences.length} differences`;
+  return `${blockCount} blocks read, ${comparedCount} transfers of your addresses compared: ${found}`;
 }
 
 /** What is done about differences. */
 export function adviseOnDifferences(hint: Hint): Text {
   return hint.command === 'chain rescan'
-    ? say`record what is missing with "${hint}"`
-    : say`ship nothing for these transfers: see what each did, and take back what the chain denies, with "${hint}"`;
+    ? say`record the missing transfers with "${hint}"`
+    : say`ship nothing for these transfers: check what each one did, and take back the ones that are not on the chain, with "${hint}"`;
 }
 
 /** Mentions blocks whose producers are not known now; `null`: there are none. */
 export function sayUnattested({ blockCount, attestedCount }: Pick<RescannedView, 'blockCount' | 'attestedCount'>) {
   const count = blockCount - attestedCount;
   if (count === 0) return null;
-  return `${count} of the blocks were signed by producers that are not known now; they stand because known ones built on them`;
+  return `${count} of the blocks were signed by producers that are unknown now; they are accepted because known producers built on them`;
 }
 
 const EXPLAINED: Record<DifferenceView['kind'], string> = {
-  missing: 'missing in the ledger',
+  missing: 'missing from the ledger',
   'not-on-chain': 'not on the chain',
   wrong: 'wrong',
   'taken-back': 'on the chain, but taken back',
@@ -121,8 +121,11 @@ export function recordRescanned(
     const cursor = await lockCursor(tx, recording.network);
     const above = blocks.find(({ number }) => cursor === null || number > cursor.solid.number);
     if (cursor === null || above !== undefined) {
-      const recorded = cursor === null ? 'nothing' : `blocks up to ${cursor.solid.number}`;
-      throw new AppError('CHAIN_CONTRADICTION', `block ${above?.number} is rescanned, but ${recorded} was recorded`);
+      const recorded = cursor === null ? 'nothing' : `the chain up to block ${cursor.solid.number}`;
+      throw new AppError(
+        'CHAIN_CONTRADICTION',
+        `block ${above?.number} cannot be rescanned, because only ${recorded} was recorded`,
+      );
     }
     // An invoice that was CONFIRMING keeps its sighting until that block is solid; its transfer is a duplicate then.
     const { counts } = await recordTransfers(recording, tx, blocks, cursor.head.number, { concerns });
@@ -156,7 +159,7 @@ export async function rescanRange(
       const { txId, logIndex, blockNumber } = contradiction;
       throw new AppError(
         'CHAIN_CONTRADICTION',
-        say`${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: see all of them, and what is done about them, with ${{ command: 'chain repair', input: rangeInput(deps.network, range) }}`,
+        say`${SEEN[contradiction.kind](`transfer ${txId} (${logIndex}) in block ${blockNumber}`)}: show all differences and how to repair them with ${{ command: 'chain repair', input: rangeInput(deps.network, range) }}`,
       );
     }
     const counts = await recordRescanned(deps, actor, blocks);
@@ -171,16 +174,16 @@ export async function rescanRange(
 }
 
 const SEEN = {
-  missing: (transfer: string) => `the ledger misses ${transfer}`,
-  'not-on-chain': (transfer: string) => `the ledger has ${transfer}, and the chain does not`,
-  wrong: (transfer: string) => `the ledger has ${transfer}, which is another one on the chain`,
-  'taken-back': (transfer: string) => `the chain has ${transfer}, which an operator took back`,
+  missing: (transfer: string) => `${transfer} is missing from the ledger`,
+  'not-on-chain': (transfer: string) => `${transfer} is in the ledger, but not on the chain`,
+  wrong: (transfer: string) => `${transfer} in the ledger differs from the one on the chain`,
+  'taken-back': (transfer: string) => `${transfer} is on the chain, but an operator took it back`,
 } as const;
 
 const rescan = localOperation({
   action: 'rescanRange',
   command: 'chain rescan',
-  does: 'read blocks again and record what the ledger missed; harmless to repeat',
+  does: 'read blocks again and record missing transfers; safe to repeat',
   input: Type.Object({ ...ofRange, network: networkName() }),
   read: ({ network, ...range }) => ({ network, range: readRange(range) }),
   run: (deps, actor, { network, range }) =>
@@ -230,7 +233,7 @@ function mending({ network, differences, ...range }: VerifiedRangeView): Hint {
 const verify = localOperation({
   action: 'verifyRange',
   command: 'chain verify',
-  does: 'read blocks again and compare them with the ledger; changes nothing, exits 1 on a difference',
+  does: 'read blocks again and compare them with the ledger; changes nothing; exits 1 if they differ',
   input: Type.Object({ ...ofRange, network: networkName() }),
   read: ({ network, ...range }) => ({ network, range: readRange(range) }),
   run: (deps, _actor, { network, range }) =>

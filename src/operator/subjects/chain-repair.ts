@@ -184,9 +184,9 @@ async function alarmOf(
   const invoiceId = encodeId('inv', invoice.id);
   const { txId, logIndex, blockNumber, address, amountMicro } = transfer;
   const detail =
-    `the chain denies the payment of ${invoiceId} (${invoice.externalId}): transfer ${txId} (${logIndex}) of ` +
-    `${formatAmount(amountMicro as MicroUsdt)} USDT to ${address} was recorded in block ${blockNumber} and is not there. ${by} took it ` +
-    `back: ${reason}. The invoice stays PAID, for PAID is never left: whoever ships for it was not paid by this. When your shop knows: ` +
+    `the payment of ${invoiceId} (${invoice.externalId}) is not on the chain: transfer ${txId} (${logIndex}) of ` +
+    `${formatAmount(amountMicro as MicroUsdt)} USDT to ${address} was recorded in block ${blockNumber}, but is not there. ${by} took it ` +
+    `back: ${reason}. The invoice stays PAID, because PAID is final, but you did not receive this money: do not ship for it. After you have informed your shop: ` +
     // An alarm is kept as text.
     writeText(
       say`${{ command: 'chain acknowledge', input: { network, alarm: 'payment-denied', subject: invoiceId } }}`,
@@ -200,7 +200,7 @@ function readInvoiceId(text: string): string {
   if (id !== null) return id;
   throw new AppError(
     'INVALID_ARGUMENT',
-    say`${{ field: 'invoice' }} ${clip(text)} is not an invoice id: it is "inv_" and 26 characters`,
+    say`${{ field: 'invoice' }} ${clip(text)} is not an invoice id, which is "inv_" and 26 characters`,
   );
 }
 
@@ -256,20 +256,20 @@ function refuseUnnamed(plan: RepairPlan, named: ReadonlySet<string>): void {
   if (stranger !== undefined) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      say`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was paid by nothing that the chain denies in these blocks: leave it out`,
+      say`${{ field: 'invoice' }} ${encodeId('inv', stranger)} was not paid by a transfer that needs to be taken back in these blocks: leave it out`,
     );
   }
   const problems = payments.flatMap(({ recorded, txId, logIndex }): FieldProblem[] => {
     const invoice = recorded?.incoming?.invoice;
     if (invoice == null || named.has(invoice.id)) return [];
     const subject = encodeId('inv', invoice.id);
-    const message = say`${subject} (${quote(invoice.externalId)}) is PAID by transfer ${txId} (${logIndex}), which the chain denies: add ${{ field: 'invoice' }} ${subject}`;
+    const message = say`${subject} (${quote(invoice.externalId)}) is PAID by transfer ${txId} (${logIndex}), which is not on the chain: add ${{ field: 'invoice' }} ${subject}`;
     return [{ subject, message }];
   });
   if (problems.length === 0) return;
   throw new AppError(
     'CONFLICT',
-    'nothing was changed: PAID is never left, so look at each of these invoices, and name it when you know that it was not paid',
+    'nothing was changed, because PAID is final: check each of these invoices, and name it when you know that it was not paid',
     { problems },
   );
 }
@@ -300,7 +300,7 @@ export async function planRepair(
     if (differences.length + found.length > MAX_DIFFERENCES) {
       throw new AppError(
         'INVALID_ARGUMENT',
-        say`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - 1)} first, then go on`,
+        say`more than ${MAX_DIFFERENCES} differences up to block ${blocks.at(-1)?.number ?? ''}: repair ${{ field: 'from' }} ${range.from} ${{ field: 'to' }} ${range.from + Math.max(0, done - 1)} first, then continue with the rest`,
       );
     }
     differences.push(...(await withRecorded(deps, found)));
@@ -356,12 +356,12 @@ export async function repair(
 const repairOperation = localOperation({
   action: 'repairRange',
   command: 'chain repair',
-  does: say`show where the ledger is not what the chain is; with ${{ field: 'isConfirmed' }}, take back what the chain denies`,
+  does: say`show where the ledger differs from the chain; with ${{ field: 'isConfirmed' }}, correct the ledger`,
   input: Type.Object({
     ...ofRange,
-    isConfirmed: flag('change the ledger: what the chain denies counts no more, what was missing is recorded'),
-    reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: why, for the record`),
-    invoice: lines('<inv_…>', 'an invoice that is PAID by what the chain denies, each of them'),
+    isConfirmed: flag('change the ledger: take back transfers that are not on the chain, and record missing ones'),
+    reason: line('<text>', say`with ${{ field: 'isConfirmed' }}: reason, for the record`),
+    invoice: lines('<inv_…>', 'an invoice that was PAID by a transfer that is not on the chain; name each one'),
     network: networkName(),
   }),
   by: DECIDED_BY,
@@ -376,24 +376,25 @@ const repairOperation = localOperation({
   print: ({ view, hint }) => {
     const { blockCount, differences } = view;
     if (hint === null) {
-      return { text: `${blockCount} blocks read: the ledger is the same, there is nothing to repair`, ...hintOf(view) };
+      return { text: `${blockCount} blocks read: no differences, so there is nothing to repair`, ...hintOf(view) };
     }
     const table = columnsText(differences, PLANNED);
     const payments = differences.filter(({ match }) => match === 'matched');
     if (!view.isChanged) {
-      const denied = 'an invoice is PAID by what the chain denies and will stay so: ship nothing for it. ';
+      const denied =
+        'an invoice is PAID by a transfer that is not on the chain, and will stay PAID: do not ship for it. ';
       return {
         text: `${table}\n\n${blockCount} blocks read, ${differences.length} differences; nothing was changed`,
-        next: say`${payments.length === 0 ? 'when' : `${denied}When`} you know why: ${hint}`,
+        next: say`${payments.length === 0 ? 'when' : `${denied}When`} you know the cause, repair the ledger with: ${hint}`,
         hasFailed: true,
       };
     }
     const { takenBack, added, left } = view;
-    const denied = payments.map((each) => `${nameInvoice(each)} stays PAID, and the chain denies its payment`);
+    const denied = payments.map((each) => `${nameInvoice(each)} stays PAID, but its payment is not on the chain`);
     const still = left.length === 0 ? '' : `\n\nstill different:\n${columnsText(left, DIFFERENCES)}`;
     return {
-      text: `${[table, '', `${takenBack} taken back; new in the ledger: ${listCounts(added)}`, ...denied].join('\n')}${still}`,
-      next: say`see whether the books are right now: ${hint}`,
+      text: `${[table, '', `${takenBack} taken back; added to the ledger: ${listCounts(added)}`, ...denied].join('\n')}${still}`,
+      next: say`check that all balances are correct now: ${hint}`,
       hasFailed: left.length > 0,
     };
   },
@@ -408,7 +409,7 @@ const PLANNED: readonly Column<PlannedView>[] = [
       if (match === null) return '';
       if (invoice === null) return 'paid nothing';
       const name = `${nameInvoice(planned)}, ${invoice.status}`;
-      return match === 'matched' ? `paid ${name}` : `paid nothing, a duplicate of ${name}`;
+      return match === 'matched' ? `paid ${name}` : `paid nothing: duplicate payment of ${name}`;
     },
   ],
 ];

@@ -24,13 +24,13 @@ test('where all is well there is nothing to tell, though a node rests', () => {
 test.each<[string, ChainStatus | null, Partial<Standing>, string, string]>([
   ['a halt', WELL, { halt: { at: unixMs(0), reason: 'two nodes contradict' } }, 'halted', 'two nodes contradict'],
   ['no watcher that runs', BEHIND, { isLed: false }, 'no-watcher', 'start a process with the role watcher'],
-  ['no watcher that ever ran', null, { isLed: false, ageMs: null }, 'no-watcher', 'no watcher runs'],
-  ['a watcher that wrote nothing yet', null, { ageMs: null }, 'watcher-silent', 'found nothing to follow yet'],
-  ['a watcher that hangs', WELL, { ageMs: 45_000 }, 'watcher-silent', 'has written nothing for 45 s'],
+  ['no watcher that ever ran', null, { isLed: false, ageMs: null }, 'no-watcher', 'no watcher is running'],
+  ['a watcher that wrote nothing yet', null, { ageMs: null }, 'watcher-silent', 'has not started following'],
+  ['a watcher that hangs', WELL, { ageMs: 45_000 }, 'watcher-silent', 'has written no status for 45 s'],
   ['an alarm', WELL, { alarms: [{ kind: 'unverifiable-block', detail: 'block 113 …' }] }, 'alarm', 'block 113 …'],
   ['blindness without its alarm', { ...WELL, blind: 'nobody answers' }, {}, 'alarm', 'blind: nobody answers'],
   ['a block that is open', { ...BEHIND, openBlock: 101 }, {}, 'agreement', 'block 101 waits until enough operators'],
-  ['headers that prove less', { ...BEHIND, ownSolidNumber: 100 }, {}, 'not-built-upon', 'prove it up to block 100'],
+  ['headers that prove less', { ...BEHIND, ownSolidNumber: 100 }, {}, 'not-built-upon', 'only up to block 100'],
   [
     'a node that is paused',
     { ...BEHIND, nodes: [NODE, { ...NODE, state: 'paused', pausedForMs: 12_000, reason: 'HTTP 429' }] },
@@ -50,7 +50,7 @@ test.each<[string, ChainStatus | null, Partial<Standing>, string, string]>([
     { ...BEHIND, catchUp: { blocksPerSecond: 61.26, secondsLeft: 7.2 } },
     {},
     'catching-up',
-    'catching up: 61.3 blocks a second, about 8 s left',
+    'catching up: 61.3 blocks per second, about 8 s left',
   ],
 ])('%s is named', (_what, status, rest, code, text) => {
   expect(why(status, rest)).toEqual([{ code, text: expect.stringContaining(text) }]);
@@ -71,5 +71,5 @@ test.each([
   [0, 0],
   [0, 12],
 ])('a rate of %s with %s s left is not known, and not told as a number', (blocksPerSecond, secondsLeft) => {
-  expect(describeCatchUp({ blocksPerSecond, secondsLeft })).toBe('how fast is not known yet');
+  expect(describeCatchUp({ blocksPerSecond, secondsLeft })).toBe('speed not known yet');
 });

@@ -110,9 +110,9 @@ export async function showStatus(
 
 /** Whether a watcher runs, in words. */
 export function sayWatcher({ ageMs, isRunning }: WatcherState): string {
-  if (ageMs === null) return isRunning ? 'running, has written nothing yet' : 'never ran on this network';
+  if (ageMs === null) return isRunning ? 'running, no status written yet' : 'never ran on this network';
   const seconds = Math.max(0, Math.round(ageMs / 1000));
-  return isRunning ? `running, wrote ${seconds} s ago` : `not running: it last wrote ${seconds} s ago`;
+  return isRunning ? `running, last status ${seconds} s ago` : `not running: last status ${seconds} s ago`;
 }
 
 export type Standing = {
@@ -135,7 +135,7 @@ export function whyBehind(standing: Standing): Cause[] {
   const { status, halt, ageMs, isLed, alarms } = standing;
   const held: Cause[] = [];
   if (halt !== null)
-    held.push({ code: 'halted', text: `the watcher is halted since ${toIso(halt.at)}: ${halt.reason}` });
+    held.push({ code: 'halted', text: `the watcher has been halted since ${toIso(halt.at)}: ${halt.reason}` });
   // The status of a watcher that is gone, or hangs, says nothing about the present.
   if (!isLed || ageMs === null || status === null) return [...held, absent(standing)];
   if (ageMs > STATUS_SILENT_MS) return [...held, silent(ageMs)];
@@ -151,16 +151,19 @@ export function whyBehind(standing: Standing): Cause[] {
 
 function absent({ isLed, ageMs, status }: Standing): Cause {
   if (isLed && (ageMs === null || status === null)) {
-    return { code: 'watcher-silent', text: 'a watcher runs, and has found nothing to follow yet: see its log' };
+    return {
+      code: 'watcher-silent',
+      text: 'a watcher is running, but has not started following the chain yet: see its log',
+    };
   }
-  return { code: 'no-watcher', text: 'no watcher runs: start a process with the role watcher' };
+  return { code: 'no-watcher', text: 'no watcher is running: start a process with the role watcher' };
 }
 
 function silent(ageMs: number): Cause {
   const seconds = Math.round(ageMs / 1000);
   return {
     code: 'watcher-silent',
-    text: `the watcher holds the network and has written nothing for ${seconds} s: it hangs, or waits for its nodes or the database`,
+    text: `the watcher has written no status for ${seconds} s: it hangs, or waits for its nodes or the database`,
   };
 }
 
@@ -171,7 +174,7 @@ function waiting({ openBlock, nodeSolidNumber, ownSolidNumber, catchUp }: ChainS
     return [{ code: 'agreement', text }];
   }
   if (catchUp !== null || ownSolidNumber >= nodeSolidNumber) return [];
-  const text = `the nodes call block ${nodeSolidNumber} irreversible, and the headers that we know prove it up to block ${ownSolidNumber}`;
+  const text = `the nodes report block ${nodeSolidNumber} as irreversible, but Quittance could verify this only up to block ${ownSolidNumber}`;
   return [{ code: 'not-built-upon', text }];
 }
 
@@ -192,17 +195,17 @@ function catchingUp({ catchUp }: ChainStatus, behind: number): Cause[] {
 
 /** Says in words if a number is not known yet. */
 export function describeCatchUp({ blocksPerSecond, secondsLeft }: NonNullable<ChainStatus['catchUp']>): string {
-  if (!blocksPerSecond || !secondsLeft) return 'how fast is not known yet';
-  return `${blocksPerSecond.toFixed(1)} blocks a second, about ${Math.ceil(secondsLeft)} s left`;
+  if (!blocksPerSecond || !secondsLeft) return 'speed not known yet';
+  return `${blocksPerSecond.toFixed(1)} blocks per second, about ${Math.ceil(secondsLeft)} s left`;
 }
 
 const showStatusOperation = operation({
   action: 'showStatus',
-  summary: 'Where the service stands with a network, how its nodes are, and which alarms are open',
+  summary: 'Show how far a network was read, the state of its nodes, and open alarms',
   method: 'GET',
   path: '/chain/:network',
   command: 'chain status',
-  does: 'where the service stands, how its nodes are, and which alarms are open',
+  does: 'show how far the chain was read, the state of the nodes, and open alarms',
   input: Type.Object({ network: networkName() }),
   output: ChainStatusView,
   read: ({ network }) => ({ network }),
@@ -212,8 +215,8 @@ const showStatusOperation = operation({
     const fields = formatFields([
       ['network', network],
       ['halted', halt && `since ${halt.at}: ${halt.reason}`],
-      ['recorded', recorded === null ? 'nothing yet' : `block ${recorded.number} of ${recorded.time}`],
-      ['examined', examined && `block ${examined.number} of ${examined.time}`],
+      ['recorded', recorded === null ? 'nothing yet' : `block ${recorded.number}, created ${recorded.time}`],
+      ['examined', examined && `block ${examined.number}, created ${examined.time}`],
       ['watcher', sayWatcher(state)],
       ...describeWatcher(view),
       ...behind.why.map(({ text }, index) => [index === 0 ? 'why' : '', text] as const),
@@ -222,7 +225,7 @@ const showStatusOperation = operation({
     const resume = { command: 'chain resume', input: { network } };
     return {
       text: parts.filter((part) => part !== '').join('\n\n'),
-      ...(halt === null ? {} : { next: say`nothing becomes PAID until you decide: "${resume}"` }),
+      ...(halt === null ? {} : { next: say`no invoice becomes PAID until you resume the watcher: "${resume}"` }),
     };
   },
 });
@@ -233,9 +236,9 @@ function describeWatcher({ watcher, behind }: ChainStatusView): (readonly [strin
   return [
     ['blind', blind],
     ['head', `block ${headNumber}`],
-    ['irreversible', `block ${ownSolidNumber} by our own verification, ${nodeSolidNumber} by the node`],
+    ['irreversible', `block ${ownSolidNumber}, verified by Quittance; ${nodeSolidNumber}, according to the nodes`],
     ['behind', `${behind.blocks} irreversible blocks`],
-    ['requests', requestsPerBlock === null ? null : `${requestsPerBlock.toFixed(2)} a block`],
+    ['requests', requestsPerBlock === null ? null : `${requestsPerBlock.toFixed(2)} per block`],
   ];
 }
 
@@ -266,19 +269,19 @@ const closedByOperators = ALARM_KINDS.filter((kind) => ALARMS[kind].endsBy === '
 /** Closes the alarms of a kind, or the one about a subject, that an operator has read and that nothing else would ever close. Errors: `NOT_FOUND`. */
 export const acknowledgeAlarms = operation({
   action: 'acknowledgeAlarms',
-  summary: 'Close alarms that tell of something that happened once',
+  summary: 'Close alarms about one-time events',
   method: 'POST',
   path: '/chain/:network/acknowledge',
   command: 'chain acknowledge',
-  does: 'close alarms that tell of something that happened once, when you have read them',
+  does: 'close alarms about one-time events after you have read them',
   input: Type.Object({
     alarm: needed(
       '<kind>',
-      'contract-event, funds-destroyed, unproven-block, payment-denied, database-restored, database-promoted, address-change-failed, row-changed, rows-missing or audit-broken; every other ends when its cause does',
+      'contract-event, funds-destroyed, unproven-block, payment-denied, database-restored, database-promoted, address-change-failed, row-changed, rows-missing or audit-broken; all others close when their cause is resolved',
     ),
     subject: line(
       '<subject>',
-      say`only the one about this, as "${{ command: 'chain status', input: { json: true } }}" shows it`,
+      say`only the alarm with this subject, as listed by "${{ command: 'chain status', input: { json: true } }}"`,
     ),
     network: networkName(),
   }),
@@ -307,7 +310,7 @@ export const acknowledgeAlarms = operation({
     const about = subject === null ? '' : ` about ${clip(subject)}`;
     throw new AppError(
       'NOT_FOUND',
-      say`${network} has no open alarm ${kind}${about}: see "${{ command: 'chain status', input: { json: true } }}"`,
+      say`${network} has no open alarm ${kind}${about}: list the open alarms with "${{ command: 'chain status', input: { json: true } }}"`,
     );
   },
   print: ({ network, kind, closed }) => ({
@@ -323,8 +326,8 @@ export function readAlarmKind(text: string): AlarmKind {
   throw new AppError(
     'INVALID_ARGUMENT',
     kind === undefined
-      ? say`${{ field: 'alarm' }} ${clip(text)} is no kind of alarm: it takes ${choices}`
-      : say`the alarm ${kind} ends by itself when its cause does: ${{ field: 'alarm' }} takes ${choices}`,
+      ? say`${{ field: 'alarm' }} ${clip(text)} is not a kind of alarm that you can close: use one of ${choices}`
+      : say`the alarm ${kind} closes automatically when its cause is resolved: for ${{ field: 'alarm' }}, use one of ${choices}`,
   );
 }
 
@@ -335,18 +338,18 @@ export function readAlarmKind(text: string): AlarmKind {
 export const resumeChain = operation({
   action: 'resumeChain',
   summary:
-    'Let a watcher go on that stopped because the chain contradicted the ledger; without isSettled only show why',
+    'Resume a watcher that stopped because the chain contradicted the ledger; without isSettled, only show the reason',
   method: 'POST',
   path: '/chain/:network/resume',
   command: 'chain resume',
-  does: 'let a watcher go on that stopped because the chain contradicted the ledger',
+  does: 'resume a watcher that stopped because the chain contradicted the ledger',
   input: Type.Object({
-    isSettled: flag('you know the reason and settled it'),
+    isSettled: flag('confirm that you know the reason and resolved it'),
     haltedAt: Type.Optional(
-      Type.String({ description: 'When the halt was that you saw; refused if it is another now' }),
+      Type.String({ description: 'Time of the halt that you saw; refused if the watcher halted again later' }),
     ),
-    reason: line('<text>', say`with ${{ field: 'isSettled' }}: why it may go on, for the record`, {
-      wire: 'Why it may go on, for the record',
+    reason: line('<text>', say`with ${{ field: 'isSettled' }}: why it can resume, for the record`, {
+      wire: 'Why it can resume, for the record',
     }),
     network: networkName(),
   }),
@@ -363,9 +366,9 @@ export const resumeChain = operation({
   ) => {
     const network = selectNetwork(networks, name);
     const halt = await findHalt(db, network);
-    if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted: there is nothing to resume`);
+    if (halt === null) throw new AppError('NOT_FOUND', `${network} is not halted, so there is nothing to resume`);
     if (haltedAt !== null && haltedAt !== toIso(halt.at)) {
-      throw new AppError('CONFLICT', `${network} halted anew at ${toIso(halt.at)}: look at its reason`);
+      throw new AppError('CONFLICT', `${network} halted again at ${toIso(halt.at)}: check the new reason`);
     }
     if (isSettled) {
       // Together, so that who looks between sees no alarm without its cause; the watcher, which may not run, need not end it.
@@ -379,17 +382,17 @@ export const resumeChain = operation({
     return { network, resumed: isSettled, halt: { at: toIso(halt.at), reason: halt.reason } };
   },
   print: ({ network, resumed, halt }) => {
-    const reason = `${network} is halted since ${halt.at}: ${halt.reason}`;
+    const reason = `${network} has been halted since ${halt.at}: ${halt.reason}`;
     if (!resumed) {
       const again = { field: 'isSettled' };
       return {
         text: '',
-        refusal: say`${reason}. When you know why and it is settled, run the command again with ${again}`,
+        refusal: say`${reason}. When you know the reason and have resolved it, run the command again with ${again}`,
       };
     }
     return {
-      text: `${reason}\n${network} is resumed: the watcher goes on from where the ledger stands`,
-      next: say`see whether it holds with "${{ command: 'chain status' }}"`,
+      text: `${reason}\n${network} is resumed: the watcher continues after the last recorded block`,
+      next: say`check that it keeps running with "${{ command: 'chain status' }}"`,
     };
   },
 });
