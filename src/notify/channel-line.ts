@@ -69,7 +69,7 @@ function isPutOff({ dueAt }: NotifyChannel, now: UnixMs): boolean {
   return dueAt !== null && dueAt > now && dueAt <= now + BACKOFF.longestMs;
 }
 
-const NOT_SENT = 'notifications of a channel could not be sent or recorded; the next round tries again';
+const NOT_SENT = 'could not send or record the notifications of a channel; Quittance tries again in the next round';
 
 type Line = LineDeps & { pace: Pace; unrecorded: Set<string> };
 
@@ -124,7 +124,7 @@ async function sendRows(line: Line, channel: NotifyChannel, rows: readonly Notif
     const pauseMs = Math.max(backoffMs(channel.failures + 1, BACKOFF), Math.min(retryAfterMs ?? 0, BACKOFF.longestMs));
     log.warn(
       { channel: encodeId('chn', channel.id), error, pauseMs },
-      'a notification could not be sent; trying again',
+      'could not send a notification; Quittance tries again',
     );
     await recordChannelFailed(db, channel.id, now(), { dueAt: unixMs(now() + pauseMs), error });
   }
@@ -140,8 +140,8 @@ async function findTarget({ db, keyRing }: Line, { id }: NotifyChannel) {
   if (opened.kind === 'ok') return opened;
   const why =
     opened.kind === 'damaged'
-      ? 'secret: what is stored of the target was changed, or the channel was removed'
-      : `secret: the target is encrypted under the master key ${row?.masterKeyId}, which is not here`;
+      ? 'secret: the stored target was changed, or the channel was removed'
+      : `secret: the target is encrypted with the master key ${row?.masterKeyId}, which this process does not have`;
   return { kind: 'failed', error: why, retryAfterMs: null } as const;
 }
 

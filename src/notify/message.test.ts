@@ -43,7 +43,7 @@ test.each([
 test('a digest leads to the first page of the console', () => {
   const { title, text } = composeMessage([rowAt(NOW), rowAt(NOW + 1)], HERE);
   expect([title, text]).toEqual([
-    'pay.example.com: Quittance: 2 messages at once',
+    'pay.example.com: Quittance: 2 notifications',
     expect.stringMatching(/console\.example\.com\/$/),
   ]);
 });

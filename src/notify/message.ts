@@ -16,7 +16,7 @@ export type Installation = { name: string | null; consoleUrl: string | null };
 
 /** In place of words that somebody wrote to the outbox. */
 const MADE_UP =
-  'Quittance did not write this message: somebody put it into the database. See "row-changed" in docs/operations.md';
+  'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/operations.md';
 /** A digest names so many; the others are counted. */
 const MAX_NAMED = 20;
 
@@ -42,7 +42,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 function composeWords(rows: readonly Notification[]): Message {
   const [first] = rows;
   if (first === undefined) throw new RangeError('a message is about something');
-  const titles = rows.map(({ seal, title }) => (seal ? title : 'A message that Quittance did not write'));
+  const titles = rows.map(({ seal, title }) => (seal ? title : 'Message not written by Quittance'));
   const items = rows.map(({ about, phase }, index) => ({ about, phase, title: titles[index] ?? '' }));
   const isUrgent = rows.some((row) => row.isUrgent);
   if (rows.length === 1)
@@ -50,8 +50,8 @@ function composeWords(rows: readonly Notification[]): Message {
   const more = rows.length - MAX_NAMED;
   const lines = titles.slice(0, MAX_NAMED).map((title) => `- ${title}`);
   const rest = more > 0 ? [`… and ${more} more`] : [];
-  const text = [...lines, ...rest, '', 'All that is open: quittance chain status'].join('\n');
-  return { id: idOfDigest(rows), title: `Quittance: ${rows.length} messages at once`, text, isUrgent, items };
+  const text = [...lines, ...rest, '', 'To see all open alarms: quittance chain status'].join('\n');
+  return { id: idOfDigest(rows), title: `Quittance: ${rows.length} notifications`, text, isUrgent, items };
 }
 
 /** A UUID with the time of the first, out of all of them. */

@@ -123,7 +123,7 @@ export function startNotifier(options: NotifierOptions): { stop(): Promise<void>
 async function tidy({ db, log }: NotifierOptions, now: UnixMs): Promise<void> {
   const before = (ms: number) => unixMs(Math.max(0, now - ms));
   const notifications = await giveUpNotifications(db, before(GIVE_UP_MS), now);
-  if (notifications > 0) log.warn({ notifications }, 'notifications of more than a day ago were given up');
+  if (notifications > 0) log.warn({ notifications }, 'discarded notifications older than a day');
   await forgetOldNotifications(db, before(KEEP_MS));
 }
 
@@ -155,7 +155,7 @@ async function watchChannels({ db, now, log, network }: Deps, channels: readonly
 
 function describe({ kind, name, failingSince, lastError }: NotifyChannel, id: string): string {
   const since = failingSince === null ? '' : ` since ${toIso(failingSince)}`;
-  return `Nothing reaches the notification channel ${id} (${kind}, ${oneLine(name, MAX_SHOWN)})${since}: ${lastError ?? ''}. What it is to be told waits for a day at most. Try it: quittance notify test ${id}`;
+  return `Quittance cannot reach the notification channel ${id} (${kind}, ${oneLine(name, MAX_SHOWN)})${since}: ${lastError ?? ''}. It keeps unsent notifications for one day. Test the channel with: quittance notify test ${id}`;
 }
 
 type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
@@ -248,7 +248,7 @@ type Words = { title: string; body: string };
 type AlarmNews = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
-  'Quittance did not raise this alarm, or not with these words: somebody wrote it to the database. See "row-changed" in docs/operations.md';
+  'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/operations.md';
 /** The bounds of the schema are wider. */
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;
@@ -260,22 +260,22 @@ function alarmWords(news: AlarmNews): Words {
     const text = seal ? detail : MADE_UP;
     return {
       title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
-      body: `${text}\n\nRaised ${toIso(raisedAt)}. More: quittance chain status --network ${network}`,
+      body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}`,
     };
   }
   // Nothing vouches for the words of an alarm that is over.
   return {
     title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
-    body: `It began ${toIso(raisedAt)} and is over.`,
+    body: `It was raised at ${toIso(raisedAt)} and is resolved.`,
   };
 }
 
 function alarmOverWords(news: AlarmNews): Words {
   const { network, raisedAt, resolvedAt } = news;
-  const ended = resolvedAt === null ? '' : `, ended ${toIso(resolvedAt)}`;
+  const ended = resolvedAt === null ? '' : `, resolved at ${toIso(resolvedAt)}`;
   return {
-    title: oneLine(`Over on ${network}: ${name(news)}`, MAX_TITLE),
-    body: `The alarm is over: raised ${toIso(raisedAt)}${ended}.`,
+    title: oneLine(`Resolved on ${network}: ${name(news)}`, MAX_TITLE),
+    body: `The alarm is resolved: raised at ${toIso(raisedAt)}${ended}.`,
   };
 }
 
@@ -284,12 +284,12 @@ function name({ kind, subject }: Pick<AlarmNews, 'kind' | 'subject'>): string {
 }
 
 function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, seal }: MoneyNews): Words {
-  if (!seal) return { title: `Money without an order on ${network}: not as it was recorded`, body: MADE_UP };
-  const why = kind === 'duplicate' ? 'pays an invoice that was paid already' : 'fits no invoice';
+  if (!seal) return { title: `Unmatched payment on ${network}: the record was changed`, body: MADE_UP };
+  const why = kind === 'duplicate' ? 'it pays an invoice that is already paid' : 'it matches no invoice';
   const amount = formatAmount(microUsdt(amountMicro));
   return {
-    title: oneLine(`Money without an order on ${network}: ${amount} USDT to ${projectName}`, MAX_TITLE),
-    body: `${amount} USDT came to the project ${oneLine(projectName, MAX_SUBJECT)} (${encodeId('prj', projectId)}), and it ${why}.\n\nTransaction ${txId}. Why, and what to do: quittance explain ${txId}`,
+    title: oneLine(`Unmatched payment on ${network}: ${amount} USDT to ${projectName}`, MAX_TITLE),
+    body: `The project ${oneLine(projectName, MAX_SUBJECT)} (${encodeId('prj', projectId)}) received ${amount} USDT, but ${why}.\n\nTransaction ${txId}. For the cause and what to do: quittance explain ${txId}`,
   };
 }
 
@@ -298,27 +298,27 @@ function settledWords({ how, ...news }: MoneyNews & { how: string }): Words {
   const amount = formatAmount(microUsdt(amountMicro));
   return {
     title: oneLine(`Settled on ${network}: ${amount} USDT to ${projectName}, ${how}`, MAX_TITLE),
-    body: `The decision about ${amount} USDT to the project ${oneLine(projectName, MAX_SUBJECT)}: ${how}. Transaction ${txId}.`,
+    body: `The payment of ${amount} USDT to the project ${oneLine(projectName, MAX_SUBJECT)} was settled: ${how}. Transaction ${txId}.`,
   };
 }
 
 const OWNER_ACTIONS: Readonly<Record<OwnerNews['action'], string>> = {
-  'admin-key.created': 'made an admin key with the role owner',
+  'admin-key.created': 'created an admin key with the role owner',
   'user.invited': 'invited an owner',
   'user.changed': 'gave a person the role owner',
-  'user.reset': 'made a new sign-in link for an owner',
+  'user.reset': 'created a new sign-in link for an owner',
 };
 
 /** Whoever is an owner may do everything, so every channel hears of each new one. */
 function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: OwnerNews): Words {
   const title = 'A new owner';
-  if (!seal) return { title: `${title}: entry ${seq} of the audit log is not as it was recorded`, body: MADE_UP };
+  if (!seal) return { title: `${title}: entry ${seq} of the audit log was changed`, body: MADE_UP };
   const name = oneLine(detail.login ?? detail.name ?? '', MAX_SUBJECT);
   const undo = action === 'admin-key.created' ? `admin-key revoke ${subject}` : `user remove ${subject}`;
   const by = `${oneLine(actedBy, MAX_SUBJECT)}${origin === null ? '' : ` (${oneLine(origin, MAX_SUBJECT)})`}`;
   return {
     title: oneLine(`${title}: ${name}`, MAX_TITLE),
-    body: `${by} ${OWNER_ACTIONS[action]}: ${name}, ${subject}, at ${toIso(actedAt)}. An owner may do everything.\n\nIf you did not expect it, undo it now: quittance ${undo}`,
+    body: `${by} ${OWNER_ACTIONS[action]}: ${name}, ${subject}, at ${toIso(actedAt)}. An owner has all permissions.\n\nIf you did not expect it, undo it now: quittance ${undo}`,
   };
 }
 
@@ -331,15 +331,15 @@ type Day = {
 };
 
 function summaryWords({ day, sums, alarms, auditHead }: Day): Words {
-  const usdt = (micro: bigint) => `${asSum(formatAmount(microUsdt(micro)))} USDT in all`;
+  const usdt = (micro: bigint) => `${asSum(formatAmount(microUsdt(micro)))} USDT in total`;
   const money = sums.map(
     ({ network, paid, paidMicro, strays, strayMicro }) =>
-      `${network}: ${paid} invoices paid, ${usdt(paidMicro)}; without an order ${strays}, ${usdt(strayMicro)}`,
+      `${network}: ${paid} invoices paid, ${usdt(paidMicro)}; unmatched payments: ${strays}, ${usdt(strayMicro)}`,
   );
-  const open = alarms.map(({ network, kind, count }) => `open on ${network}: ${kind}${count > 1 ? ` (${count})` : ''}`);
+  const open = alarms.map(({ network, kind, count }) => `Open on ${network}: ${kind}${count > 1 ? ` (${count})` : ''}`);
   const lines = [
-    ...(money.length === 0 ? ['No transfer in 24 hours.'] : money),
-    ...(open.length === 0 ? ['No alarm is open.'] : open),
+    ...(money.length === 0 ? ['No transfers in the last 24 hours.'] : money),
+    ...(open.length === 0 ? ['No open alarms.'] : open),
     ...(auditHead === null ? [] : [`Audit log: entry ${auditHead.seq}, ${auditHead.hash}`]),
   ];
   return { title: `Quittance, ${day}: the last 24 hours`, body: lines.join('\n').slice(0, MAX_BODY) };

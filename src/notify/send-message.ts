@@ -69,7 +69,7 @@ async function sendMail(target: MailTarget, message: Message, options: MailOptio
   }
 }
 
-const TOO_SLOW = 'timeout: the mail server did not take the message in time';
+const TOO_SLOW = 'timeout: the mail server did not accept the message in time';
 
 /** Connects to addresses that the target may have, and to no others: nodemailer would look the name up again. */
 async function open(
@@ -118,11 +118,11 @@ function mailOf({ from, to }: MailTarget, { id, title, text, isUrgent }: Message
 function explainMailError(error: unknown): string {
   const { code, responseCode } = (error ?? {}) as { code?: unknown; responseCode?: unknown };
   if (typeof responseCode === 'number') {
-    const why = code === 'EAUTH' ? ' (it refuses the user or the password)' : '';
+    const why = code === 'EAUTH' ? ' (wrong user or password)' : '';
     return `smtp_${responseCode}: the mail server answered ${responseCode}${why}`;
   }
   if (code === 'ETLS') return 'tls: no secure connection to the mail server';
-  if (code === 'EAUTH') return 'smtp_login: the mail server takes no such login';
+  if (code === 'EAUTH') return 'smtp_login: the mail server does not support this way to sign in';
   return explainError(error);
 }
 

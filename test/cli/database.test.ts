@@ -151,7 +151,7 @@ describe('with DATABASE_URL', () => {
     if (database !== undefined)
       await withClient(database.owner, (client) => client.query(`drop owned by ${role}; drop role ${role}`));
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-    expect(json.error.message).toMatch(/no tables of Quittance yet.* run "quittance migrate" with DATABASE_OWNER_URL/);
+    expect(json.error.message).toMatch(/no Quittance tables yet.* run "quittance migrate" with DATABASE_OWNER_URL/);
   });
 });
 

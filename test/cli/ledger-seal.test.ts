@@ -199,6 +199,6 @@ test('who may not seal, or has no key to do it with, is told what to do', async 
   const other = randomBytes(32).toString('base64');
   expect(await run({ QUITTANCE_MASTER_KEY: other })).toMatchObject({
     code: 'CONFIG_INVALID',
-    message: expect.stringContaining('has sealed no row of this ledger'),
+    message: expect.stringContaining('did not seal any row of this ledger'),
   });
 });

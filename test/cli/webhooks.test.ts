@@ -323,7 +323,7 @@ describe('webhook rotate', () => {
     const add = ['webhook', 'add', '--project', projectId, '--url', 'https://added.example.com/'];
     for (const args of [add, ['webhook', 'rotate', endpoint.whe]]) {
       const { code, stderr } = await runCli(args, { env: other });
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be opened here') });
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('cannot be decrypted here') });
     }
     expect(await secretsOf(endpoint)).toEqual(before);
     expect((await json('webhook', 'list', '--project', projectId)).data).toHaveLength(1);

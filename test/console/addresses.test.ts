@@ -153,7 +153,9 @@ test('a change of the proposer’s role keeps what it proposed out', async () =>
     () => console_.get(`/addresses/changes/${change}`),
     ({ text }) => !text.includes('>Waiting<'),
   );
-  expect(page.text).toContain('who proposed them was removed, reset, revoked or given another role since');
+  expect(page.text).toContain(
+    'the person or key that proposed them was removed, reset, revoked or given another role afterwards',
+  );
   expect(await own()).not.toContain(address);
   expect((await console_.get('/')).text).toContain('address-change-failed');
 });

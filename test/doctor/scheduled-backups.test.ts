@@ -38,12 +38,12 @@ async function makeOne(service: TestService, directory: string, recipients: read
     lookMs: 20,
   });
   const ended = await eventually(
-    async () => lines.find((line) => /was made and verified|a scheduled backup failed/.test(line)),
+    async () => lines.find((line) => /created and verified a backup|a scheduled backup failed/.test(line)),
     (line) => line !== undefined,
   );
   await loop.stop();
   const name = (await readdir(directory)).find((each) => each.endsWith('.backup'));
-  return ended?.includes('was made and verified') && name !== undefined ? join(directory, name) : null;
+  return ended?.includes('created and verified a backup') && name !== undefined ? join(directory, name) : null;
 }
 
 const scheduled = (directory: string) => ({ settings: { backups: { directory, intervalMs: 24 * HOUR_MS } } });

@@ -74,7 +74,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     expect(await spawnServer(dataDir, { uid: NOBODY, gid: NOBODY }).next()).toMatchObject({
       kind: 'failed',
       code: 'EMBEDDED_UNREACHABLE',
-      message: expect.stringMatching(/belongs to uid \d+.*Start Quittance as the user that made it/),
+      message: expect.stringMatching(/belongs to uid \d+.*Start Quittance as the user that created it/),
     });
   });
 
@@ -312,8 +312,8 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       await expect(remove([], {}, asking)).rejects.toThrow('nothing was deleted');
       expect(asking.written.stderr).toContain(placeGone);
       await expect(remove([basename(placeKept)])).rejects.toThrow(`its data directory ${kept} exists and uses it`);
-      await expect(remove([placeRunning])).rejects.toThrow('a PostgreSQL serves it');
-      await expect(remove(['/etc'])).rejects.toThrow('there is no embedded database');
+      await expect(remove([placeRunning])).rejects.toThrow('a PostgreSQL server is using it');
+      await expect(remove(['/etc'])).rejects.toThrow('the embedded database /etc does not exist');
       expect(places.map((place) => existsSync(place))).toEqual([true, true, true, true]);
 
       expect((await remove([])).text).toMatch(/^deleted 1 database, \d+ MB$/);

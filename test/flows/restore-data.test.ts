@@ -172,7 +172,7 @@ test('a transfer that is not to the address and of the amount of its invoice is 
   const path = join(await newFolder(), 'ledger.backup');
   await backUp(source, path);
   const target = await newLedger();
-  await expect(restore(target, path)).rejects.toThrow(/does not fit the invoice that it is tied to/);
+  await expect(restore(target, path)).rejects.toThrow(/does not match its invoice/);
   expect(await isEmpty(target)).toBe(true);
 });
 

@@ -241,7 +241,7 @@ describe('an old backup that is restored', () => {
     const over = await startOver(service, target, { roles: ['api'] });
     expect(await cli(target, 'restore', file)).toMatchObject({
       code: 4,
-      json: { error: { message: expect.stringContaining('a service is running') } },
+      json: { error: { message: expect.stringContaining('services are still using this database') } },
     });
     expect(await cli(target, 'backup', '--final', '--to', `${file}.final`)).toMatchObject({ code: 4 });
     await over.stop();
@@ -345,7 +345,7 @@ describe('a database that was copied or migrated around our commands', () => {
     const original = urlsOf(service);
     expect(await cli(original, 'restore', 'accept', '--nothing-created-since')).toMatchObject({
       code: 4,
-      json: { error: { message: expect.stringContaining('no copy') } },
+      json: { error: { message: expect.stringContaining('does not look like a copy') } },
     });
   });
 });

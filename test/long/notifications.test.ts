@@ -56,7 +56,7 @@ async function startAsOperatorsDo() {
     });
   await eventually(
     () => output,
-    (text) => text.includes('"msg":"ready"') && text.includes('a backup was made and verified'),
+    (text) => text.includes('"msg":"ready"') && text.includes('created and verified a backup'),
   );
   const sql = (text: string) => withClient(database.owner, (client) => client.query(text));
   /** The disk of the backups is gone, and what lies there takes no file. */
@@ -121,7 +121,11 @@ async function prepareCauses({ devnet, cli, sql, url, loseDisk, findDisk }: Oper
   const shopReceiver = await startReceiver();
   await cli('webhook', 'add', '--project', narrow.projectId, '--url', shopReceiver.url);
   const payer = createPayer({ nodeUrl: devnet.url, privateKey: devnet.payer.privateKey });
-  const alarm = (kind: string) => ({ name: kind, title: `ALARM on devnet: ${kind}`, over: `Over on devnet: ${kind}` });
+  const alarm = (kind: string) => ({
+    name: kind,
+    title: `ALARM on devnet: ${kind}`,
+    over: `Resolved on devnet: ${kind}`,
+  });
   return [
     {
       ...alarm('schema-changed'),
@@ -129,7 +133,7 @@ async function prepareCauses({ devnet, cli, sql, url, loseDisk, findDisk }: Oper
       end: async () => void (await sql('alter table invoices enable trigger invoices_are_kept')),
     },
     {
-      ...{ name: 'money without an order', title: 'Money without an order on devnet', over: 'Settled on devnet' },
+      ...{ name: 'money without an order', title: 'Unmatched payment on devnet', over: 'Settled on devnet' },
       begin: async () => {
         await payer.transfer({ contract: devnet.usdtContract, to: shop.address, amountMicro: 7_000_000n });
         const paidAt = devnet.head().number + 1;

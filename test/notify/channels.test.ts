@@ -84,7 +84,7 @@ test('a mail server that refuses, or hangs, is told apart', async () => {
   await once(silent, 'listening');
   onTestFinished(() => void silent.close());
   expect(await send(mailTo((silent.address() as AddressInfo).port), 300)).toMatchObject({
-    error: 'timeout: the mail server did not take the message in time',
+    error: 'timeout: the mail server did not accept the message in time',
   });
 });
 

@@ -48,7 +48,7 @@ test('a process that has the former key alone sends again when it has both', asy
   await rotateMasterKey({ ...world, config, warn: () => undefined }, ANNA);
   const stale = world.start();
   await world.raise('blind', '');
-  await eventually(() => expect(stale.lines.join('')).toContain('which is not here'));
+  await eventually(() => expect(stale.lines.join('')).toContain('which this process does not have'));
   await stale.stop();
   expect(received).toEqual([]);
   world.advance(60_000);

@@ -23,7 +23,7 @@ test('each channel is told once that an alarm is raised, and once that it is ove
   await eventually(() => expect([one.received.length, two.received.length]).toEqual([3, 3]));
   expect(bodiesOf(one.received).map(({ text }) => String(text).split('\n')[0])).toEqual([
     'ALARM on devnet: capacity-low (prj_1)',
-    'Over on devnet: capacity-low (prj_1)',
+    'Resolved on devnet: capacity-low (prj_1)',
     'ALARM on devnet: order-flood (prj_1)',
   ]);
   expect(one.received[0]?.path).toBe('/services/a');
@@ -49,7 +49,7 @@ test('a channel that is added is told what is open, and nothing that was over be
   expect(bodiesOf(received).map(({ text }) => String(text).split('\n')[0])).toEqual([
     'ALARM on devnet: blind',
     'ALARM on devnet: nodes-disagree (x)',
-    'Over on devnet: nodes-disagree (x)',
+    'Resolved on devnet: nodes-disagree (x)',
   ]);
 });
 
@@ -62,7 +62,7 @@ test('money without an order is told, and that somebody decided about it', async
   const stray = await world.addStray(25_000_137);
   await eventually(() => expect(received).toHaveLength(1));
   const told = String(received[0]?.json['text']);
-  expect(told).toContain('Money without an order on devnet: 25.000137 USDT to shop');
+  expect(told).toContain('Unmatched payment on devnet: 25.000137 USDT to shop');
   expect(told).toContain(stray.projectId);
   expect(told).toContain(`quittance explain ${stray.txId}`);
   expect(told).not.toContain(before.txId);
@@ -102,7 +102,7 @@ test('every channel is told of a new owner at once, also in its quiet hours, and
     expect(texts.map((text) => text.split('\n')[0])).toEqual(
       ['cron', 'olga', 'vera', 'before'].map((name) => `A new owner: ${name}`),
     );
-    expect(texts[0]).toContain('anna made an admin key with the role owner');
+    expect(texts[0]).toContain('anna created an admin key with the role owner');
     expect(texts[0]).toContain(`quittance admin-key revoke ${adminKeyId}`);
     expect(texts[1]).toContain('bert (192.0.2.9) invited an owner');
     expect(texts[1]).toContain(`quittance user remove ${personId}`);
@@ -155,7 +155,7 @@ describe('a channel that hangs or fails', () => {
     status = 200;
     world.advance(600_000);
     await eventually(() => expect(good.received).toHaveLength(3));
-    expect(good.received[2]?.json['text']).toContain(`Over on devnet: notify-failing (${channelId})`);
+    expect(good.received[2]?.json['text']).toContain(`Resolved on devnet: notify-failing (${channelId})`);
     expect(await world.titles()).not.toContain('alarm raised waiting');
   });
 
@@ -185,7 +185,7 @@ test('a storm goes in one message, urgent things first', async () => {
   );
   expect(received).toHaveLength(1);
   const lines = String(received[0]?.json['text']).split('\n');
-  expect(lines[0]).toBe('Quittance: 41 messages at once');
+  expect(lines[0]).toBe('Quittance: 41 notifications');
   expect(lines[2]).toBe('- ALARM on devnet: row-changed (x)');
   expect(lines).toContain('… and 21 more');
 });
@@ -209,7 +209,7 @@ test('in quiet hours only what is urgent passes; the rest comes in one message a
   expect(received[0]?.json['text']).toContain('row-changed');
   world.advance(3_700_000);
   await eventually(() => expect(received).toHaveLength(2));
-  expect(received[1]?.json['text']).toContain('Quittance: 2 messages at once');
+  expect(received[1]?.json['text']).toContain('Quittance: 2 notifications');
 });
 
 test('a summary is sent once a day, from its minute on', async () => {
@@ -288,5 +288,5 @@ test('what is stored of a target opens nowhere but in its row, and no row shows 
     headers: { authorization: 'Bearer tk_secret' },
     json: { topic: 'hidden-topic' },
   });
-  await eventually(() => expect(lines.join('')).toContain('what is stored of the target was changed'));
+  await eventually(() => expect(lines.join('')).toContain('the stored target was changed'));
 });

@@ -66,7 +66,7 @@ test('while too many sign in at once, an invitation says so at its form and stay
   const token = await desk.invite('ann');
   const open = await openInvitation(desk.deps, token);
   const proof = { password: PASSWORD, code: codeOf(open?.totp.secret ?? '', desk.deps.now()) };
-  const derive = () => () => Promise.reject(new TooBusy('too many sign in at once'));
+  const derive = () => () => Promise.reject(new TooBusy('too many people are signing in at the same time'));
   const busy = { ...desk.deps, limits: { ...desk.deps.limits, derive } };
   await expect(redeemInvitation(busy, from(), token, proof)).rejects.toMatchObject({
     code: 'INVALID_ARGUMENT',

@@ -253,25 +253,25 @@ export function admitBackup(path: string, found: Authenticity, takesUnauthentica
   if (found.kind === 'tampered') {
     throw new AppError(
       'BACKUP_TAMPERED',
-      `${path} was changed by somebody after it was made: its digest fits, and its MAC under the master key ${found.masterKeyId} does not. Nothing was restored from it; take another copy, and ask who could write to this one`,
+      `${path} was changed after it was created: its checksum is correct, but its MAC with the master key ${found.masterKeyId} is not. Nothing was restored; use another copy, and find out who could change this one`,
     );
   }
   throw new AppError(
     'BACKUP_UNAUTHENTICATED',
-    say`${path} is not authenticated: ${describeMac(found)}. Nothing was restored from it; if you know where it was kept since it was made, and by whom, take it with ${{ field: 'unauthenticated' }}`,
+    say`${path} is not authenticated: ${describeMac(found)}. Nothing was restored; if you are sure that no one could change the file, accept it with ${{ field: 'unauthenticated' }}`,
   );
 }
 
 /** Why nobody vouches for a backup, in words that follow a colon. */
 export function describeMac(found: Exclude<Authenticity, { kind: 'authentic' | 'tampered' }>): string {
   if (found.kind === 'unsigned') {
-    return 'it has no MAC, as without a master key and in releases before there was one, or because somebody took it off';
+    return 'it has no MAC. It was created without a master key or by an old release, or someone removed the MAC';
   }
   const { masterKeyId, hasKeys } = found;
-  const made = `it says that it was made under the master key ${masterKeyId}`;
+  const made = `it names the master key ${masterKeyId}`;
   return hasKeys
-    ? `${made}, which is not among those here: put that key behind the present one, or somebody made the file with a key of their own`
-    : `${made}, and no master key is at hand: set QUITTANCE_MASTER_KEY, or put the file master-key into the data directory`;
+    ? `${made}, which is not configured here: add that key after the current one. If you never had such a key, the file may be forged`
+    : `${made}, but no master key is configured: set QUITTANCE_MASTER_KEY, or put the file master-key into the data directory`;
 }
 
 /** Where the audit log of a ledger ends that was just loaded. It must hold together, and end where its backup says: else there is a problem. */
@@ -283,5 +283,5 @@ export async function checkAudit(
   if (problem !== null) return { head, problem: problem.message };
   const [end, said] = [head?.seq ?? 0, auditHead?.seq ?? 0];
   if (auditHead === undefined || end === said) return { head, problem: null };
-  return { head, problem: `the log ends at entry ${end}, and the backup says that it ended at ${said}` };
+  return { head, problem: `the log ends at entry ${end}, but according to the backup it ended at ${said}` };
 }

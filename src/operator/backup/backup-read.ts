@@ -47,7 +47,7 @@ export async function checkRecipients(recipients: readonly string[]): Promise<vo
     } catch (error) {
       throw new AppError(
         'CONFIG_INVALID',
-        say`${recipient.slice(0, 20)}… is no public key of age: give the line "age1…" that "${{ command: 'backup keygen' }}" or "age-keygen" showed`,
+        say`${recipient.slice(0, 20)}… is not an age public key: give the line "age1…" from "${{ command: 'backup keygen' }}" or "age-keygen"`,
         { cause: error },
       );
     }
@@ -95,7 +95,7 @@ async function* decryptWith(
     if (error instanceof Error && error.message.startsWith('no identity matched')) {
       throw file.refused(error);
     }
-    throw file.damaged('it does not decrypt as a whole');
+    throw file.damaged('it cannot be decrypted completely');
   }
 }
 
@@ -153,7 +153,7 @@ export async function checkBackup(path: string, opening: Opening): Promise<Check
   let isComplete = false;
   for (let next = await frames.next(); ; next = await frames.next()) {
     if (next.done === true) {
-      if (header === undefined || !isComplete) throw damaged(path, 'it holds no whole backup');
+      if (header === undefined || !isComplete) throw damaged(path, 'it contains no complete backup');
       // Anybody may have written the header, so the type of the id is checked.
       const ledgerId = typeof header.ledger?.id === 'string' ? header.ledger.id : null;
       return { header, ending: next.value, authenticity: authenticate(keyRing, ledgerId, next.value) };
@@ -161,7 +161,7 @@ export async function checkBackup(path: string, opening: Opening): Promise<Check
     const frame = next.value;
     // The only header comes first, and nothing follows the end.
     if ((frame.type === 'h') !== (header === undefined) || isComplete)
-      throw damaged(path, 'its parts are out of order');
+      throw damaged(path, 'its parts are in the wrong order');
     if (frame.type === 'h') header = frame.header;
     isComplete = frame.type === 'z';
   }
@@ -187,7 +187,7 @@ export async function* readFrames(path: string, opening: Opening): AsyncGenerato
     gunzip.destroy();
   }
   // Bytes behind the compressed part end the reading early.
-  if (found.ending === undefined) throw damaged(path, 'it goes on behind its end');
+  if (found.ending === undefined) throw damaged(path, 'it has data after its end');
   return found.ending;
 }
 
@@ -213,7 +213,7 @@ export async function describeEncryption(path: string): Promise<{ recipients: nu
   const start = await readStart(path, MAX_AGE_HEADER_BYTES);
   if (!start.subarray(0, AGE_MAGIC.length).equals(AGE_MAGIC)) return null;
   const recipients = countRecipients(start);
-  if (recipients === null) throw damaged(path, 'its encryption has no whole header');
+  if (recipients === null) throw damaged(path, 'its encryption header is incomplete');
   return { recipients };
 }
 
@@ -246,7 +246,7 @@ async function* readBody(
   const digest = hash.copy().digest();
   const signature = held.subarray(0, -DIGEST_BYTES);
   if (!hash.update(signature).digest().equals(held.subarray(-DIGEST_BYTES)))
-    throw damaged(path, 'its digest is another one');
+    throw damaged(path, 'its checksum is wrong');
   const masterKeyId = signature.toString('hex', 0, KEY_ID_BYTES);
   found.ending = {
     digest,
@@ -277,7 +277,7 @@ async function* parseFrames(path: string, source: AsyncIterable<Buffer>): AsyncG
     pending = [buffer];
     size = buffer.length;
   }
-  if (size > 0) throw damaged(path, 'it ends within a part');
+  if (size > 0) throw damaged(path, 'it ends in the middle of a part');
 }
 
 function decodeFrame(path: string, type: string, body: Buffer): Frame {
@@ -290,7 +290,7 @@ function decodeFrame(path: string, type: string, body: Buffer): Frame {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw damaged(path, 'a part of it cannot be read');
+  throw damaged(path, 'one of its parts cannot be read');
 }
 
 /** Enough of it to say whose the file is; no more is read of one that nobody vouches for, unless somebody asks for that. */
@@ -313,7 +313,7 @@ function isBroken(error: unknown): boolean {
 export function damaged(path: string, reason: string): AppError {
   return new AppError(
     'BACKUP_DAMAGED',
-    `${path} was changed or is not whole (${reason}): nothing was restored from it; take another copy of this backup, or another backup`,
+    `${path} is damaged, incomplete or was changed (${reason}), so nothing was restored; use another copy of this backup, or another backup`,
   );
 }
 
@@ -331,12 +331,12 @@ function notABackup(path: string, magic: Buffer): AppError {
   if (magic.subarray(0, ANY_MAGIC.length).equals(ANY_MAGIC)) {
     return new AppError(
       'SCHEMA_NEWER',
-      `${path} is of a format that this release does not read: restore it with the newer release of Quittance that made it`,
+      `${path} has a format that this release cannot read: restore it with the newer release of Quittance that created it`,
     );
   }
   return new AppError(
     'INVALID_ARGUMENT',
-    say`${path} is no backup of Quittance: give a file that "${{ command: 'backup' }}" wrote`,
+    say`${path} is not a Quittance backup: give a file created by "${{ command: 'backup' }}"`,
   );
 }
 
@@ -347,7 +347,7 @@ async function readSize(path: string): Promise<number> {
     const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new AppError(
       code === 'ENOENT' ? 'NOT_FOUND' : 'INVALID_ARGUMENT',
-      code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read (${code})`,
+      code === 'ENOENT' ? `the file ${path} does not exist` : `${path} cannot be read (${code})`,
       { cause: error },
     );
   }

@@ -95,9 +95,10 @@ async function makeOne(
   const { name, bytes } = await makeVerifiedBackup(options, directory, { recipients: schedule.recipients, signal });
   onMade(name);
   const seconds = Math.round((performance.now() - startedMs) / 1000);
-  log.info({ backup: name, bytes, seconds }, 'a backup was made and verified');
+  log.info({ backup: name, bytes, seconds }, 'created and verified a backup');
   const left = await directory.removeOld(schedule.keep);
-  if (left.length > 0) log.warn({ backups: left }, 'old backups are not as they were verified, and stay');
+  if (left.length > 0)
+    log.warn({ backups: left }, 'old backups were changed after their verification, so Quittance keeps them');
 }
 
 /** Errors of files say which, and errors of ours what to do. */
@@ -105,7 +106,7 @@ function describe(error: unknown, directory: string): string {
   const { cause, message } = error as Partial<Error>;
   const { code, syscall } = (cause ?? error) as NodeJS.ErrnoException;
   if (typeof code === 'string' && typeof syscall === 'string' && /^[A-Z]+$/.test(code))
-    return `${syscall} in ${directory} failed (${code}): is its disk there, not full, and may this user write to it?`;
+    return `${syscall} in ${directory} failed (${code}): check that the disk is mounted and not full, and that this user may write to it`;
   return message ?? String(error);
 }
 
@@ -119,7 +120,7 @@ function createAlarmKeeper({ db: whole, network, isLeader, log, schedule }: Opti
     if (told.get(kind) === detail && told.has(kind)) return;
     if (detail === null) {
       const count = await resolveAlarms(db, network, kind);
-      if (count > 0) log.info({ alarm: kind }, 'the alarm is over');
+      if (count > 0) log.info({ alarm: kind }, 'the alarm is resolved');
     } else if (await raiseAlarm(db, network, { id: randomUUID(), kind, subject: '', detail })) {
       log.error({ alarm: kind }, detail);
     }
@@ -180,7 +181,7 @@ async function makeVerifiedBackup(
   const { view } = await verifyBackup(
     {
       ...{ keyRing, identities: [own.identity], hooks: {}, now },
-      follow: async () => 'the chain is not read for it',
+      follow: async () => 'the chain is not read for scheduled backups',
       onRead: () => undefined,
       withScratch: (work) =>
         withScratch({ log, needsOwnUser }, (scratch) => unlessAborted(AbortSignal.any([signal]), work(scratch))),
@@ -190,7 +191,7 @@ async function makeVerifiedBackup(
     actor,
     { path, takesUnauthenticated: false, readsChain: false },
   );
-  if (!view.good) throw new Error(`the backup ${path} is not good: ${describeFault(view)}`);
+  if (!view.good) throw new Error(`the backup ${path} failed its verification: ${describeFault(view)}`);
   return { ...(await directory.keep(path)), bytes };
 }
 
@@ -199,7 +200,9 @@ type View = Awaited<ReturnType<typeof verifyBackup>>['view'];
 function describeFault(view: View): string {
   if (!('differences' in view)) return String(view.reason);
   if (view.auditProblem !== null) return view.auditProblem;
-  return view.differences.length > 0 ? 'its sums are not those of its rows' : 'the running ledger has less than it';
+  return view.differences.length > 0
+    ? 'its totals do not match its rows'
+    : 'the running ledger lacks data that the backup has';
 }
 
 /** What goes on meanwhile fails by itself when its database is gone. */

@@ -64,7 +64,7 @@ export async function refuseRunning({ db, kind, isStartedHere }: QuietDatabase):
   if (count === 0 && kind === 'external') return;
   throw new AppError(
     'CONFLICT',
-    `a service is running over this database (${count} connections): stop all of them first; nothing was changed`,
+    `services are still using this database (${count} connections): stop all of them first; nothing was changed`,
   );
 }
 
@@ -79,10 +79,10 @@ export async function makeKey(
     if (error.code === 'EEXIST') {
       throw new AppError(
         'CONFLICT',
-        `there is a file ${clip(path)} already, which may open backups: give another name`,
+        `the file ${clip(path)} already exists, and may be needed to open backups: give another name`,
       );
     }
-    const reason = `${clip(path)} cannot be written (${error.code}): give another place`;
+    const reason = `${clip(path)} cannot be written (${error.code}): give another path`;
     throw new AppError('INVALID_ARGUMENT', reason, { cause: error });
   });
   return { file: path, recipient };
@@ -168,7 +168,7 @@ export async function writeBackup(options: {
   if (await isThere(path)) {
     throw new AppError(
       'CONFLICT',
-      say`there is a file ${clip(path)} already: give another name with ${{ field: 'path' }}`,
+      say`the file ${clip(path)} already exists: give another name with ${{ field: 'path' }}`,
     );
   }
   const draft = `${path}.${process.pid}.draft`;
@@ -192,7 +192,7 @@ function explain(error: unknown, path: string): unknown {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (typeof code !== 'string' || typeof syscall !== 'string' || !/^(open|write|rename|fsync)$/.test(syscall))
     return error;
-  const reason = say`${clip(path)} cannot be written (${code}): give another place with ${{ field: 'path' }}`;
+  const reason = say`${clip(path)} cannot be written (${code}): give another path with ${{ field: 'path' }}`;
   return new AppError('INVALID_ARGUMENT', reason, { cause: error });
 }
 

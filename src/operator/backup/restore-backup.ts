@@ -75,7 +75,7 @@ export async function secureCopy(tx: Sql, deps: SecureDeps, by: RecordedActor, o
   await skipPositionsTo(tx, BigInt(at));
   await raiseRestored(tx, { ...deps, now: () => at }, (network) => {
     const { length: count } = barred.filter((each) => each.network === network);
-    return say`${origin}. Invoices that were created since are not known, but their payers may still pay: such money shows as unmatched ("${{ command: 'transfers list' }}"). So ${count} addresses were taken out of use for ever; add addresses that Quittance never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"), or new invoices are refused. Keys that were revoked since are valid again: revoke them. See docs/backup.md, then close this`;
+    return say`${origin}. Invoices created after that are unknown here, but their payers may still pay: such payments are listed as unmatched ("${{ command: 'transfers list' }}"). For this reason, ${count} addresses are permanently out of use; add addresses that Quittance never had ("${{ command: 'address add', input: { isFresh: true } }}", "${{ command: 'address derive' }}"), because new invoices are refused until you do. Keys that were revoked after that are valid again: revoke them. See docs/backup.md, then close this alarm`;
   });
   return barred.length;
 }
@@ -175,7 +175,7 @@ export async function loadBackup<Finished>(options: {
     await session.script('set constraints all immediate');
     await session.script('alter table transfers enable trigger transfers_fit_their_invoice');
     const misfit = await findMisfit(session);
-    if (misfit !== null) throw damaged(path, `transfer ${misfit.id} does not fit the invoice that it is tied to`);
+    if (misfit !== null) throw damaged(path, `transfer ${misfit.id} does not match its invoice`);
     await advanceSequences(session);
     const applied = await migrateWithin(session, known, options.hooks);
     if (options.migrations === undefined) await grantRuntimeRole(session);
@@ -203,13 +203,13 @@ function matchMigrations(path: string, header: BackupHeader, known: readonly Mig
     if (ours === undefined) {
       throw new AppError(
         'SCHEMA_NEWER',
-        `${path} was made by release ${header.release} with migration ${name}, and this release ends at number ${known.length}: restore it with that release or a newer one`,
+        `${path} was created by release ${header.release} with migration ${name}, but this release has only ${known.length} migrations: restore it with that release or a newer one`,
       );
     }
     if (ours.version !== version || ours.sha256 !== sha256) {
       throw new AppError(
         'SCHEMA_CHANGED',
-        `${path} was made with another migration ${name} than the one of this release: restore it with the release that made it (${header.release})`,
+        `${path} was created with a different migration ${name} than the one in this release: restore it with the release that created it (${header.release})`,
       );
     }
     return ours;
@@ -222,7 +222,7 @@ async function makeRoom(session: BackupSession): Promise<void> {
   if (tables.includes('projects') && (await hasProjects(session))) {
     throw new AppError(
       'DATABASE_NOT_EMPTY',
-      'the database has projects already: restore into a new database, or into a new data directory; nothing was changed',
+      'the database already has projects: restore into a new database, or into a new data directory; nothing was changed',
     );
   }
   await dropTables(session, tables);
@@ -242,19 +242,19 @@ async function load(
     const next = await frames.next();
     if (next.done === true) {
       if (next.value.digest.equals(ending.digest)) break;
-      throw damaged(path, 'it became another file while it was read');
+      throw damaged(path, 'the file changed while it was read');
     }
     if (next.value.type !== 't') continue;
     const { name, columns } = next.value.table;
     const table = tables.get(name);
     if (table === undefined || table.columns.join() !== columns.join()) {
-      throw damaged(path, `its table ${name} is not as the schema has it`);
+      throw damaged(path, `its table ${name} does not match the schema`);
     }
     rowCounts[name] = await loadTable(session, path, table, frames);
     tables.delete(name);
   }
   const [missing] = tables.keys();
-  if (missing !== undefined) throw damaged(path, `it has no table ${missing}`);
+  if (missing !== undefined) throw damaged(path, `the table ${missing} is missing`);
   return rowCounts;
 }
 
@@ -277,7 +277,7 @@ async function loadTable(
   const target = session.copyIn(copyInText(table));
   await pipeline(Readable.from(rows(), { objectMode: false }), target);
   if (target.rowCount !== expected) {
-    throw damaged(path, `${target.rowCount} rows of ${table.name} were loaded, and it has ${expected}`);
+    throw damaged(path, `${target.rowCount} rows of ${table.name} were loaded, but it has ${expected}`);
   }
   return expected;
 }
@@ -304,7 +304,7 @@ export async function restoreBackup(
       const tx = sealingWith(loaded, sealer);
       const audit = await checkAudit({ db: tx, sealer: kind === 'authentic' ? sealer : null }, made);
       const doubt =
-        kind === 'authentic' ? '' : ` that no master key vouches for (taken by ${actor.name}: ${unauthenticated})`;
+        kind === 'authentic' ? '' : ` that no master key authenticates (accepted by ${actor.name}: ${unauthenticated})`;
       const origin = `a backup of ${takenAt}${doubt}`;
       const isFinal = ledger?.isFinal === true;
       const barred = isFinal ? 0 : await secureCopy(tx, { now, random, write }, recordedActor(actor), origin);
@@ -343,7 +343,7 @@ function sealingWith(tx: Sql, sealer: Sealer | null): Sql {
 }
 
 /** After a restore of another kind `secureCopy` tells what is to be done. */
-const TO_COMPARE = say`compare its addresses with those of your wallet ("${{ command: 'address list' }}") and its keys and endpoints with those that you made, then close this`;
+const TO_COMPARE = say`compare its addresses with your wallet ("${{ command: 'address list' }}"), and check that you created its keys and endpoints, then close this alarm`;
 
 /**
  * Goes on with a ledger that came here around our commands. `retires`: its addresses go out of use, also where it was not noticed to be a
@@ -359,7 +359,7 @@ export async function acceptRestore(
   const identity = await findLedgerIdentity(db);
   if (identity === null) throw nothingToAccept('no service has used this database yet');
   refuseForeignLedger({ ...identity, isHere: true });
-  if (!retires && identity.isHere) throw nothingToAccept('this database is no copy, as far as can be told');
+  if (!retires && identity.isHere) throw nothingToAccept('this database does not look like a copy');
   const at = now();
   const barredAddresses = await db.transaction(async (tx) => {
     await takeLedger(tx, identity, { isAnew: true });
@@ -373,5 +373,5 @@ export async function acceptRestore(
 }
 
 function nothingToAccept(reason: string): AppError {
-  return new AppError('CONFLICT', `${reason}: there is nothing to accept; nothing was changed`);
+  return new AppError('CONFLICT', `${reason}, so there is nothing to accept; nothing was changed`);
 }

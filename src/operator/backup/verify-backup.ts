@@ -89,7 +89,7 @@ export async function withScratch<Output>(
 export function nameUse(error: unknown): never {
   if (!(error instanceof EmbeddedPostgresError) || error.code !== 'EMBEDDED_MISSING') throw error;
   const missing =
-    'a backup is verified in the PostgreSQL that comes with Quittance, and this installation has none: take the image that brings it (target "embedded" of the Dockerfile), or install with optional dependencies';
+    'backups are verified with the PostgreSQL that comes with Quittance, but this installation does not include it: use the image that includes it (target "embedded" of the Dockerfile), or install with optional dependencies';
   throw new EmbeddedPostgresError(error.code, missing, { cause: error });
 }
 
@@ -140,7 +140,7 @@ async function rescanScratch(
   const { db, connection } = scratch;
   const notRead = (reason: string) => ({ kind: 'not-read', network, reason }) as const;
   const before = await findCursor(db, network);
-  if (before === null) return notRead('the backup has no block of it');
+  if (before === null) return notRead('the backup has no block of this network');
   const watcher = await follow(network, connection);
   if (typeof watcher === 'string') return notRead(watcher);
   try {
@@ -173,7 +173,7 @@ async function untilRead(
     if (target !== null && block >= target) return block;
     const nowMs = performance.now();
     if (block > newest) [newest, movedMs] = [block, nowMs];
-    if (nowMs - movedMs > STALL_MS) return status?.blind ?? `nothing was read after block ${block} for a minute`;
+    if (nowMs - movedMs > STALL_MS) return status?.blind ?? `no block after ${block} could be read for a minute`;
     if (nowMs - notedMs > NOTE_MS) {
       notedMs = nowMs;
       onRead(network, block, target);
@@ -344,7 +344,7 @@ async function besideRunning<Output>(
       const identity = await findLedgerIdentity(db);
       isWorking = true;
       const isSame = identity !== null && identity.id === ledger?.id;
-      return isSame ? work(db, null) : work(null, 'the database here is another ledger');
+      return isSame ? work(db, null) : work(null, 'the database here holds another ledger');
     });
   } catch (error) {
     if (isWorking) throw error;

@@ -22,7 +22,7 @@ async function requireSealer(db: Pick<Sql, 'sealer'>): Promise<Sealer> {
   if (sealer !== null) return sealer;
   throw new AppError(
     'CONFIG_INVALID',
-    'no rows are sealed here: set QUITTANCE_ROW_MACS to warn or require, and QUITTANCE_MASTER_KEY as the service has it',
+    'row seals are turned off here: set QUITTANCE_ROW_MACS to warn or require, and QUITTANCE_MASTER_KEY to the key of the service',
   );
 }
 
@@ -32,8 +32,8 @@ async function requireOwner(db: Database, kind: 'external' | 'embedded'): Promis
   throw new AppError(
     'CONFLICT',
     kind === 'embedded'
-      ? 'only the owner of the tables seals rows that are there, and the service that runs lets nobody be that: stop it, run this again, and start it'
-      : 'only the owner of the tables seals rows that are there: set DATABASE_OWNER_URL for this command',
+      ? 'only the owner of the tables can seal existing rows, and no one can connect as the owner while the service runs: stop the service, run this command again, then start the service'
+      : 'only the owner of the tables can seal existing rows: set DATABASE_OWNER_URL for this command',
   );
 }
 
@@ -95,7 +95,10 @@ export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string
   const sealed = source?.tables[place];
   if (source === undefined || sealed === undefined) {
     const names = SEALED_ROWS.flatMap(({ tables }) => tables.map((each) => each.name)).join(', ');
-    throw new AppError('INVALID_ARGUMENT', `${clip(name)} names no row: write TABLE:ID, with one of ${names}`);
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      `${clip(name)} is not the name of a row: write TABLE:ID, with one of the tables ${names}`,
+    );
   }
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
@@ -116,8 +119,8 @@ export async function selectChangedRow({ db, kind }: AcceptRowDeps, name: string
     const [was, shown] = rows.length === 0 ? (['missing', []] as const) : (['put-back', fields] as const);
     return { table, id, was, fields: shown, source, judged: null };
   }
-  if (row === null) throw new AppError('NOT_FOUND', `no row of ${table} that needs a seal has the id ${clip(id)}`);
-  throw new AppError('CONFLICT', `${table}:${id} is as it was sealed: nothing was changed`);
+  if (row === null) throw new AppError('NOT_FOUND', `${table} has no row with the id ${clip(id)} that needs a seal`);
+  throw new AppError('CONFLICT', `${table}:${id} has a valid seal, so nothing was changed`);
 }
 
 function isId({ keyTypes, idPlace }: SealedRows, id: string): boolean {
@@ -132,7 +135,7 @@ export async function acceptRow({ db, now }: AcceptRowDeps, actor: Actor, row: C
     const done =
       judged === null ? null : await source.reseal(tx, [resealedRow(sealer, source, { row: judged, due: () => true })]);
     if (done?.length === 0) {
-      throw new AppError('CONFLICT', `${table}:${id} was changed while you looked at it: run this again`);
+      throw new AppError('CONFLICT', `${table}:${id} was changed in the meantime: run this command again`);
     }
     await recordActions(tx, actor, now(), [
       { projectId: null, action: 'row.accepted', subject: `${table}:${id}`, detail: { was } },

@@ -64,7 +64,7 @@ async function walkTable(deps: WalkDeps, source: SealedRows, { walked, due }: { 
     }
     if (Math.floor(seen / PROGRESS_ROWS) < Math.floor((seen + batch.rows) / PROGRESS_ROWS)) {
       const sealed = tallies.reduce((sum, { resealed }) => sum + resealed, 0);
-      onProgress(`${tallies[0]?.table}: ${seen + batch.rows} rows looked at, ${sealed} seals made now`);
+      onProgress(`${tallies[0]?.table}: ${seen + batch.rows} rows checked, ${sealed} sealed now`);
     }
     seen += batch.rows;
   };

@@ -62,7 +62,7 @@ export async function draftManifest(
 ): Promise<DraftView> {
   const identity = await findLedgerIdentity(db);
   if (identity === null)
-    throw new AppError('CONFLICT', 'this ledger has no identity yet: start the service once, then draft');
+    throw new AppError('CONFLICT', 'this ledger has no identity yet: start the service once, then create the draft');
   const { path, previous, validDays } = input;
   const warnings: string[] = [];
   const networks: Record<string, Record<string, ProjectEntry>> = {};
@@ -116,7 +116,7 @@ async function draftProject(
     if (!ranges.every(isRight)) {
       const shown = `${key.xpub.slice(0, 12)}…${key.xpub.slice(-6)}`;
       warnings.push(
-        `${id}: addresses that are said to be of the account key ${shown} are not: the key or the addresses were changed in the database. They are in the draft one by one; look whose they are`,
+        `${id}: some addresses recorded for the account key ${shown} do not belong to it: the key or the addresses were changed in the database. The draft lists them one by one; check who owns them`,
       );
       continue;
     }
@@ -230,9 +230,9 @@ async function lackOfOrder(
   const older = checkMark(mark.mark, { serial: manifest.serial, digest: head.digest });
   if (older !== null || now === null || now.head.digest === head.digest) return older;
   if (manifest.serial <= now.manifest.serial)
-    return `it is of serial ${manifest.serial}, and serial ${now.manifest.serial} is in force`;
+    return `it has serial ${manifest.serial}, but serial ${now.manifest.serial} is in force`;
   if (manifest.previous === now.head.digest) return null;
-  return `it does not follow the one in force (serial ${now.manifest.serial}): draft anew, so that somebody sees what changes`;
+  return `it does not follow the one in force (serial ${now.manifest.serial}): create a new draft, so that the changes can be reviewed`;
 }
 
 /** Whether it is of this ledger and its projects. The database knows best; else what was in force here says so. */

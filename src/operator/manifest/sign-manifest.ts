@@ -42,7 +42,7 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
 export async function writeNewFile(path: string, content: string): Promise<void> {
   await writeFile(path, content, { flag: 'wx', flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
-    throw new AppError(code, `${quoteWhole(path)} cannot be made (${error.code}): give another name or place`, {
+    throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): give another name or path`, {
       cause: error,
     });
   });
@@ -60,7 +60,7 @@ export function checkExpansion({ networks }: SignedManifest['manifest']): void {
     for (const [projectId, entry] of Object.entries(projects ?? {})) {
       const wrong = wrongAddress(entry);
       if (wrong === null) continue;
-      const reason = `${projectId}: ${wrong}. Make the draft anew, and ask who changed this one`;
+      const reason = `${projectId}: ${wrong}. Create a new draft, and find out who changed this one`;
       throw new AppError('MANIFEST_REFUSED', reason);
     }
   }
@@ -77,7 +77,7 @@ function wrongAddress({ addresses, xpubs }: ProjectEntry): string | null {
     if (parsed.kind === 'invalid') return `${shown}: ${parsed.reason}`;
     const wrong = deriveAddresses(parsed.xpub, from, count).find(({ address }, place) => address !== listed[place]);
     if (wrong !== undefined)
-      return `index ${wrong.index} of ${shown} is ${wrong.address}, and the manifest says otherwise`;
+      return `index ${wrong.index} of ${shown} is ${wrong.address}, but the manifest has another address`;
   }
   return null;
 }
@@ -133,7 +133,7 @@ export async function makeSigningKey({
   if (passphrase.length < MIN_PASSPHRASE) {
     throw new AppError(
       'INVALID_ARGUMENT',
-      `the passphrase has ${passphrase.length} characters: take ${MIN_PASSPHRASE} or more`,
+      `the passphrase has ${passphrase.length} characters: use ${MIN_PASSPHRASE} or more`,
     );
   }
   const { Encrypter, armor } = await import('age-encryption');
@@ -142,10 +142,10 @@ export async function makeSigningKey({
   const encrypter = new Encrypter();
   encrypter.setPassphrase(passphrase);
   const sealed = armor.encode(await encrypter.encrypt(seed));
-  const file = `# Signs address manifests of Quittance. Keep it where the service is not.\n# public key: ${publicKey}\n${sealed}`;
+  const file = `# Signs address manifests of Quittance. Keep it on another machine than the service.\n# public key: ${publicKey}\n${sealed}`;
   await writeFile(path, file, { flag: 'wx', mode: 0o600, flush: true }).catch((error: NodeJS.ErrnoException) => {
     const code = error.code === 'EEXIST' ? 'CONFLICT' : 'INVALID_ARGUMENT';
-    throw new AppError(code, `${quoteWhole(path)} cannot be made (${error.code}): give another name or place`, {
+    throw new AppError(code, `${quoteWhole(path)} cannot be created (${error.code}): give another name or path`, {
       cause: error,
     });
   });
@@ -160,14 +160,14 @@ export async function openSigningKey({ path, passphrase }: { path: string; passp
     throw wrong(`cannot be read (${error.code})`, error);
   });
   const sealed = /-----BEGIN AGE ENCRYPTED FILE-----[\s\S]+-----END AGE ENCRYPTED FILE-----/.exec(text)?.[0];
-  if (sealed === undefined) throw wrong(say`is no key that "${{ command: 'manifest key' }}" made`);
+  if (sealed === undefined) throw wrong(say`is not a key created by "${{ command: 'manifest key' }}"`);
   const { Decrypter, armor } = await import('age-encryption');
   const decrypter = new Decrypter();
   decrypter.addPassphrase(passphrase);
   const seed = await decrypter.decrypt(armor.decode(sealed)).catch((error: unknown) => {
-    throw wrong('does not open: the passphrase is wrong, or the file is damaged', error);
+    throw wrong('cannot be opened: the passphrase is wrong, or the file is damaged', error);
   });
-  if (seed.length !== SEED_BYTES) throw wrong('holds no Ed25519 key');
+  if (seed.length !== SEED_BYTES) throw wrong('does not contain an Ed25519 key');
   return seed;
 }
 
@@ -191,7 +191,7 @@ export async function readUnsigned(draft: string, previous: string | undefined):
   if (before !== null && file.manifest.previous !== before.head.digest) {
     throw new AppError(
       'MANIFEST_REFUSED',
-      `the draft (serial ${file.manifest.serial}) does not follow ${quoteWhole(previous ?? '')} (serial ${before.manifest.serial}): give the manifest that is in force, or draft anew`,
+      `the draft (serial ${file.manifest.serial}) does not follow ${quoteWhole(previous ?? '')} (serial ${before.manifest.serial}): give the manifest that is in force, or create a new draft`,
     );
   }
   return { file, previous: before, changes: describeChanges(before?.manifest ?? null, file.manifest) };
@@ -222,7 +222,7 @@ export async function addSshSignature(
   if (signersOf(file.head.text, [signature], [signature.key]).length === 0) {
     throw new AppError(
       'MANIFEST_REFUSED',
-      say`the signature ${quoteWhole(signaturePath)} is not one of this draft: sign the head that ${{ field: 'head' }} wrote`,
+      say`the signature ${quoteWhole(signaturePath)} does not belong to this draft: sign the head written by ${{ field: 'head' }}`,
     );
   }
   return write(path, file, signature);
@@ -234,7 +234,7 @@ async function write(
   own: ManifestSignature,
 ): Promise<SignedView> {
   const all = [...signatures.filter(({ key }) => key !== own.key), own];
-  if (all.length > MAX_SIGNATURES) throw new AppError('CONFLICT', `it has ${MAX_SIGNATURES} signatures already`);
+  if (all.length > MAX_SIGNATURES) throw new AppError('CONFLICT', `it already has ${MAX_SIGNATURES} signatures`);
   await writeManifestFile(path, { manifest, signatures: all });
   return { file: path, serial: manifest.serial, digest: head.digest, signers: all.map(({ key }) => key) };
 }

@@ -26,7 +26,7 @@ export function passwordProblem(password: string, login: string): string | null 
   const length = [...password].length;
   if (length < MIN_CHARACTERS) return `has ${length} characters: give it ${MIN_CHARACTERS} or more, such as four words`;
   if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return `is longer than ${MAX_PASSWORD_BYTES} bytes`;
-  return isCommon(password.normalize('NFKC').toLowerCase(), login) ? 'is one that is tried first: take another' : null;
+  return isCommon(password.normalize('NFKC').toLowerCase(), login) ? 'is too common: choose another one' : null;
 }
 
 function isCommon(password: string, login: string): boolean {

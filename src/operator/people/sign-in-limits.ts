@@ -82,7 +82,7 @@ function createTurns() {
       await new Promise<void>((resolve, reject) => {
         const drop = () => {
           clearTimeout(timer);
-          reject(new TooBusy('too many sign in at once'));
+          reject(new TooBusy('too many people are signing in at the same time'));
         };
         const start = () => {
           clearTimeout(timer);

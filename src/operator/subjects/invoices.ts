@@ -318,7 +318,7 @@ export async function createInvoiceByHand(
     const reason =
       why === 'not-set-up'
         ? `no watcher of ${project.network} has ever run. Set ${variable}, and start a watcher`
-        : say`no node of ${project.network} has shown a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
+        : say`no node of ${project.network} has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
     throw new AppError('CONFLICT', say`no invoice was created, because a payment would not be seen: ${reason}`);
   }
   return db.transaction(async (tx) => {

@@ -8,7 +8,7 @@ export { SHARED_DIR, type SharedHome };
 /** Lists the embedded databases that root keeps apart from their data directories. Error: `INVALID_ARGUMENT`. */
 export async function listSharedDatabases(sharedDir: string): Promise<SharedHome[]> {
   if (process.getuid?.() !== 0) {
-    const problem = `only root keeps databases in ${sharedDir}, and only root can read them: run this command as root`;
+    const problem = `the databases in ${sharedDir} belong to root, and only root can read them: run this command as root`;
     throw new AppError('INVALID_ARGUMENT', problem);
   }
   return listSharedHomes(sharedDir);
@@ -25,11 +25,15 @@ export function selectSharedDatabases(homes: readonly SharedHome[], named: reado
 
 function select(homes: readonly SharedHome[], name: string): SharedHome {
   const found = homes.find(({ home }) => home === name || basename(home) === name);
-  if (found === undefined) throw new AppError('NOT_FOUND', `there is no embedded database ${clip(name)}`);
+  if (found === undefined) throw new AppError('NOT_FOUND', `the embedded database ${clip(name)} does not exist`);
   const { home, dataDir, state } = found;
-  if (state === 'running') throw new AppError('CONFLICT', `${home} was not deleted: a PostgreSQL serves it`);
+  if (state === 'running')
+    throw new AppError('CONFLICT', `${home} was not deleted, because a PostgreSQL server is using it`);
   if (state === 'used') {
-    throw new AppError('CONFLICT', `${home} was not deleted: its data directory ${dataDir} exists and uses it`);
+    throw new AppError(
+      'CONFLICT',
+      `${home} was not deleted, because its data directory ${dataDir} still exists and uses it`,
+    );
   }
   return found;
 }

@@ -63,7 +63,9 @@ test('the worst comes first: what threatens money, what waits for a person, what
 
 test('an alarm says what to do, and whether a person closes it', () => {
   const said = (kind: string) => String(listConcerns({ ...calm, alarms: [alarm(kind, '')] })[0]?.next);
-  expect(said('contract-event')).toBe(`Read Tether's announcement. When you have read it: "chain acknowledge".`);
+  expect(said('contract-event')).toBe(
+    `Read Tether's announcement. After reading it, close it with "chain acknowledge".`,
+  );
   expect(said('capacity-low')).toBe('Add addresses: "address add".');
   expect(said('of-a-newer-release')).toBe('See docs/chain-truth.md.');
 });
@@ -105,6 +107,6 @@ test('no backup at all is a concern from the first payment on', () => {
 test('of ten thousand transfers and more the number is a bound', () => {
   const open = { count: 10_000, amountMicro: 1n, oldestAt: NOW };
   expect(listConcerns({ ...calm, open })[0]?.text).toBe(
-    '10,000+ transfers fit no open invoice: 0.000001 USDT in all, for the newest 10,000.',
+    '10,000+ transfers match no open invoice: 0.000001 USDT in total, for the newest 10,000.',
   );
 });

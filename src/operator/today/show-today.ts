@@ -311,7 +311,7 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
     ...{ rank: alarmRow(kind).rank, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
     next:
       alarmRow(kind).endsBy === 'operator'
-        ? say`${alarmRow(kind).advice} When you have read it: "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
+        ? say`${alarmRow(kind).advice} After reading it, close it with "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
         : alarmRow(kind).advice,
   }));
 }
@@ -325,16 +325,17 @@ function fromEndpoints({ endpoints }: Facts): ConcernView[] {
   });
   const failing = endpoints.filter(({ status }) => status === 'failing' || status === 'paused');
   const silent = failing.map(({ endpointId, url, undelivered, isUndeliveredMore, failingSince, lastAttempt }) => {
-    const why = lastAttempt?.error == null ? '' : ` The last attempt: ${shorten(lastAttempt.error, 200)}.`;
-    const waiting = undelivered === 1 ? '1 event waits' : `${undelivered}${isUndeliveredMore ? '+' : ''} events wait`;
-    const text = `${shorten(url)} does not take events: ${waiting}.${why}`;
+    const why = lastAttempt?.error == null ? '' : ` Last attempt: ${shorten(lastAttempt.error, 200)}.`;
+    const waiting =
+      undelivered === 1 ? '1 event is waiting' : `${undelivered}${isUndeliveredMore ? '+' : ''} events are waiting`;
+    const text = `${shorten(url)} is not accepting events: ${waiting}.${why}`;
     return { ...receiver('receiver-failing', endpointId, failingSince), text };
   });
   return [...silent, ...pages];
 }
 
 function receiver(code: string, endpointId: string, since: string | null) {
-  const next = say`find out why with "${{ command: 'webhook test', args: [endpointId] }}"`;
+  const next = say`find the cause with "${{ command: 'webhook test', args: [endpointId] }}"`;
   return { rank: 2, about: 'receiver', code, subject: endpointId, since, next } as const;
 }
 
@@ -344,12 +345,12 @@ function fromMoney({ open: { count, amountMicro, oldestAt } }: Facts): ConcernVi
   const many = `${asSum(String(count))}${count >= MAX_OPEN ? '+' : ''}`;
   const text =
     count === 1
-      ? `1 transfer fits no open invoice: ${sum}.`
-      : `${many} transfers fit no open invoice: ${sum} in all${count >= MAX_OPEN ? `, for the newest ${asSum(String(MAX_OPEN))}` : ''}.`;
+      ? `1 transfer matches no open invoice: ${sum}.`
+      : `${many} transfers match no open invoice: ${sum} in total${count >= MAX_OPEN ? `, for the newest ${asSum(String(MAX_OPEN))}` : ''}.`;
   return [
     {
       ...{ rank: 2, about: 'money', code: 'unmatched', subject: '', text, since: oldestAt && toIso(oldestAt) },
-      next: say`decide what each was for: "${{ command: 'transfers list' }}"`,
+      next: say`decide about each of them: "${{ command: 'transfers list' }}"`,
     },
   ];
 }
@@ -364,17 +365,18 @@ function fromAddresses({ actor, view, alarms, unsigned }: Facts): ConcernView[] 
   return [
     {
       ...{ rank: 2, about: 'addresses', code: 'attestation-missing', subject: view.projectId, since: null },
-      text: `${what} in use ${is} not signed: whoever can write to the database can show payers one of their own instead.`,
-      next: say`list them with "${{ command: 'manifest draft' }}", sign that off the server, and install it; see "Signed addresses" in docs/operations.md`,
+      text: `${what} in use ${is} not signed: an attacker with write access to the database could replace addresses and receive the payments.`,
+      next: say`list them with "${{ command: 'manifest draft' }}", sign the draft on another machine, and install it; see "Signed addresses" in docs/operations.md`,
     },
   ];
 }
 
 function fromBackup({ backupAt, wasPaid, now }: Facts): ConcernView[] {
-  const next = say`make one with "${{ command: 'backup' }}"`;
+  const next = say`create one with "${{ command: 'backup' }}"`;
   if (backupAt === null) {
     if (!wasPaid) return [];
-    const text = 'This program has made no backup. Whether PostgreSQL has others cannot be seen here.';
+    const text =
+      'Quittance has not created a backup yet. It cannot see backups made by other means, such as those of PostgreSQL.';
     return [{ ...{ rank: 3, about: 'backup', code: 'backup-missing', subject: '', since: null }, text, next }];
   }
   const days = Math.floor((now - backupAt) / DAY_MS);
@@ -382,7 +384,7 @@ function fromBackup({ backupAt, wasPaid, now }: Facts): ConcernView[] {
   return [
     {
       ...{ rank: 3, about: 'backup', code: 'backup-old', subject: '', since: toIso(backupAt) },
-      text: `The last backup by this program is ${days} days old.`,
+      text: `The last backup created by Quittance is ${days} days old.`,
       next,
     },
   ];
@@ -395,7 +397,7 @@ function fromProject({ view: { projectId, supportContact } }: Facts): ConcernVie
     {
       ...{ rank: 3, about: 'project', code: 'no-support-contact', subject: projectId, since: null },
       text: "The project has no support contact. Payers who need help see only the shop's name.",
-      next: say`give a contact with "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}"`,
+      next: say`add a contact with "${{ command: 'project update', args: [projectId], input: { support: 'help@…' } }}"`,
     },
   ];
 }

@@ -171,7 +171,7 @@ describe("the SDK's diagnostic answer", () => {
     ],
     ['json_encode', ascii(JSON.stringify(value)).replaceAll('/', '\\/')],
     [
-      'its keys sorted, with <, > and & as \\u…, as Go does, with a line feed',
+      'its keys sorted, with <, > and & as \\u…, as Go does, with a trailing line feed',
       '{"data":{"checkoutUrl":"https://pay.example/c/1?a\\u0026b","externalId":"Döner"},"id":"evt_01","type":"invoice.paid"}\n',
     ],
     ['Latin-1', BODY.toString('latin1')],
@@ -185,7 +185,7 @@ describe("the SDK's diagnostic answer", () => {
   test('proves an empty body, another body, and one that was not raw', () => {
     expect(reported({ bodySha256: sha256(''), bodyBytes: 0 })).toMatchObject([{ code: 'body-empty' }]);
     expect(reported({ bodySha256: sha256('{}'), bodyBytes: 2 })).toMatchObject([
-      { code: 'body-changed', problem: expect.stringContaining(`${BODY.length} bytes were sent, it saw 2`) },
+      { code: 'body-changed', problem: expect.stringContaining(`${BODY.length} bytes were sent, 2 received`) },
     ]);
     expect(reported({ bodySha256: null, bodyBytes: null }, 'BODY_NOT_RAW')).toMatchObject([{ code: 'body-not-raw' }]);
   });

@@ -64,7 +64,7 @@ function diagnoseStatus(status: number): Diagnosis {
     return likely(
       'redirect',
       `the endpoint answered ${status}, a redirect, which webhooks do not follow`,
-      'register the URL where the redirect leads: often the one with https://, with or without "www", or with a slash at its end. If it leads to a page for logging in, exempt the route from that',
+      'register the URL that the redirect points to: often the one with https://, with or without "www", or with a trailing slash. If it redirects to a login page, exempt the route from login',
     );
   }
   const known = STATUSES.find(({ statuses }) => statuses.includes(status));
@@ -72,14 +72,14 @@ function diagnoseStatus(status: number): Diagnosis {
   if (status >= 500) {
     return likely(
       'server-error',
-      `the endpoint answered ${status}: the application failed on the webhook`,
-      'look at the log of the application at the time of the attempt; often it is an error in what it does with the event. It should store the event, answer 200, and work on it afterwards',
+      `the endpoint answered ${status}: the application failed while it handled the webhook`,
+      'check the log of the application at the time of the attempt; often its code for this event has an error. It should store the event, answer 200, and process it afterwards',
     );
   }
   return likely(
     'status',
-    `the endpoint answered ${status}, and only 2xx is delivered`,
-    'look at the first bytes of the answer and at the log of the application at the time of the attempt',
+    `the endpoint answered ${status}, but only 2xx counts as delivered`,
+    'check the start of the response and the log of the application at the time of the attempt',
   );
 }
 
@@ -93,39 +93,39 @@ const STATUSES: readonly KnownStatus[] = [
   },
   {
     ...{ statuses: [401, 403, 407, 419], code: 'unauthorized' },
-    problem: 'something in front of the route wants to know who is calling',
-    fix: 'webhooks carry a signature and neither cookies nor API keys: exempt the route from login, from protection against CSRF, and from basic authentication and firewall rules of the proxy; the signature proves the sender. An application may also answer so when it cannot verify the signature',
+    problem: 'the route, or a proxy in front of it, requires authentication',
+    fix: 'webhooks have a signature, but no cookies or API keys: exempt the route from login and CSRF protection, and from basic authentication and firewall rules of the proxy; the signature proves the sender. Some applications also answer this way when they cannot verify the signature',
   },
   {
     ...{ statuses: [404], code: 'not-found' },
-    problem: 'there is nothing at the path of the URL',
-    fix: say`compare the path of the URL with the route of the application, and check that the release with the route is running: "${{ command: 'webhook update' }}" changes the URL`,
+    problem: 'the server has no route at the path of the URL',
+    fix: say`compare the path of the URL with the route of the application, and check that the deployed version has this route: "${{ command: 'webhook update' }}" changes the URL`,
   },
   {
     ...{ statuses: [405], code: 'method-not-allowed' },
-    problem: 'there is a route at the path of the URL, but not for POST',
-    fix: 'let the route take POST, or register the URL of the one that does',
+    problem: 'the route at the path of the URL does not accept POST',
+    fix: 'make the route accept POST, or register the URL of a route that does',
   },
   {
     ...{ statuses: [408, 504], code: 'timeout-behind-proxy' },
-    problem: 'a server in front of the application waited too long for it',
-    fix: 'let the application store the event, answer 200, and work on it afterwards',
+    problem: 'a proxy in front of the application timed out',
+    fix: 'make the application store the event, answer 200, and process it afterwards',
   },
   {
     ...{ statuses: [410], code: 'gone' },
     problem:
-      'this says that the endpoint is gone for ever: a delivery that is answered so disables it, a test does not',
-    fix: say`answer 410 only to be disabled; when it is back: "${{ command: 'webhook enable' }}"`,
+      '410 means that the endpoint is permanently gone: this answer to a delivery disables the endpoint, but a test does not',
+    fix: say`answer 410 only if you want the endpoint to be disabled; to enable it again: "${{ command: 'webhook enable' }}"`,
   },
   {
     ...{ statuses: [413], code: 'too-large' },
-    problem: 'the application or its proxy takes no body of this size',
-    fix: 'allow bodies of at least 20 kB at the route (client_max_body_size of nginx, limit of the body parser)',
+    problem: 'the application or its proxy does not accept a body of this size',
+    fix: 'allow bodies of at least 20 kB on this route (client_max_body_size in nginx, the limit of the body parser)',
   },
   {
     ...{ statuses: [415], code: 'media-type' },
-    problem: 'the application does not take application/json here',
-    fix: 'let the route take application/json, as raw bytes',
+    problem: 'the application does not accept application/json on this route',
+    fix: 'make the route accept application/json, as raw bytes',
   },
   {
     ...{ statuses: [429], code: 'rate-limited' },
@@ -134,8 +134,8 @@ const STATUSES: readonly KnownStatus[] = [
   },
   {
     ...{ statuses: [502, 503], code: 'application-down' },
-    problem: 'a server in front of the application does not reach it, or the application is starting or overloaded',
-    fix: 'check that the application runs and listens where its proxy expects it',
+    problem: 'a proxy cannot reach the application, or the application is starting or overloaded',
+    fix: 'check that the application is running, and that it listens on the address and port that the proxy uses',
   },
 ];
 
@@ -176,12 +176,12 @@ const CONNECTIONS: readonly KnownConnection[] = [
   {
     ...{ code: 'certificate-expired', codes: /^CERT_HAS_EXPIRED$/, isProven: true },
     problem: 'the TLS certificate of the endpoint has expired',
-    fix: 'renew the certificate and reload the web server; renewed files are of no use before',
+    fix: 'renew the certificate and reload the web server, which otherwise keeps using the old one',
   },
   {
     ...{ code: 'certificate-not-yet-valid', codes: /^CERT_NOT_YET_VALID$/, isProven: true },
     problem: 'the TLS certificate of the endpoint is not valid yet',
-    fix: 'check the clock of this machine, and the first day of the certificate',
+    fix: 'check the clock of this machine, and the start date of the certificate',
   },
   {
     ...{
@@ -190,13 +190,13 @@ const CONNECTIONS: readonly KnownConnection[] = [
       isProven: true,
     },
     problem:
-      'the TLS certificate of the endpoint is signed by itself or by an authority of your own, which nobody else trusts',
-    fix: "install a certificate of a public authority (Let's Encrypt and others issue them for nothing)",
+      'the TLS certificate of the endpoint is self-signed, or signed by a private authority that is not publicly trusted',
+    fix: "install a certificate from a public authority (for example Let's Encrypt, which is free)",
   },
   {
     ...{ code: 'certificate-wrong-name', codes: /^(ERR_TLS_CERT_ALTNAME_INVALID|HOSTNAME_MISMATCH)$/, isProven: true },
     problem: 'the TLS certificate of the endpoint is for another host name',
-    fix: 'install a certificate for the host name of the URL, or register the URL with the name that the certificate has; often the web server answers with its default certificate, because no site has this name',
+    fix: 'install a certificate for the host name of the URL, or register the URL with the host name of the certificate; often the web server answers with its default certificate, because no site is configured for this name',
   },
   {
     ...{
@@ -205,7 +205,7 @@ const CONNECTIONS: readonly KnownConnection[] = [
       isProven: true,
     },
     problem:
-      'the endpoint does not send the intermediate certificates, so its certificate cannot be followed to a known authority (browsers hide this, for they remember them)',
+      'the endpoint does not send the intermediate certificates, so its certificate cannot be traced to a trusted authority (browsers hide this problem, because they cache intermediate certificates)',
     fix: 'configure the web server with the full chain (fullchain.pem instead of cert.pem)',
   },
   {
@@ -213,69 +213,69 @@ const CONNECTIONS: readonly KnownConnection[] = [
       code: 'not-tls',
       codes: /^(EPROTO|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG|ERR_SSL_HTTP_REQUEST)$/,
     },
-    problem: 'what listens at the port does not speak TLS as it should; often it speaks plain HTTP',
-    fix: 'register the URL with the port where https:// is served',
+    problem: 'the server on this port does not speak TLS correctly; often it speaks plain HTTP',
+    fix: 'register the URL with the port that serves https://',
   },
   {
     ...{ code: 'connect-timeout', codes: /^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/ },
-    problem: 'no connection could be opened in time: something drops the packets',
-    fix: 'open the port in the firewall (and the security group) for the address of this machine, and check that the name leads to the right address',
+    problem: 'the connection timed out: a firewall or router probably drops the packets',
+    fix: 'open the port in the firewall (and the security group) for the address of this machine, and check that the name resolves to the right address',
   },
   {
     ...{ code: 'tls', kinds: ['tls'] },
     problem: 'no secure connection could be made',
-    fix: 'check the certificate, its chain and the versions of TLS that the web server allows (1.2 or 1.3)',
+    fix: 'check the certificate, its chain and the TLS versions that the web server allows (1.2 or 1.3 is required)',
   },
   {
     ...{ code: 'dns', kinds: ['dns'], isProven: true },
     problem: 'the host name of the URL does not resolve to an address',
-    fix: 'correct the host name, or publish its A or AAAA record; a new record may take minutes to be seen',
+    fix: 'correct the host name, or publish its A or AAAA record; a new record can take minutes to become visible',
   },
   {
     ...{ code: 'refused', kinds: ['connection_refused'], isProven: true },
     problem: 'nothing listens at the address and port of the URL, or a firewall refuses the connection',
-    fix: 'start the application, and check the port in the URL and that it listens on more than its own loopback interface',
+    fix: 'start the application, check the port in the URL, and make sure that the application does not listen only on its loopback interface',
   },
   {
     ...{ code: 'answer-timeout', kinds: ['timeout'] },
-    problem: 'the endpoint took the connection but gave no answer in time',
-    fix: 'let the application store the event, answer 200 at once, and work on it afterwards',
+    problem: 'the endpoint accepted the connection but did not answer in time',
+    fix: 'make the application store the event, answer 200 immediately, and process it afterwards',
   },
   {
     ...{ code: 'not-acknowledged', kinds: ['not_acknowledged'], isProven: true },
-    problem: 'the shop answered, and not with ok or success, which is how it says that it has taken a payment',
-    fix: 'look at the first bytes of the answer: often its plugin has another secret than the adapter, does not know the order, or prints something before the word',
+    problem: 'the shop answered, but not with ok or success, which it must use to acknowledge a payment',
+    fix: 'check the start of the response: often the plugin has a different secret than the adapter, does not know the order, or prints other text before the word',
   },
   {
     ...{ code: 'web-page', kinds: ['web_page'] },
     problem:
-      'the endpoint answered with a web page, such as one for logging in or a challenge of a firewall: your receiver probably never saw the webhook',
-    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. A receiver that does answer with a page should answer 204 without a body',
+      'the endpoint answered with a web page, such as a login page or a firewall challenge: your receiver probably never saw the webhook',
+    fix: 'exempt the route from login and from challenges of the proxy or firewall, or correct the URL. If your receiver itself sends this page, make it answer 204 without a body',
   },
   {
     ...{ code: 'connection-lost', kinds: ['connection_lost'] },
     problem: 'the endpoint closed the connection before it answered',
-    fix: 'look whether the application crashed or restarted then, and whether a proxy or firewall cuts connections',
+    fix: 'check whether the application crashed or restarted at that time, and whether a proxy or firewall cuts connections',
   },
   {
     ...{ code: 'unreachable', kinds: ['unreachable'] },
     problem: 'there is no route to the address of the endpoint',
-    fix: 'check that the name leads to the right address and that this machine may reach it',
+    fix: 'check that the name resolves to the right address, and that this machine can reach it',
   },
   {
     ...{ code: 'target-refused', kinds: ['target_refused', 'invalid_url'], isProven: true },
-    problem: 'webhooks are not sent to this target',
-    fix: 'register a URL with https:// and a public address. Projects of test networks may also use this machine itself where QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow is set',
+    problem: 'Quittance does not send webhooks to this target',
+    fix: 'register a URL with https:// and a public address. Projects on test networks can also use addresses of this machine if QUITTANCE_WEBHOOK_LOCAL_TARGETS=allow is set',
   },
   {
     ...{ code: 'invalid-answer', kinds: ['invalid_answer'] },
-    problem: 'what came back is not valid HTTP',
-    fix: 'check that the port in the URL is that of a web server, and what the proxy before the application adds to answers',
+    problem: 'the response is not valid HTTP',
+    fix: 'check that a web server listens on the port in the URL, and that no proxy changes its responses',
   },
   {
     ...{ code: 'unsigned', kinds: ['unsigned'], isProven: true },
-    problem: 'the webhook could not be signed, because no secret of the endpoint can be opened',
-    fix: say`set QUITTANCE_MASTER_KEY as the service has it; if the key is lost for ever, give the endpoint a new secret with "${{ command: 'webhook rotate', input: { isKeyLost: true } }}"`,
+    problem: 'Quittance could not sign the webhook, because it cannot decrypt a secret of the endpoint',
+    fix: say`set QUITTANCE_MASTER_KEY to the key of the service; if that key is permanently lost, create a new secret for the endpoint with "${{ command: 'webhook rotate', input: { isKeyLost: true } }}"`,
   },
 ];
 
@@ -334,8 +334,8 @@ function clockDiagnosis(
   if (seconds < CLOCK_LIMIT_SECONDS) return null;
   return proven(
     'clock',
-    `the clock of the receiver is ${seconds} s ${offset > 0 ? 'ahead of' : 'behind'} that of this machine, and more than 300 s are refused`,
-    'let both machines take their time from NTP ("timedatectl" shows whether they do), and correct the one that is wrong',
+    `the clock of the receiver is ${seconds} s ${offset > 0 ? 'ahead of' : 'behind'} that of this machine; receivers refuse differences of more than 300 s`,
+    'synchronize both machines with NTP ("timedatectl" shows the status), and correct the wrong clock',
   );
 }
 
@@ -344,31 +344,31 @@ function bodyDiagnosis({ sent }: DiagnosedAttempt, answer: DiagnosticAnswer): Di
   if (code === 'BODY_NOT_RAW' || (bodySha256 === null && code === 'SIGNATURE_MISMATCH')) {
     return proven(
       'body-not-raw',
-      'the application verifies a body that was parsed already; the signature is over the raw bytes',
-      'put the verification before the body parser, or let the route get the raw body: express.raw({ type: "application/json" }), and the middleware of @quittance/sdk for Express, Fastify, Hono and Next.js, do so',
+      'the application verifies a body that was already parsed, but the signature covers the raw bytes',
+      'verify the signature before the body parser runs, or give the route the raw body: use express.raw({ type: "application/json" }), or the middleware of @quittance/sdk for Express, Fastify, Hono or Next.js',
     );
   }
   if (bodySha256 === null || bodySha256 === createHash('sha256').update(sent.body).digest('hex')) return null;
   const how = recogniseRewriting(sent.body, bodySha256);
-  const sizes = bodyBytes === null ? '' : ` (${sent.body.length} bytes were sent, it saw ${bodyBytes})`;
+  const sizes = bodyBytes === null ? '' : ` (${sent.body.length} bytes were sent, ${bodyBytes} received)`;
   if (bodyBytes === 0) {
     return proven(
       'body-empty',
-      `the application verifies an empty body${sizes}: something read it before`,
-      'verify before anything else reads the body, on its raw bytes',
+      `the application verifies an empty body${sizes}: other code had already read it`,
+      'verify the raw bytes before other code reads the body',
     );
   }
   if (how !== null) {
     return proven(
       'body-reserialised',
-      `the application verifies a body that was parsed and written again, ${how}${sizes}`,
-      'verify the raw bytes of the request, before a parser; never JSON that was written from what a parser read',
+      `the application verifies a body that was parsed and serialized again, ${how}${sizes}`,
+      'verify the raw bytes of the request before parsing them, never JSON that was serialized again',
     );
   }
   return proven(
     'body-changed',
-    `the application verifies another body than was sent${sizes}: it was parsed and written again, cut off, or changed on the way`,
-    'verify the raw bytes of the request, before a parser. If that is so, look for a proxy that changes or cuts bodies',
+    `the application verifies a different body than the one sent${sizes}: it was parsed and serialized again, cut off, or changed on the way`,
+    'verify the raw bytes of the request before parsing them. If you already do, look for a proxy that changes or cuts off bodies',
   );
 }
 
@@ -381,14 +381,14 @@ function secretDiagnosis({ sent, secrets, attemptedAt }: DiagnosedAttempt, answe
   if (ended !== undefined && ended !== null) {
     return proven(
       'secret-ended',
-      `the receiver still has the former secret of this endpoint, which signed until ${toIso(ended)}`,
-      say`give the receiver the secret that the rotation showed; if it is lost, "${{ command: 'webhook rotate' }}" makes a new one`,
+      `the receiver still has the previous secret of this endpoint, which was valid until ${toIso(ended)}`,
+      say`give the receiver the secret shown by the rotation; if it is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
     );
   }
   return proven(
     'wrong-secret',
-    'the receiver has a secret that is not the one of this endpoint',
-    say`each endpoint has its own secret, so look whether it is that of another endpoint or environment, or holds a blank or quote too many; if it is lost, "${{ command: 'webhook rotate' }}" makes a new one`,
+    'the receiver has a different secret than this endpoint',
+    say`each endpoint has its own secret: check whether the receiver has the one of another endpoint or environment, or an extra space or quote; if the secret is lost, "${{ command: 'webhook rotate' }}" creates a new one`,
   );
 }
 
@@ -403,42 +403,42 @@ function otherDiagnosis({ secrets }: DiagnosedAttempt, { code, secretChecks }: D
   if (code === 'HEADER_MISSING' || code === 'HEADER_MALFORMED') {
     return proven(
       'headers-changed',
-      `webhook-id, webhook-timestamp or webhook-signature ${code === 'HEADER_MISSING' ? 'did not reach the receiver' : 'reached the receiver changed'}`,
-      'let the proxy before the application pass on all headers as they are',
+      `webhook-id, webhook-timestamp or webhook-signature ${code === 'HEADER_MISSING' ? 'did not reach the receiver' : 'was changed before it reached the receiver'}`,
+      'configure the proxy to pass on all headers unchanged',
     );
   }
   if (code === 'BODY_TOO_LARGE') {
     return proven(
       'body-too-large',
-      'the receiver saw a body that is many times as long as what was sent',
+      'the receiver saw a body many times as long as the one sent',
       'look for a proxy that changes bodies',
     );
   }
   if (code === 'EVENT_MALFORMED') {
     return proven(
       'event-not-understood',
-      'the receiver verified the signature, and then did not take the body for the event that webhook-id names',
-      'bring @quittance/sdk up to the release of this server, and look for a proxy that changes webhook-id',
+      'the receiver verified the signature, but the body was not the event named by webhook-id',
+      'update @quittance/sdk to the release of this server, and look for a proxy that changes webhook-id',
     );
   }
   if (code === 'TIMESTAMP_TOO_OLD' || code === 'TIMESTAMP_TOO_NEW') {
     return proven(
       'tolerance',
-      'the receiver refuses the time of the webhook, though the clocks agree: its tolerance is too short, or something held the webhook up',
+      'the receiver refuses the time of the webhook, although the clocks agree: its tolerance is too short, or the webhook was delayed',
       'use a tolerance of 300 s, and look for a proxy that queues requests',
     );
   }
   if (secretChecks !== null && secrets === null) {
     return {
       ...{ code: 'signature', certainty: 'likely' },
-      problem: 'the receiver saw the body that was sent, and another signature: it probably has another secret',
-      fix: 'the secrets cannot be opened here to compare them: set QUITTANCE_MASTER_KEY as the service has it, and try again',
+      problem: 'the receiver saw the correct body, but computed another signature: it probably has another secret',
+      fix: 'the secrets cannot be decrypted here for a comparison: set QUITTANCE_MASTER_KEY to the key of the service, and try again',
     };
   }
   return {
     ...{ code: 'signature', certainty: 'likely' },
-    problem: 'the receiver could not verify the signature, though it saw the body that was sent',
-    fix: 'look for a proxy that changes webhook-id, webhook-timestamp or webhook-signature, and whether the secret was changed meanwhile',
+    problem: 'the receiver could not verify the signature, although it saw the correct body',
+    fix: 'look for a proxy that changes webhook-id, webhook-timestamp or webhook-signature, and check whether the secret was changed in the meantime',
   };
 }
 
@@ -469,7 +469,7 @@ function recogniseRewriting(body: Uint8Array, sha256: string): string | null {
       const plain = write(sorted ? sortKeys(value) : value, layout.indent, layout.spaced);
       for (const escaping of ESCAPINGS) {
         const written = escaping.apply(plain);
-        const end = isIt(written) ? '' : isIt(`${written}\n`) ? 'with a line feed at its end' : null;
+        const end = isIt(written) ? '' : isIt(`${written}\n`) ? 'with a trailing line feed' : null;
         if (end === null) continue;
         const traits = [layout.words, sorted ? 'with its keys sorted' : '', escaping.words, end].filter(Boolean);
         return traits.length === 0 ? null : traits.join(', ');
@@ -489,7 +489,7 @@ const LAYOUTS = [
 
 const ESCAPINGS: readonly { words: string; apply(json: string): string }[] = [
   { words: '', apply: (json) => json },
-  { words: 'with other characters than ASCII as \\u…', apply: escapeUnicode },
+  { words: 'with non-ASCII characters as \\u…', apply: escapeUnicode },
   { words: 'with / as \\/', apply: escapeSlashes },
   {
     words: "with / as \\/ and Unicode as \\u…, as PHP's json_encode does",

@@ -108,12 +108,12 @@ test('the log is found whole, or it is said where it breaks', async () => {
   const compared = await look(`${AUDIT}/verification?${new URLSearchParams({ head })}`);
   expect(compared.text).toContain('has not been rewritten since');
   const rewritten = await look(`${AUDIT}/verification?head=${entries}:${'0'.repeat(64)}`);
-  expect(rewritten.text).toContain('had another hash when it was looked at before');
+  expect(rewritten.text).toContain('had a different hash in an earlier check');
   expect((await look(`${AUDIT}/verification?head=odd`)).status).toBe(400);
   await sql('alter table operator_actions disable trigger all');
   await sql(`update operator_actions set acted_by = 'nobody' where seq = 7`);
   const broken = await look(`${AUDIT}/verification`);
   expect(broken.text).toContain('role="alert"');
-  expect(broken.text).toContain('entry 7 is not as it was written');
+  expect(broken.text).toContain('entry 7 or the one before it was changed');
   expect(broken.text).toContain('The 6 entries before that');
 });

@@ -53,14 +53,17 @@ test('a passkey that was made for another page, by another origin, or twice is r
   const added = await sendWithCode(browser, NEW, ann.code(), { created: right, name: 'a key' });
   expect(added.status).toBe(303);
   const wrong: [Record<string, string>, string][] = [
-    [{ created: right }, 'is in use already'],
-    [{ created: JSON.stringify(key.create(signIn)) }, 'was not made for this page'],
-    [{ created: JSON.stringify(stranger.create(options)) }, 'was not made for this page'],
-    [{ created: JSON.stringify(createAuthenticator(CONSOLE).create(options, { isVerified: false })) }, 'was not made'],
-    [{ created: '' }, 'was not made for this page'],
-    [{ created: 'odd' }, 'was not made for this page'],
-    [{ created: '{}' }, 'was not made for this page'],
-    [{ created: 'null' }, 'was not made for this page'],
+    [{ created: right }, 'is already in use'],
+    [{ created: JSON.stringify(key.create(signIn)) }, 'was not created for this page'],
+    [{ created: JSON.stringify(stranger.create(options)) }, 'was not created for this page'],
+    [
+      { created: JSON.stringify(createAuthenticator(CONSOLE).create(options, { isVerified: false })) },
+      'was not created',
+    ],
+    [{ created: '' }, 'was not created for this page'],
+    [{ created: 'odd' }, 'was not created for this page'],
+    [{ created: '{}' }, 'was not created for this page'],
+    [{ created: 'null' }, 'was not created for this page'],
     [{ name: '' }, '“Name”'],
     [{ name: 'x'.repeat(101) }, '“Name”'],
   ];
