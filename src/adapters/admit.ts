@@ -73,10 +73,10 @@ async function findOpened(
   if (keyRing === null) throw unopened('this process has no master key: set QUITTANCE_MASTER_KEY for it');
   const rows = await findActiveSecrets(db, [found.adapter.id], now());
   const [opened] = await openEndpointSecrets(keyRing, rows.slice(0, 1));
-  if (opened?.kind !== 'ok') throw unopened('its secret does not open with the master keys that are set here');
+  if (opened?.kind !== 'ok') throw unopened('its secret cannot be decrypted with the master keys that are set here');
   return { ...found, secret: adapterSecret(opened.secret) };
 }
 
 function unopened(reason: string): Problem {
-  return new Problem('UNAVAILABLE', `The adapter takes no orders: ${reason}.`, { headers: { 'Retry-After': '60' } });
+  return new Problem('UNAVAILABLE', `The adapter accepts no orders: ${reason}.`, { headers: { 'Retry-After': '60' } });
 }

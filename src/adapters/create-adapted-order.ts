@@ -101,13 +101,13 @@ function refuseNew({ disabledAt, rateSource, readAt }: Admitted['adapter'], now:
   if (disabledAt !== null) {
     return new Refusal(
       CODES.system,
-      'the adapter takes no orders because its callbacks are disabled, so the shop would not hear of the payment. The operator can run "quittance webhook enable" with the id of the adapter',
+      'the adapter accepts no orders because its callbacks are disabled, so the shop would not learn of the payment. The operator can run "quittance webhook enable" with the id of the adapter',
     );
   }
   if (rateSource === null || (readAt !== null && isCurrentRate(readAt, readRateSource(rateSource), now))) return null;
   return new Refusal(
     CODES.rate,
-    'rate calculation failed: the rate that is known is too old, so no order is taken: try again later. The operator sees why by "quittance adapter list" and "quittance chain status"',
+    'rate calculation failed: the last known rate is too old, so the adapter accepts no orders. Try again later. The operator can see why with "quittance adapter list" and "quittance chain status"',
   );
 }
 
@@ -139,7 +139,7 @@ function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void 
     if (started === null) continue;
     throw new Refusal(
       CODES.fields,
-      `failed to parse request params: ${field} contains "&${started.slice(0, 64)}=", so the signed text of the callback could be read in two ways: write ${field} without "&" or without "="`,
+      `failed to parse request params: ${field} contains "&${started.slice(0, 64)}=", so the signed text of the callback would be ambiguous: write ${field} without "&" or without "="`,
     );
   }
 }
@@ -187,7 +187,7 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
     case 'clocks-apart':
       throw clocksApart(created.problem);
     case 'project-archived':
-      throw new Refusal(CODES.system, 'the project is archived: it takes no new orders');
+      throw new Refusal(CODES.system, 'the project is archived: it accepts no new orders');
     case 'key-not-valid':
       throw notHere();
     default:

@@ -9,7 +9,7 @@ type Form = Readonly<Record<string, Decision>>;
 const ADDRESS = { refused: 'the operator sets the receiving addresses' };
 const RATE = { refused: 'the operator sets the rate' };
 const ONE_METHOD = { ignored: 'there is one way to pay: USDT on TRON' };
-const ABOUT_THE_PAYER = { ignored: 'the page adapts to the browser, and Quittance keeps nothing about payers' };
+const ABOUT_THE_PAYER = { ignored: 'the page adapts to the browser, and Quittance stores nothing about payers' };
 
 const used = <Name extends string>(...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, 'used'])) as Record<Name, 'used'>;
@@ -75,10 +75,10 @@ export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency
   const isField = (field: string) => Object.hasOwn(form, field);
   for (const [field, value] of fields) {
     const decision = isField(field) ? form[field] : undefined;
-    if (decision === undefined) refuse(`${show(field)} is not a field of this request: leave it out`);
+    if (decision === undefined) refuse(`${show(field)} is not a field of this request: remove it`);
     if (value === '') continue;
     if (typeof decision === 'object' && 'refused' in decision) {
-      refuse(`${field} is ${show(value)}, but ${decision.refused}: leave it out`);
+      refuse(`${field} is ${show(value)}, but ${decision.refused}: remove it`);
     }
     const started = startedField(value, isField);
     if (started === null) continue;
@@ -99,7 +99,7 @@ export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency
     if (value === '' || isUsdtOnTron(value.trim().toLowerCase())) continue;
     throw new Refusal(
       CODES.asset,
-      `supported asset not found: ${field} is ${show(value)}, but this adapter takes USDT on TRON only (usdt.trc20)`,
+      `supported asset not found: ${field} is ${show(value)}, but this adapter accepts only USDT on TRON (usdt.trc20)`,
     );
   }
 }

@@ -27,11 +27,11 @@ function readFlatJson(request: FastifyRequest): Fields {
   const member = /\s*("(?:[^"\\]|\\.)*")\s*:\s*(?:("(?:[^"\\]|\\.)*")|(-?[0-9.eE+-]+)|(true|false)|(null))\s*([,}])/suy;
   for (member.lastIndex = 1; ; ) {
     const found = member.exec(text);
-    if (found === null) throw malformed('the body is not a JSON object of texts and numbers');
+    if (found === null) throw malformed('the body is not a JSON object of strings and numbers');
     const [, name = '', value, number, truth, nothing, end] = found;
     // BEpusdt has one field of this type.
     if (truth !== undefined && name !== '"reselect"')
-      throw malformed(`${name.slice(0, MAX_NAME)} is ${truth}, not a text or number`);
+      throw malformed(`${name.slice(0, MAX_NAME)} is ${truth}, not a string or number`);
     if (nothing === undefined) {
       fields.push([parseText(name), truth ?? (value === undefined ? readNumber(number) : parseText(value))]);
     }
@@ -67,13 +67,13 @@ function parseText(quoted: string): string {
   try {
     return JSON.parse(quoted) as string;
   } catch {
-    throw malformed('a text of the JSON object is malformed');
+    throw malformed('a string in the JSON object is malformed');
   }
 }
 
 function readNumber(text = ''): string {
   if (!/^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/.test(text)) {
-    throw malformed(`${text.slice(0, 30)} is no plain decimal number: write it without an exponent`);
+    throw malformed(`${text.slice(0, 30)} is not a plain decimal number: write it without an exponent`);
   }
   return asNumber(text);
 }
@@ -84,8 +84,8 @@ function collect(pairs: readonly [string, string][]): Fields {
   for (const [name, value] of pairs) {
     const shown = JSON.stringify(name.slice(0, MAX_NAME));
     if (name.length > MAX_NAME || value.length > MAX_VALUE) throw malformed(`the field ${shown} is too long`);
-    if (fields.has(name)) throw malformed(`the field ${shown} comes twice: send it once`);
-    if (value.includes('\0') || !value.isWellFormed()) throw malformed(`the field ${shown} holds no valid text`);
+    if (fields.has(name)) throw malformed(`the field ${shown} is sent twice: send it once`);
+    if (value.includes('\0') || !value.isWellFormed()) throw malformed(`the field ${shown} contains invalid text`);
     fields.set(name, value);
   }
   return fields;

@@ -240,7 +240,7 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
     const endpoints = unsigned.slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
     log.error(
       { unopened: reported, waitingEndpoints: endpoints },
-      'secrets of webhook endpoints cannot be opened, and the events of these endpoints wait: give this process the master keys that sealed them (quittance master-key status), or rotate the secrets',
+      'secrets of webhook endpoints cannot be decrypted, so the events of these endpoints wait: give this process the master keys that encrypted them (quittance master-key status), or rotate the secrets',
     );
   };
   return async (deliveries, now) => {
@@ -363,7 +363,7 @@ export function createOutcomeQueue(options: {
         if (count < MAX_TRIES) continue;
         outcomes = outcomes.filter((other) => other !== outcome);
         const fields = { error, ...namesOf(outcome.delivery), outcome: outcome.kind };
-        log.error(fields, 'a webhook attempt cannot be recorded; it is made again');
+        log.error(fields, 'a webhook attempt cannot be recorded; Quittance repeats it');
       }
     }
     if (failure !== null) throw failure;
@@ -435,7 +435,7 @@ async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowM
   for (const [name, value] of fields) {
     const started = startedField(value);
     if (started === null) continue;
-    const reason = `${name} contains "&${started}=", so a shop could read the signed text in two ways`;
+    const reason = `${name} contains "&${started}=", so the signed text would be ambiguous`;
     return failedAttempt(null, `unsigned: ${reason.slice(0, 200)}`, 0);
   }
   return sender.send({
@@ -453,7 +453,7 @@ function refuseOtherWords(answer: Uint8Array): string | null {
 }
 
 const NOT_TAKEN =
-  'not_acknowledged: the receiver answered with a 2xx, and not with the word of its system (ok, success)';
+  'not_acknowledged: the receiver answered with a 2xx, but without the word that its system expects (ok, success)';
 
 type Listed = {
   fields: ReadonlyMap<string, string>;

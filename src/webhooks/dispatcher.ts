@@ -107,7 +107,7 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
   };
 }
 
-const NOT_RECORDED = 'stopped before every webhook attempt was recorded; those are made again';
+const NOT_RECORDED = 'stopped before every webhook attempt was recorded; Quittance repeats the others';
 /** Ordinary receivers answer sooner, and a hanging one must not hold up Ctrl-C. */
 const STOP_GRACE_MS = 3000;
 /** The grace, and then the time in which a connection to a database that is away gives up. */

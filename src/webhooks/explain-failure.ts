@@ -17,19 +17,19 @@ export function explainStatus(status: number): string {
   if (status >= 300 && status < 400) {
     return `redirect: the endpoint answered ${status}, and redirects are not followed; register the final URL`;
   }
-  return `http_${status}: the endpoint answered ${status}${STATUSES[status] ?? (status >= 500 ? SERVER_ERROR : '')}, and only 2xx is delivered`;
+  return `http_${status}: the endpoint answered ${status}${STATUSES[status] ?? (status >= 500 ? SERVER_ERROR : '')}, but only 2xx counts as delivered`;
 }
 
 const UNKNOWN = 'network: the attempt failed';
 const SERVER_ERROR = ' (an error on its side)';
 const STATUSES: Readonly<Record<number, string>> = {
   401: ' (it asks for a login)',
-  403: ' (it forbids us to call it)',
-  404: ' (nothing is at its path)',
-  405: ' (it takes no POST at its path)',
-  410: ' (it is gone for good)',
-  413: ' (it takes no body of this size)',
-  429: ' (it has had too many requests)',
+  403: ' (it forbids the request)',
+  404: ' (nothing exists at its path)',
+  405: ' (it accepts no POST at its path)',
+  410: ' (it is permanently gone)',
+  413: ' (it accepts no body of this size)',
+  429: ' (it received too many requests)',
 };
 
 /** Codes of Node, OpenSSL and undici, and their meaning for the operator of the endpoint. The first that fits counts. */
@@ -47,7 +47,7 @@ const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)$/, 'tls: the certificate is self-signed'],
   [
     /^(UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)$/,
-    'tls: the chain of the certificate is incomplete, or nobody well-known signed it',
+    'tls: the certificate chain is incomplete, or no well-known authority signed it',
   ],
   [/^CERT_REVOKED$/, 'tls: the certificate was revoked'],
   [/(CERT|TLS|SSL|SIGNATURE|^EPROTO$)/, 'tls: no secure connection'],

@@ -21,7 +21,7 @@ const RETURN_EVERY_MS = 1000;
 /** After a statement that failed. */
 const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
-const NOT_HASTENED = 'webhooks that wait for a retry cannot be made due before it; trying again';
+const NOT_HASTENED = 'webhook retries cannot be moved forward; trying again';
 
 /** What is known of a target. `probeAtMs`: it fails, and one delivery is hastened then; `backAtMs`: all that wait are. */
 type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number; returnedAt: UnixMs | null };

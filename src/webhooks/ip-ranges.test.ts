@@ -74,7 +74,7 @@ describe('public unicast addresses', () => {
   test.each([
     ...['', 'shop.example', '8.8.8', '8.8.8.8.', ' 8.8.8.8', '8.8.8.8/32', '08.8.8.8', '0x8.8.8.8', '134744072'],
     ...['8.8.8.8\u0000', '８.8.8.8', '[2606:4700::1]', '2606:4700::1%eth0', '2606:4700::1%', '2606:4700', ':::'],
-  ])('%j is no address in a standard spelling, and not public', (text) => {
+  ])('%j is not an address in a standard notation, and not public', (text) => {
     expect(isPublic(text)).toBe(false);
   });
 
@@ -138,8 +138,8 @@ describe('an address that is not public is named by the block that it stands in'
     ['64:ff9b::10.0.0.1', '10.0.0.0/8, private, behind 64:ff9b::/96, NAT64'],
     ['64:ff9b::7f00:1', '127.0.0.0/8, loopback, behind 64:ff9b::/96, NAT64'],
     ['::ffff:10.0.0.1', '10.0.0.0/8, private'],
-    ['fe80::1%eth0', 'no address in a standard spelling'],
-    ['0177.0.0.1', 'no address in a standard spelling'],
+    ['fe80::1%eth0', 'not an address in a standard notation'],
+    ['0177.0.0.1', 'not an address in a standard notation'],
   ])('%s', (ip, range) => {
     const scope = /, (private|shared by carriers)$/.test(range) ? 'private' : 'other';
     expect(classifyAddress(ip)).toEqual({ scope, range });

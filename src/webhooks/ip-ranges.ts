@@ -15,7 +15,7 @@ export function classifyAddress(ip: string): AddressClass {
   if (isIPv4(ip)) return classifyV4(readV4(ip));
   // isIPv6 takes fe80::1%eth0.
   if (isIPv6(ip) && !ip.includes('%')) return classifyV6(readV6(ip));
-  return { scope: 'other', range: 'no address in a standard spelling' };
+  return { scope: 'other', range: 'not an address in a standard notation' };
 }
 
 function classifyV4(value: bigint): AddressClass {

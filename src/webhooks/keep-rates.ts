@@ -151,9 +151,9 @@ async function ask(
   if (state.problem === null && problem !== null)
     log.warn(
       { ...about, reason: problem },
-      'the rate of an adapter could not be read; the last one counts until it is too old',
+      'the rate of an adapter could not be read; Quittance uses the last known rate until it is too old',
     );
-  if (state.problem !== null && problem === null) log.info(about, 'the rate of an adapter is read again');
+  if (state.problem !== null && problem === null) log.info(about, 'the rate of an adapter can be read again');
   state.problem = problem;
   state.hasAnswered = true;
 }
@@ -180,7 +180,7 @@ async function watchAges(
   }
   for (const [subject, { adapter, source }] of old) {
     const state = states.get(adapter.id);
-    const detail = describe(subject, adapter, source, state?.problem ?? 'it says no newer one');
+    const detail = describe(subject, adapter, source, state?.problem ?? 'it gives no newer rate');
     // Who asks anew hears the first answer before it says that there is none.
     if (state === undefined || !answered.has(adapter.id) || state.told === detail) continue;
     await tellAlarm({ db, log }, KIND, { network: adapter.network, subject, detail });
@@ -190,5 +190,5 @@ async function watchAges(
 
 function describe(subject: string, { adapter, readAt }: SourcedAdapter, source: RateSource, why: string): string {
   const from = toIso(unixMs(readAt + source.maxAgeMs));
-  return `The rate of ${subject} is of ${toIso(readAt)}, and its source (${originOf(source)}) gives no newer one: ${why}. Orders are refused from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${adapter}`;
+  return `The rate of ${subject} dates from ${toIso(readAt)}, and its source (${originOf(source)}) gives no newer one: ${why}. Quittance refuses orders from ${from} on. Repair the source, or set another one or a fixed rate: quittance adapter enable --kind ${adapter}`;
 }

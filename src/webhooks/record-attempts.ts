@@ -69,7 +69,10 @@ export async function recordAttempts(
     if (!isOfStatement(error)) throw error;
     const recorded = await recordAlone();
     const endpoints = [...failures.keys()].slice(0, MAX_LOGGED).map((id) => encodeId('whe', id));
-    log.warn({ error, endpoints }, 'how webhook endpoints fail could not be recorded; it counts at the next attempt');
+    log.warn(
+      { error, endpoints },
+      'failures of webhook endpoints could not be recorded; they count at the next attempt',
+    );
     return recorded;
   };
   // Successes take one statement; only failures concern the endpoints too.

@@ -271,7 +271,7 @@ describe('certificates', () => {
     ['CERT_NOT_YET_VALID', 'tls: the certificate is not valid yet; check the clocks'],
     [
       'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-      'tls: the chain of the certificate is incomplete, or nobody well-known signed it',
+      'tls: the certificate chain is incomplete, or no well-known authority signed it',
     ],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'tls: no secure connection'],
     ['ENOTFOUND', 'dns: the name of the endpoint does not resolve'],

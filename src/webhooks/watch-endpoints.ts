@@ -53,7 +53,7 @@ async function findFailing(db: Database, before: UnixMs) {
       const subject = encodeId('whe', id);
       // Path and query of the URL may hold a token.
       const origin = parseUrl(url)?.origin ?? 'invalid URL';
-      const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. What is wrong: quittance webhook test ${subject}`;
+      const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. To find out why, run: quittance webhook test ${subject}`;
       return { subject, network, detail };
     }),
     ...callbacks.map(({ endpointId, network, count, eventId, failingSince, error }) => {
@@ -146,24 +146,24 @@ export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: Ke
 async function findDamagedReceiptKey({ networks, tryReceiptKey }: SecretWatchDeps): Promise<Finding[]> {
   const tried = await tryReceiptKey();
   if (tried === null || tried.kind === 'ok') return [];
-  const detail = `The key that signs receipts ${describe(tried.kind, tried.masterKeyId)}. Receipts are shown without a signature. ${REMEDIES[tried.kind]}, or make a new key: quittance receipt rotate --key-is-lost; receipts that were handed out stay valid`;
+  const detail = `The key that signs receipts ${describe(tried.kind, tried.masterKeyId)}. Receipts are shown without a signature. ${REMEDIES[tried.kind]}, or create a new key: quittance receipt rotate --key-is-lost; issued receipts stay valid`;
   return networks.map((network) => ({ network, subject: 'receipts', detail }));
 }
 
 type Kind = Exclude<Decrypted['kind'], 'ok'> | 'missing';
 
 function describe(kind: Kind, masterKeyId: string): string {
-  if (kind === 'missing') return 'is not in the database any more';
-  if (kind === 'damaged') return 'does not open: what is stored of it was changed, or moved here from another place';
-  return `does not open: it says that it is sealed under the master key ${masterKeyId}, which is not here`;
+  if (kind === 'missing') return 'is no longer in the database';
+  if (kind === 'damaged') return 'cannot be decrypted: its stored value was changed, or copied here from another row';
+  return `cannot be decrypted: it is encrypted with the master key ${masterKeyId}, which is not configured here`;
 }
 
 const INTRUDER =
-  'Nothing of Quittance does that: find out who wrote to the database, and what else. Then restore the row';
+  'Quittance never does that: find out who wrote to the database, and what else was changed. Then restore the row';
 const REMEDIES: Readonly<Record<Kind, string>> = {
   missing: INTRUDER,
   damaged: INTRUDER,
-  'unknown-key': 'Give this process that key, behind its own ("quittance master-key status")',
+  'unknown-key': 'Give this process that key, after its own ("quittance master-key status")',
 };
 
 /**
@@ -186,10 +186,10 @@ export async function describeMissingSecrets(
   const list = (all: string[]) => [...new Set(all)].slice(0, MAX_SHOWN).join(', ');
   const keys = list(rows.map((row) => row.masterKeyId));
   const endpoints = list(rows.map((row) => encodeId('whe', row.endpointId)));
-  const source = keyRing === null ? 'no key is at hand' : `${describeSource(keyRing.source)} has ${has.join(', ')}`;
+  const source = keyRing === null ? 'no key is configured' : `${describeSource(keyRing.source)} has ${has.join(', ')}`;
   return (
-    `webhooks are signed with secrets that cannot be opened here (${rows.length}, of ${endpoints}): missing is the master key ${keys}, and ${source}. ` +
-    `${REFUSE_MISSING_KEYS_REMEDIES[keyRing?.source.kind ?? 'none']} If a key is lost for ever, "quittance webhook rotate whe_… --key-is-lost" gives each of these endpoints a new secret`
+    `webhook secrets cannot be decrypted here (${rows.length}, of ${endpoints}): the master key ${keys} is missing, and ${source}. ` +
+    `${REFUSE_MISSING_KEYS_REMEDIES[keyRing?.source.kind ?? 'none']} If a key is permanently lost, "quittance webhook rotate whe_… --key-is-lost" gives each of these endpoints a new secret`
   );
 }
 
@@ -201,9 +201,9 @@ function describeSource(source: KeySource): string {
 }
 
 const REFUSE_MISSING_KEYS_REMEDIES = {
-  file: 'Add the lines of the file master-key that was there before, from a backup.',
-  setting: 'Add it to QUITTANCE_MASTER_KEY, behind a comma.',
-  none: 'Set QUITTANCE_MASTER_KEY, or with an embedded database put the file master-key back, from a backup.',
+  file: 'Add the lines of the earlier file master-key, from a backup.',
+  setting: 'Add it to QUITTANCE_MASTER_KEY, after a comma.',
+  none: 'Set QUITTANCE_MASTER_KEY, or, with an embedded database, restore the file master-key from a backup.',
 } as const;
 
 type EncryptPlainSecretsDeps = {
@@ -238,7 +238,7 @@ export async function encryptPlainSecrets(
     count += batch.length;
   }
   if (count > 0)
-    log.info({ endpoints: count }, 'webhook secrets that a former release stored as plain text are sealed');
+    log.info({ endpoints: count }, 'webhook secrets that an earlier release stored as plain text are now encrypted');
 }
 
 function isSecret(text: string): boolean {

@@ -24,4 +24,4 @@ export function refusePage(answer: Uint8Array): string | null {
 }
 
 const REFUSED =
-  'web_page: the endpoint answered 2xx with a web page, such as one for logging in; no receiver answers so';
+  'web_page: the endpoint answered 2xx with a web page, such as a login page; no webhook receiver answers like that';

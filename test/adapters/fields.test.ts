@@ -111,7 +111,7 @@ describe.each(Object.keys(DOORS) as Form[])('an order of %s', (form) => {
   test.each(refused)('names %s, which is the operator’s, when it refuses it, and takes it empty', async (field) => {
     const reply = await askForm(form, { [field]: '0.5' });
     expect(isMade(reply)).toBe(false);
-    expect(reasonOf(reply)).toMatch(new RegExp(`${field} is "0.5".*leave it out`));
+    expect(reasonOf(reply)).toMatch(new RegExp(`${field} is "0.5".*remove it`));
     expect(isMade(await askForm(form, { [field]: '' }))).toBe(true);
   });
 

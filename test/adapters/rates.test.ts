@@ -160,7 +160,7 @@ test('a source that stops is an alarm at half of the limit; after it no order is
   for (let minute = 2; minute <= 6; minute += 1) await askedAgain(source);
   const detail = await eventually(alarm, (found) => found !== undefined);
   expect(detail).toMatch(
-    /^The rate of whe_\w+ is of .*http_503: .*Orders are refused from .* on\. .*adapter enable --kind epusdt$/,
+    /^The rate of whe_\w+ dates from .*http_503: .*Quittance refuses orders from .* on\. .*adapter enable --kind epusdt$/,
   );
   expect(detail).not.toContain('h0rse');
   expect((await create()).body.status_code).toBe(200);
@@ -168,7 +168,7 @@ test('a source that stops is an alarm at half of the limit; after it no order is
   const before = await invoices();
   const refused = await create();
   expect(refused.body).toMatchObject({ status_code: 10006, data: null });
-  expect(refused.body.message).toContain('rate calculation failed: the rate that is known is too old');
+  expect(refused.body.message).toContain('rate calculation failed: the last known rate is too old');
   expect(refused.body.message).toContain('adapter list');
   expect(await invoices()).toBe(before);
   // It is there already.
@@ -223,8 +223,8 @@ const FAULTS: [string, RequestListener, string][] = [
   ['bytes that are no text', (_, response) => response.end(Buffer.from([0x7b, 0xff, 0x7d])), 'not one JSON'],
   ['another answer', says('{"tether":{"usd":7.3}}'), 'no number at'],
   ['a rate below the bounds', price('0.0000001'), 'must be greater than 0'],
-  ['a rate just below', price('6.499999'), 'not within 6.5 to 8'],
-  ['a rate above', price('80'), 'not within 6.5 to 8'],
+  ['a rate just below', price('6.499999'), 'not between 6.5 and 8'],
+  ['a rate above', price('80'), 'not between 6.5 and 8'],
   ['a float', price('7.3e0'), 'exponent'],
 ];
 
@@ -267,18 +267,16 @@ test('a source that repeats a time is as old as it says', async () => {
   expect(adapter.rateSource?.at).toBe(new Date(stuck * 1000).toISOString());
   startKeeper();
   for (let minute = 1; minute <= 6; minute += 1) await askedAgain(source);
-  expect(await eventually(alarm, (found) => found !== undefined)).toContain('it says no newer one');
+  expect(await eventually(alarm, (found) => found !== undefined)).toContain('it gives no newer rate');
   for (let minute = 7; minute <= 11; minute += 1) await askedAgain(source);
   expect((await create()).body.status_code).toBe(10006);
-  expect(await eventually(alarm, (found) => String(found).includes('too old'))).toContain(
-    'the source says that its rate is of',
-  );
+  expect(await eventually(alarm, (found) => String(found).includes('too old'))).toContain('the source dates its rate');
   // An older one does not replace it, nor one of the future.
   source.answer(price('7.4', `,"t":${stuck - 60}`));
   await askedAgain(source);
   source.answer((request, response) => price('7.4', `,"t":${at() + 3600}`)(request, response));
   await askedAgain(source);
-  expect(await eventually(alarm, (found) => String(found).includes('no time of the past'))).toBeDefined();
+  expect(await eventually(alarm, (found) => String(found).includes('no past time'))).toBeDefined();
   expect((await row())['read_micro']).toBe('7200000');
   source.answer((request, response) => price('7.4', `,"t":${at()}`)(request, response));
   await askedAgain(source);

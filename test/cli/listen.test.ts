@@ -80,7 +80,7 @@ describe('what arrives', () => {
     const missed = await record(project, 2);
     const second = startListen(project.apiKey, { forwardTo: receiver.url }, { home: first.home });
     await expectIds(receiver, [...before, ...missed]);
-    expect(second.notes).toContainEqual(expect.stringMatching(/^2 events came while this was not running/));
+    expect(second.notes).toContainEqual(expect.stringMatching(/^2 events arrived while this was not running/));
     expect(second.secret()).toBe(first.secret());
     await second.stop();
     const third = startListen(project.apiKey, { forwardTo: receiver.url }, { home: first.home });
@@ -229,7 +229,7 @@ describe('it ends and says what to do', () => {
     ]) {
       writeFileSync(file, damaged);
       expect(await startListen(project.apiKey, options, { home: first.home }).failure).toMatchObject({
-        message: expect.stringContaining(`${file} does not say how far forwarding has come`),
+        message: expect.stringContaining(`${file} is damaged, so the position in the feed is unknown`),
       });
     }
     const mended = startListen(project.apiKey, { ...options, after: 'latest' }, { home: first.home });
@@ -248,7 +248,7 @@ describe('it ends and says what to do', () => {
     const second = startListen(project.apiKey, { forwardTo: receiver.url }, { home: first.home });
     expect(await second.failure).toMatchObject({
       code: 'CONFLICT',
-      message: `process ${process.pid} forwards the events of this key to ${receiver.url} already: stop it, or forward to another URL`,
+      message: `process ${process.pid} already forwards the events of this key to ${receiver.url}: stop it, or forward to another URL`,
     });
     const elsewhere = startListen(project.apiKey, { forwardTo: `${receiver.url}2` }, { home: first.home });
     await eventually(
@@ -265,18 +265,24 @@ describe('it ends and says what to do', () => {
     const forwardTo = receiver.url;
     const refused: [ListenOptions, RegExp][] = [
       [{ forwardTo, apiKey: live }, /^the key is a live one/],
-      [{ forwardTo, apiKey: `${apiKey.slice(0, -1)}!` }, /^the API key \(83 characters, not shown\) is none/],
-      [{ forwardTo, server: 'http://pay.example.com' }, /where anybody between could read the API key/],
+      [
+        { forwardTo, apiKey: `${apiKey.slice(0, -1)}!` },
+        /^the API key \(83 characters, not shown\) is not a Quittance key/,
+      ],
+      [{ forwardTo, server: 'http://pay.example.com' }, /so anyone on the network path could read the API key/],
       [
         { forwardTo, server: 'https://u:p@pay.example.com' },
-        /^the server holds a user name or a password \(not shown\)/,
+        /^the server contains a user name or a password \(not shown\)/,
       ],
       [{ forwardTo, server: 'https://pay.example.com/?a' }, /has a query or a fragment/],
-      [{ forwardTo, server: 'pay.example.com' }, /begins with http/],
+      [{ forwardTo, server: 'pay.example.com' }, /starts with http/],
       [{ forwardTo: 'ftp://localhost' }, /^--forward-to is "ftp:\/\/localhost"/],
-      [{ forwardTo: 'http://u:secret@localhost/' }, /^--forward-to holds a user name or a password \(not shown\)/],
+      [{ forwardTo: 'http://u:secret@localhost/' }, /^--forward-to contains a user name or a password \(not shown\)/],
       [{}, /^--forward-to is missing/],
-      [{ forwardTo, events: ['invoice.payed'] }, /^--events holds "invoice.payed": choose among invoice.pending/],
+      [
+        { forwardTo, events: ['invoice.payed'] },
+        /^--events has the unknown type "invoice.payed": choose from invoice.pending/,
+      ],
       [{ forwardTo, after: 'evt_1' }, /^--after is "evt_1"/],
     ];
     for (const [options, message] of refused) {
@@ -293,14 +299,17 @@ describe('it ends and says what to do', () => {
         (_, response) => response.writeHead(302, { location: service.url }).end(),
         /answered 302, and redirects are not followed/,
       ],
-      [(_, response) => response.end('<html>\u001b[2J'), /answered 200 with something else: <html>.\[2J$/],
+      [(_, response) => response.end('<html>\u001b[2J'), /answered 200, but not with a page of events: <html>.\[2J$/],
       [(_, response) => response.writeHead(404).end('{"detail":"nothing here"}'), /answered 404: nothing here$/],
       [(_, response) => response.end(Buffer.alloc(5_000_000, 0x20)), /has more than 4194304 bytes/],
       [
         (_, response) => response.end('{"data":[{"id":"evt_1"}],"hasMore":false,"latest":null}'),
-        /something in its feed that is no event/,
+        /something in its feed that is not an event/,
       ],
-      [(_, response) => response.end('{"data":[],"hasMore":true,"latest":null}'), /a page of it leads no further$/],
+      [
+        (_, response) => response.end('{"data":[],"hasMore":true,"latest":null}'),
+        /a page of the feed does not lead any further$/,
+      ],
     ];
     for (const [answering, message] of answers) {
       const stranger = await startReceiver(answering);
@@ -324,7 +333,7 @@ test('a server that is away is waited for as long as it asks, which is told once
   await running.stop();
   expect((asked[1] ?? 0) - (asked[0] ?? 0)).toBeGreaterThan(1990);
   expect(running.notes.slice(0, 2)).toEqual([
-    `${server} cannot be read: it answered 503; trying again until it can`,
+    `${server} cannot be read: it answered 503; trying again until it works`,
     `${server} answers again`,
   ]);
 });

@@ -112,6 +112,6 @@ describe('quittance', () => {
     const pay = (...args: string[]) => runCli(['sandbox', 'pay', 'inv_x', ...args]);
     const [unknown, needless] = await Promise.all([pay('--scenario', 'free'), pay('--with', 'inv_y')]);
     expect(unknown).toMatchObject({ code: 2, stderr: expect.stringContaining('Allowed choices are exact, short') });
-    expect(needless).toMatchObject({ code: 2, stderr: expect.stringContaining('--scenario two-in-one only') });
+    expect(needless).toMatchObject({ code: 2, stderr: expect.stringContaining('only with --scenario two-in-one') });
   });
 });

@@ -74,7 +74,7 @@ describe('a delivery', () => {
     await setKey('f'.repeat(16));
     const [unsigned, signed] = [await world.addEvent([bad]), await world.addEvent([good])];
     const { lines } = world.startDispatcher();
-    const reported = () => lines.filter((line) => line.includes('cannot be opened'));
+    const reported = () => lines.filter((line) => line.includes('cannot be decrypted'));
     // It is due a microsecond before, of which a Date has none.
     const dueAt = new Date(world.clock.now() + 60_000);
     const putOff = () =>
@@ -264,7 +264,7 @@ describe('an endpoint is disabled', () => {
     const event = await world.addEventApart([endpoint]);
     const { lines } = world.startDispatcher();
     await eventually(async () => expect(await world.delivery(event)).toMatchObject({ last_status: 410 }));
-    await eventually(() => expect(lines.some((line) => line.includes('counts at the next attempt'))).toBe(true));
+    await eventually(() => expect(lines.some((line) => line.includes('count at the next attempt'))).toBe(true));
     await world.sql('commit');
     expect(await world.endpoint(endpoint)).toMatchObject({ disabled_at: null });
     world.clock.moveTo((await world.delivery(event))['next_attempt_at']);

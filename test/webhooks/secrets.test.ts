@@ -277,7 +277,7 @@ test('sealed secrets that were moved are an alarm for each endpoint, which is ov
   const subjects = [one, two].map(({ id }) => encodeId('whe', id)).sort();
   await serve(OLDER, async () => expect((await alarms()).map(({ subject }) => subject)).toEqual(subjects));
   const [first] = await alarms();
-  expect(first?.detail).toContain(`${subjects[0]} of ${encodeId('prj', projectId)} does not open`);
+  expect(first?.detail).toContain(`${subjects[0]} of ${encodeId('prj', projectId)} cannot be decrypted`);
   expect(first?.detail).toContain(`quittance webhook rotate ${subjects[0]}`);
   expect(first?.detail).not.toContain(encodeId('whe', fine.id));
   await client.query(swap, [[one.id, two.id]]);
@@ -299,7 +299,7 @@ test('a secret that is gone, or whose key is not here, is one alarm until it is 
   const detailOf = async (subject: string) => (await alarms()).find((alarm) => alarm.subject === subject)?.detail;
   try {
     await eventually(async () => expect(await alarms()).toHaveLength(2));
-    expect(await detailOf(encodeId('whe', gone.id))).toContain('is not in the database any more');
+    expect(await detailOf(encodeId('whe', gone.id))).toContain('is no longer in the database');
     expect(await detailOf(encodeId('whe', foreign.id))).toMatch(/under the master key 0{16}.* --key-is-lost/);
     receipts.kind = 'damaged';
     await eventually(async () => expect(await detailOf('receipts')).toContain('quittance receipt rotate'));

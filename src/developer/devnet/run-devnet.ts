@@ -45,7 +45,7 @@ export function readDevnetSettings(input: DevnetInput, { devnet, dataDir }: Conf
     if (typeof text !== 'string') return fallback;
     const value = /^\d{1,9}$/.test(text) ? Number(text) : -1;
     if (value >= least && value <= most) return value;
-    problems.push(fieldProblem(field, `is ${clip(text)}: it takes a whole number from ${least} to ${most}`));
+    problems.push(fieldProblem(field, `is ${clip(text)}: give a whole number from ${least} to ${most}`));
     return fallback;
   };
   const settings = {
@@ -93,6 +93,6 @@ export async function runDevnet(
 function explain(error: unknown, { host, port }: DevnetSettings): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code !== 'EADDRINUSE') return error;
-  const message = `port ${port} on ${host}, or one of the three after it, is in use: stop what listens there, or give another one (--port 0 takes any)`;
+  const message = `port ${port} on ${host}, or one of the three after it, is in use: stop the program that listens there, or give another port (--port 0 uses any free one)`;
   return new AppError('PORT_IN_USE', message, { cause: error });
 }

@@ -28,13 +28,14 @@ export function createFeedReader(
         const answer = await whileWanted(readFeed(source, { after, limit }), signal);
         switch (answer.kind) {
           case 'page':
-            if (leadsNoFurther(answer.page, after)) throw noFeed(server, 'a page of it leads no further');
+            if (leadsNoFurther(answer.page, after))
+              throw noFeed(server, 'a page of the feed does not lead any further');
             if (failures > 0) note(`${server} answers again`);
             failures = 0;
             return answer.page;
           case 'away': {
             failures += 1;
-            if (failures === 1) note(`${server} cannot be read: ${answer.reason}; trying again until it can`);
+            if (failures === 1) note(`${server} cannot be read: ${answer.reason}; trying again until it works`);
             const asked = Math.min(answer.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
             await pause(Math.max(asked, backoff(failures, AWAY)), signal);
             break;
@@ -42,12 +43,12 @@ export function createFeedReader(
           case 'key-refused':
             throw new AppError(
               'INVALID_ARGUMENT',
-              `${server} does not accept the API key: it is of another server, expired or revoked, or not allowed from this address. Make another with "quittance key create" there`,
+              `${server} does not accept the API key: it belongs to another server, has expired, was revoked, or is not allowed from this address. Create another one there with "quittance key create"`,
             );
           case 'cursor-unknown':
             throw new AppError(
               'NOT_FOUND',
-              `${server} has no event ${after} in this project: its data was made anew, or the id is of another project. Say where to begin: --after latest (events from now on) or --after beginning (all there are)`,
+              `${server} has no event ${after} in this project: its data was recreated, or the id belongs to another project. Choose where to start: --after latest (new events only) or --after beginning (all events)`,
             );
           case 'no-feed':
             throw noFeed(server, answer.reason);

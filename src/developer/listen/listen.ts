@@ -52,7 +52,7 @@ export async function listen(settings: ListenSettings, control: ListenControl): 
     await follow(run, await begin(run));
   } catch (error) {
     if (!control.signal.aborted || error !== control.signal.reason) throw error;
-    control.note('stopped: the next start goes on from here');
+    control.note('stopped: the next start continues from here');
   } finally {
     await dispatcher.destroy();
     await state.release();
@@ -157,13 +157,13 @@ function lastAnswer(signal: AbortSignal, onWait: () => void): { signal: AbortSig
 
 function describeMissed(count: number, hasMore: boolean): string {
   const what = count === 1 && !hasMore ? '1 event' : `${hasMore ? 'more than ' : ''}${count} events`;
-  return `${what} came while this was not running and ${count === 1 && !hasMore ? 'is' : 'are'} forwarded now; --after latest passes over them`;
+  return `${what} arrived while this was not running and ${count === 1 && !hasMore ? 'is' : 'are'} forwarded now; --after latest skips them`;
 }
 
 function notAnEvent(server: string): never {
   throw new AppError(
     'INVALID_ARGUMENT',
-    `${server} has something in its feed that is no event: is it a Quittance server?`,
+    `${server} has something in its feed that is not an event: is it a Quittance server?`,
   );
 }
 

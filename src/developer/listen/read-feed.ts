@@ -58,7 +58,7 @@ function judge(status: number, headers: Dispatcher.ResponseData['headers'], byte
   if (status === 200) {
     const page = splitFeed(bytes);
     if (page !== null) return { kind: 'page', page };
-    return { kind: 'no-feed', reason: `it answered 200 with something else: ${excerpt(text)}` };
+    return { kind: 'no-feed', reason: `it answered 200, but not with a page of events: ${excerpt(text)}` };
   }
   // `{"code":"INVALID_REQUEST","detail":"…","errors":[{"field":"after","code":"…","message":"…"}]}`, or anything.
   const { detail, errors } = parseObject(text);

@@ -77,23 +77,23 @@ function readTestKey(text: string | null, why: string): { apiKey: string; keyId:
   }
   if (text.startsWith('qt_live_')) {
     throw invalid(
-      'the key is a live one (qt_live_…): payments of the main network are not forwarded to a developer’s machine. Use a key of a test project (qt_test_…); live events belong to an endpoint of "quittance webhook add"',
+      'the key is a live one (qt_live_…): payments of the main network are not forwarded to a developer’s machine. Use a key of a test project (qt_test_…). For live events, add an endpoint with "quittance webhook add"',
     );
   }
   const key = readApiKey(text);
   if (key !== null) return { apiKey: text, keyId: encodeId('key', key.keyUuid) };
   throw invalid(
-    `the API key (${text.length} characters, not shown) is none of Quittance: it is "qt_test_" and 75 characters, as "quittance key create" showed it; a letter may be missing or wrong`,
+    `the API key (${text.length} characters, not shown) is not a Quittance key: a key is "qt_test_" and 75 characters, as "quittance key create" showed it. A character may be missing or wrong`,
   );
 }
 
 function readServer(text: string, allowHttp: boolean): string {
   const url = readUrl('the server', text);
   if (url.search !== '' || url.hash !== '')
-    throw invalid(`the server ${clip(text)} has a query or a fragment: leave it out`);
+    throw invalid(`the server ${clip(text)} has a query or a fragment: remove it`);
   if (url.protocol === 'http:' && !allowHttp && !isLoopback(url.hostname)) {
     throw invalid(
-      `the server ${clip(text)} is http:// on another machine, where anybody between could read the API key: use https://, or --allow-http if the way there is safe`,
+      `the server ${clip(text)} uses http:// to another machine, so anyone on the network path could read the API key: use https://, or --allow-http if the path is safe`,
     );
   }
   return url.origin + url.pathname.replace(/\/+$/, '');
@@ -101,20 +101,20 @@ function readServer(text: string, allowHttp: boolean): string {
 
 function readUrl(what: string, text: string): URL {
   const url = httpUrl(text);
-  if (url === null) throw invalid(`${what} is ${clip(text)}: it takes a URL that begins with http:// or https://`);
+  if (url === null) throw invalid(`${what} is ${clip(text)}: give a URL that starts with http:// or https://`);
   if (url.username === '' && url.password === '') return url;
-  throw invalid(`${what} holds a user name or a password (not shown): leave it out`);
+  throw invalid(`${what} contains a user name or a password (not shown): remove it`);
 }
 
 function readType(text: string): string {
   if ((EVENT_TYPES as readonly string[]).includes(text)) return text;
-  throw invalid(`--events holds ${clip(text)}: choose among ${EVENT_TYPES.join(', ')}`);
+  throw invalid(`--events has the unknown type ${clip(text)}: choose from ${EVENT_TYPES.join(', ')}`);
 }
 
 function readAfter(text: string): ListenSettings['after'] {
   if (text === 'beginning' || text === 'latest') return { kind: text };
   if (decodeId('evt', text) !== null) return { kind: 'event', id: text };
-  throw invalid(`--after is ${clip(text)}: it takes the id of an event (evt_…), beginning or latest`);
+  throw invalid(`--after is ${clip(text)}: give the id of an event (evt_…), beginning or latest`);
 }
 
 function invalid(message: string): AppError {

@@ -54,7 +54,7 @@ async function takeLock(dir: string, name: string, route: Route): Promise<{ rele
     const who = holder === undefined ? 'another process' : `process ${holder}`;
     throw new AppError(
       'CONFLICT',
-      `${who} forwards the events of this key to ${route.forwardTo} already: stop it, or forward to another URL`,
+      `${who} already forwards the events of this key to ${route.forwardTo}: stop it, or forward to another URL`,
       { cause: error },
     );
   }
@@ -64,7 +64,7 @@ function unusable(dir: string, cause: unknown): AppError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause);
   return new AppError(
     'INVALID_ARGUMENT',
-    `how far forwarding has come cannot be kept in ${dir} (${code}): make room or rights there, or set XDG_STATE_HOME to another directory`,
+    `the position in the feed cannot be saved in ${dir} (${code}): free disk space or allow writing there, or set XDG_STATE_HOME to another directory`,
     { cause },
   );
 }
@@ -87,7 +87,7 @@ async function readState(path: string, route: Route): Promise<string | null | un
 function damaged(path: string, cause?: unknown): AppError {
   return new AppError(
     'INVALID_ARGUMENT',
-    `${path} does not say how far forwarding has come: it is damaged. Say where to begin, which writes it anew: --after latest (events from now on), --after beginning, or --after evt_…`,
+    `${path} is damaged, so the position in the feed is unknown. Choose where to start, which rewrites the file: --after latest (new events only), --after beginning, or --after evt_…`,
     { cause },
   );
 }

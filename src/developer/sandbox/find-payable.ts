@@ -29,10 +29,7 @@ export async function findPayable(sandbox: Sandbox, target: string): Promise<Pay
   };
   const { id, status, ...invoice } = await lookAgain();
   if (token !== undefined && (status === 'CONFIRMING' || status === 'PAID')) {
-    throw new AppError(
-      'CONFLICT',
-      `${target} has its payment already and asks for none: to pay it again on purpose, name its invoiceId`,
-    );
+    throw new AppError('CONFLICT', `${target} already has its payment: to pay it again on purpose, give its invoiceId`);
   }
   // A checkout link reveals no invoice id, and neither do the messages about it.
   const reference = token === undefined ? encodeId('inv', id) : target;
@@ -58,7 +55,7 @@ async function findByExternalId(sandbox: Sandbox, externalId: string): Promise<s
 function unknownName(name: string): AppError {
   return new AppError(
     'NOT_FOUND',
-    `the demo project of the sandbox has no invoice ${name}; one of another project is paid by the URL of its checkout page`,
+    `the demo project of the sandbox has no invoice ${name}; to pay an invoice of another project, give the URL of its checkout page`,
   );
 }
 

@@ -23,7 +23,7 @@ export type PayOptions = {
 /** Error: `INVALID_ARGUMENT`. */
 export function refuseNeedlessSecond({ scenario, withInvoice }: PayOptions): void {
   if (scenario === 'two-in-one' || withInvoice === null) return;
-  throw new AppError('INVALID_ARGUMENT', `--with goes with --scenario two-in-one only, not with ${scenario}`);
+  throw new AppError('INVALID_ARGUMENT', `--with works only with --scenario two-in-one, not with ${scenario}`);
 }
 
 type PaymentView = {
@@ -70,8 +70,8 @@ export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice 
 /** What became of an orphaned payment, in a sentence. */
 function describeOrphaned({ blockNumber, blocks, wasConfirming }: OrphanedPayment): string {
   const seen = wasConfirming ? 'the invoice became CONFIRMING' : 'the invoice was not seen CONFIRMING in time';
-  const branch = blocks === 1 ? `block ${blockNumber}` : `block ${blockNumber} and what followed it`;
-  return `exactly the payable amount was sent, and ${seen}; then the network orphaned ${branch}, and the payment is gone: the invoice goes back to PENDING, or EXPIRED if its time is over`;
+  const branch = blocks === 1 ? `block ${blockNumber}` : `block ${blockNumber} and the blocks after it`;
+  return `exactly the payable amount was sent, and ${seen}; then the network orphaned ${branch}, and the payment is gone: the invoice goes back to PENDING, or to EXPIRED if its deadline has passed`;
 }
 
 /** Another invoice that was hit by mistake: with the policy exact, a wrong amount may be another's price. */

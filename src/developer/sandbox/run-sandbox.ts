@@ -57,7 +57,7 @@ export async function runSandbox(
     const devnet = await parts.add(startNetwork(config, log));
     if (config.databaseUrl !== null) {
       log.warn(
-        'DATABASE_URL is not used: without a network configured this is the sandbox, which has a database of its own. Commands use DATABASE_URL; unset it to try the sandbox',
+        'DATABASE_URL is not used: no network is configured, so this is the sandbox, which has its own database. Commands use DATABASE_URL; unset it to try the sandbox',
       );
     }
     // It has a database of its own even where DATABASE_URL names another.
@@ -188,7 +188,7 @@ Quittance sandbox: a local TRON network, a demo project, test money only. Paste 
 
    curl -sS ${inboxUrl}
 
-Ctrl-C stops everything; the next start goes on where this one ended.
+Ctrl-C stops everything; the next start continues where this one ended.
 
 `;
 }

@@ -73,7 +73,7 @@ async function makeInvoice(sandbox: Sandbox, wanted: Parameters<typeof createInv
     return { id: invoiceId, invoice: await findPayable(sandbox, invoiceId) };
   if (status === 409) throw new AppError('CONFLICT', `the invoice was refused: ${detail}`);
   if (status === 400) throw new AppError('INVALID_ARGUMENT', `the invoice was refused: ${detail}`);
-  throw new AppError('SANDBOX_REFUSED', `the invoice could not be made: ${detail}`);
+  throw new AppError('SANDBOX_REFUSED', `the invoice could not be created: ${detail}`);
 }
 
 /** Blocks of a fast network may become irreversible before their payment was seen. */

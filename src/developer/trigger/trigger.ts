@@ -36,11 +36,11 @@ export function readTrigger(name: string, { amount, externalId }: InvoiceOptions
   const type = known.find((each) => each === name);
   if (type === undefined) {
     const choice = `choose ${known.join(', ')}`;
-    throw new AppError('INVALID_ARGUMENT', `${clip(name)} is no event that can be triggered: ${choice}`);
+    throw new AppError('INVALID_ARGUMENT', `${clip(name)} is not an event that can be triggered: ${choice}`);
   }
   const isAboutInvoice = type !== 'ping' && type !== 'endpoint.disabled' && type !== 'transfer.refunded';
   if (isAboutInvoice || (amount === undefined && externalId === undefined)) return type;
-  throw new AppError('INVALID_ARGUMENT', `--amount and --external-id are about an invoice, and ${type} has none`);
+  throw new AppError('INVALID_ARGUMENT', `--amount and --external-id apply to an invoice, and ${type} has none`);
 }
 
 /** Makes an event happen in the sandbox of this data directory, and waits until it is told. Errors: `SANDBOX_NOT_RUNNING`, `SANDBOX_REFUSED`. */
@@ -63,7 +63,7 @@ export async function trigger(
       return await happenToInvoice(sandbox, { type, options, until });
     } catch (error) {
       if (!signal.aborted || error !== signal.reason) throw error;
-      const message = `${type} has not come within ${WAIT_MS / 1000} seconds: "quittance chain status" and the log of the sandbox may say why`;
+      const message = `${type} did not arrive within ${WAIT_MS / 1000} seconds: "quittance chain status" and the log of the sandbox may say why`;
       throw new AppError('SANDBOX_REFUSED', message, { cause: error });
     }
   });
@@ -122,7 +122,7 @@ async function recordPings(sandbox: Sandbox): Promise<string> {
   if (first === undefined) {
     throw new AppError(
       'SANDBOX_REFUSED',
-      'no endpoint of the demo project takes pings: add one with "quittance webhook add"',
+      'no endpoint of the demo project accepts pings: add one with "quittance webhook add"',
     );
   }
   const ping = await recordPing(sandbox, first.id);

@@ -55,7 +55,7 @@ export function viewAt({ ledger, sickness }: Answering, path: string, kind: 'ful
  */
 export function answerRequest(node: Answering, path: string, parameters: Parameters): unknown {
   const endpoint = ENDPOINTS.get(path);
-  if (endpoint === undefined) throw new ParameterError(`${path} is no endpoint`);
+  if (endpoint === undefined) throw new ParameterError(`${path} is not an endpoint`);
   const { ledger, now } = node;
   const { faults, view } = viewAt(node, path, endpoint.kind);
   const witnesses = witnessesWith(ledger, faults);

@@ -33,14 +33,14 @@ type ScenarioRecord = {
 
 const LIST = '`quittance transfers list`';
 const UNSEEN = 'the invoice stays as it is, and no transfer is recorded';
-const DUPLICATE = `the invoice has its payment already, so the transfer appears under ${LIST} as a duplicate`;
+const DUPLICATE = `the invoice already has its payment, so the transfer appears under ${LIST} as a duplicate`;
 const PAYS = 'the invoice becomes CONFIRMING when the transfer is in a block, and PAID once that block is irreversible';
 
 const ifPaid = ({ hasPayment }: PaymentFacts) => (hasPayment ? DUPLICATE : PAYS);
 const ifUnmatched = ({ hit }: PaymentFacts) =>
   hit === null
     ? `the invoice stays as it is, and the transfer appears under ${LIST} as unmatched once its block is irreversible`
-    : `the invoice stays as it is; but exactly this is what invoice ${hit} asks for at the same address: it becomes PAID, or, if it has its payment already, the transfer appears under ${LIST} as a duplicate`;
+    : `the invoice stays as it is; but invoice ${hit} asks for exactly this amount at the same address: it becomes PAID, or, if it already has its payment, the transfer appears under ${LIST} as a duplicate`;
 
 const PAYABLE = 25_000_014n;
 const EXACT = 'exactly the payable amount was sent';
@@ -69,7 +69,7 @@ const mistaken = (
   kinds: ['unmatched'] as const,
   cause: { at: 'transfers', codes } as const,
   outcome: (facts: PaymentFacts) =>
-    `${facts.sent} was sent in place of ${facts.payable}, ${because}: ${ifUnmatched(facts)}`,
+    `${facts.sent} was sent instead of ${facts.payable}, ${because}: ${ifUnmatched(facts)}`,
 });
 
 const cut = (decimals: number, ...codes: string[]) => {
@@ -129,7 +129,7 @@ export const SCENARIOS = {
   },
   contract: {
     ...paying({
-      help: 'the payable amount, by a contract: only a log shows it',
+      help: 'the payable amount, sent by a contract: only a log shows it',
       said: `${EXACT} by a contract, so that only a log shows it`,
     }),
     by: 'contract',
@@ -163,7 +163,7 @@ export const SCENARIOS = {
   'rounded-3': cut(3, 'TRUNCATED', 'ROUNDED', 'REQUESTED_AMOUNT'),
   'rounded-4': cut(4, 'TRUNCATED', 'ROUNDED', 'REQUESTED_AMOUNT'),
   'below-minimum': mistaken(
-    'what an exchange sends at least, for the amount is below it: the next of 10, 20, 50, 100, …',
+    'the minimum that an exchange sends, because the amount is below it: the next of 10, 20, 50, 100, …',
     'because the exchange sends no less',
     minimumAbove,
     50_000_000n,
@@ -178,8 +178,8 @@ export const SCENARIOS = {
     'DIGITS_SWAPPED',
   ),
   fee: mistaken(
-    'less a fee of 1 USDT, as an exchange takes it; half of a smaller amount',
-    'because a fee was taken out of it',
+    'less a fee of 1 USDT, as an exchange deducts it; half of a smaller amount',
+    'because a fee was deducted from it',
     lessAFee,
     24_000_014n,
     'FEE_DEDUCTED',
@@ -189,7 +189,7 @@ export const SCENARIOS = {
     needs: 'expiry',
     cause: { at: 'payment', codes: ['payment, late'] },
     outcome: () =>
-      `the deadline was brought forward (which only a local network allows) and the invoice expired, and then ${EXACT}: the invoice becomes CONFIRMING and PAID all the same, and its payment is marked late`,
+      `the deadline was brought forward (which only a local network allows) and the invoice expired, and then ${EXACT}: the invoice still becomes CONFIRMING and PAID, and its payment is marked late`,
   },
   'requested-amount': {
     ...mistaken(
@@ -211,13 +211,13 @@ export const SCENARIOS = {
     ),
     needs: 'retired address',
     outcome: (facts) =>
-      `${EXACT} to a retired address of the demo project, which gets no new invoices but is watched for ever: ${ifUnmatched(facts)}`,
+      `${EXACT} to a retired address of the demo project, which gets no new invoices but is watched permanently: ${ifUnmatched(facts)}`,
   },
   reverted: {
     ...unseen(
       {
         help: 'exactly, from a wallet that has no USDT: the call reverts',
-        said: `${EXACT} from a wallet that has no USDT, so the call stands in a block as REVERT and moves nothing`,
+        said: `${EXACT} from a wallet that has no USDT, so the call is in a block as REVERT and moves nothing`,
       },
       'failed, reverted',
     ),
@@ -227,7 +227,7 @@ export const SCENARIOS = {
     ...unseen(
       {
         help: 'exactly, with a fee limit that is too low: the call runs out of energy',
-        said: `${EXACT} with a fee limit of 1 TRX, so the call stands in a block as OUT_OF_ENERGY, costs its fee and moves nothing`,
+        said: `${EXACT} with a fee limit of 1 TRX, so the call is in a block as OUT_OF_ENERGY, costs its fee and moves nothing`,
       },
       'failed, out_of_energy',
     ),
@@ -247,7 +247,7 @@ export const SCENARIOS = {
   'wrong-address': {
     ...unseen(
       {
-        help: 'the payable amount, to an address that is nobody of ours',
+        help: 'the payable amount, to an address that belongs to no project',
         said: `${EXACT} to an address that belongs to no project`,
       },
       'other_address',

@@ -90,7 +90,7 @@ test.each([
   [504, 'timeout-behind-proxy'],
   [599, 'server-error'],
 ])('status %i is told as %s, with the status', (status, code) => {
-  const [diagnosis] = diagnoseAttempt(attempt({ status, error: `http_${status}: only 2xx is delivered` }));
+  const [diagnosis] = diagnoseAttempt(attempt({ status, error: `http_${status}: only 2xx counts as delivered` }));
   expect(diagnosis).toMatchObject({
     code,
     certainty: 'likely',

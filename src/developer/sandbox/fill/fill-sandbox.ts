@@ -118,7 +118,10 @@ export async function fillSandbox(
 async function refuseRealLedger(db: Database): Promise<void> {
   const real = (await listProjects(db, null, null)).find(({ network }) => !isLocalNetwork(network));
   if (real === undefined) return;
-  throw new AppError('CONFLICT', `the ledger here has a project of ${real.network}: only that of a sandbox is filled`);
+  throw new AppError(
+    'CONFLICT',
+    `this database has a project of ${real.network}: only the database of a sandbox can be filled`,
+  );
 }
 
 type FilledAddress = { id: string; address: string };
