@@ -58,10 +58,10 @@ function readUrl(text: string): NodeUrl | Invalid {
   const isGrpc = scheme !== undefined;
   const url = httpUrl(isGrpc ? text.replace(/^grpcs?/i, tls === '' ? 'http' : 'https') : text);
   if (url === null) {
-    return invalid('is no URL of a node; write for example grpcs://node.example.com:50051 or https://api.trongrid.io');
+    return invalid('is not a node URL; use a form such as grpcs://node.example.com:50051 or https://api.trongrid.io');
   }
   if (url.username !== '' || url.password !== '') {
-    return invalid('holds a user name or password: remove it (the option #key= takes an API key)');
+    return invalid('contains a user name or password: remove it (the option #key= takes an API key)');
   }
   if (text.includes('?')) return invalid('has a query: remove the "?" and everything after it; options go after a "#"');
   const { hostname, host } = url;
@@ -89,24 +89,24 @@ function readSides(
   const solidityUrl = side?.url ?? usual;
   if (solidityUrl === null) {
     return invalid(
-      'has an unusual port: name that of its irreversible side too, as in #solidity=grpc://node.example.com:50061',
+      'has an unusual port: also name the port of its irreversible side, as in #solidity=grpc://node.example.com:50061',
     );
   }
   const rpc = jsonrpc === undefined || jsonrpc === OFF ? null : readUrl(jsonrpc);
   if (rpc?.kind === 'invalid') return invalid(`has a wrong option jsonrpc: it ${rpc.reason}`);
   if (rpc !== null && (main.isGrpc || rpc.isGrpc)) {
-    return invalid('has a wrong option jsonrpc: it takes the http:// URL at which an http:// node serves /jsonrpc');
+    return invalid('has a wrong option jsonrpc: it must be the http:// URL at which an http:// node serves /jsonrpc');
   }
   const jsonRpcUrl = rpc?.url.replace(/\/jsonrpc$/, '') ?? (main.isGrpc || jsonrpc === OFF ? null : main.url);
   if (grpc === undefined) return { kind: 'ok', solidityUrl, grpc: null, jsonRpcUrl };
   const twin = readUrl(grpc);
   if (twin.kind === 'invalid') return invalid(`has a wrong option grpc: it ${twin.reason}`);
   if (main.isGrpc || !twin.isGrpc)
-    return invalid('has a wrong option grpc: it takes the grpc:// URL of an http:// node');
+    return invalid('has a wrong option grpc: it must be the grpc:// URL of an http:// node');
   const twinSolidityUrl = usualSolidityUrl(twin);
   if (twinSolidityUrl === null) {
     return invalid(
-      `has a wrong option grpc: it takes port ${GRPC.port}; write a node at another port as an entry of its own, grpc://host:port#solidity=grpc://host:port`,
+      `has a wrong option grpc: it must use port ${GRPC.port}; write a node at another port as an entry of its own, grpc://host:port#solidity=grpc://host:port`,
     );
   }
   const urls: NodeUrls = { url: twin.url, solidityUrl: twinSolidityUrl };
@@ -177,7 +177,7 @@ function parseOptions(fragment: string): ParsedOptions {
     if (values[name] !== undefined) return { kind: 'invalid', reason: `has the option ${name} twice: keep one` };
     const value = decode(part.slice(at + 1));
     if (value === null || !OPTIONS[name].accepts(value)) {
-      return { kind: 'invalid', reason: `has a wrong option ${name}: it takes ${OPTIONS[name].takes}` };
+      return { kind: 'invalid', reason: `has a wrong option ${name}: give ${OPTIONS[name].takes}` };
     }
     values[name] = value;
   }

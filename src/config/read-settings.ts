@@ -182,11 +182,11 @@ function readSecretFile(path: string): SecretFile {
     if (length > MAX_BYTES) return invalid(`is larger than ${MAX_BYTES} bytes`);
     const text = bytes.toString('utf8', 0, length).trim();
     if (text === '') return invalid('is empty');
-    if (/[\0\r\n]/.test(text)) return invalid('holds more than one line');
+    if (/[\0\r\n]/.test(text)) return invalid('contains more than one line');
     return { kind: 'ok', text, isOpen: (stat.mode & READABLE_BY_ALL) !== 0 };
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (code === 'ENOENT') return invalid('is not there');
+    if (code === 'ENOENT') return invalid('does not exist');
     if (code === 'EACCES') return invalid('this user may not read');
     return invalid(`cannot be read (${code})`);
   } finally {

@@ -79,17 +79,17 @@ describe.each(Object.entries(GOOD))('%s_FILE', (secret, text) => {
     const pipe = join(directory, `pipe-${secret}`);
     execFileSync('/usr/bin/mkfifo', [pipe]);
     const bad: [path: string, says: RegExp][] = [
-      [join(directory, 'h0rse'), /is not there/],
+      [join(directory, 'h0rse'), /does not exist/],
       [directory, /is not a regular file/],
       // Nobody writes to it: it must not be waited for.
       [pipe, /is not a regular file/],
       [file(''), /is empty/],
       [file(' \n'), /is empty/],
       [file('h0rse'.repeat(4000)), /is larger than 16384 bytes/],
-      [file(`${text}\n${text}\n`), /holds more than one line/],
-      [file(`${text}\0`), /holds more than one line/],
+      [file(`${text}\n${text}\n`), /contains more than one line/],
+      [file(`${text}\0`), /contains more than one line/],
       // The secret itself, where a path belongs.
-      [text, /is not there/],
+      [text, /does not exist/],
     ];
     for (const [path, says] of bad) expect(refused({ ...rest, [variable]: path }), path).toEqual(refusal(says));
   });

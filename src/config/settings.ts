@@ -64,7 +64,7 @@ export const SETTINGS = {
   QUITTANCE_ROW_MACS: oneOf(['ledger', 'off', 'warn', 'require'] as const, 'ledger'),
   QUITTANCE_TRUST_PROXY: list<string, string[]>([], proxyProblem),
   QUITTANCE_MASTER_KEY: list<string, string[] | undefined>(undefined, masterKeyProblem, {
-    is: 'a comma-separated list of 1 to 4 different keys, of which the first seals and all open',
+    is: 'a comma-separated list of 1 to 4 different keys, of which the first encrypts and all decrypt',
     max: 4,
   }),
   QUITTANCE_BACKUP_RECIPIENT: list<string, string[] | undefined>(undefined, recipientProblem, {
@@ -220,7 +220,7 @@ function contractProblem(text: string): string | null {
 
 function masterKeyProblem(text: string): string | null {
   if (parseMasterKey(text) !== null) return null;
-  return `has an entry of ${text.length} characters that is not 32 bytes in base64 or hexadecimal; make one with: openssl rand -base64 32`;
+  return `has an entry of ${text.length} characters that is not 32 bytes in base64 or hexadecimal; create one with: openssl rand -base64 32`;
 }
 
 /** `age1…`; whether the key is one shows when a backup is made. Those that are safe from quantum computers have 1,959 characters. */

@@ -21,7 +21,7 @@ function maskCredentials(text: string): string {
 export function publicUrlProblem(text: string): UrlProblem {
   const url = httpUrl(text);
   if (url === null) return 'is not an http:// or https:// URL; write for example https://pay.example.com';
-  if (hasCredentials(url)) return 'holds a user name or password: remove it';
+  if (hasCredentials(url)) return 'contains a user name or password: remove it';
   if (url.pathname !== '/' || /[?#]/.test(text)) return `must end after the host: write ${url.origin}`;
   return null;
 }
@@ -32,7 +32,7 @@ export function consoleUrlProblem(text: string): UrlProblem {
   if (problem !== null) return problem.replace('https://pay.', 'https://console.');
   const url = new URL(text);
   if (url.protocol === 'https:' || isLoopbackLink(url.hostname)) return null;
-  return `must be https://, for only this machine itself may be reached by http://: write https://${url.host}`;
+  return `must be https://, because http:// is allowed only for this machine itself: write https://${url.host}`;
 }
 
 /** The text is never shown: an ill-formed URL may hold its password anywhere. */

@@ -92,18 +92,18 @@ test.each<[string, () => Promise<CheckpointFile> | CheckpointFile, object]>([
 test.each<[string, () => unknown, string]>([
   ['above the ledger', () => ({ ...made, ...atHeight(books.devnet.head().number) }), 'the ledger is only at'],
   ['of another network than is asked for', () => altered({ network: 'nile' }), 'is not configured here'],
-  ['without producers', () => altered({ producers: [] }), 'this is no checkpoint: "producers"'],
+  ['without producers', () => altered({ producers: [] }), 'this is not a checkpoint: "producers"'],
   ['whose id is of another height', () => altered({ number: made.number + 1 }), `is not the id of block`],
-  ['whose time is none', () => altered({ time: 'yesterday' }), '"time" is no time'],
-  ['of no network', () => altered({ network: 'moon' }), '"network" is none'],
+  ['whose time is none', () => altered({ time: 'yesterday' }), '"time" is not a time'],
+  ['of no network', () => altered({ network: 'moon' }), '"network" is not a network'],
   ['with a mistyped address', () => altered({ producers: [{ address: 'T', signer: 'T' }] }), 'a producer has no'],
   [
     'with a producer twice',
     () => altered({ producers: made.producers.flatMap((each) => [each, each]) }),
-    'a producer stands twice',
+    'a producer appears twice',
   ],
   ['that is no JSON', () => '{', 'is not valid JSON'],
-  ['that is no object', () => 'null', 'this is no checkpoint'],
+  ['that is no object', () => 'null', 'this is not a checkpoint'],
 ])('a file %s is refused in words', async (_, content, message) => {
   const { code, stderr } = await check(content());
   expect(stderr).toContain(message);
@@ -131,7 +131,7 @@ test('it stays good while votes replace as many producers as cannot decide, and 
   const { number, id, timestampMs } = books.devnet.solid();
   await updateCursor(books.db, 'devnet', { number, id, time: unixMs(timestampMs) });
   const { code, stderr } = await check(made);
-  expect([code, stderr]).toEqual([1, expect.stringContaining('whose checkpoint is younger')]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining('which has a newer checkpoint')]);
 });
 
 function atHeight(number: number): Pick<CheckpointFile, 'number' | 'id'> {

@@ -262,8 +262,8 @@ test('with nodes of one operator, a payment of a contract that Tether replaced i
   service.devnet.mineUntilSolid();
   const { fakeUsdtContract } = service.devnet;
   const detail = await untilAlarm(service, 'unverifiable-block');
-  expect(detail).toContain(`the USDT contract was replaced (Deprecate) by ${fakeUsdtContract}, as nodes say`);
-  expect(detail).toContain('add a node of another operator');
+  expect(detail).toContain(`nodes say that the USDT contract was replaced (Deprecate) by ${fakeUsdtContract}`);
+  expect(detail).toContain('Add a node of another operator');
   expect(detail).toContain('yet it has no logs');
   expect(await statusOf(service, order)).toBe('PENDING');
 });

@@ -183,7 +183,7 @@ describe('a first start from a checkpoint', () => {
     expect(producers).toEqual(membersOf(chain.producers()));
     expect(reports).toEqual([]);
     const alone = newProcess(chain, checkpointOf(chain, FIRST_SET)).start(nodes.slice(0, 1));
-    await expect(alone).rejects.toThrow('a node with the whole history does');
+    await expect(alone).rejects.toThrow('a node with the whole history shows them');
   });
 
   test('needs no history where enough of the same producers make blocks', async () => {
@@ -210,7 +210,7 @@ describe('a first start from a checkpoint', () => {
     expect(producers).toEqual(membersOf(near.producers()));
     const far = createLongChain(2 * PERIOD_BLOCKS + 1000, delegating);
     await expect(newProcess(far, checkpointOf(far, FIRST_SET)).start([createHeaderNode('a', far)])).rejects.toThrow(
-      'whose checkpoint is younger',
+      'which has a newer checkpoint',
     );
   });
 
@@ -218,7 +218,7 @@ describe('a first start from a checkpoint', () => {
     const chain = createLongChain(4 * PERIOD_BLOCKS, () => FIRST_SET);
     const late = { now: () => unixMs(chain.now() + 7 * 3_600_000) };
     const node = createHeaderNode('a', chain);
-    await expect(newProcess(late, checkpointOf(chain, FIRST_SET)).start([node])).rejects.toThrow('the chain of now');
+    await expect(newProcess(late, checkpointOf(chain, FIRST_SET)).start([node])).rejects.toThrow('the current chain');
     const ahead = { ...checkpointOf(chain, FIRST_SET), number: chain.head + 1000 };
     await expect(newProcess(chain, ahead).start([node])).rejects.toThrow(
       `the checkpoint of this release is the later block ${ahead.number}. Use nodes that have caught up with`,

@@ -76,7 +76,7 @@ export async function extend(
 function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
   replaceFrom(following, 0);
   avoid(deps, following, node);
-  const message = `${node.origin} shows a branch that parted more than ${MAX_WALK_BLOCKS} blocks ago; the blocks above ${following.base.number} are read again`;
+  const message = `${node.origin} shows a branch that split off more than ${MAX_WALK_BLOCKS} blocks ago; the blocks above ${following.base.number} are read again`;
   return new AppError('NODE_REFUSED', message, { retryable: true });
 }
 
@@ -91,7 +91,7 @@ export function assertLater(
     const { number, time } = block;
     checked(deps, node, () => {
       if (time > before && !isOfTheFuture(deps, time)) return;
-      const seen = `block ${number} is of ${time}, its parent of ${before}, and our clock says ${deps.now()}`;
+      const seen = `block ${number} is dated ${time}, its parent ${before}, and the clock of this server says ${deps.now()}`;
       throw new AppError('BLOCK_UNVERIFIABLE', seen, { retryable: true });
     });
     before = time;
@@ -129,7 +129,7 @@ async function diagnoseFork(
   const genesisId = await findGenesisId(deps.db, deps.network);
   const { id: shownGenesis } = await readGenesis(deps, node);
   if (genesisId !== null && shownGenesis !== genesisId) {
-    const reason = `${node.origin} shows another network: its block 0 is ${shownGenesis}, and ours is ${genesisId}`;
+    const reason = `${node.origin} shows another network: its block 0 is ${shownGenesis}, and that of this network is ${genesisId}`;
     deps.pool.report(node, 'wrong-network', reason);
     return new AppError('NODE_WRONG_NETWORK', reason, { retryable: true });
   }
@@ -139,18 +139,18 @@ async function diagnoseFork(
     deps.pool.report(node, 'incomplete', reason);
     return new AppError('NODE_REFUSED', reason, { retryable: true });
   }
-  const reason = `the irreversible block ${base.number} is ${base.id} in our books, and ${shown.id} by ${node.origin}`;
+  const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, and ${shown.id} on ${node.origin}`;
   // Anybody can write a header; one that no known key signed contradicts nothing.
   if (following.producers === null || !isSignedBy(following.producers, shown)) {
     return checked(deps, node, () => {
-      throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, signed by no producer that we know`, { retryable: true });
+      throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, signed by no known producer`, { retryable: true });
     });
   }
   deps.pool.report(node, 'contradicts', reason);
   following.diagnosingFork.set(node.operator, reason);
   if (following.diagnosingFork.size >= deps.agreement) {
     const all = [...following.diagnosingFork.values()].join('; ');
-    const detail = `the watcher stopped: ${all}. Find out which is right; when the nodes show our block again, run: quittance chain resume --network ${deps.network}`;
+    const detail = `the watcher stopped: ${all}. Find out which is right; when the nodes show the block of the ledger again, run: quittance chain resume --network ${deps.network}`;
     await deps.db.transaction(async (tx) => {
       await setHalt(tx, deps.network, all);
       await deps.alarms.raise('halted', String(base.number), detail, tx);

@@ -32,7 +32,7 @@ export function ownSolidOf({ window, producers, base }: Following): number {
 export async function askSolid(deps: FollowDeps, following: Following, node: Node): Promise<void> {
   const solid = await readNewestSolid(deps, node);
   if (!isKnownSolid(following.producers, solid)) {
-    const reason = `its irreversible block ${solid.number} (${solid.id}) is signed by no producer that we know`;
+    const reason = `its irreversible block ${solid.number} (${solid.id}) is signed by no known producer`;
     deps.pool.report(node, 'unverifiable', reason);
     return;
   }
@@ -44,7 +44,7 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
     deps.pool.report(
       node,
       'contradicts',
-      `its irreversible block ${solid.number} is ${solid.id}, and ours is ${ours.id}`,
+      `its irreversible block ${solid.number} is ${solid.id}, and the ledger has ${ours.id}`,
     );
     return;
   }
@@ -188,7 +188,7 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
   const detail =
     `block ${number} (${id}) holds bytes that no node shows, so its transactions are not proven: they count as ` +
     `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
-    'A node that is asked by gRPC proves such blocks.';
+    'A node that Quittance asks over gRPC proves such blocks.';
   deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block counts without a proof');
   // All such blocks share one alarm: a stranger can have such a block made every three seconds.
   await deps.alarms.raise('unproven-block', '', detail);

@@ -220,7 +220,7 @@ function noNodeMessage({ pool, network }: FollowDeps): string {
   const states = pool
     .health()
     .map(({ url, state, reason }) => `${url} is ${state}${reason === null ? '' : ` (${reason})`}`);
-  return `no node of ${network} can be asked now: ${states.join('; ')}`;
+  return `no node of ${network} is available now: ${states.join('; ')}`;
 }
 
 /**
@@ -381,7 +381,7 @@ async function followHead(
     const other = nodes.find(({ operator }) => operator !== node.operator);
     if (other !== undefined) added = (await extend(deps, following, other, nodes)).length;
     isLate = added > 0;
-    if (isLate) deps.pool.report(node, 'lagging', `it has no block ${tipOf(following).number}, others do`);
+    if (isLate) deps.pool.report(node, 'lagging', `it has no block ${tipOf(following).number}, but other nodes do`);
   }
   if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
   const { lateInfos } = following;

@@ -41,10 +41,14 @@ export async function identifySigner(
     const signer = await findSignerElsewhere(deps, following, block, others);
     if (signer === null) return null;
     // The block is right, and the signature that this node shows for it is not.
-    deps.pool.report(node, 'unverifiable', `the signature of block ${block.number} is not the one that others show`);
+    deps.pool.report(
+      node,
+      'unverifiable',
+      `the signature of block ${block.number} differs from the one that other nodes show`,
+    );
     return signer;
   }
-  const reason = `block ${block.number} (${block.id}) says that 41${block.producer} made it, and is signed by 41${block.signer}, which no known producer signs with`;
+  const reason = `block ${block.number} (${block.id}) names 41${block.producer} as its producer, but is signed with the key 41${block.signer}, which belongs to no known producer`;
   if (!isAskedNow) {
     // Until the producers can be asked for, it is unclear who is wrong: another node may show another block.
     avoid(deps, following, node);
@@ -93,7 +97,7 @@ export async function keepProducers(deps: FollowDeps, following: Following, node
     following.producersPeriod = Math.floor(tip.time / PERIOD_MS);
     const { reason, producers, nodes: reported } = following.producers.newest;
     if (following.producers !== before) {
-      deps.log.info({ reason, producers: producers.length, nodes: reported }, 'took over the producers');
+      deps.log.info({ reason, producers: producers.length, nodes: reported }, 'the block producers were updated');
     }
     await deps.alarms.resolve('producers-refused');
     return true;
@@ -102,7 +106,7 @@ export async function keepProducers(deps: FollowDeps, following: Following, node
     following.producersPeriod = -1;
     following.producersRetryMs = performance.now() + RETRY_BLOCKS * deps.blockMs;
     if (error.code === 'NODES_DISAGREE') {
-      await deps.alarms.raise('producers-refused', '', `the producers stay as they were: ${error.message}`);
+      await deps.alarms.raise('producers-refused', '', `the block producers stay unchanged: ${error.message}`);
     }
     return false;
   }

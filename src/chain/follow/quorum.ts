@@ -111,7 +111,7 @@ async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes
     'nodes-disagree',
     '',
     `block ${number} (${id}) waits until ${agreement} operators show the same USDT logs; so far ${shown.join(', ')}. ` +
-      'Nothing after it becomes PAID. Add a node of another operator, or wait until one answers right.',
+      'No later payment becomes PAID. Add a node of another operator, or wait until another node answers correctly.',
   );
 }
 

@@ -64,7 +64,7 @@ async function walked(
   }
   // A chain that ended hours ago does not show who makes blocks now.
   if (deps.now() - newest.time > PERIOD_MS) {
-    const seen = `the nodes stand at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they show the chain of now`;
+    const seen = `the nodes are at block ${newest.number} of ${toIso(newest.time)}: the first start waits until they show the current chain`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   const producers = await walk.to(nodes, newest);
@@ -104,7 +104,7 @@ async function findNetwork(deps: FollowDeps, nodes: readonly Node[]): Promise<{ 
     example === undefined ||
     (known.length === largest.group.length && largest.size < agreement)
   ) {
-    const seen = `the first start needs nodes of ${agreement} operators, and ${largest?.size ?? 0} answer`;
+    const seen = `the first start needs nodes of ${agreement} operators, but only ${largest?.size ?? 0} answer`;
     throw new AppError('NO_NODE', seen, { retryable: true });
   }
   const [other] = next?.group ?? [];
@@ -143,7 +143,7 @@ async function assertShown(
 }
 
 function disagree(ours: BlockMark, theirs: BlockMark, node: Node): AppError {
-  return new AppError('NODES_DISAGREE', `block ${ours.number} is ${ours.id}, and ${theirs.id} by ${node.origin}`, {
+  return new AppError('NODES_DISAGREE', `block ${ours.number} is ${ours.id}, and ${theirs.id} on ${node.origin}`, {
     retryable: true,
   });
 }

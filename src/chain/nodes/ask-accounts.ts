@@ -34,7 +34,7 @@ export function activeWitnesses(): Question<unknown[]> {
           if (fields !== null && int64Field(fields, 9) === 1n) active.push(bytesToHex(bytesField(fields, 1)));
           return true;
         });
-        if (isRead === null) throw new TypeError('what it shows is no list of witnesses');
+        if (isRead === null) throw new TypeError('its answer is not a list of witnesses');
         return active;
       }),
     },
@@ -83,7 +83,7 @@ export function accountAt(account: AccountHex): Question<ShownAccount | null> {
           if (key !== undefined) witnessKey = bytesToHex(bytesField(readMessage(key) ?? [], 1));
           return true;
         });
-        if (isRead === null) throw new TypeError('what it shows is no account');
+        if (isRead === null) throw new TypeError('its answer is not an account');
         return { address, isContract, witnessKey };
       }),
     },

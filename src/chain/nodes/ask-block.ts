@@ -106,6 +106,6 @@ function isAbsent(json: unknown): boolean {
 }
 
 function found<Shown>(shown: Shown | null, what: string): Shown {
-  if (shown === null) throw new TypeError(`what it shows as ${what} is no block`);
+  if (shown === null) throw new TypeError(`its answer for ${what} is not a block`);
   return shown;
 }

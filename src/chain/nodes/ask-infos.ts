@@ -175,7 +175,7 @@ function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number,
     if (field.number === 3) [data, dataEnd] = [field.start, field.end];
     return true;
   });
-  if (isRead === null) throw new TypeError('a log is no message');
+  if (isRead === null) throw new TypeError('a log is not a message');
   if (!isWanted(bytes, address, addressEnd)) return null;
   return {
     address: hexOf(bytes, address, addressEnd),

@@ -231,7 +231,7 @@ describe('what is no answer of gRPC is refused', () => {
     ['more than the prefix says', (stream) => say(stream, [frame(PAYOUT.bytes, 5)]), 'more than one message'],
     ['two messages', (stream) => say(stream, [frame(PAYOUT.bytes), frame(PAYOUT.bytes)]), 'more than one message'],
     ['a compressed message', (stream) => say(stream, [frame(PAYOUT.bytes, PAYOUT.bytes.length, 1)]), 'compressed'],
-    ['bytes that are no block', (stream) => say(stream, [frame(utf8ToBytes('<html>'))]), 'is no block'],
+    ['bytes that are no block', (stream) => say(stream, [frame(utf8ToBytes('<html>'))]), 'is not a block'],
     [
       'a page of a proxy',
       (stream) => {

@@ -149,7 +149,7 @@ function answerOf<Answer>(
     code === null ? `HTTP ${httpStatus ?? `nothing (stream ended with ${stream.rstCode})`}` : `gRPC status ${code}`;
   const hint =
     code === UNIMPLEMENTED && isAboutSolid(question)
-      ? ' (java-tron serves its irreversible side at another port, 50061 as a rule: write it as #solidity=)'
+      ? ' (java-tron serves its irreversible side at another port, usually 50061: write it as #solidity=)'
       : '';
   const wasReached = httpStatus !== undefined;
   const reason = `${status}: ${detail}${hint}`;
@@ -185,7 +185,7 @@ function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: numbe
         have += 1;
         at += 1;
         if (have < PREFIX_BYTES) continue;
-        if (prefix[0] !== 0) throw new BadMessage('the answer is compressed, which nobody asked for');
+        if (prefix[0] !== 0) throw new BadMessage('the answer is compressed, although the request did not allow that');
         left = prefix.readUInt32BE(1);
         if (left > maxBytes) throw new AnswerTooLarge(`the answer has ${left} bytes, more than ${maxBytes}`);
         sink = question.grpc.newSink(left);

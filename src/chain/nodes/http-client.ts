@@ -54,7 +54,7 @@ export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyH
 function explain(status: number, question: Question<unknown>, isOnePlace: boolean): string {
   if ((status !== 404 && status !== 405) || !isOnePlace || question.http.path === '/jsonrpc') return '';
   const api = isAboutSolid(question) ? '/walletsolidity' : '/wallet';
-  return ` (it does not serve ${api} here: a java-tron of its own serves /wallet at one port and /walletsolidity at another; write both, as in http://host:8090#solidity=http://host:8091)`;
+  return ` (it does not serve ${api} here: a self-hosted java-tron serves /wallet at one port and /walletsolidity at another; write both, as in http://host:8090#solidity=http://host:8091)`;
 }
 
 /**
@@ -245,7 +245,7 @@ function createElementReader(shape: JsonShape) {
 function fillPlaces(value: unknown, name: string, elements: readonly unknown[]): unknown {
   const left = elements.values();
   const filled = mapArray(value, name, (each) => (isPlace(each) ? left.next().value : each));
-  if (left.next().done !== true) throw new NotJson('a name stands in it twice');
+  if (left.next().done !== true) throw new NotJson('a name appears in it twice');
   return filled;
 }
 

@@ -167,7 +167,7 @@ function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldByte
   const close = (isArray: boolean) => {
     const top = stack.pop();
     const isAllowed = expected === 'next' || (top?.isEmpty === true && expected !== 'colon');
-    if (top === undefined || top.isArray !== isArray || !isAllowed) throw new NotJson('a bracket that does not fit');
+    if (top === undefined || top.isArray !== isArray || !isAllowed) throw new NotJson('an unmatched bracket');
     put(top.value);
   };
   return {
@@ -219,7 +219,7 @@ function createMemory(maxHeldBytes: number) {
     held: () => held,
     hold: (bytes: number) => {
       held += bytes;
-      if (held > maxHeldBytes) throw new TooMuchJson(`what it holds takes more than ${maxHeldBytes} bytes`);
+      if (held > maxHeldBytes) throw new TooMuchJson(`its content needs more than ${maxHeldBytes} bytes`);
     },
     /** Nothing of what came since is kept. */
     backTo: (before: number) => {
@@ -265,7 +265,7 @@ function readLiteral(text: string): unknown {
   if (text === 'true') return true;
   if (text === 'false') return false;
   if (text === 'null') return null;
-  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)) throw new NotJson(`${text} is no value`);
+  if (!/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(text)) throw new NotJson(`${text} is not a value`);
   return Number(text);
 }
 
@@ -276,6 +276,6 @@ function decodeText(parts: readonly Uint8Array[], hasEscape: boolean): string {
   try {
     return JSON.parse(`"${bytes.toString('utf8')}"`) as string;
   } catch {
-    throw new NotJson('a text with a wrong escape');
+    throw new NotJson('a string with an invalid escape');
   }
 }

@@ -57,7 +57,7 @@ export function createNodeLine(options: NodeLineOptions) {
     const before = unavailableReason();
     if (before !== null) return before;
     const turn = await budget.take(closing).catch(() => 'taken' as const);
-    if (turn === 'exhausted') return 'its requests of the day are used up';
+    if (turn === 'exhausted') return 'its requests for today are used up';
     if (turn === 'too-many-waiting') return 'too many requests wait for their turn';
     record.warnings.budget(budget.usedShare());
     // The node may have been paused meanwhile; asking on would prolong a suspension.
@@ -234,19 +234,19 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       const line = { ...labels, kind, reason, pausedForMs: Math.ceil(pausedForMs), failures };
       log.warn(line, `a node does not show ${kind}: Quittance asks it for ${SUBSTITUTES[kind]} instead`);
     },
-    recovered: () => log.info(labels, 'a node is well again'),
+    recovered: () => log.info(labels, 'a node works again'),
     /** `usedShare` of the day's requests; `null` without a limit. */
     budget: (usedShare: number | null) => {
       if (usedShare === null || usedShare < BUDGET_WARNING_SHARE) return;
       const today = Math.floor(now() / DAY_MS);
       const usedPercent = Math.floor(usedShare * 100);
-      if (today !== warnedDay) log.warn({ ...labels, usedPercent }, "most of a node's requests of the day are used");
+      if (today !== warnedDay) log.warn({ ...labels, usedPercent }, "most of a node's requests for today are used");
       warnedDay = today;
       if (usedShare < 1 || today === exhaustedDay) return;
       exhaustedDay = today;
       log.error(
         labels,
-        "a node's requests of the day are used up: it rests until midnight UTC; add a node or raise #daily=",
+        "a node's requests for today are used up: Quittance pauses it until midnight UTC; add a node or raise #daily=",
       );
     },
   };

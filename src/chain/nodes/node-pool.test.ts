@@ -344,7 +344,7 @@ describe('budgets', () => {
     expect(log).toMatchObject([{}, { level: 'error', node: node.origin }]);
     expect(await pool.available()).toEqual([]);
     expect(pool.health()).toMatchObject([{ state: 'out-of-budget', requestsToday: 10 }]);
-    expect(await refusalOf(node)).toContain('requests of the day are used up');
+    expect(await refusalOf(node)).toContain('requests for today are used up');
     pass(12 * HOUR_MS - 60_000);
     expect(await pool.available()).toEqual([]);
     pass(60_000);

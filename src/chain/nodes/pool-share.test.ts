@@ -27,7 +27,7 @@ async function setUp({ count = 1, hour = 12, limits = {} as Partial<NodeSpec> } 
   const share = poolShare(pool, { signal: stopping.signal, now });
   const first = async (of = share) => {
     const [node] = await of.available();
-    if (node === undefined) throw new Error('no node can be asked');
+    if (node === undefined) throw new Error('no node is available');
     return node;
   };
   return { nodes, pool, share, stopping, first };
@@ -66,7 +66,7 @@ test.each([
     const { first, pool } = await setUp({ hour, limits: { requestsPerDay } });
     const asked = first().then((node) => node.ask(headerAt('any')));
     if (!isRefused) expect(await asked).not.toBeNull();
-    else await expect(asked).rejects.toThrow(/are left to the watcher and to payers/);
+    else await expect(asked).rejects.toThrow(/are reserved for the watcher and for payers/);
     const [node] = await pool.available();
     expect(await node?.ask(headerAt('any'))).not.toBeNull();
   },

@@ -44,5 +44,5 @@ test.each([
     { producers: [{ address: `41${'11'.repeat(20)}`, signer: `41${'11'.repeat(20)}` }] },
   ],
 ])('%s is no checkpoint', (_, change) => {
-  expect(() => readCheckpoint({ ...writeCheckpoint(checkpoint), ...change })).toThrow('this is no checkpoint');
+  expect(() => readCheckpoint({ ...writeCheckpoint(checkpoint), ...change })).toThrow('this is not a checkpoint');
 });

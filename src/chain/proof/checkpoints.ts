@@ -54,22 +54,23 @@ export function writeCheckpoint({ time, producers, ...rest }: Checkpoint): Check
 /** Reads a checkpoint from JSON of anybody. Error: `INVALID_ARGUMENT`, which says what is wrong with it. */
 export function readCheckpoint(json: unknown): Checkpoint {
   const { network, number, id, time, producers } = recordOf(json);
-  if (typeof network !== 'string' || !isNetwork(network)) throw wrong('"network" is none');
-  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 1) throw wrong('"number" is no height');
+  if (typeof network !== 'string' || !isNetwork(network)) throw wrong('"network" is not a network');
+  if (typeof number !== 'number' || !Number.isSafeInteger(number) || number < 1)
+    throw wrong('"number" is not a height');
   const prefix = number.toString(16).padStart(16, '0');
   if (typeof id !== 'string' || !/^[0-9a-f]{64}$/.test(id) || !id.startsWith(prefix)) {
     throw wrong(`"id" is not the id of block ${number}, 64 hexadecimal characters that begin with ${prefix}`);
   }
   const timeMs = typeof time === 'string' ? Date.parse(time) : Number.NaN;
-  if (!(timeMs >= 0)) throw wrong('"time" is no time');
+  if (!(timeMs >= 0)) throw wrong('"time" is not a time');
   if (!Array.isArray(producers) || producers.length < 1 || producers.length > MAX_PRODUCERS) {
-    throw wrong(`"producers" is no list of 1 to ${MAX_PRODUCERS}`);
+    throw wrong(`"producers" is not a list of 1 to ${MAX_PRODUCERS}`);
   }
   const members = producers.map((each: unknown) => {
     const { address, signer } = recordOf(each);
     return { account: readAccount(address), signer: readAccount(signer) };
   });
-  if (new Set(members.map(({ account }) => account)).size !== members.length) throw wrong('a producer stands twice');
+  if (new Set(members.map(({ account }) => account)).size !== members.length) throw wrong('a producer appears twice');
   return { network, number, id, time: unixMs(timeMs), producers: members };
 }
 
@@ -80,9 +81,9 @@ function recordOf(json: unknown): Record<string, unknown> {
 function readAccount(address: unknown): AccountHex {
   const parsed = parseAddress(typeof address === 'string' ? address : '');
   if (parsed.kind === 'ok') return parsed.account;
-  throw wrong(`a producer has no "address" or "signer" that is one: ${parsed.reason}`);
+  throw wrong(`a producer has no valid "address" or "signer": ${parsed.reason}`);
 }
 
 function wrong(what: string): AppError {
-  return new AppError('INVALID_ARGUMENT', `this is no checkpoint: ${what}`);
+  return new AppError('INVALID_ARGUMENT', `this is not a checkpoint: ${what}`);
 }

@@ -65,9 +65,9 @@ export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: Acc
     const txId = sha256(transaction.rawData);
     const { shownId, whole } = transaction;
     if (shownId !== null && shownId !== txId)
-      throw contradicts(`txID ${shownId} in block ${number} is not of its raw_data_hex`);
+      throw contradicts(`txID ${shownId} in block ${number} does not match its raw_data_hex`);
     if (whole.length === NODE_BYTES) throw contradicts(`transaction ${txId} in block ${number} has 64 bytes`);
-    if (seen.has(txId)) throw contradicts(`transaction ${txId} stands twice in block ${number}`);
+    if (seen.has(txId)) throw contradicts(`transaction ${txId} appears twice in block ${number}`);
     seen.add(txId);
     leaves.push(sha256(whole));
     transactions.push(describeTransaction(txId, transaction, contract));
@@ -129,7 +129,7 @@ function readHeader(shown: ShownHeader, { number, slotMs }: Expected): ProvenHea
     throw contradicts(`parent ${parentHash} of block ${number} has another height`);
   }
   if (slotMs !== null && timestamp % slotMs !== 0) {
-    throw contradicts(`the time ${timestamp} of block ${number} is no multiple of ${slotMs} ms`);
+    throw contradicts(`the time ${timestamp} of block ${number} is not a multiple of ${slotMs} ms`);
   }
   const computed = blockIdOf(shown.header, number, sha256);
   const id = shown.shownId ?? computed;

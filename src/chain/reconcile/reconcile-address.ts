@@ -75,16 +75,16 @@ async function compare(
   const { low, high, balanceMicro } = reading;
   const ledgerBlock = await awaitLedger(deps, high);
   if (ledgerBlock < high) {
-    return tooEarly(`the ledger stands at block ${ledgerBlock}, and ${node.origin} at ${high}`);
+    return tooEarly(`the ledger is at block ${ledgerBlock}, and ${node.origin} at ${high}`);
   }
   const opening = known ?? { block: high, micro: balanceMicro };
   if (high < opening.block) {
-    throw new AppError('NODE_REFUSED', `${node.origin} stands at block ${high}, before block ${opening.block}`, {
+    throw new AppError('NODE_REFUSED', `${node.origin} is at block ${high}, before block ${opening.block}`, {
       retryable: true,
     });
   }
   if (known === null && (await findMovements(db, id, { above: low, summedUpTo: low, upTo: high })).length > 0) {
-    return tooEarly(`a transfer came between the blocks ${low} and ${high}`);
+    return tooEarly(`a transfer arrived between the blocks ${low} and ${high}`);
   }
   const before = await sumMovements(db, id, opening.block);
   const movements = await findMovements(db, id, {
@@ -158,7 +158,7 @@ function explainDifference(
 ): string {
   return (
     `${address}: the ledger says ${formatSigned(ledgerMicro)} USDT, the chain at block ${to} says ${formatSigned(chainMicro)} ` +
-    `by ${node.origin}: the difference is ${formatSigned(chainMicro - ledgerMicro)}. ` +
+    `according to ${node.origin}: the difference is ${formatSigned(chainMicro - ledgerMicro)}. ` +
     `See what is different in these blocks: quittance chain repair --network ${network} --from ${from} --to ${to}`
   );
 }

@@ -131,7 +131,7 @@ test.each([
   const deps = { pool: { available: async () => nodes }, agreement: 2, usdt: USDT };
   if (named === OWNER) terms.noteReplaced(70, SUCCESSOR as AccountHex);
   terms.noteReplaced(named === OWNER ? 71 : 70, named as AccountHex | null);
-  expect(terms.answers()).toBe('no node can be asked');
+  expect(terms.answers()).toBe('no node is available');
   expect(await terms.unansweredFrom(deps)).toBe(named === null ? 70 : Number.POSITIVE_INFINITY);
   await terms.refresh(deps);
   const said = answers.map(

@@ -112,7 +112,7 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
       return isOpen() ? replacedIn : Number.POSITIVE_INFINITY;
     },
     namedSuccessors: () => [...new Set(heard.flatMap(({ terms }) => terms?.successor ?? []))],
-    answers: () => heard.map(({ origin, terms }) => `${origin} ${saidIn(terms)}`).join('; ') || 'no node can be asked',
+    answers: () => heard.map(({ origin, terms }) => `${origin} ${saidIn(terms)}`).join('; ') || 'no node is available',
     refresh,
   };
 }

@@ -139,7 +139,7 @@ async function readAgreed(
       const same = answers.filter((each) => textOf(each.producers) === textOf(producers));
       if (same.length < agreement) continue;
       const odd = answers.filter((each) => !same.includes(each));
-      for (const { node } of odd) pool.report(node, 'disagrees', 'it names other producers than others do');
+      for (const { node } of odd) pool.report(node, 'disagrees', 'it names other producers than the other nodes do');
       return { producers, origins: same.map(({ node }) => node.origin) };
     }
   }

@@ -150,7 +150,7 @@ async function judgeLogs(
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
-  const what = `the USDT contract was replaced (Deprecate) by ${names}, as nodes say, and forwards payments to it. Such payments count where two operators show the same of it, and are held until then: add a node of another operator, and read whether Tether says so too. Seen: ${error.message}`;
+  const what = `nodes say that the USDT contract was replaced (Deprecate) by ${names} and forwards payments to it. Such payments count once two operators show the same, and are held until then. Add a node of another operator, and check whether Tether announced this. Seen: ${error.message}`;
   return new AppError(error.code, what, { retryable: true });
 }
 
@@ -181,12 +181,12 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
     if (performance.now() - startedMs > SINGLE_INFOS_MS && (await deps.pool.available()).length > 1) {
       return checked(deps, node, () => {
         throw incomplete(
-          `it takes longer than ${SINGLE_INFOS_MS} ms to show what became of the transactions of block ${block.number}`,
+          `it takes longer than ${SINGLE_INFOS_MS} ms to show the results of the transactions of block ${block.number}`,
         );
       });
     }
     const info = await node.ask(infoOf(txId, contractsOf(deps, block)));
-    if (info === null) throw incomplete(`${node.origin} does not show what became of ${txId}`);
+    if (info === null) throw incomplete(`${node.origin} does not show the result of ${txId}`);
     return info;
   });
 }

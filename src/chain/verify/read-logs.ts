@@ -95,7 +95,7 @@ function readInfo(
 ): UsdtLog[] {
   const claimed = info.receipt?.result;
   const { log: list = [] } = info;
-  if (!Array.isArray(list)) throw refused(`the logs of ${txId} are no list`);
+  if (!Array.isArray(list)) throw refused(`the logs of ${txId} are not a list`);
   // Bytes that we cannot read may be a call or not.
   if (isContract === false || (isContract === null && claimed === undefined)) {
     if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
@@ -222,7 +222,9 @@ function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): Chai
 }
 
 function refused(seen: string): AppError {
-  return new AppError('NODE_REFUSED', `the node's transaction infos are not the block's: ${seen}`, { retryable: true });
+  return new AppError('NODE_REFUSED', `the node's transaction infos do not match the block: ${seen}`, {
+    retryable: true,
+  });
 }
 
 const CONTRADICTS = 'the transaction infos contradict the block: ';

@@ -33,7 +33,7 @@ export async function settleUnproven(deps: ReadDeps, node: Node, block: Examined
   const proof = proofs.find((each) => each.block.id === block.id);
   if (proof !== undefined) {
     if (claimOf(proof.block) !== claimOf(block)) {
-      deps.pool.report(node, 'unverifiable', `what it shows as block ${number} is not what its header proves`);
+      deps.pool.report(node, 'unverifiable', `its block ${number} does not match what its header proves`);
     }
     return withItsLogs(deps, proof);
   }
@@ -103,7 +103,7 @@ function neededBy({ agreement }: ReadDeps): number {
 function explain(deps: ReadDeps, { number, id }: ExaminedBlock, heard: readonly Word[]): string {
   const shown = heard.map((word) => `${word.node.origin} (${word.digest.slice(0, 8)})`).join(', ');
   return (
-    `block ${number} (${id}) is not proven: JSON hides bytes that anybody can put into a transaction, and fewer than ${neededBy(deps)} ` +
+    `block ${number} (${id}) is not proven: JSON hides bytes that anyone can put into a transaction, and fewer than ${neededBy(deps)} ` +
     `operators show the same of it (${shown}). Name a node's gRPC port (#grpc=grpc://host:50051), add a node of another operator, or look at ` +
     `it and let it pass: quittance chain pass --network ${deps.network} --block ${number}`
   );

@@ -324,7 +324,7 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
 /** A transaction by its id, wherever it stands; `null`: the node does not know it. */
 export function transactionBy(txId: string): Question<TransactionBytes | null> {
   const found = (bytes: TransactionBytes | null) => {
-    if (bytes === null) throw new TypeError(`what it shows as ${txId} is no transaction`);
+    if (bytes === null) throw new TypeError(`its answer for ${txId} is not a transaction`);
     return bytes;
   };
   return {

@@ -66,7 +66,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
     }
     if (doubted.length > 0) return { votes: Math.max(...doubted.map(({ votes }) => votes)), members: null };
     const why = failed.length === 0 ? '' : `: ${failed.join('; ')}`;
-    const needed = `no node shows the headers from block ${first} on, by which the producers are followed from ${name}; a node with the whole history does${why}`;
+    const needed = `no node shows the headers from block ${first} on, which are needed to follow the producers from ${name}; a node with the whole history shows them${why}`;
     throw new AppError('NO_NODE', needed, { retryable: true });
   };
   return {
@@ -79,7 +79,8 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
       const operators = ofDifferentOperators(nodes, nodes.length);
       const target = newest.number - maxRunBlocks(known.length) + 1;
       for (let attempts = 1; at < target; attempts += 1) {
-        if (attempts > MAX_ATTEMPTS) throw refuse(`${MAX_ATTEMPTS} looks led from ${name} only to block ${at}`, nodes);
+        if (attempts > MAX_ATTEMPTS)
+          throw refuse(`${MAX_ATTEMPTS} attempts led from ${name} only to block ${at}`, nodes);
         const step = Math.min(stride, target - at);
         const isShortest = step <= MIN_STRIDE;
         const { members, votes } = await look(operators, at + step, isShortest);
@@ -131,7 +132,7 @@ export async function ofCheckpointChain(
 
 function contradiction(what: string): AppError {
   const advice =
-    'so nothing shows who makes blocks now, and no node is believed. Configure nodes of other operators, or install the newest release, whose checkpoint is younger';
+    'so the current block producers are unknown, and Quittance trusts no node. Configure nodes of other operators, or install the newest release, which has a newer checkpoint';
   return new AppError('CHAIN_CONTRADICTION', `${what}, ${advice}`, { retryable: true });
 }
 
