@@ -10,7 +10,7 @@ export interface paths {
         };
         /**
          * Read the events of your project, oldest first
-         * @description Byte for byte the bodies that were or would be delivered as webhooks. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.
+         * @description Each event is byte for byte the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.
          */
         get: operations["listEvents"];
         put?: never;
@@ -70,7 +70,7 @@ export interface paths {
         put?: never;
         /**
          * Withdraw the page of an invoice
-         * @description The page shows no way to pay any more, and says so. It is no status: a payment that is under way, or comes all the same, still pays. Doing it again changes nothing.
+         * @description The payment page stops offering a way to pay, and says so. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing it again changes nothing.
          */
         post: operations["withdrawInvoice"];
         delete?: never;
@@ -87,8 +87,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what arrived and paid nothing, with the likeliest reason
-         * @description Irreversible transfers to the addresses of your project, oldest first. Ask again with `after` = `next` until that is null; keep the last id, and ask from there later.
+         * List transfers that paid no invoice, with the likeliest reason
+         * @description Irreversible transfers to the addresses of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. Store the last id, and continue from there later.
          */
         get: operations["listTransfers"];
         put?: never;
@@ -112,7 +112,7 @@ export interface webhooks {
         put?: never;
         /**
          * endpoint.disabled
-         * @description One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.
+         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or answered 410. Its events are in the feed.
          */
         post: operations["onEndpointDisabledEvent"];
         delete?: never;
@@ -132,7 +132,7 @@ export interface webhooks {
         put?: never;
         /**
          * invoice.confirming
-         * @description The exact transfer stands in a block that is not yet irreversible. Do not fulfil.
+         * @description The payment is in a block that can still be orphaned. Do not fulfil the order yet.
          */
         post: operations["onInvoiceConfirmingEvent"];
         delete?: never;
@@ -152,7 +152,7 @@ export interface webhooks {
         put?: never;
         /**
          * invoice.expired
-         * @description The deadline passed with no exact transfer; the invoice is still payable.
+         * @description The deadline passed without payment. The invoice can still be paid.
          */
         post: operations["onInvoiceExpiredEvent"];
         delete?: never;
@@ -172,7 +172,7 @@ export interface webhooks {
         put?: never;
         /**
          * invoice.paid
-         * @description The exact transfer is irreversible.
+         * @description The payment is irreversible.
          */
         post: operations["onInvoicePaidEvent"];
         delete?: never;
@@ -192,7 +192,7 @@ export interface webhooks {
         put?: never;
         /**
          * invoice.pending
-         * @description The block of the transfer was orphaned; the invoice waits again.
+         * @description The block with the payment was orphaned, so the invoice waits for payment again.
          */
         post: operations["onInvoicePendingEvent"];
         delete?: never;
@@ -212,7 +212,7 @@ export interface webhooks {
         put?: never;
         /**
          * ping
-         * @description The operator tries the endpoint out. It says nothing about any invoice.
+         * @description A test event that the operator sends to try the endpoint. It is not about an invoice.
          */
         post: operations["onPingEvent"];
         delete?: never;
@@ -232,7 +232,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.claimed
-         * @description The payer of an invoice looked up a transfer that paid nothing: he says that it is his. It is no proof, because everyone who has the link of an invoice can do so. Its page asks for no payment until the operator decides.
+         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claims it. This is not proof, because anyone with the link of the invoice can do it. The payment page asks for no payment until the operator decides.
          */
         post: operations["onTransferClaimedEvent"];
         delete?: never;
@@ -252,7 +252,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.duplicate
-         * @description A second exact transfer for an invoice that is already paid.
+         * @description A second transfer of the exact amount for an invoice that is already paid.
          */
         post: operations["onTransferDuplicateEvent"];
         delete?: never;
@@ -272,7 +272,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.refunded
-         * @description A transfer that paid nothing was sent back to its sender, in full, as the chain shows.
+         * @description A transfer that paid no invoice was returned to its sender in full, as the chain shows.
          */
         post: operations["onTransferRefundedEvent"];
         delete?: never;
@@ -292,7 +292,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.resolved
-         * @description The operator decided about a transfer that paid nothing. The newest decision counts. No invoice changes its status; the page of one that is named with `credited-outside` asks for no payment any more.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `credited-outside`, the page of the named invoice stops asking for payment.
          */
         post: operations["onTransferResolvedEvent"];
         delete?: never;
@@ -312,7 +312,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.unmatched
-         * @description A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.
+         * @description A transfer to one of your addresses matches no payable amount. The event names the likeliest reason, as assessed at that time.
          */
         post: operations["onTransferUnmatchedEvent"];
         delete?: never;
@@ -326,14 +326,14 @@ export interface components {
     schemas: {
         /**
          * AddressProof
-         * @description That the owner vouches for the address, where signed addresses are in force; in answers of this API alone
+         * @description Proof that the owner signed the address, if signed addresses are in use; only in responses of this API
          */
         AddressProof: {
-            /** @description What is signed, as JSON */
+            /** @description The signed data, as JSON */
             head: string;
             /** @example mainnet */
             network: string;
-            /** @description From the address to the root in the head: L or R, and a SHA-256 */
+            /** @description The path from the address to the root in the head: L or R, and a SHA-256 */
             path: string[];
             projectId: string;
             signatures: {
@@ -360,19 +360,19 @@ export interface components {
             /** @constant */
             asset: "USDT";
             /**
-             * @description What it is for, in one line, as the payer reads it on the page
+             * @description What the invoice is for, in one line that the payer sees on the page
              * @example Two concert tickets
              */
             description?: string;
             /**
-             * @description How long it waits; at most, and if you say nothing, as long as the project's invoices do
+             * @description How long the invoice waits for payment; the project's setting is both the maximum and the default
              * @example 900
              */
             expiresInSeconds?: number;
             /** @example order-1001 */
             externalId: string;
             /**
-             * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+             * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
              * @example {
              *       "cart": "c-17"
              *     }
@@ -384,18 +384,18 @@ export interface components {
             network: "TRON";
             /**
              * Format: uri-template
-             * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
              * @example https://shop.example.com/orders/1001
              */
             returnUrl?: string;
         };
         /**
          * EndpointDisabledEvent
-         * @description One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.
+         * @description Quittance stopped sending to another of your endpoints, because it failed for five days or answered 410. Its events are in the feed.
          */
         EndpointDisabledEvent: {
             data: {
-                /** @description As the operator described the endpoint; may be empty */
+                /** @description The operator's description of the endpoint; may be empty */
                 description: string;
                 /** Format: date-time */
                 disabledAt: string;
@@ -403,9 +403,9 @@ export interface components {
                 endpointId: string;
                 /** @description Scheme, host and port of its URL */
                 origin: string;
-                /** @description In plain words */
+                /** @description Why it was disabled, in plain words */
                 reason: string;
-                /** @description Events that wait to be delivered to it */
+                /** @description How many events wait for delivery to it */
                 undelivered: number;
             };
             /**
@@ -416,7 +416,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -425,55 +425,55 @@ export interface components {
         };
         /** EventPage */
         EventPage: {
-            /** @description Oldest first. Types are added in later releases: pass over those that you do not know. */
+            /** @description Oldest first. Later releases may add types: ignore the ones that you do not know. */
             data: (components["schemas"]["InvoiceConfirmingEvent"] | components["schemas"]["InvoicePendingEvent"] | components["schemas"]["InvoicePaidEvent"] | components["schemas"]["InvoiceExpiredEvent"] | components["schemas"]["TransferUnmatchedEvent"] | components["schemas"]["TransferDuplicateEvent"] | components["schemas"]["TransferRefundedEvent"] | components["schemas"]["TransferClaimedEvent"] | components["schemas"]["TransferResolvedEvent"] | components["schemas"]["EndpointDisabledEvent"] | components["schemas"]["PingEvent"])[];
-            /** @description There are events after the last of these; with `types`, after `next` */
+            /** @description Whether there are more events after the last one here; with `types`, after `next` */
             hasMore: boolean;
-            /** @description The id of the newest event of the project, null while it has none */
+            /** @description The id of the newest event of the project, or null if it has none */
             latest: null | string;
-            /** @description Only with `types`: the `after` of the next page, which passes over what this one left out */
+            /** @description Only with `types`: the `after` of the next page, which is also past the events of other types */
             next?: null | string;
         };
         /** Invoice */
         Invoice: {
             /**
              * Format: uri
-             * @description The page for the payer
+             * @description The payment page for the payer
              */
             checkoutUrl: string;
             /** Format: date-time */
             expiresAt: string;
-            /** @description Your own id of the order attempt, echoed */
+            /** @description Your own id of the order attempt, as you sent it */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
         };
         /**
          * InvoiceConfirmingEvent
-         * @description The exact transfer stands in a block that is not yet irreversible. Do not fulfil.
+         * @description The payment is in a block that can still be orphaned. Do not fulfil the order yet.
          */
         InvoiceConfirmingEvent: {
             data: {
                 /**
                  * Format: uri
-                 * @description The page for the payer
+                 * @description The payment page for the payer
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @description What the invoice is for, in one line that the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, echoed */
+                /** @description Your own id of the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
                 /**
-                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
                  * @example {
                  *       "cart": "c-17"
                  *     }
@@ -484,7 +484,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
                  * @example https://shop.example.com/orders/1001
                  */
                 returnUrl?: string;
@@ -492,7 +492,7 @@ export interface components {
                 status: "CONFIRMING";
                 /**
                  * Format: date-time
-                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 * @description When you withdrew the invoice; present only if you did
                  */
                 withdrawnAt?: string;
             };
@@ -504,7 +504,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -513,28 +513,28 @@ export interface components {
         };
         /**
          * InvoiceExpiredEvent
-         * @description The deadline passed with no exact transfer; the invoice is still payable.
+         * @description The deadline passed without payment. The invoice can still be paid.
          */
         InvoiceExpiredEvent: {
             data: {
                 /**
                  * Format: uri
-                 * @description The page for the payer
+                 * @description The payment page for the payer
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @description What the invoice is for, in one line that the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, echoed */
+                /** @description Your own id of the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
                 /**
-                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
                  * @example {
                  *       "cart": "c-17"
                  *     }
@@ -545,7 +545,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
                  * @example https://shop.example.com/orders/1001
                  */
                 returnUrl?: string;
@@ -553,7 +553,7 @@ export interface components {
                 status: "EXPIRED";
                 /**
                  * Format: date-time
-                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 * @description When you withdrew the invoice; present only if you did
                  */
                 withdrawnAt?: string;
             };
@@ -565,7 +565,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -575,33 +575,33 @@ export interface components {
         /** InvoiceList */
         InvoiceList: {
             data: components["schemas"]["Invoice"][];
-            /** @description The `after` of the next page, null at the end; not there where externalId was asked for */
+            /** @description The `after` of the next page, or null on the last page; absent if you asked for an externalId */
             next?: null | string;
         };
         /**
          * InvoicePaidEvent
-         * @description The exact transfer is irreversible.
+         * @description The payment is irreversible.
          */
         InvoicePaidEvent: {
             data: {
                 /**
                  * Format: uri
-                 * @description The page for the payer
+                 * @description The payment page for the payer
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @description What the invoice is for, in one line that the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, echoed */
+                /** @description Your own id of the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
                 /**
-                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
                  * @example {
                  *       "cart": "c-17"
                  *     }
@@ -612,7 +612,7 @@ export interface components {
                 payment: components["schemas"]["PaidPayment"];
                 /**
                  * Format: uri-template
-                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
                  * @example https://shop.example.com/orders/1001
                  */
                 returnUrl?: string;
@@ -620,7 +620,7 @@ export interface components {
                 status: "PAID";
                 /**
                  * Format: date-time
-                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 * @description When you withdrew the invoice; present only if you did
                  */
                 withdrawnAt?: string;
             };
@@ -632,7 +632,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -641,28 +641,28 @@ export interface components {
         };
         /**
          * InvoicePendingEvent
-         * @description The block of the transfer was orphaned; the invoice waits again.
+         * @description The block with the payment was orphaned, so the invoice waits for payment again.
          */
         InvoicePendingEvent: {
             data: {
                 /**
                  * Format: uri
-                 * @description The page for the payer
+                 * @description The payment page for the payer
                  */
                 checkoutUrl: string;
                 /**
-                 * @description What it is for, in one line, as the payer reads it on the page
+                 * @description What the invoice is for, in one line that the payer sees on the page
                  * @example Two concert tickets
                  */
                 description?: string;
                 /** Format: date-time */
                 expiresAt: string;
-                /** @description Your own id of the order attempt, echoed */
+                /** @description Your own id of the order attempt, as you sent it */
                 externalId: string;
                 /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
                 invoiceId: string;
                 /**
-                 * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+                 * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
                  * @example {
                  *       "cart": "c-17"
                  *     }
@@ -673,7 +673,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
                  * @example https://shop.example.com/orders/1001
                  */
                 returnUrl?: string;
@@ -681,7 +681,7 @@ export interface components {
                 status: "PENDING";
                 /**
                  * Format: date-time
-                 * @description Since when the page shows no way to pay; only there if you withdrew it
+                 * @description When you withdrew the invoice; present only if you did
                  */
                 withdrawnAt?: string;
             };
@@ -693,7 +693,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -704,22 +704,22 @@ export interface components {
         InvoiceWithMetadata: {
             /**
              * Format: uri
-             * @description The page for the payer
+             * @description The payment page for the payer
              */
             checkoutUrl: string;
             /**
-             * @description What it is for, in one line, as the payer reads it on the page
+             * @description What the invoice is for, in one line that the payer sees on the page
              * @example Two concert tickets
              */
             description?: string;
             /** Format: date-time */
             expiresAt: string;
-            /** @description Your own id of the order attempt, echoed */
+            /** @description Your own id of the order attempt, as you sent it */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
             /**
-             * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+             * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
              * @example {
              *       "cart": "c-17"
              *     }
@@ -729,33 +729,33 @@ export interface components {
             };
             /**
              * Format: uri-template
-             * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
              * @example https://shop.example.com/orders/1001
              */
             returnUrl?: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
         };
         /** InvoiceWithPayment */
         InvoiceWithPayment: {
             /**
              * Format: uri
-             * @description The page for the payer
+             * @description The payment page for the payer
              */
             checkoutUrl: string;
             /**
-             * @description What it is for, in one line, as the payer reads it on the page
+             * @description What the invoice is for, in one line that the payer sees on the page
              * @example Two concert tickets
              */
             description?: string;
             /** Format: date-time */
             expiresAt: string;
-            /** @description Your own id of the order attempt, echoed */
+            /** @description Your own id of the order attempt, as you sent it */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
             /**
-             * @description Your own words about it, which no payer sees: at most 2,048 bytes as JSON
+             * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
              * @example {
              *       "cart": "c-17"
              *     }
@@ -766,21 +766,21 @@ export interface components {
             payment: components["schemas"]["Payment"];
             /**
              * Format: uri-template
-             * @description Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in
+             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
              * @example https://shop.example.com/orders/1001
              */
             returnUrl?: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             /**
              * Format: date-time
-             * @description Since when the page shows no way to pay; only there if you withdrew it
+             * @description When you withdrew the invoice; present only if you did
              */
             withdrawnAt?: string;
         };
         /**
          * MismatchReason
-         * @description The likeliest one why it paid nothing. Never certain: codes are added in later releases.
+         * @description The likeliest reason why the transfer paid no invoice. It is never certain. Later releases may add codes.
          */
         MismatchReason: {
             code: "FEE_DEDUCTED" | "ROUNDED" | "TRUNCATED" | "ONE_DIGIT_WRONG" | "DIGITS_SWAPPED" | "DIGIT_MISSING" | "DIGIT_ADDED" | "POINT_MISPLACED" | "PAID_TWICE" | "REQUESTED_AMOUNT" | "SUM_OF_INVOICES" | "PART_OF_INVOICE" | "OTHER_ADDRESS" | "OVERPAID" | "DUST" | "LOOK_ALIKE_SENDER" | "OWN_DEPOSIT" | "SELF_TRANSFER" | "UNKNOWN";
@@ -819,14 +819,14 @@ export interface components {
             blockTime: string;
             confirmations: number;
             from: string;
-            /** @description The block is after expiresAt */
+            /** @description Whether the block is after expiresAt */
             late: boolean;
             logIndex: number;
             txId: string;
         };
         /**
          * PingEvent
-         * @description The operator tries the endpoint out. It says nothing about any invoice.
+         * @description A test event that the operator sends to try the endpoint. It is not about an invoice.
          */
         PingEvent: {
             data: {
@@ -841,7 +841,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -880,7 +880,7 @@ export interface components {
             blockNumber: number;
             /** Format: date-time */
             blockTime: string;
-            /** @description Your address that it left */
+            /** @description Your address that sent it */
             from: string;
             logIndex: number;
             /** @description The sender of the transfer */
@@ -889,7 +889,7 @@ export interface components {
         };
         /** Resolution */
         Resolution: {
-            /** @description The invoice that the money was for, as it was then, if the operator named one */
+            /** @description The invoice that the operator named for this money, as it was at that time, or null */
             invoice: null | components["schemas"]["NamedInvoice"];
             kind: "refunded" | "credited-outside" | "own-deposit" | "ignored";
             /** Format: date-time */
@@ -902,18 +902,18 @@ export interface components {
             blockNumber: number;
             /** Format: date-time */
             blockTime: string;
-            /** @description Invoices whose payers looked it up and say that it is theirs. No proof: decide as a person would. */
+            /** @description Invoices whose payers looked up this transfer and so claim it. This is not proof: let a person decide. */
             claimedBy: components["schemas"]["NamedInvoice"][];
             from: string;
-            /** @description The invoice that it paid or, of a duplicate, that was paid before */
+            /** @description The invoice that the transfer paid or, for a duplicate, the invoice that was already paid */
             invoice: null | components["schemas"]["NamedInvoice"];
-            /** @description unmatched: equals no payable amount. duplicate: equals one that was paid before. matched: paid an invoice. */
+            /** @description unmatched: matches no payable amount. duplicate: matches an invoice that was already paid. matched: paid an invoice. */
             kind: "unmatched" | "duplicate" | "matched";
             logIndex: number;
-            /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+            /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
             nearestInvoice: null | components["schemas"]["NamedInvoice"];
             reason: null | components["schemas"]["MismatchReason"];
-            /** @description The transfer by which the operator sent all of it back to its sender, as the ledger has it */
+            /** @description The transfer that returned the full amount to the sender, as recorded in the ledger */
             refund: null | components["schemas"]["Refund"];
             to: string;
             /** @example trf_01k2m9t0b3e8zr6v5x4c7d1f2g */
@@ -922,7 +922,7 @@ export interface components {
         };
         /**
          * TransferClaimedEvent
-         * @description The payer of an invoice looked up a transfer that paid nothing: he says that it is his. It is no proof, because everyone who has the link of an invoice can do so. Its page asks for no payment until the operator decides.
+         * @description The payer of an invoice looked up a transfer that paid no invoice, and so claims it. This is not proof, because anyone with the link of the invoice can do it. The payment page asks for no payment until the operator decides.
          */
         TransferClaimedEvent: {
             data: {
@@ -934,7 +934,7 @@ export interface components {
                 claim: components["schemas"]["Claim"];
                 from: string;
                 logIndex: number;
-                /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
                 nearestInvoice: null | components["schemas"]["NamedInvoice"];
                 reason: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -950,7 +950,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -959,7 +959,7 @@ export interface components {
         };
         /**
          * TransferDuplicateEvent
-         * @description A second exact transfer for an invoice that is already paid.
+         * @description A second transfer of the exact amount for an invoice that is already paid.
          */
         TransferDuplicateEvent: {
             data: {
@@ -972,7 +972,7 @@ export interface components {
                 /** @description The invoice that was already paid */
                 invoiceId: string;
                 logIndex: number;
-                /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
                 nearestInvoice?: null | components["schemas"]["NamedInvoice"];
                 reason?: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -988,7 +988,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1002,7 +1002,7 @@ export interface components {
         };
         /**
          * TransferRefundedEvent
-         * @description A transfer that paid nothing was sent back to its sender, in full, as the chain shows.
+         * @description A transfer that paid no invoice was returned to its sender in full, as the chain shows.
          */
         TransferRefundedEvent: {
             data: {
@@ -1012,7 +1012,7 @@ export interface components {
                 /** Format: date-time */
                 blockTime: string;
                 from: string;
-                /** @description Of a duplicate: the invoice that was already paid */
+                /** @description For a duplicate: the invoice that was already paid */
                 invoiceId?: string;
                 logIndex: number;
                 refund: components["schemas"]["Refund"];
@@ -1029,7 +1029,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1038,7 +1038,7 @@ export interface components {
         };
         /**
          * TransferResolvedEvent
-         * @description The operator decided about a transfer that paid nothing. The newest decision counts. No invoice changes its status; the page of one that is named with `credited-outside` asks for no payment any more.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `credited-outside`, the page of the named invoice stops asking for payment.
          */
         TransferResolvedEvent: {
             data: {
@@ -1048,7 +1048,7 @@ export interface components {
                 /** Format: date-time */
                 blockTime: string;
                 from: string;
-                /** @description Of a duplicate: the invoice that was already paid */
+                /** @description For a duplicate: the invoice that was already paid */
                 invoiceId?: string;
                 logIndex: number;
                 resolution: components["schemas"]["Resolution"];
@@ -1065,7 +1065,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1074,7 +1074,7 @@ export interface components {
         };
         /**
          * TransferUnmatchedEvent
-         * @description A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.
+         * @description A transfer to one of your addresses matches no payable amount. The event names the likeliest reason, as assessed at that time.
          */
         TransferUnmatchedEvent: {
             data: {
@@ -1085,7 +1085,7 @@ export interface components {
                 blockTime: string;
                 from: string;
                 logIndex: number;
-                /** @description The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would. */
+                /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
                 nearestInvoice?: null | components["schemas"]["NamedInvoice"];
                 reason?: null | components["schemas"]["MismatchReason"];
                 to: string;
@@ -1101,7 +1101,7 @@ export interface components {
             /** @constant */
             network: "TRON";
             projectId: string;
-            /** @description Counts the events of one invoice without a gap; 1 for what is about no invoice */
+            /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
             sequence: number;
             /** Format: date-time */
             timestamp: string;
@@ -1112,20 +1112,20 @@ export interface components {
         WithdrawnInvoice: {
             /**
              * Format: uri
-             * @description The page for the payer
+             * @description The payment page for the payer
              */
             checkoutUrl: string;
             /** Format: date-time */
             expiresAt: string;
-            /** @description Your own id of the order attempt, echoed */
+            /** @description Your own id of the order attempt, as you sent it */
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable. */
+            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             /**
              * Format: date-time
-             * @description Since when the page shows no way to pay; only there if you withdrew it
+             * @description When you withdrew the invoice; present only if you did
              */
             withdrawnAt: string;
         };
@@ -1136,15 +1136,15 @@ export interface components {
     headers: {
         /** @description The invoice was created by an earlier request with this Idempotency-Key */
         "Idempotent-Replayed": "true";
-        /** @description The path of what was created */
+        /** @description The path of the created resource */
         Location: string;
-        /** @description The limit that was met (draft-ietf-httpapi-ratelimit-headers) */
+        /** @description The rate limit that was reached (draft-ietf-httpapi-ratelimit-headers) */
         RateLimit: string;
         /** @description That limit */
         "RateLimit-Policy": string;
         /** @description Seconds */
         "Retry-After": number;
-        /** @description Names this answer in the log of the service; tell the operator */
+        /** @description Identifies this response in the log of the service; give it to the operator */
         "X-Request-Id": string;
     };
     pathItems: never;
@@ -1154,13 +1154,13 @@ export interface operations {
     listEvents: {
         parameters: {
             query?: {
-                /** @description Only events after this one. Without it, from the first. */
+                /** @description Return only events after this one (default: from the first). */
                 after?: string;
                 /** @example 100 */
                 limit?: number;
-                /** @description Only events of these types, such as `invoice.paid,transfer.unmatched`. The answer then has `next`: send it as `after`. */
+                /** @description Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then has `next`: send it as `after`. */
                 types?: ("invoice.pending" | "invoice.confirming" | "invoice.paid" | "invoice.expired" | "transfer.unmatched" | "transfer.duplicate" | "transfer.refunded" | "transfer.claimed" | "transfer.resolved" | "endpoint.disabled" | "ping")[];
-                /** @description Seconds for which an empty page is held back, until there is an event. */
+                /** @description Seconds to wait for an event before returning an empty page. */
                 wait?: number;
             };
             header?: never;
@@ -1248,12 +1248,12 @@ export interface operations {
     findInvoices: {
         parameters: {
             query?: {
-                /** @description The `next` of the page before */
+                /** @description The `next` of the previous page */
                 after?: string;
-                /** @description Only those that were created then or later */
+                /** @description Return only invoices created at this time or later */
                 createdAfter?: string;
                 /**
-                 * @description Goes with no other parameter
+                 * @description Cannot be combined with other parameters
                  * @example order-1001
                  */
                 externalId?: string;
@@ -1347,7 +1347,7 @@ export interface operations {
             query?: never;
             header: {
                 /**
-                 * @description Chosen and stored by you for this order attempt; a retry with the same key and body answers the same invoice
+                 * @description You choose and store it for this order attempt; a retry with the same key and body returns the same invoice
                  * @example order-1001
                  */
                 "Idempotency-Key": string;
@@ -1483,7 +1483,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `payment` adds `payment`, and `withdrawnAt` if you withdrew it; `metadata` adds what you said of it: `metadata`, `description`, `returnUrl`
+                 * @description `payment` adds `payment`, and `withdrawnAt` if you withdrew the invoice; `metadata` adds `metadata`, `description` and `returnUrl`
                  * @example payment
                  */
                 expand?: string;
@@ -1714,7 +1714,7 @@ export interface operations {
     listTransfers: {
         parameters: {
             query?: {
-                /** @description The `next` of the page before */
+                /** @description The `next` of the previous page */
                 after?: string;
                 /** @description Without it, unmatched and duplicate */
                 kind?: "unmatched" | "duplicate" | "matched";
@@ -1811,9 +1811,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -1825,7 +1825,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1842,9 +1842,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -1856,7 +1856,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1873,9 +1873,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -1887,7 +1887,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1904,9 +1904,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -1918,7 +1918,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1935,9 +1935,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -1949,7 +1949,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1966,9 +1966,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -1980,7 +1980,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -1997,9 +1997,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -2011,7 +2011,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2028,9 +2028,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -2042,7 +2042,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2059,9 +2059,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -2073,7 +2073,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2090,9 +2090,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -2104,7 +2104,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;
@@ -2121,9 +2121,9 @@ export interface operations {
                 "webhook-id": string;
                 /** @description The version of this protocol */
                 "webhook-protocol": "v2";
-                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough */
+                /** @description "v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough */
                 "webhook-signature": string;
-                /** @description Unix seconds of this attempt; refuse what is more than 5 minutes from your clock */
+                /** @description Unix seconds of this attempt; reject a time more than 5 minutes from your clock */
                 "webhook-timestamp": string;
             };
             path?: never;
@@ -2135,7 +2135,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Received. Anything else, or no answer within 15 s, is tried again. */
+            /** @description Received. Quittance retries after any other status, or if no response arrives within 15 s. */
             "2XX": {
                 headers: {
                     [name: string]: unknown;

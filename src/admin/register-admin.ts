@@ -94,7 +94,7 @@ async function guard(
 
 function unauthenticated(): Problem {
   const detail =
-    'The Authorization header holds no admin key that is accepted here: send "Bearer qa_…" as "quittance admin-key create" showed it. An unknown, wrong, expired or revoked key, and one used from an address that is not on its list, all get this answer.';
+    'The Authorization header has no admin key that this server accepts: send "Bearer qa_…" with the key that "quittance admin-key create" showed. An unknown, wrong, expired or revoked key gets this answer, and so does a key used from an address that is not on its list.';
   return new Problem('UNAUTHENTICATED', detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
@@ -131,9 +131,10 @@ function describeAdminApi(operations: readonly Operation[], url: string): object
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Quittance, admin API',
+      title: 'Quittance admin API',
       version: '1',
-      description: 'What operators do. What it can do, "quittance --server" can do with the same keys.',
+      description:
+        'The API for operators. "quittance --server" offers the same operations on the command line, with the same keys.',
     },
     servers: [{ url }],
     paths,
@@ -156,7 +157,12 @@ function describeOperation({ action, summary, method, path, input, output }: Ope
     additionalProperties: false,
   };
   return {
-    ...{ operationId: action, summary, description: `Takes the role ${role}${scope}.`, security: [{ adminKey: [] }] },
+    ...{
+      operationId: action,
+      summary,
+      description: `Requires the role ${role}${scope}.`,
+      security: [{ adminKey: [] }],
+    },
     parameters: [
       ...inPath.map((name) => ({
         name,
@@ -184,20 +190,20 @@ function describeOperation({ action, summary, method, path, input, output }: Ope
 }
 
 function describeInPath(schema: Schema | undefined, required: readonly string[], name: string): object {
-  return required.includes(name) ? { schema } : { schema, description: '"-" where it is left out' };
+  return required.includes(name) ? { schema } : { schema, description: '"-" if omitted' };
 }
 
 const DESCRIPTIONS: Readonly<Record<number, string>> = {
-  400: 'Something is wrong with the input',
+  400: 'The input is not valid',
   401: 'The key is not accepted',
-  403: 'The role of the key, or the projects that it may see, are not enough',
-  404: 'There is no such thing, or not for this key',
-  409: 'It cannot be done as things stand',
+  403: 'The role of the key, or its list of projects, does not allow this',
+  404: 'Not found, or not visible to this key',
+  409: 'The current state does not allow this',
   413: 'The body is too large',
-  415: 'The body is no JSON',
+  415: 'The body is not JSON',
   429: 'Too many requests',
-  500: 'Something is wrong on our side',
-  503: 'The database, or nodes, do not answer; or more requests came than can be served',
+  500: 'Internal error',
+  503: 'The database or the nodes do not answer, or the server is overloaded',
 };
 
 const PROBLEM_SCHEMA = {

@@ -13,7 +13,7 @@ export const RefundSchema = Type.Object(
   {
     ...{ txId: Type.String(), logIndex: Type.Integer(), blockNumber: Type.Integer() },
     blockTime: Type.String({ format: 'date-time' }),
-    from: Type.String({ description: 'Your address that it left' }),
+    from: Type.String({ description: 'Your address that sent it' }),
     to: Type.String({ description: 'The sender of the transfer' }),
     amount: Type.String({ examples: ['24.000000'] }),
   },
@@ -33,11 +33,11 @@ export const NamedInvoiceSchema = Type.Object(
 export const EVENT_SCHEMAS = {
   'invoice.confirming': invoiceEvent('invoice.confirming', 'CONFIRMING', {
     title: 'InvoiceConfirmingEvent',
-    description: 'The exact transfer stands in a block that is not yet irreversible. Do not fulfil.',
+    description: 'The payment is in a block that can still be orphaned. Do not fulfil the order yet.',
   }),
   'invoice.pending': invoiceEvent('invoice.pending', 'PENDING', {
     title: 'InvoicePendingEvent',
-    description: 'The block of the transfer was orphaned; the invoice waits again.',
+    description: 'The block with the payment was orphaned, so the invoice waits for payment again.',
   }),
   'invoice.paid': envelope(
     'invoice.paid',
@@ -46,16 +46,16 @@ export const EVENT_SCHEMAS = {
       status: Type.Literal('PAID'),
       payment: PaidPaymentSchema,
     }),
-    { title: 'InvoicePaidEvent', description: 'The exact transfer is irreversible.' },
+    { title: 'InvoicePaidEvent', description: 'The payment is irreversible.' },
   ),
   'invoice.expired': invoiceEvent('invoice.expired', 'EXPIRED', {
     title: 'InvoiceExpiredEvent',
-    description: 'The deadline passed with no exact transfer; the invoice is still payable.',
+    description: 'The deadline passed without payment. The invoice can still be paid.',
   }),
   'transfer.unmatched': envelope('transfer.unmatched', Type.Object({ ...transferFields(), ...likeliestOfEvent() }), {
     title: 'TransferUnmatchedEvent',
     description:
-      'A transfer to one of your addresses equals no payable amount. With the likeliest reason, as it was judged then.',
+      'A transfer to one of your addresses matches no payable amount. The event names the likeliest reason, as assessed at that time.',
   }),
   'transfer.duplicate': envelope(
     'transfer.duplicate',
@@ -66,19 +66,19 @@ export const EVENT_SCHEMAS = {
     }),
     {
       title: 'TransferDuplicateEvent',
-      description: 'A second exact transfer for an invoice that is already paid.',
+      description: 'A second transfer of the exact amount for an invoice that is already paid.',
     },
   ),
   'transfer.refunded': envelope(
     'transfer.refunded',
     Type.Object({
       ...transferFields(),
-      invoiceId: Type.Optional(Type.String({ description: 'Of a duplicate: the invoice that was already paid' })),
+      invoiceId: Type.Optional(Type.String({ description: 'For a duplicate: the invoice that was already paid' })),
       refund: RefundSchema,
     }),
     {
       title: 'TransferRefundedEvent',
-      description: 'A transfer that paid nothing was sent back to its sender, in full, as the chain shows.',
+      description: 'A transfer that paid no invoice was returned to its sender in full, as the chain shows.',
     },
   ),
   'transfer.claimed': envelope(
@@ -98,19 +98,19 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferClaimedEvent',
       description:
-        'The payer of an invoice looked up a transfer that paid nothing: he says that it is his. It is no proof, because everyone who has the link of an invoice can do so. Its page asks for no payment until the operator decides.',
+        'The payer of an invoice looked up a transfer that paid no invoice, and so claims it. This is not proof, because anyone with the link of the invoice can do it. The payment page asks for no payment until the operator decides.',
     },
   ),
   'transfer.resolved': envelope(
     'transfer.resolved',
     Type.Object({
       ...transferFields(),
-      invoiceId: Type.Optional(Type.String({ description: 'Of a duplicate: the invoice that was already paid' })),
+      invoiceId: Type.Optional(Type.String({ description: 'For a duplicate: the invoice that was already paid' })),
       resolution: Type.Object(
         {
           kind: Type.Union(RESOLUTIONS.map((value) => Type.Literal(value))),
           invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
-            description: 'The invoice that the money was for, as it was then, if the operator named one',
+            description: 'The invoice that the operator named for this money, as it was at that time, or null',
           }),
           resolvedAt: Type.String({ format: 'date-time' }),
         },
@@ -120,28 +120,28 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferResolvedEvent',
       description:
-        'The operator decided about a transfer that paid nothing. The newest decision counts. No invoice changes its status; the page of one that is named with `credited-outside` asks for no payment any more.',
+        'The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `credited-outside`, the page of the named invoice stops asking for payment.',
     },
   ),
   'endpoint.disabled': envelope(
     'endpoint.disabled',
     Type.Object({
       endpointId,
-      description: Type.String({ description: 'As the operator described the endpoint; may be empty' }),
-      reason: Type.String({ description: 'In plain words' }),
+      description: Type.String({ description: "The operator's description of the endpoint; may be empty" }),
+      reason: Type.String({ description: 'Why it was disabled, in plain words' }),
       disabledAt: Type.String({ format: 'date-time' }),
-      undelivered: Type.Integer({ minimum: 0, description: 'Events that wait to be delivered to it' }),
+      undelivered: Type.Integer({ minimum: 0, description: 'How many events wait for delivery to it' }),
       origin: Type.String({ description: 'Scheme, host and port of its URL' }),
     }),
     {
       title: 'EndpointDisabledEvent',
       description:
-        'One of your other endpoints is not told any more, because it failed for five days or answered 410. Its events stand in the feed.',
+        'Quittance stopped sending to another of your endpoints, because it failed for five days or answered 410. Its events are in the feed.',
     },
   ),
   ping: envelope('ping', Type.Object({ endpointId }), {
     title: 'PingEvent',
-    description: 'The operator tries the endpoint out. It says nothing about any invoice.',
+    description: 'A test event that the operator sends to try the endpoint. It is not about an invoice.',
   }),
 } as const satisfies Record<EventType, object>;
 
@@ -149,15 +149,17 @@ export const EVENT_SCHEMAS = {
 export const EventPageSchema = Type.Object(
   {
     data: Type.Array(Type.Union(Object.values(EVENT_SCHEMAS)), {
-      description: 'Oldest first. Types are added in later releases: pass over those that you do not know.',
+      description: 'Oldest first. Later releases may add types: ignore the ones that you do not know.',
     }),
-    hasMore: Type.Boolean({ description: 'There are events after the last of these; with `types`, after `next`' }),
+    hasMore: Type.Boolean({
+      description: 'Whether there are more events after the last one here; with `types`, after `next`',
+    }),
     latest: Type.Union([Type.Null(), Type.String()], {
-      description: 'The id of the newest event of the project, null while it has none',
+      description: 'The id of the newest event of the project, or null if it has none',
     }),
     next: Type.Optional(
       Type.Union([Type.Null(), Type.String()], {
-        description: 'Only with `types`: the `after` of the next page, which passes over what this one left out',
+        description: 'Only with `types`: the `after` of the next page, which is also past the events of other types',
       }),
     ),
   },
@@ -187,7 +189,7 @@ function envelope<const Name extends EventType, Data extends TSchema>(type: Name
       network: Type.Literal(WIRE_NETWORK),
       sequence: Type.Integer({
         minimum: 1,
-        description: 'Counts the events of one invoice without a gap; 1 for what is about no invoice',
+        description: 'Counts the events of one invoice without gaps; 1 for an event without an invoice',
       }),
       data,
     },
@@ -221,13 +223,14 @@ export function likeliestFields() {
         },
         {
           title: 'MismatchReason',
-          description: 'The likeliest one why it paid nothing. Never certain: codes are added in later releases.',
+          description:
+            'The likeliest reason why the transfer paid no invoice. It is never certain. Later releases may add codes.',
         },
       ),
     ]),
     nearestInvoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
       description:
-        'The invoice that it was probably meant for, by that reason. It did not pay it: decide as a person would.',
+        'The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide.',
     }),
   };
 }

@@ -117,12 +117,12 @@ const schema = {
   tags: ['events'],
   summary: 'Read the events of your project, oldest first',
   description:
-    'Byte for byte the bodies that were or would be delivered as webhooks. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',
+    'Each event is byte for byte the body of its webhook. Store the id of the last event that you handled, and send it as `after`. No event ever appears before one that you have read.',
   querystring: Type.Object({
     after: Type.Optional(
       Type.String({
         pattern: '^evt_[0-7][0-9a-hjkmnp-tv-z]{25}$',
-        description: 'Only events after this one. Without it, from the first.',
+        description: 'Return only events after this one (default: from the first).',
       }),
     ),
     limit: Type.Optional(
@@ -132,13 +132,13 @@ const schema = {
       Type.Array(Type.Union(EVENT_TYPES.map((type) => Type.Literal(type))), {
         ...{ minItems: 1, uniqueItems: true },
         description:
-          'Only events of these types, such as `invoice.paid,transfer.unmatched`. The answer then has `next`: send it as `after`.',
+          'Return only events of these types, such as `invoice.paid,transfer.unmatched`. The response then has `next`: send it as `after`.',
       }),
     ),
     wait: Type.Optional(
       Type.Integer({
         ...{ minimum: 1, maximum: MAX_WAIT_S },
-        description: 'Seconds for which an empty page is held back, until there is an event.',
+        description: 'Seconds to wait for an event before returning an empty page.',
       }),
     ),
   }),

@@ -78,7 +78,7 @@ function readIdempotencyKey(request: FastifyRequest): string {
   if (values.length > 1) {
     throw new Problem(
       'IDEMPOTENCY_KEY_INVALID',
-      `The Idempotency-Key header came ${values.length} times; send it once.`,
+      `The Idempotency-Key header was sent ${values.length} times; send it once.`,
     );
   }
   if (!IDEMPOTENCY_KEY.test(value)) {
@@ -101,7 +101,7 @@ function refusalOf(
       const invoiceId = encodeId('inv', created.existing.id);
       const detail =
         created.rule === 'idempotencyKey'
-          ? `The Idempotency-Key was used before for other input (different: ${created.fields.join(', ')}), which made ${invoiceId}. Use a new key for a new order attempt.`
+          ? `The Idempotency-Key was already used for other input (different: ${created.fields.join(', ')}), which created ${invoiceId}. Use a new key for a new order attempt.`
           : `The externalId is already reserved by ${invoiceId}. Read that invoice, or use a new externalId for a new order attempt.`;
       return new Problem('IDEMPOTENCY_CONFLICT', detail, {
         extensions: { conflict: created.rule, fields: created.fields, invoiceId },
@@ -118,7 +118,7 @@ function refusalOf(
     case 'project-archived':
       return new Problem(
         'PROJECT_ARCHIVED',
-        'The project of this key is archived, so it takes no new invoices; those that it has can be read and paid. The operator can put it back with: quittance project unarchive.',
+        'The project of this key is archived, so it accepts no new invoices. Existing invoices can still be read and paid. The operator can reactivate the project with: quittance project unarchive.',
       );
     case 'key-not-valid':
       deps.authenticator.forget(keyId);
@@ -135,14 +135,14 @@ function explainUnavailable(
   const amount = `${formatAmount(requestedMicro)} USDT`;
   const reason =
     addressesInUse === 0
-      ? `The project has no address in use for its policy "${policy}"`
+      ? `The project has no active address for its policy "${policy}"`
       : policy === 'exact'
-        ? `The amount ${amount} is reserved on every address in use of the project (${addressesInUse}), or arrived there in the last 24 hours without an order. Under the policy "exact" an address serves an amount once`
-        : `All payable amounts for ${amount} are reserved on every address in use of the project (${addressesInUse})`;
+        ? `The amount ${amount} is reserved on every active address of the project (${addressesInUse}), or arrived there in the last 24 hours without an invoice. With the policy "exact", an address can serve each amount only once`
+        : `All payable amounts for ${amount} are reserved on every active address of the project (${addressesInUse})`;
   const frozen =
     frozenAddresses === 0
       ? ''
-      : ` Tether froze ${frozenAddresses} of its addresses, so ${frozenAddresses === 1 ? 'it takes' : 'they take'} no new invoices.`;
+      : ` Tether froze ${frozenAddresses} of its addresses, so ${frozenAddresses === 1 ? 'it gets' : 'they get'} no new invoices.`;
   return `${reason}.${frozen} The operator can add one with: quittance address add. Then retry with the same Idempotency-Key.`;
 }
 
@@ -150,7 +150,7 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
   const span = rule === 'unpaid' ? { words: '30 minutes', seconds: 1800 } : { words: 'minute', seconds: 60 };
   return new Problem(
     'TOO_MANY_UNPAID',
-    `Of the invoices that the project created in the last ${span.words}, ${limit} are unpaid, which is its limit. Nothing was used up: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
+    `The project has ${limit} unpaid invoices of the last ${span.words}, which is its limit. Nothing was used up: retry in ${retryAfterSeconds} s with the same Idempotency-Key.`,
     {
       headers: {
         'Retry-After': String(retryAfterSeconds),
@@ -221,7 +221,7 @@ const createSchema = {
     'Idempotency-Key': Type.String({
       pattern: '^[!-~]{1,255}$',
       description:
-        'Chosen and stored by you for this order attempt; a retry with the same key and body answers the same invoice',
+        'You choose and store it for this order attempt; a retry with the same key and body returns the same invoice',
       examples: ['order-1001'],
     }),
   }),
@@ -239,7 +239,7 @@ const readSchema = {
       Type.String({
         pattern: '^(payment|metadata)(,(payment|metadata))*$',
         description:
-          '`payment` adds `payment`, and `withdrawnAt` if you withdrew it; `metadata` adds what you said of it: `metadata`, `description`, `returnUrl`',
+          '`payment` adds `payment`, and `withdrawnAt` if you withdrew the invoice; `metadata` adds `metadata`, `description` and `returnUrl`',
         examples: ['payment'],
       }),
     ),
@@ -267,7 +267,7 @@ async function withdraw(deps: ApiDeps, readInvoice: ReadInvoice, request: Fastif
   if (invoice.withdrawnAt === null)
     throw new Problem(
       'INVOICE_PAID',
-      'The invoice is PAID, so there is nothing left to withdraw. Send the money back yourself if you have to.',
+      'The invoice is PAID, so it cannot be withdrawn. Deliver the order, or send the money back yourself.',
     );
   return { ...projectInvoice(invoice, deps.publicUrl()), withdrawnAt: toIso(invoice.withdrawnAt) };
 }
@@ -277,7 +277,7 @@ const schema = {
   tags: ['invoices'],
   summary: 'Withdraw the page of an invoice',
   description:
-    'The page shows no way to pay any more, and says so. It is no status: a payment that is under way, or comes all the same, still pays. Doing it again changes nothing.',
+    'The payment page stops offering a way to pay, and says so. The status does not change: a payment that is under way, or arrives anyway, still pays the invoice. Withdrawing it again changes nothing.',
   params: InvoicePath,
   response: { 200: WithdrawnInvoiceSchema, ...problemResponses(400, 401, 403, 404, 409, 413, 415, 429, 500, 503) },
 };

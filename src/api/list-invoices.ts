@@ -32,7 +32,7 @@ export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
     const { externalId } = query;
     if (externalId === undefined) return list(deps, request, query, errors);
     const others = FILTERS.filter((field) => query[field] !== undefined);
-    errors.push(...others.map((field) => wrongValue(field, 'does not go with externalId: leave one of them out')));
+    errors.push(...others.map((field) => wrongValue(field, 'cannot be combined with externalId: remove one of them')));
     if (externalId === '')
       errors.push({ field: 'externalId', code: 'REQUIRED', message: 'is empty: send your own id, such as order-1001' });
     if (errors.length > 0) throw invalidQuery(errors);
@@ -99,13 +99,15 @@ const schema = {
   description:
     'Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.',
   querystring: Type.Object({
-    externalId: Type.Optional(Type.String({ description: 'Goes with no other parameter', examples: ['order-1001'] })),
+    externalId: Type.Optional(
+      Type.String({ description: 'Cannot be combined with other parameters', examples: ['order-1001'] }),
+    ),
     status: Type.Optional(Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value)))),
     createdAfter: Type.Optional(
-      Type.String({ format: 'date-time', description: 'Only those that were created then or later' }),
+      Type.String({ format: 'date-time', description: 'Return only invoices created at this time or later' }),
     ),
     after: Type.Optional(
-      Type.String({ pattern: '^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the page before' }),
+      Type.String({ pattern: '^inv_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the previous page' }),
     ),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
   }),

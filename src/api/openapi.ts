@@ -32,11 +32,11 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, is
       },
       tags: [
         { name: 'invoices', description: 'Create and read invoices' },
-        { name: 'events', description: 'What happened, in order' },
-        { name: 'transfers', description: 'Money that fits no order' },
-        { name: 'webhook-endpoints', description: 'Where your server is told' },
-        { name: 'webhooks', description: 'What your server is sent' },
-        ...(isSandbox ? [{ name: 'sandbox', description: 'Pay, and let time pass, without a shell' }] : []),
+        { name: 'events', description: 'Read events, in order' },
+        { name: 'transfers', description: 'List unmatched transfers' },
+        { name: 'webhook-endpoints', description: 'Manage webhook endpoints' },
+        { name: 'webhooks', description: 'Webhooks that your server receives' },
+        ...(isSandbox ? [{ name: 'sandbox', description: 'Pay and expire invoices without a shell' }] : []),
       ],
       webhooks: describeWebhooks(),
     },
@@ -85,7 +85,11 @@ function describeWebhooks(): Record<string, object> {
       description,
       parameters: WEBHOOK_HEADERS,
       requestBody: { required: true, content: { 'application/json': { schema } } },
-      responses: { '2XX': { description: 'Received. Anything else, or no answer within 15 s, is tried again.' } },
+      responses: {
+        '2XX': {
+          description: 'Received. Quittance retries after any other status, or if no response arrives within 15 s.',
+        },
+      },
     };
     return [type, { post: operation }];
   });
@@ -96,12 +100,12 @@ const WEBHOOK_HEADERS = [
   webhookHeader('webhook-id', 'The id of the event, the same on every attempt; deduplicate by it', { type: 'string' }),
   webhookHeader(
     'webhook-timestamp',
-    'Unix seconds of this attempt; refuse what is more than 5 minutes from your clock',
+    'Unix seconds of this attempt; reject a time more than 5 minutes from your clock',
     { type: 'string', pattern: '^[0-9]{1,12}$' },
   ),
   webhookHeader(
     'webhook-signature',
-    '"v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several are separated by spaces, and one that fits is enough',
+    '"v1," and base64 of HMAC-SHA256 over "{webhook-id}.{webhook-timestamp}.{raw body}"; several signatures are separated by spaces, and one valid signature is enough',
     { type: 'string' },
   ),
   webhookHeader('webhook-protocol', 'The version of this protocol', { type: 'string', const: 'v2' }),
@@ -180,13 +184,16 @@ function headersOf(operationId: string | undefined, status: string): Parts {
 const text = { type: 'string' } as const;
 
 const HEADERS = {
-  'X-Request-Id': { description: 'Names this answer in the log of the service; tell the operator', schema: text },
-  Location: { description: 'The path of what was created', schema: text },
+  'X-Request-Id': {
+    description: 'Identifies this response in the log of the service; give it to the operator',
+    schema: text,
+  },
+  Location: { description: 'The path of the created resource', schema: text },
   'Idempotent-Replayed': {
     description: 'The invoice was created by an earlier request with this Idempotency-Key',
     schema: { type: 'string', enum: ['true'] },
   },
   'Retry-After': { description: 'Seconds', schema: { type: 'integer', minimum: 1 } },
-  RateLimit: { description: 'The limit that was met (draft-ietf-httpapi-ratelimit-headers)', schema: text },
+  RateLimit: { description: 'The rate limit that was reached (draft-ietf-httpapi-ratelimit-headers)', schema: text },
   'RateLimit-Policy': { description: 'That limit', schema: text },
 } as const;

@@ -104,7 +104,7 @@ describe('everything that is wrong is told at once', () => {
   });
 
   test.each(['a\0b', '\ud83d', 'a\udc00'])('an external id with a character that is not kept: %j', (externalId) => {
-    const message = 'must not hold U+0000 or half of a surrogate pair';
+    const message = 'must not contain U+0000 or an unpaired surrogate';
     expect(problemOf({ ...GOOD, externalId }).errors).toEqual([
       { field: 'externalId', code: 'WRONG_CHARACTER', message },
     ]);
@@ -126,13 +126,13 @@ describe('an asset or a network that is not supported', () => {
   test('is told when all else is right, with what is supported', () => {
     expect(problemOf({ ...GOOD, asset: 'USDC' })).toEqual({
       code: 'UNSUPPORTED_ASSET',
-      detail: 'The asset "USDC" is not supported; supported is: USDT.',
+      detail: 'The asset "USDC" is not supported; use USDT.',
       supported: ['USDT'],
       errors: [{ field: 'asset', code: 'UNSUPPORTED_ASSET', message: 'must be one of: USDT' }],
     });
     expect(problemOf({ ...GOOD, network: 'nile' })).toEqual({
       code: 'UNSUPPORTED_NETWORK',
-      detail: 'The network "nile" is not supported; supported is: TRON.',
+      detail: 'The network "nile" is not supported; use TRON.',
       supported: ['TRON'],
       errors: [{ field: 'network', code: 'UNSUPPORTED_NETWORK', message: 'must be one of: TRON' }],
     });
@@ -151,7 +151,7 @@ describe('an asset or a network that is not supported', () => {
   test('both are told together, the asset first', () => {
     expect(problemOf({ ...GOOD, asset: '', network: 'x'.repeat(61) })).toEqual({
       code: 'UNSUPPORTED_ASSET',
-      detail: `The asset "" is not supported; supported is: USDT. The network "${'x'.repeat(60)}…" is not supported; supported is: TRON.`,
+      detail: `The asset "" is not supported; use USDT. The network "${'x'.repeat(60)}…" is not supported; use TRON.`,
       supported: ['USDT'],
       errors: [
         { field: 'asset', code: 'UNSUPPORTED_ASSET', message: 'must be one of: USDT' },

@@ -74,7 +74,7 @@ function readExternalId(text: string | undefined, errors: FieldError[]): string 
   }
   // PostgreSQL stores neither, and no order id needs them.
   if (text.includes('\0') || !text.isWellFormed()) {
-    errors.push(fieldError('externalId', 'WRONG_CHARACTER', 'must not hold U+0000 or half of a surrogate pair'));
+    errors.push(fieldError('externalId', 'WRONG_CHARACTER', 'must not contain U+0000 or an unpaired surrogate'));
     return null;
   }
   return text;
@@ -96,7 +96,7 @@ function findUnsupported(texts: Record<string, string | undefined>): Unsupported
   return fields.flatMap(({ field, code, supported }) => {
     const seen = texts[field];
     if (seen === undefined || seen === supported) return [];
-    const detail = `The ${field} ${show(seen)} is not supported; supported is: ${supported}.`;
+    const detail = `The ${field} ${show(seen)} is not supported; use ${supported}.`;
     return [{ code, supported, detail, error: fieldError(field, code, `must be one of: ${supported}`) }];
   });
 }

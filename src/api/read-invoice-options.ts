@@ -43,8 +43,7 @@ function readDescription(value: unknown, errors: FieldError[]): string {
   const problem = lineProblem(value, { most: MAX_DESCRIPTION, give: 'what the payer pays for' });
   if (problem === null && !holdsAddress(value)) return value;
   if (problem === null) {
-    const message =
-      'holds what looks like an address, and payers must see no other than the one to pay to: leave it out';
+    const message = 'contains text that looks like an address, and payers must see only the address to pay: remove it';
     return refuse(errors, fieldError('description', 'HOLDS_ADDRESS', message)) ?? '';
   }
   const code = /^(has|is)/.test(problem) ? 'WRONG_LENGTH' : 'WRONG_CHARACTER';
@@ -73,10 +72,13 @@ function readMetadata(value: unknown, errors: FieldError[]): Record<string, stri
       );
     }
     if (typeof text !== 'string') {
-      return add('WRONG_TYPE', `holds ${typeOf(text)} as ${show(key)}: each value must be a string, such as "c-17"`);
+      return add(
+        'WRONG_TYPE',
+        `has ${typeOf(text)} as the value of ${show(key)}: each value must be a string, such as "c-17"`,
+      );
     }
     if (text.includes('\0') || !text.isWellFormed()) {
-      return add('WRONG_CHARACTER', `holds U+0000 or half of a surrogate pair as ${show(key)}: leave it out`);
+      return add('WRONG_CHARACTER', `contains U+0000 or an unpaired surrogate in ${show(key)}: remove it`);
     }
   }
   const bytes = Buffer.byteLength(JSON.stringify(value));
@@ -103,12 +105,12 @@ export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, ru
   const errors: FieldError[] = [];
   const most = rule.invoiceLifetimeMs / 1000;
   if (expiresInSeconds !== undefined && (expiresInSeconds < LEAST_SECONDS || expiresInSeconds > most)) {
-    const message = `must be from ${LEAST_SECONDS} to ${most} seconds, for which an invoice of this project waits, not ${expiresInSeconds}; the operator can let them wait longer with: quittance project update --lifetime`;
+    const message = `must be from ${LEAST_SECONDS} to ${most} seconds, the limit of this project, not ${expiresInSeconds}; the operator can raise the limit with: quittance project update --lifetime`;
     errors.push(fieldError('expiresInSeconds', 'OUT_OF_RANGE', message));
   }
   if (returnUrl !== undefined && !isAllowed(new URL(returnUrl), rule)) {
-    const sites = rule.returnOrigins.length === 0 ? 'it names none' : rule.returnOrigins.join(', ');
-    const message = `must lead to a site that the project names (${sites}); the operator can name one with: quittance project update --return-url, or --embed-origins`;
+    const sites = rule.returnOrigins.length === 0 ? 'it allows none' : rule.returnOrigins.join(', ');
+    const message = `must lead to a site that the project allows (${sites}); the operator can allow one with: quittance project update --return-url, or --embed-origins`;
     errors.push(fieldError('returnUrl', 'NOT_ALLOWED', message));
   }
   return errors;

@@ -20,7 +20,7 @@ export function inspectQuery(request: FastifyRequest, known: string[]): { query:
         {
           field: field.slice(0, 60),
           code: 'UNKNOWN_FIELD',
-          message: `is not known; known is: ${known.join(', ') || 'nothing'}`,
+          message: `is not known; use one of: ${known.join(', ') || 'nothing'}`,
         },
       ];
     }
@@ -48,7 +48,7 @@ export function readAfter(after: string | undefined, prefix: 'inv' | 'trf', erro
   const id = decodeId(prefix, after);
   if (id !== null) return id;
   const example = encodeId(prefix, EXAMPLE);
-  errors.push(wrongValue('after', `must be the "next" of the page before, such as ${example}`));
+  errors.push(wrongValue('after', `must be the "next" of the previous page, such as ${example}`));
   return NIL_UUID;
 }
 

@@ -94,7 +94,7 @@ async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
   );
   limit.abort();
   const left = writer.left();
-  if (left > 0) log.warn({ err: failure, requests: left }, 'the last requests were not written to their log');
+  if (left > 0) log.warn({ err: failure, requests: left }, 'the last requests were not written to the request log');
 }
 
 function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count: number) => void) {
@@ -170,7 +170,10 @@ function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
     /** Once a minute, if there is something to tell. */
     tell: () => {
       if (Object.keys(lost).length === 0 || !seldom.isDue('lost')) return;
-      log.warn(lost, 'requests are missing in their log: more came than are kept, or than the database takes');
+      log.warn(
+        lost,
+        'requests are missing in the request log: more arrived than it keeps, or than the database can store',
+      );
       lost = {};
     },
   };

@@ -56,7 +56,7 @@ function readFields(request: FastifyRequest, known: string[]) {
       .map((field) => ({
         field: field.slice(0, 60),
         code: 'UNKNOWN_FIELD',
-        message: `is not known; known is: ${known.join(', ')}`,
+        message: `is not known; use one of: ${known.join(', ')}`,
       })),
   ];
   return { fields: read.value, errors };
@@ -82,7 +82,7 @@ function paySchema(scenarios: readonly string[]) {
   return {
     operationId: 'sandboxPay',
     tags: ['sandbox'],
-    summary: 'Pay an invoice as people do, rightly or wrongly',
+    summary: 'Pay an invoice, correctly or with a typical mistake',
     body: Type.Object({
       invoice: Type.String({
         description: 'An invoiceId, a checkoutUrl, or an externalId of the demo project',
@@ -97,7 +97,7 @@ function paySchema(scenarios: readonly string[]) {
         sent: Type.Array(
           Type.Object({ txId: Type.String(), to: Type.String(), amount: Type.String(), contract: Type.String() }),
         ),
-        outcome: Type.String({ description: 'What was sent, and what will come of it' }),
+        outcome: Type.String({ description: 'What was sent, and the expected result' }),
       }),
       ...refusals,
     },
@@ -107,7 +107,10 @@ function paySchema(scenarios: readonly string[]) {
 const ADVANCE_SCHEMA = {
   operationId: 'sandboxAdvance',
   tags: ['sandbox'],
-  summary: 'Bring the deadlines of all invoices that wait forward',
+  summary: 'Bring forward the deadlines of all waiting invoices',
   body: Type.Object({ seconds: Type.Integer({ minimum: 1, maximum: MAX_SECONDS, examples: [1800] }) }),
-  response: { 200: Type.Object({ invoices: Type.Integer({ description: 'So many were waiting' }) }), ...refusals },
+  response: {
+    200: Type.Object({ invoices: Type.Integer({ description: 'How many invoices were waiting' }) }),
+    ...refusals,
+  },
 };

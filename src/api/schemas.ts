@@ -9,7 +9,7 @@ const status = Type.Union(
   INVOICE_STATUSES.map((value) => Type.Literal(value)),
   {
     description:
-      'PENDING: waiting for the exact transfer. CONFIRMING: it stands in a block that is not yet irreversible. PAID: it is irreversible; never left. EXPIRED: the deadline passed; still payable.',
+      'PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid.',
   },
 );
 
@@ -20,9 +20,9 @@ export const InvoicePath = Type.Object({ invoiceId });
 
 const projectionFields = {
   invoiceId,
-  externalId: Type.String({ description: 'Your own id of the order attempt, echoed' }),
+  externalId: Type.String({ description: 'Your own id of the order attempt, as you sent it' }),
   status,
-  checkoutUrl: Type.String({ format: 'uri', description: 'The page for the payer' }),
+  checkoutUrl: Type.String({ format: 'uri', description: 'The payment page for the payer' }),
   expiresAt: Type.String({ format: 'date-time' }),
 };
 
@@ -36,7 +36,7 @@ const transaction = Type.Object(
     blockTime: Type.String({ format: 'date-time' }),
     from: Type.String(),
     amount: Type.String(),
-    late: Type.Boolean({ description: 'The block is after expiresAt' }),
+    late: Type.Boolean({ description: 'Whether the block is after expiresAt' }),
     confirmations: Type.Integer(),
   },
   { title: 'PaymentTransaction' },
@@ -50,16 +50,18 @@ const paymentFields = {
 
 const addressProof = Type.Object(
   {
-    head: Type.String({ description: 'What is signed, as JSON' }),
+    head: Type.String({ description: 'The signed data, as JSON' }),
     signatures: Type.Array(Type.Object({ form: Type.String(), key: Type.String(), value: Type.String() })),
     network: Type.String({ examples: ['mainnet'] }),
     projectId: Type.String(),
-    path: Type.Array(Type.String(), { description: 'From the address to the root in the head: L or R, and a SHA-256' }),
+    path: Type.Array(Type.String(), {
+      description: 'The path from the address to the root in the head: L or R, and a SHA-256',
+    }),
   },
   {
     title: 'AddressProof',
     description:
-      'That the owner vouches for the address, where signed addresses are in force; in answers of this API alone',
+      'Proof that the owner signed the address, if signed addresses are in use; only in responses of this API',
   },
 );
 
@@ -77,7 +79,7 @@ export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, 
 
 const withdrawnAt = Type.String({
   format: 'date-time',
-  description: 'Since when the page shows no way to pay; only there if you withdrew it',
+  description: 'When you withdrew the invoice; present only if you did',
 });
 
 export const WithdrawnInvoiceSchema = Type.Object({ ...projectionFields, withdrawnAt }, { title: 'WithdrawnInvoice' });
@@ -88,14 +90,14 @@ const metadata = Type.Unsafe<Record<string, string>>({
   maxProperties: 20,
   propertyNames: { pattern: '^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$' },
   additionalProperties: { type: 'string' },
-  description: 'Your own words about it, which no payer sees: at most 2,048 bytes as JSON',
+  description: 'Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON',
   examples: [{ cart: 'c-17' }],
 });
 
 const description = Type.String({
   minLength: 1,
   maxLength: 140,
-  description: 'What it is for, in one line, as the payer reads it on the page',
+  description: 'What the invoice is for, in one line that the payer sees on the page',
   examples: ['Two concert tickets'],
 });
 
@@ -103,7 +105,7 @@ const returnUrl = Type.String({
   format: 'uri-template',
   maxLength: 2048,
   description:
-    "Where the page leads back to, instead of the project's own: an https:// URL on a site that the project names, in which {invoiceId} is filled in",
+    "The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder",
   examples: ['https://shop.example.com/orders/1001'],
 });
 
@@ -130,7 +132,7 @@ export const InvoiceListSchema = Type.Object(
     data: Type.Array(InvoiceSchema, { maxItems: 100 }),
     next: Type.Optional(
       Type.Union([Type.Null(), Type.String()], {
-        description: 'The `after` of the next page, null at the end; not there where externalId was asked for',
+        description: 'The `after` of the next page, or null on the last page; absent if you asked for an externalId',
       }),
     ),
   },
@@ -151,7 +153,8 @@ export const CreateInvoiceSchema = Type.Object(
     expiresInSeconds: Type.Optional(
       Type.Integer({
         minimum: 300,
-        description: "How long it waits; at most, and if you say nothing, as long as the project's invoices do",
+        description:
+          "How long the invoice waits for payment; the project's setting is both the maximum and the default",
         examples: [900],
       }),
     ),

@@ -85,18 +85,19 @@ const TransferSchema = Type.Object(
       KINDS.map((value) => Type.Literal(value)),
       {
         description:
-          'unmatched: equals no payable amount. duplicate: equals one that was paid before. matched: paid an invoice.',
+          'unmatched: matches no payable amount. duplicate: matches an invoice that was already paid. matched: paid an invoice.',
       },
     ),
     invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
-      description: 'The invoice that it paid or, of a duplicate, that was paid before',
+      description: 'The invoice that the transfer paid or, for a duplicate, the invoice that was already paid',
     }),
     ...likeliestFields(),
     claimedBy: Type.Array(NamedInvoiceSchema, {
-      description: 'Invoices whose payers looked it up and say that it is theirs. No proof: decide as a person would.',
+      description:
+        'Invoices whose payers looked up this transfer and so claim it. This is not proof: let a person decide.',
     }),
     refund: Type.Union([Type.Null(), RefundSchema], {
-      description: 'The transfer by which the operator sent all of it back to its sender, as the ledger has it',
+      description: 'The transfer that returned the full amount to the sender, as recorded in the ledger',
     }),
   },
   { title: 'Transfer' },
@@ -105,9 +106,9 @@ const TransferSchema = Type.Object(
 const schema = {
   operationId: 'listTransfers',
   tags: ['transfers'],
-  summary: 'List what arrived and paid nothing, with the likeliest reason',
+  summary: 'List transfers that paid no invoice, with the likeliest reason',
   description:
-    'Irreversible transfers to the addresses of your project, oldest first. Ask again with `after` = `next` until that is null; keep the last id, and ask from there later.',
+    'Irreversible transfers to the addresses of your project, oldest first. For the next page, send `next` as `after`, until `next` is null. Store the last id, and continue from there later.',
   querystring: Type.Object({
     kind: Type.Optional(
       Type.Union(
@@ -116,7 +117,7 @@ const schema = {
       ),
     ),
     after: Type.Optional(
-      Type.String({ pattern: '^trf_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the page before' }),
+      Type.String({ pattern: '^trf_[0-7][0-9a-hjkmnp-tv-z]{25}$', description: 'The `next` of the previous page' }),
     ),
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, examples: [MAX_LIMIT] }),

@@ -72,17 +72,18 @@ export function readRate(answer: string, source: RateSource, now: UnixMs): ReadR
   const number = textAt(document, path);
   if (number === null) return refused(`the answer has no number at ${path}`);
   const rate = parseAmount(number.replace(/^(\d+\.\d{6})\d+$/, '$1'));
-  if (rate.kind === 'invalid') return refused(`what stands at ${path} is no rate: it ${rate.reason}`);
+  if (rate.kind === 'invalid') return refused(`the value at ${path} is not a rate: it ${rate.reason}`);
   const [least, most] = [parseAmount(min), parseAmount(max)];
-  if (least.kind === 'invalid' || most.kind === 'invalid') throw new Error('the bounds of a rate are no decimals');
+  if (least.kind === 'invalid' || most.kind === 'invalid')
+    throw new Error('the bounds of the rate are not decimal numbers');
   if (rate.amountMicro < least.amountMicro || rate.amountMicro > most.amountMicro) {
-    return refused(`the rate is ${number.slice(0, 24)}, which is not within ${min} to ${max}`);
+    return refused(`the rate is ${number.slice(0, 24)}, which is not between ${min} and ${max}`);
   }
   const at = timePath === null ? now : readTime(textAt(document, timePath), now);
   if (at === null)
-    return refused(`the answer has no time of the past at ${timePath}: Unix time, or ISO 8601 with a zone`);
+    return refused(`the answer has no past time at ${timePath}: it must be Unix time, or ISO 8601 with a time zone`);
   if (isCurrentRate(at, source, now)) return { kind: 'ok', rateMicro: rate.amountMicro, at };
-  return refused(`the source says that its rate is of ${toIso(at)}, which is too old`);
+  return refused(`the source dates its rate ${toIso(at)}, which is too old`);
 }
 
 function refused(reason: string): ReadRate {

@@ -8,14 +8,14 @@ test('what can be done about a transfer is one of four', () => {
 
 test('a note has up to 2000 characters, each counted once', () => {
   for (const note of ['', 'x', 'é 漢字 🍵 — “quoted”', '🍵'.repeat(2000)]) expect(noteProblem(note)).toBeNull();
-  expect(noteProblem('🍵'.repeat(2001))).toBe('has 2001 characters: at most 2000 are kept');
+  expect(noteProblem('🍵'.repeat(2001))).toBe('has 2001 characters: use at most 2000');
 });
 
 test.each(['a\nb', '\t', '\0', '\u007f', '\u0085', '\u2028', '\u2029', '\ud83d'])(
   'a note with %j is not one line',
   (note) => {
     expect(noteProblem(`refunded ${note}`)).toBe(
-      'holds a control character, such as a line break: write it in one line',
+      'contains a control character, such as a line break: write it in one line',
     );
   },
 );

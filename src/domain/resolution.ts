@@ -16,8 +16,8 @@ const MAX_NOTE = 2000;
 /** Says why a note is refused, or `null`. A note is a single line, so that it fits every table and file. */
 export function noteProblem(note: string): string | null {
   const length = [...note].length;
-  if (length > MAX_NOTE) return `has ${length} characters: at most ${MAX_NOTE} are kept`;
+  if (length > MAX_NOTE) return `has ${length} characters: use at most ${MAX_NOTE}`;
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(note))
-    return 'holds a control character, such as a line break: write it in one line';
+    return 'contains a control character, such as a line break: write it in one line';
   return null;
 }

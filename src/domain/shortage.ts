@@ -5,7 +5,7 @@ const SHORTAGES = {
   '53000': 'the database has run out of resources',
   '53100': 'the disk of the database is full',
   '53200': 'the database has run out of memory',
-  '53300': 'the database takes no more connections',
+  '53300': 'the database accepts no more connections',
   '53400': 'the database has reached a limit of its configuration',
 } as const;
 

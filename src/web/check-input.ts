@@ -42,7 +42,7 @@ function membersOf({ properties = {}, required = [] }: Schema, value: object, be
     if (schema !== undefined) return problemOf(schema, member, `${before}${name}`);
     const known = Object.keys(properties).join(', ') || 'none';
     return [
-      { field: `${before}${name}`.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; known is: ${known}` },
+      { field: `${before}${name}`.slice(0, 60), code: 'UNKNOWN_FIELD', message: `is not known; use one of: ${known}` },
     ];
   });
   return [...missing, ...others];

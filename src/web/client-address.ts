@@ -13,7 +13,7 @@ type ReadRequest = FastifyRequest & { [CLIENT]?: Client };
 /** The sender of a request, behind the trusted proxies. */
 export function clientOf(request: ReadRequest): Client {
   const client = request[CLIENT];
-  if (client === undefined) throw new Error('nobody has read whose request it is');
+  if (client === undefined) throw new Error('the client address of the request was not read');
   return client;
 }
 

@@ -30,7 +30,7 @@ export async function startMetricsServer(
     const asked = hostOf(request);
     if (!isInternalName(asked, host)) {
       const fix = 'use an IP address, "localhost", a name without a dot, or the name in QUITTANCE_METRICS_HOST';
-      return send(421, TEXT, `this port does not answer as ${asked.slice(0, 100)}: ${fix}\n`);
+      return send(421, TEXT, `this port does not serve the host ${asked.slice(0, 100)}: ${fix}\n`);
     }
     const fail = (error: Error) => send(500, TEXT, `${error.message}\n`);
     switch (request.url) {

@@ -23,13 +23,13 @@ export const PROBLEMS = {
     status: 401,
     title: 'The API key is not accepted',
     advice:
-      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key, and one used from an address that is not on its list, all get this answer.',
+      'Send the project’s secret key in the X-Api-Key header. A missing, malformed, unknown, expired or revoked key gets this answer, and so does a key used from an address that is not on its list.',
   },
   INSUFFICIENT_SCOPE: {
     status: 403,
-    title: 'The API key may not do this',
+    title: 'The API key lacks the required scope',
     advice:
-      '`scope` is what the key lacks. The operator makes a key that has it: quittance key create --scopes, with all that the new key needs.',
+      '`scope` names the missing scope. The operator can create a key that has it: quittance key create --scopes, with every scope that the new key needs.',
   },
   INVOICE_NOT_FOUND: {
     status: 404,
@@ -67,9 +67,9 @@ export const PROBLEMS = {
   },
   PROJECT_ARCHIVED: {
     status: 409,
-    title: 'The project takes no new invoices',
+    title: 'The project accepts no new invoices',
     advice:
-      'Its operator archived it: use the key of another project, or ask for it to be put back (quittance project unarchive). What it has can be read and paid. Nothing was used up: then retry with the same Idempotency-Key.',
+      'The operator archived it. Use the key of another project, or ask the operator to reactivate it (quittance project unarchive) and then retry with the same Idempotency-Key, because nothing was used up. Existing invoices can still be read and paid.',
   },
   INVOICE_PAID: {
     status: 409,
@@ -78,9 +78,9 @@ export const PROBLEMS = {
   },
   ENDPOINT_CONFLICT: {
     status: 409,
-    title: 'It cannot be done with the webhook endpoint as it is',
+    title: 'The state of the webhook endpoint does not allow this',
     advice:
-      '`detail` says why: another endpoint of the project has the URL, it is disabled already, its former secret still signs, or the project has as many as it may.',
+      '`detail` says why: another endpoint of the project has this URL, the endpoint is already disabled, its previous secret still signs, or the project has the maximum number of endpoints.',
   },
   UNSUPPORTED_ASSET: { status: 422, title: 'The asset is not supported', advice: 'Use asset "USDT".' },
   UNSUPPORTED_NETWORK: { status: 422, title: 'The network is not supported', advice: 'Use network "TRON".' },
@@ -91,30 +91,31 @@ export const PROBLEMS = {
   },
   TOO_MANY_UNPAID: {
     status: 429,
-    title: 'Too many invoices of the project are unpaid',
+    title: 'The project has too many unpaid invoices',
     advice:
-      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. If your shop is not selling that much, somebody makes it create orders; bound what one visitor can start. If it is, the operator can raise the limits (quittance project update).',
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key: nothing was used up. If your shop is not selling that much, someone makes it create orders: limit the orders of one visitor. If it is, the operator can raise the limits (quittance project update).',
   },
   INTERNAL: {
     status: 500,
-    title: 'Something is wrong on our side',
-    advice: 'Retry with the same Idempotency-Key. If it stays, give the operator the requestId.',
+    title: 'Internal error',
+    advice: 'Retry with the same Idempotency-Key. If the error persists, give the operator the requestId.',
   },
   UNAVAILABLE: {
     status: 503,
-    title: 'The service is not available for the moment',
+    title: 'The service is temporarily unavailable',
     advice: 'Wait as long as Retry-After says, and retry with the same Idempotency-Key. Nothing is lost.',
   },
   INTEGRITY: {
     status: 503,
-    title: 'What is stored is not as it was written',
-    advice: 'Do not rely on this invoice, and let nobody pay it. The operator has to look. Nothing is lost.',
+    title: 'The stored data was changed',
+    advice:
+      'Do not rely on this invoice, and do not let anyone pay it. The operator must check the database. Nothing is lost.',
   },
   OVERLOADED: {
     status: 503,
-    title: 'More requests came than can be served',
+    title: 'The server is overloaded',
     advice:
-      'Wait as long as Retry-After says, and retry with the same Idempotency-Key. The request was refused before anything was done for it.',
+      'Wait as long as Retry-After says, and retry with the same Idempotency-Key. The server refused the request before it did any work for it.',
   },
 } as const satisfies Record<string, { status: number; title: string; advice: string }>;
 
@@ -181,19 +182,19 @@ export function problemOf(
     case 'address-damaged':
       return new Problem(
         'UNAVAILABLE',
-        'The address of this invoice was changed in the database, so it is not shown, and must not be paid. The operator has been told.',
+        'The address of this invoice was changed in the database, so it is not shown and must not be paid. The operator has been notified.',
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'row-changed':
       return new Problem(
         'INTEGRITY',
-        'What the database holds of this is not as Quittance wrote it, so it is not shown, and must not be relied on. The operator has been told.',
+        'Something other than Quittance changed this record in the database, so it is not shown and must not be relied on. The operator has been notified.',
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'address-not-vouched':
       return new Problem(
         'UNAVAILABLE',
-        'Nobody vouches for the address of this invoice, so payment is suspended: it is not shown, and must not be paid. The operator has been told.',
+        'No signed manifest contains the address of this invoice, so payment is suspended. The address is not shown and must not be paid. The operator has been notified.',
         { headers: { 'Retry-After': String(DAMAGED_RETRY_SECONDS) } },
       );
     case 'unavailable':
@@ -201,7 +202,7 @@ export function problemOf(
     case 'internal':
       return new Problem(
         'INTERNAL',
-        'The request failed for a reason that the operator finds in the log under this requestId.',
+        'The request failed. The operator can find the reason in the log under this requestId.',
       );
     case 'unauthenticated':
       return new Problem(

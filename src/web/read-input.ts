@@ -20,7 +20,8 @@ export function readInput(operation: { method: string; input: object }, request:
   const named = Object.entries(inPath).filter(([name, text]) => text !== LEFT_OUT || isNeeded(schema, name));
   const given = operation.method === 'GET' ? readQuery(schema, request) : readBody(request);
   const twice = Object.keys(given).find((name) => name in inPath);
-  if (twice !== undefined) throw refuse([{ field: twice, code: 'DUPLICATE_FIELD', message: 'stands in the path' }]);
+  if (twice !== undefined)
+    throw refuse([{ field: twice, code: 'DUPLICATE_FIELD', message: 'is already in the path: remove it here' }]);
   const input = { ...given, ...Object.fromEntries(named) };
   const problems = problemOf(schema, input);
   if (problems.length > 0) throw refuse(problems);

@@ -10,7 +10,7 @@ export function refuseLimited(verdict: Verdict, limit: RateLimit): void {
   const windowSeconds = Math.max(1, Math.ceil(limit.burst / limit.perSecond));
   throw new Problem(
     'RATE_LIMITED',
-    `More than ${limit.perSecond} requests/s (burst ${limit.burst}) came; retry in ${seconds} s.`,
+    `More than ${limit.perSecond} requests/s (burst ${limit.burst}) arrived; retry in ${seconds} s.`,
     {
       headers: {
         'Retry-After': seconds,

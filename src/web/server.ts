@@ -137,7 +137,7 @@ function hostName({ headers }: FastifyRequest): string {
 
 /** A page of another name was led to this address, perhaps by its name server. */
 function answerMisdirected(request: FastifyRequest, reply: FastifyReply): void {
-  const detail = `This server does not answer as ${hostName(request).slice(0, 100)}.`;
+  const detail = `This server does not serve the host ${hostName(request).slice(0, 100)}.`;
   const body = { type: 'about:blank', title: 'Misdirected Request', status: 421, code: 'MISDIRECTED', detail };
   reply
     .code(421)
@@ -315,7 +315,7 @@ function bearOddRequests(app: FastifyInstance): void {
 function checkHost(request: IncomingMessage): void {
   const { length } = headerValues(request, 'host');
   if (length === 1 || (length === 0 && request.httpVersion === '1.0')) return;
-  throw new Problem('INVALID_REQUEST', `The Host header came ${length} times; send it once.`);
+  throw new Problem('INVALID_REQUEST', `The Host header was sent ${length} times; send it once.`);
 }
 
 /** A client that takes us for its proxy writes `http://host/path`. */

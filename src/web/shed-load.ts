@@ -68,7 +68,7 @@ export function shedLoad(
     refused += 1;
     if (performance.now() - loggedMs < LOG_MS) return;
     loggedMs = performance.now();
-    log.warn({ line, client, why, refused, ...gate.load() }, 'more requests came than can be served');
+    log.warn({ line, client, why, refused, ...gate.load() }, 'the server is overloaded and refuses requests');
     refused = 0;
   };
   app.addHook('onRequest', (request: CountedRequest, reply, done) => {
@@ -171,7 +171,7 @@ function overloaded(): Problem {
   const seconds = 1 + Math.floor(Math.random() * LONGEST_RETRY_S);
   return new Problem(
     'OVERLOADED',
-    `More requests came than can be served. This one was refused before anything was done for it; retry in ${seconds} s.`,
+    `The server is overloaded. It refused this request before it did any work for it; retry in ${seconds} s.`,
     { headers: { 'Retry-After': String(seconds) } },
   );
 }

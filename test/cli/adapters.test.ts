@@ -79,7 +79,7 @@ test('an adapter whose rate a source says is shown with it, and with a fixed rat
   rate = '8.01';
   const refused = await enable(...source, '--rate-max-age', '1h');
   expect([refused.code, refused.json.error.message]).toEqual([
-    ...[2, '--rate-url returned no rate: the rate is 8.01, which is not within 6.5 to 8; nothing was changed'],
+    ...[2, '--rate-url returned no rate: the rate is 8.01, which is not between 6.5 and 8; nothing was changed'],
   ]);
   rate = '7.2';
   expect((await enable(...source, '--rate-max-age', '1h')).json.rateSource.maxAge).toBe('1h');

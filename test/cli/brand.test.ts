@@ -98,7 +98,7 @@ test('all that is wrong with a brand is said at once, and nothing is made or cha
     { message: expect.stringContaining('in one line') },
     { message: expect.stringContaining('is not an https:// URL') },
     { message: expect.stringContaining('--accent is "teal"') },
-    { message: expect.stringContaining('is an SVG, which can hold scripts and load from elsewhere: save it as PNG') },
+    { message: expect.stringContaining('is an SVG, which can contain scripts and load other files: save it as PNG') },
   ]);
   expect(await findProject(db, decodeId('prj', projectId) ?? '')).toMatchObject({ accent: null, logoId: null });
 });
@@ -126,15 +126,15 @@ test.each([
 });
 
 test.each([
-  ['https://*.shop.example', 'with neither "*"'],
-  ['*', 'with neither "*"'],
-  ["'self'", 'with neither "*"'],
-  ['https:', 'with neither "*"'],
-  ['https://shop.example/pay', 'before the path'],
+  ['https://*.shop.example', 'without "*"'],
+  ['*', 'without "*"'],
+  ["'self'", 'without "*"'],
+  ['https:', 'without "*"'],
+  ['https://shop.example/pay', 'scheme, host and port'],
   ['https://a:b@shop.example', 'a user name'],
   ['https://[::1]', 'IPv6'],
-  ['https://shop.example;script-src', 'with neither "*"'],
-  ['data:text/html,x', 'with neither "*"'],
+  ['https://shop.example;script-src', 'without "*"'],
+  ['data:text/html,x', 'without "*"'],
   ['http://shop.example', 'write https://'],
   [' , ', 'holds 0 sites'],
   ['https://a.example '.repeat(6), 'holds 6 sites'],

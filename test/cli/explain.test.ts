@@ -193,7 +193,7 @@ describe('an invoice', () => {
     await ledger.addTransfer('unmatched', null, { ...payment, decidedAt: at('10:05:00') });
     const { verdict } = (await ask(ledger, 'order-90')).data as Json;
     expect(verdict).toMatch(
-      /No exact transfer has arrived\. 1 unmatched transfer may be meant for it: 25\.000000 USDT .* invoice order-90 was requested for.*; more than 50 other invoices fit about as well\./,
+      /No exact transfer has arrived\. 1 unmatched transfer may be meant for it: 25\.000000 USDT .* the requested amount of invoice order-90.*; more than 50 other invoices fit about as well\./,
     );
   });
 

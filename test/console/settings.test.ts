@@ -144,7 +144,7 @@ const WRONG: [path: string, form: Record<string, string>, says: string][] = [
   [LOOK, { name: HTML, accent: HTML }, '“Colour” is'],
   [LOOK, { name: 'x', returnUrl: 'javascript:alert(1)' }, 'is not an https:// URL'],
   [LOOK, { name: 'x', returnUrl: 'http://shop.example' }, 'write https://'],
-  [LOOK, { name: 'x', support: 'a\u202eb' }, 'turns text around'],
+  [LOOK, { name: 'x', support: 'a\u202eb' }, 'reverses the text direction'],
   [LOOK, { name: 'x', policy: 'exact' }, 'is not a field of this form'],
   [
     RULES,

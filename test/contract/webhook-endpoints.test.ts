@@ -143,7 +143,7 @@ test('why the operator disabled an endpoint a key reads, and not who it was', as
     ];
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 409, 200]);
     expect(replies[0]?.body.disabledReason).toBe(told);
-    expect(replies[2]?.body.detail).toBe(`${endpointId} is disabled already: ${told}.`.replace(/^w/, 'W'));
+    expect(replies[2]?.body.detail).toBe(`${endpointId} is already disabled: ${told}.`.replace(/^w/, 'W'));
     expect(replies[3]?.body.disabledReason).toBe(told);
     for (const { text } of replies) expect(text).not.toContain('Olga');
   }

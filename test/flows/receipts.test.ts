@@ -187,7 +187,7 @@ test('the command refuses what was changed, what another key signed, and what is
     runCli(['receipt', 'verify', '-', ...options, '--json'], { stdin });
   expect(await verifyText(text.replace('Test shop', 'Best shop'))).toMatchObject({
     code: 1,
-    json: { valid: false, problem: 'changed', message: expect.stringContaining('does not fit') },
+    json: { valid: false, problem: 'changed', message: expect.stringContaining('does not match') },
   });
   expect(await verifyText(text.slice(10))).toMatchObject({ code: 1, json: { valid: false, problem: 'unreadable' } });
   expect(await verifyText(text.padEnd(70_000))).toMatchObject({

@@ -55,7 +55,7 @@ function rightParameters(parameters: Parameter[]): fc.Arbitrary<Given[]> {
   const each = parameters.map((parameter) => validText(parameter.name, parameter.schema));
   const optional = parameters.filter(({ required }) => required !== true);
   return fc.tuple(fc.tuple(...each), fc.subarray(optional)).map(([texts, chosen]) => {
-    const lonely = chosen.find(({ description }) => description?.includes('no other parameter'));
+    const lonely = chosen.find(({ description }) => description?.includes('combined with other parameters'));
     return parameters.flatMap((parameter, i) => {
       const isSent = parameter.required === true || (lonely ? parameter === lonely : chosen.includes(parameter));
       return isSent ? [{ ...parameter, text: texts[i] ?? '' }] : [];

@@ -31,7 +31,7 @@ const CASES: Record<string, Case> = {
     make: signed((next) => ({ ...next, serial: 1, previous: null })),
   },
   'an unknown key': {
-    says: '0 of the 1 pinned keys signed it as it is now, and 1 must; 1 of its signatures are by keys that are not pinned',
+    says: '0 of the 1 pinned keys signed this version, and 1 must; 1 of its signatures are by keys that are not pinned',
     make: (next) => signedText(next, new Uint8Array(32).fill(8)),
   },
   'an expired one': {
@@ -39,14 +39,14 @@ const CASES: Record<string, Case> = {
     make: signed((next) => ({ ...next, notAfter: '2020-01-01T00:00:00.000Z' })),
   },
   'a duplicate address': {
-    says: 'stands twice in one network',
+    says: 'appears twice in one network',
     make: signed((next) => {
       const networks = { devnet: { ...next.networks.devnet, [OTHER_PROJECT]: entryOf(next) } } as Networks;
       return { ...next, networks };
     }),
   },
   'an address of another chain': {
-    says: '"0xdAC17F958D2ee523a2206206994597C13D831ec7" is no address (T…)',
+    says: '"0xdAC17F958D2ee523a2206206994597C13D831ec7" is not an address (T…)',
     make: signed((next) => {
       const strange = { ...entryOf(next), addresses: ['0xdAC17F958D2ee523a2206206994597C13D831ec7'] };
       return { ...next, networks: { devnet: { ...next.networks.devnet, [OTHER_PROJECT]: strange } } as Networks };
@@ -61,7 +61,7 @@ const CASES: Record<string, Case> = {
     make: signed((next) => ({ ...next, networks: { ...next.networks, mainnet: next.networks.devnet ?? {} } })),
   },
   'a signature over other bytes': {
-    says: '0 of the 1 pinned keys signed it as it is now',
+    says: '0 of the 1 pinned keys signed this version',
     make: (next) => signedText(next).replace(next.notAfter, '2098-01-01T00:00:00.000Z'),
   },
 };

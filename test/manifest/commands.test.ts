@@ -90,7 +90,9 @@ test('a key is made, addresses are drafted, signed without a database, installed
     );
     expect(shut.json.error.message).toContain('does not open');
 
-    expect((await run(env, 'install', path('draft'))).json.error.message).toContain('0 of the 1 pinned keys signed it');
+    expect((await run(env, 'install', path('draft'))).json.error.message).toContain(
+      '0 of the 1 pinned keys signed this version',
+    );
     expect((await run(env, 'install', path('signed'))).json).toMatchObject({ serial: 1 });
     expect((await run(env, 'show')).json).toMatchObject({ serial: 1, signers: [publicKey], problem: null });
     expect((await run(env, 'verify')).code).toBe(0);
@@ -128,7 +130,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
       () => readInvoice(service, body.invoiceId),
       ({ status }) => status === 503,
     );
-    expect(refused.body.detail).toContain('Nobody vouches');
+    expect(refused.body.detail).toContain('No signed manifest contains the address');
     const back = await run(env, 'install', path('signed'));
     expect(back.json.error.message).toContain('serial 2');
   } finally {

@@ -174,7 +174,7 @@ test('an older manifest, an unsigned one and none are refused: by a start, and b
   await service.stopService();
   for (const [text, says] of [
     [older, 'serial 1, and serial 2 was in force'],
-    [newest.replace('"serial":2', '"serial":3'), '0 of the 1 pinned keys signed it'],
+    [newest.replace('"serial":2', '"serial":3'), '0 of the 1 pinned keys signed this version'],
     ['', 'not JSON'],
   ] as const) {
     await writeFile(service.manifestPath, text);

@@ -166,7 +166,7 @@ test('what is turned away is kept 600 times of a minute, whatever comes, and a s
   const metrics = await (await fetch(`${own.service.metricsUrl}/metrics`)).text();
   expect(metrics).toMatch(/^quittance_requests_unlogged_total\{reason="flood"\} 200$/m);
   await eventually(
-    () => own.logged().filter(({ msg }) => msg.includes('missing in their log')),
+    () => own.logged().filter(({ msg }) => msg.includes('missing in the request log')),
     (lines) => lines.length > 0,
   );
   await own.stopService();
@@ -176,7 +176,7 @@ test('what is turned away is kept 600 times of a minute, whatever comes, and a s
   expect(count(({ code }) => code === 'ROUTE_NOT_FOUND')).toBe(600);
   expect(count(({ code }) => code === 'INVOICE_NOT_FOUND')).toBe(701);
   // One line a minute, and the clock stands still.
-  expect(own.logged().filter(({ msg }) => msg.includes('missing in their log'))).toHaveLength(1);
+  expect(own.logged().filter(({ msg }) => msg.includes('missing in the request log'))).toHaveLength(1);
 });
 
 test('a process that shall keep no requests keeps none', async () => {

@@ -53,10 +53,10 @@ function writeLlms(document: ApiDocument): string {
 
 Every request below \`${url}\` has the secret key of a project in the header \`X-Api-Key\`. It belongs on a server: a browser never calls this API.
 
-- Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string, \`externalId\` your own id of the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, send the payer to \`checkoutUrl\`. Without an answer, and after \`429\` and \`5xx\`, send the same request again with the same key: it makes no second invoice.
+- Create an invoice: \`POST /v1/invoices\` with the headers \`Content-Type: application/json\` and \`Idempotency-Key\`, which you choose and store for each order attempt, and the body \`${body}\`. \`amount\` is a decimal string, \`externalId\` your own id of the attempt, unique in the project. \`201\` is the only success: store \`invoiceId\`, send the payer to \`checkoutUrl\`. If there is no response, and after \`429\` and \`5xx\`, send the same request again with the same key: it creates no second invoice.
 - Read an invoice: \`GET /v1/invoices/{invoiceId}\`. Fulfil only if \`status\` is \`PAID\` and \`externalId\` is the one that you stored. \`CONFIRMING\` is not paid yet; \`EXPIRED\` can still be paid.
-- Amounts are exact: never round them, and never take part of a payment for one. What came close is listed by \`GET /v1/transfers\`.
-- Errors are \`application/problem+json\`. Decide by \`code\`.
+- Amounts are exact: never round them, and never accept a partial payment. \`GET /v1/transfers\` lists the transfers that paid no invoice.
+- Errors are \`application/problem+json\`. Base your decisions on \`code\`.
 
 Rules for a receiver of webhooks:
 
@@ -65,8 +65,8 @@ ${RECEIVER_RULES.map((rule, index) => `${index + 1}. ${rule}`).join('\n')}
 ## Reference
 
 - [Reference](${url}/docs): every operation with curl, JavaScript, Python, PHP, Go and Java; webhooks, objects, errors
-- [OpenAPI 3.1](${url}/openapi.json): the same for programs
-- [Postman collection](${url}/docs/postman.json): every operation, to try
+- [OpenAPI 3.1](${url}/openapi.json): the same in machine-readable form
+- [Postman collection](${url}/docs/postman.json): every operation, ready to try
 - [Errors](${url}/docs/errors): what each code means and what to do
 
 ## Operations
@@ -211,7 +211,7 @@ function renderStart({ info, servers }: ApiDocument): Html {
       html`<label><input type="radio" name="language" id="in-${id}"${index === 0 ? html` checked` : null}> ${name}</label>`,
   );
   return html`<p>${prose(info.description)}</p>
-<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with the secret key of your project in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples take it from the variable <code>${API_KEY.variable}</code>. A browser never calls this API. Whatever is not called <i>optional</i> is always there.</p>
+<p>Your <strong>server</strong> calls <code>${servers[0].url}</code> with the secret key of your project in the header <code>X-Api-Key</code>, which must have the <i>scope</i> of an operation; the examples read it from the variable <code>${API_KEY.variable}</code>. A browser never calls this API. Fields that are not marked <i>optional</i> are always present.</p>
 <p>For programs: <a href="/openapi.json">OpenAPI 3.1</a>, <a href="/docs/postman.json">Postman collection</a>, <a href="/llms.txt">llms.txt</a>.</p>
 <fieldset><legend>Examples in</legend>${choices}</fieldset>`;
 }
@@ -233,7 +233,7 @@ function renderOperation(document: ApiDocument, operation: Operation): Html {
 ${paragraph(description)}${programs}
 ${parameters.length === 0 ? null : html`<h4>Parameters</h4>${parameterList(parameters)}`}
 ${body === undefined ? null : html`<h4>Body</h4>${fieldList(body)}`}
-<h4>Answers</h4><dl>${answers}</dl>
+<h4>Responses</h4><dl>${answers}</dl>
 `;
 }
 
@@ -243,12 +243,12 @@ function renderWebhooks(document: ApiDocument): Html {
   const common = {
     ...properties,
     type: { type: 'string' },
-    data: { type: 'object', description: 'Of each type its own' },
+    data: { type: 'object', description: 'Differs by type' },
   };
   return html`<h2 id="webhooks">Webhooks</h2>
 <p>A signed <code>POST</code> to your server for every change, in the format of Standard Webhooks.</p>
 <ol>${RECEIVER_RULES.map((rule) => html`<li>${prose(rule)}</li>`)}</ol>
-<h3 id="event">What every event has</h3>
+<h3 id="event">Fields of every event</h3>
 ${fieldList({ properties: common, required })}
 ${events.map(({ type, name, schema }) =>
   renderObject(name, html`<code>${type}</code>`, { ...schema.properties?.['data'], description: schema.description }),
@@ -273,10 +273,10 @@ function paragraph(text: string | undefined): Html | null {
 
 /** What whoever receives webhooks must do, in this order. */
 const RECEIVER_RULES = [
-  'Verify `webhook-signature` on the raw bytes of the body, before anything parses them. It is `v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`; the key is what base64 decodes from your secret behind `whsec_`. There may be several, with a space between: one that fits is enough. Compare in constant time.',
-  'Refuse a `webhook-timestamp` (Unix seconds) more than 5 minutes from your clock.',
-  'Answer 2xx within 15 seconds, also to a `type` that you do not know. Anything else is tried again, for more than three days.',
-  'Handle each `webhook-id` once: the same event may come twice.',
+  'Verify `webhook-signature` on the raw bytes of the body, before anything parses them. It is `v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`; the key is your secret after `whsec_`, base64-decoded. There may be several signatures, separated by spaces: one valid signature is enough. Compare in constant time.',
+  'Reject a `webhook-timestamp` (Unix seconds) more than 5 minutes from your clock.',
+  'Answer 2xx within 15 seconds, also to a `type` that you do not know. After any other response, Quittance retries for more than three days.',
+  'Handle each `webhook-id` once: the same event may arrive twice.',
   'Read the invoice before you fulfil, and fulfil only if its `status` is `PAID` and its `externalId` is the one that you stored.',
 ] as const;
 
@@ -324,7 +324,7 @@ function renderErrors(): string {
     ([code, { status, title, advice }]) =>
       html`<h2 id="${code}"><code>${code}</code> (${status})</h2><p>${title}. ${prose(advice)}</p>`,
   );
-  const main = html`<p>Every error is <code>application/problem+json</code> (RFC 9457): decide by its <code>code</code>, show people <code>detail</code>, give the operator <code>requestId</code>. Codes may be added. <a href="/docs">The reference</a> says which an operation can answer.</p>
+  const main = html`<p>Every error is <code>application/problem+json</code> (RFC 9457): base your decisions on its <code>code</code>, show people <code>detail</code>, and give the operator <code>requestId</code>. Later releases may add codes. <a href="/docs">The reference</a> lists the codes of each operation.</p>
 ${problems}`;
   return renderDocument('Errors of the Quittance API', main);
 }
@@ -367,7 +367,7 @@ function typeOf({ $ref, const: only, anyOf, items, type, format, minimum, maximu
   if (anyOf !== undefined) return anyOf.map(typeOf).reduce((before, each) => html`${before} or ${each}`);
   if (items !== undefined) return html`array of ${typeOf(items)}`;
   const bounds = maximum === undefined ? '' : `, ${minimum} to ${maximum}`;
-  return html`${format ?? type ?? ''}${bounds}${usual === undefined ? '' : `, ${usual} if left out`}`;
+  return html`${format ?? type ?? ''}${bounds}${usual === undefined ? '' : `, default ${usual}`}`;
 }
 
 /** `INVALID_JSON, INVALID_REQUEST`: each leads to its error and says what that is. */

@@ -70,12 +70,12 @@ describe('a support contact', () => {
     expect(contactProblem('')).toBe('is empty: give an e-mail address, a link or a name, of 1 to 200 characters');
     expect(contactProblem('😀'.repeat(201))).toBe('has 201 characters: give at most 200');
     for (const blank of [' ', '\u200b', '\ufeff', '\u2800']) {
-      expect(contactProblem(blank)).toContain('holds nothing to read');
+      expect(contactProblem(blank)).toContain('contains no readable text');
     }
     expect(contactProblem(`e${'\u0301'.repeat(5)}`)).toContain('more than four marks');
     for (const hidden of ['\n', '\0', '\u001b', '\u0085', '\u2028', '\u202e', '\u2067', '\ud800']) {
       expect(contactProblem(`a${hidden}b`)).toBe(
-        'holds a line break, a control character or one that turns text around: write it plainly, in one line',
+        'contains a line break, a control character or a character that reverses the text direction: write plain text in one line',
       );
     }
   });
@@ -110,9 +110,9 @@ describe('a return URL', () => {
   });
 
   const NO_URL = 'is not an https:// URL: write for example https://shop.example.com/thanks';
-  const NO_PLAIN = 'holds a space, a backslash or a control character: write it percent-encoded, or leave it out';
-  const WITH_USER = 'has a user name or password before the "@", which every payer would see: leave them out';
-  const INSECURE = 'begins with http://, which others can read and change on its way: write https://';
+  const NO_PLAIN = 'contains a space, a backslash or a control character: percent-encode it, or remove it';
+  const WITH_USER = 'has a user name or password before the "@", which every payer would see: remove them';
+  const INSECURE = 'starts with http://, which others can read and change in transit: write https://';
   test.each([
     ['javascript:alert(1)', NO_URL],
     ['x https://shop.example', NO_PLAIN],
@@ -169,15 +169,15 @@ describe('the place of a return URL', () => {
     expect(showsInvoiceId(url)).toBe(text.includes('{'));
   });
 
-  const OTHER = 'holds a brace: the one thing that is filled in is {invoiceId}';
+  const OTHER = 'contains a brace: the only placeholder is {invoiceId}';
   test.each([
     [
       'https://shop.example/{externalId}',
-      'holds {externalId}, which is between you and us, and every payer would see: write {invoiceId}',
+      'contains {externalId}, which is private to your shop and which every payer would see: write {invoiceId}',
     ],
     [
       'https://shop.example/{invoiceId}/{externalId}',
-      'holds {externalId}, which is between you and us, and every payer would see: write {invoiceId}',
+      'contains {externalId}, which is private to your shop and which every payer would see: write {invoiceId}',
     ],
     ['https://shop.example/{amount}', OTHER],
     ['https://shop.example/{INVOICEID}', OTHER],
@@ -185,11 +185,11 @@ describe('the place of a return URL', () => {
     ['https://shop.example/?a={', OTHER],
     [
       'https://{invoiceId}.shop.example/',
-      'holds {invoiceId} in the name of the server: put it behind, as in https://shop.example.com/orders/{invoiceId}',
+      'contains {invoiceId} in the host name: put it in the path, as in https://shop.example.com/orders/{invoiceId}',
     ],
     [
       'https://{invoiceId}@shop.example/',
-      'has a user name or password before the "@", which every payer would see: leave them out',
+      'has a user name or password before the "@", which every payer would see: remove them',
     ],
     ['{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],
     ['javascript:{invoiceId}', 'is not an https:// URL: write for example https://shop.example.com/thanks'],

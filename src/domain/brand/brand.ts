@@ -26,10 +26,10 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
   if (length === 0) return `is empty: give ${give}, of 1 to ${most} characters`;
   if (length > most) return `has ${length} characters: give at most ${most}`;
   if (HIDDEN.test(line)) {
-    return 'holds a line break, a control character or one that turns text around: write it plainly, in one line';
+    return 'contains a line break, a control character or a character that reverses the text direction: write plain text in one line';
   }
-  if (!/[\p{L}\p{N}\p{Emoji_Presentation}]/u.test(line)) return `holds nothing to read: give ${give}`;
-  if (/\p{M}{5}/u.test(line)) return 'holds more than four marks on one letter: write it plainly';
+  if (!/[\p{L}\p{N}\p{Emoji_Presentation}]/u.test(line)) return `contains no readable text: give ${give}`;
+  if (/\p{M}{5}/u.test(line)) return 'contains more than four marks on one letter: write plain text';
   return null;
 }
 
@@ -45,16 +45,16 @@ export function readLink(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   // Browsers drop some of these in silence, and read a backslash as a slash: what is stored should be what was written.
   if (/[\s\p{C}\\]/u.test(text)) {
-    return refuse('holds a space, a backslash or a control character: write it percent-encoded, or leave it out');
+    return refuse('contains a space, a backslash or a control character: percent-encode it, or remove it');
   }
   const url = /^https?:\/\/[^/]/i.test(text) ? parseUrl(text) : null;
   if (url === null) return refuse('is not an https:// URL: write for example https://shop.example.com/thanks');
   if (url.username !== '' || url.password !== '') {
-    return refuse('has a user name or password before the "@", which every payer would see: leave them out');
+    return refuse('has a user name or password before the "@", which every payer would see: remove them');
   }
   if (url.href.length > MAX_URL) return refuse(`has ${url.href.length} characters: give at most ${MAX_URL}`);
   if (url.protocol === 'http:' && !isLoopbackLink(url.hostname)) {
-    return refuse('begins with http://, which others can read and change on its way: write https://');
+    return refuse('starts with http://, which others can read and change in transit: write https://');
   }
   return { kind: 'ok', url: url.href };
 }
@@ -69,14 +69,16 @@ export function readReturnUrl(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   const rest = text.replaceAll(PLACE, '');
   if (rest.includes('{externalId}')) {
-    return refuse('holds {externalId}, which is between you and us, and every payer would see: write {invoiceId}');
+    return refuse(
+      'contains {externalId}, which is private to your shop and which every payer would see: write {invoiceId}',
+    );
   }
-  if (/[{}]/.test(rest)) return refuse('holds a brace: the one thing that is filled in is {invoiceId}');
+  if (/[{}]/.test(rest)) return refuse('contains a brace: the only placeholder is {invoiceId}');
   const read = readLink(text.replaceAll(PLACE, STAND_IN));
   if (read.kind === 'refused' || !text.includes(PLACE)) return read;
   if (new URL(read.url).host.includes(STAND_IN)) {
     return refuse(
-      'holds {invoiceId} in the name of the server: put it behind, as in https://shop.example.com/orders/{invoiceId}',
+      'contains {invoiceId} in the host name: put it in the path, as in https://shop.example.com/orders/{invoiceId}',
     );
   }
   return { kind: 'ok', url: read.url.replaceAll(STAND_IN, PLACE) };

@@ -22,12 +22,12 @@ export function readEmbedOrigins(text: string): ReadOrigins {
   const origins = given.map(readOrigin);
   if (origins.includes(null))
     return refuse(
-      `takes only what stands before the path of a link to a site, with neither "*", a user name nor an IPv6 address: write for example ${EXAMPLE}`,
+      `accepts only scheme, host and port of a site, without "*", a user name or an IPv6 address: write for example ${EXAMPLE}`,
     );
   const joined = [...new Set(origins)].join(' ');
   if (joined.length > MAX_CHARS) return refuse(`has ${joined.length} characters: give at most ${MAX_CHARS}`);
   const open = origins.find((origin) => origin?.startsWith('http:') && !isLoopbackLink(new URL(origin).hostname));
-  if (open !== undefined) return refuse('has a site with http://, which others can change on its way: write https://');
+  if (open !== undefined) return refuse('has a site with http://, which others can change in transit: write https://');
   return { kind: 'ok', origins: joined };
 }
 

@@ -120,20 +120,20 @@ describe('refused, with what to do', () => {
     const control = Buffer.from('\0\0\0\x08acTL\0\0\0\x02\0\0\0\0\0\0\0\0', 'latin1');
     const afterHeader = 33;
     const apng = Buffer.concat([LOGOS.png.subarray(0, afterHeader), control, LOGOS.png.subarray(afterHeader)]);
-    expect(reason(apng)).toBe('is an animated PNG: save one picture of it');
+    expect(reason(apng)).toBe('is an animated PNG: save a single frame of it');
     const animated = Buffer.from(LOGOS.extendedWebp);
     animated[20] = (animated[20] ?? 0) | 0x02;
-    expect(reason(animated)).toBe('is an animated WebP: save one picture of it');
+    expect(reason(animated)).toBe('is an animated WebP: save a single frame of it');
   });
 
   test.each([
-    ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'an SVG, which can hold scripts'],
-    ['\xef\xbb\xbf<?xml version="1.0"?>\n<svg/>', 'an SVG, which can hold scripts'],
-    ['\n<!-- Inkscape --><svg/>', 'an SVG, which can hold scripts'],
+    ['<svg xmlns="http://www.w3.org/2000/svg"/>', 'an SVG, which can contain scripts'],
+    ['\xef\xbb\xbf<?xml version="1.0"?>\n<svg/>', 'an SVG, which can contain scripts'],
+    ['\n<!-- Inkscape --><svg/>', 'an SVG, which can contain scripts'],
     ['GIF89a\x30\0\x14\0', 'a GIF'],
     ['GIF87a\x30\0\x14\0', 'a GIF'],
     ['xGIF89a', 'not a PNG, JPEG or WebP'],
-    ['<!DOCTYPE svg>', 'an SVG, which can hold scripts'],
+    ['<!DOCTYPE svg>', 'an SVG, which can contain scripts'],
     ['x<svg/>', 'not a PNG, JPEG or WebP'],
     ['\0\0\0\x1cftypheic\0\0\0\0', 'an AVIF or HEIC picture'],
     ['\0\0\0\x1cftypmif1\0\0\0\0', 'an AVIF or HEIC picture'],
@@ -157,7 +157,7 @@ describe('refused, with what to do', () => {
     ['two headers', [PNG_HEADER, PNG_HEADER]],
   ])('a PNG with %s', (_, chunks) => {
     const bytes = Buffer.concat([LOGOS.png.subarray(0, 8), ...chunks, chunk('IEND', 0)]);
-    expect(reason(bytes)).toBe('begins as PNG and is damaged or cut off: save it again');
+    expect(reason(bytes)).toBe('starts like a PNG file but is damaged or truncated: save it again');
   });
 
   test.each([
@@ -167,7 +167,7 @@ describe('refused, with what to do', () => {
   ] as const)('a WebP %s', (_, name, at, text) => {
     const bytes = Buffer.from(LOGOS[name]);
     bytes.write(text, at, 'latin1');
-    expect(reason(bytes)).toBe('begins as WebP and is damaged or cut off: save it again');
+    expect(reason(bytes)).toBe('starts like a WebP file but is damaged or truncated: save it again');
   });
 
   test.each([
@@ -176,7 +176,7 @@ describe('refused, with what to do', () => {
     ['extendedWebp', 30],
   ] as const)('%s of less than its first %i bytes, which say the size', (name, length) => {
     expect(readLogo(wholeWebp(LOGOS[name].subarray(0, length)))).toMatchObject({ width: 48, height: 20 });
-    expect(reason(wholeWebp(LOGOS[name].subarray(0, length - 1)))).toContain('damaged or cut off');
+    expect(reason(wholeWebp(LOGOS[name].subarray(0, length - 1)))).toContain('damaged or truncated');
   });
 
   test('an empty file', () => {
@@ -187,7 +187,7 @@ describe('refused, with what to do', () => {
     for (let length = 0; length < whole.length; length += 1)
       expect(readLogo(whole.subarray(0, length)).kind).toBe('refused');
     const half = reason(whole.subarray(0, whole.length / 2));
-    expect(half).toMatch(/^begins as (PNG|JPEG|WebP) and is damaged or cut off: save it again$/);
+    expect(half).toMatch(/^starts like a (PNG|JPEG|WebP) file but is damaged or truncated: save it again$/);
   });
 });
 

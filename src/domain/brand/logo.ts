@@ -23,8 +23,8 @@ export function readLogo(bytes: Uint8Array): ReadLogo {
   const format = FORMATS.find(({ recognises }) => recognises(bytes));
   if (format === undefined) return refuse(`${nameOther(bytes)}: save it as PNG, JPEG or WebP`);
   const picture = format.read(bytes);
-  if (picture === null) return refuse(`begins as ${format.name} and is damaged or cut off: save it again`);
-  if (picture === 'animated') return refuse(`is an animated ${format.name}: save one picture of it`);
+  if (picture === null) return refuse(`starts like a ${format.name} file but is damaged or truncated: save it again`);
+  if (picture === 'animated') return refuse(`is an animated ${format.name}: save a single frame of it`);
   const { width, height } = picture;
   if (Math.min(width, height) < SIDE.least || Math.max(width, height) > SIDE.most) {
     return refuse(`has ${width} x ${height} px: give each side ${SIDE.least} to ${SIDE.most} px`);
@@ -122,7 +122,7 @@ function nameOther(bytes: Uint8Array): string {
   const start = latin1(bytes, 0, 512);
   if (/^GIF8[79]a/.test(start)) return 'is a GIF';
   if (/^(?:\xef\xbb\xbf)?\s*<(?:\?xml|!--|!doctype svg|svg)/i.test(start)) {
-    return 'is an SVG, which can hold scripts and load from elsewhere';
+    return 'is an SVG, which can contain scripts and load other files';
   }
   if (/^ftyp(?:avif|avis|mif1|hei[cfmsx])/.test(start.slice(4))) return 'is an AVIF or HEIC picture';
   return 'is not a PNG, JPEG or WebP';

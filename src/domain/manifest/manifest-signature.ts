@@ -31,7 +31,7 @@ export function lackOfSignatures(
   if (count >= needed) return null;
   const others = signatures.filter(({ key }) => !keys.includes(key)).length;
   const more = others === 0 ? '' : `; ${others} of its signatures are by keys that are not pinned`;
-  return `${count} of the ${keys.length} pinned keys signed it as it is now, and ${needed} must${more}`;
+  return `${count} of the ${keys.length} pinned keys signed this version, and ${needed} must${more}`;
 }
 
 /** As RFC 8032 has it, and not as lenient as some: no key fits more than one text. */
@@ -84,10 +84,10 @@ const ARMOUR = /^-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]{100,4000})-----E
 /** Reads the file that `ssh-keygen -Y sign` writes. Whether it fits a head shows later. */
 export function parseSshSignature(text: string): Outcome<{ signature: ManifestSignature }> {
   const body = ARMOUR.exec(text)?.[1];
-  if (body === undefined) return invalid('it is no signature as "ssh-keygen -Y sign" writes it');
+  if (body === undefined) return invalid('it is not a signature as "ssh-keygen -Y sign" writes it');
   const read = readerOf(body.replace(/\s/g, ''));
-  if (read === null) return invalid('it is damaged: its base64 is wrong');
-  if (read.bytes(6) !== 'SSHSIG' || read.number() !== 1) return invalid('it is no SSH signature of version 1');
+  if (read === null) return invalid('it is damaged: its base64 is not valid');
+  if (read.bytes(6) !== 'SSHSIG' || read.number() !== 1) return invalid('it is not an SSH signature of version 1');
   const key = readerOf(base64.encode(read.raw()));
   const type = key?.text();
   if (type !== SSH_TYPE && type !== TOKEN_TYPE) return invalid(refusedType(type ?? ''));
@@ -107,10 +107,10 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
   const ofToken = type === TOKEN_TYPE ? (inner?.rest(5) ?? new Uint8Array()) : new Uint8Array();
   const isWhole = value.length === 64 && publicKey.length === 32 && ofToken.length === (type === TOKEN_TYPE ? 5 : 0);
   if (innerType !== type || !isWhole || inner?.isAtEnd() !== true || !read.isAtEnd()) {
-    return invalid('it is damaged, or of an unknown form');
+    return invalid('it is damaged, or has an unknown format');
   }
   if (type === TOKEN_TYPE && !wasTouched(concatBytes(value, ofToken))) {
-    return invalid('the token signed without a touch: make the key without "-O no-touch-required"');
+    return invalid('the token signed without a touch: create the key without "-O no-touch-required"');
   }
   const form = type === TOKEN_TYPE ? 'sshsig-token' : 'sshsig';
   return {
@@ -159,11 +159,11 @@ function parsePublicKey(word: string): Outcome<{ key: string }> {
   return { kind: 'ok', key: base64.encode(key) };
 }
 
-const OTHER_APPLICATION = 'has a key of a hardware token that was made with "-O application": make one without it';
+const OTHER_APPLICATION = 'has a key of a hardware token that was created with "-O application": create one without it';
 
 function refusedType(type: string): string {
-  if (/^[a-z0-9@.-]{4,60}$/.test(type)) return `has a key of the type ${type}: only Ed25519 keys are taken`;
-  return 'has a word that is no public key: give what "quittance manifest key" showed, or the second word of an id_ed25519.pub';
+  if (/^[a-z0-9@.-]{4,60}$/.test(type)) return `has a key of the type ${type}: only Ed25519 keys are accepted`;
+  return 'has a word that is not a public key: give the key that "quittance manifest key" showed, or the second word of an id_ed25519.pub file';
 }
 
 function invalid(reason: string): { kind: 'invalid'; reason: string } {

@@ -81,7 +81,7 @@ export function parseManifest(text: string): ReadManifest {
   const signed = value as SignedManifest;
   if (formatManifest(signed) === text) return { kind: 'ok', ...signed };
   return invalid(
-    'it is not written as Quittance writes it (order, white space, or a name twice): copy the file again as it was made',
+    'it is not in the exact form that Quittance writes (order, white space, or a repeated name): copy the original file again',
   );
 }
 
@@ -153,31 +153,31 @@ function problemOfFile(value: unknown): string | null {
   if (strange !== null) return strange;
   const { ledgerId, networks, notAfter, previous, serial, v } = members(manifest);
   if (v !== 1) return `manifest.v is ${JSON.stringify(v)?.slice(0, 20)}: this release reads 1; update Quittance`;
-  if (!isText(ledgerId, TEXTS.ledgerId)) return 'manifest.ledgerId is no UUID';
+  if (!isText(ledgerId, TEXTS.ledgerId)) return 'manifest.ledgerId is not a UUID';
   if (!isText(notAfter, TEXTS.notAfter) || Number.isNaN(Date.parse(notAfter))) {
-    return 'manifest.notAfter is no time such as 2027-11-23T00:00:00.000Z';
+    return 'manifest.notAfter is not a time such as 2027-11-23T00:00:00.000Z';
   }
   if (previous !== null && !isText(previous, TEXTS.digest)) {
     return 'manifest.previous is neither null nor a SHA-256 in hexadecimal';
   }
-  if (!isCount(serial, 1, Number.MAX_SAFE_INTEGER)) return 'manifest.serial is no whole number from 1 on';
-  if ((serial === 1) !== (previous === null)) return 'manifest.previous is null in the first serial, and only there';
+  if (!isCount(serial, 1, Number.MAX_SAFE_INTEGER)) return 'manifest.serial is not a whole number of at least 1';
+  if ((serial === 1) !== (previous === null)) return 'manifest.previous must be null in serial 1, and only there';
   return problemOfNetworks(networks) ?? problemOfSignatures(signatures);
 }
 
 function problemOfNetworks(networks: unknown): string | null {
-  if (!isObject(networks)) return 'manifest.networks is no object';
+  if (!isObject(networks)) return 'manifest.networks is not an object';
   const networkOf = new Map<string, string>();
   for (const [network, projects] of Object.entries(networks)) {
     if (!isNetwork(network))
-      return `manifest.networks names ${JSON.stringify(network.slice(0, 40))}, which is no network`;
-    if (!isObject(projects)) return `the projects of ${network} are no object`;
+      return `manifest.networks names ${JSON.stringify(network.slice(0, 40))}, which is not a network`;
+    if (!isObject(projects)) return `the projects of ${network} are not an object`;
     const seen = new Set<string>();
     for (const [projectId, entry] of Object.entries(projects)) {
       if (decodeId('prj', projectId) === null)
-        return `${network} names ${JSON.stringify(projectId.slice(0, 40))}, which is no project (prj_…)`;
+        return `${network} names ${JSON.stringify(projectId.slice(0, 40))}, which is not a project (prj_…)`;
       const other = networkOf.get(projectId);
-      if (other !== undefined) return `${projectId} stands under ${other} and ${network}: a project has one network`;
+      if (other !== undefined) return `${projectId} is listed under ${other} and ${network}: a project has one network`;
       networkOf.set(projectId, network);
       const problem = problemOfEntry(entry, seen);
       if (problem !== null) return `${projectId}: ${problem}`;
@@ -193,9 +193,9 @@ function problemOfEntry(entry: unknown, seen: Set<string>): string | null {
   const { addresses, maxSurcharge, policy, xpubs } = members(entry);
   if (!POLICIES.some((each) => each === policy)) return `the policy must be one of ${POLICIES.join(', ')}`;
   if (typeof maxSurcharge !== 'string' || parseAmount(maxSurcharge).kind !== 'ok') {
-    return 'maxSurcharge is no amount in USDT such as "0.01"';
+    return 'maxSurcharge is not an amount in USDT such as "0.01"';
   }
-  if (!Array.isArray(xpubs)) return 'xpubs is no list';
+  if (!Array.isArray(xpubs)) return 'xpubs is not a list';
   for (const range of xpubs) {
     const problem = problemOfRange(range, seen);
     if (problem !== null) return problem;
@@ -207,19 +207,19 @@ function problemOfRange(range: unknown, seen: Set<string>): string | null {
   const strange = strangerIn('a range of xpubs', range, ['addresses', 'count', 'from', 'xpub']);
   if (strange !== null) return strange;
   const { addresses, count, from, xpub } = members(range);
-  if (!isText(xpub, TEXTS.xpub)) return 'a range has no xpub of an account (xpub6…)';
+  if (!isText(xpub, TEXTS.xpub)) return 'a range has no account key (xpub6…)';
   if (!isCount(from, 0, MAX_INDEX - 1) || !isCount(count, 1, MAX_INDEX - from)) {
-    return 'from and count of a range are no indexes of an account';
+    return 'from and count of a range are not indexes of an account';
   }
   if (!Array.isArray(addresses) || addresses.length !== count) return `a range of ${count} must list as many addresses`;
   return problemOfAddresses(addresses, seen);
 }
 
 function problemOfAddresses(addresses: unknown, seen: Set<string>): string | null {
-  if (!Array.isArray(addresses)) return 'addresses is no list';
+  if (!Array.isArray(addresses)) return 'addresses is not a list';
   for (const address of addresses) {
-    if (!isText(address, TEXTS.address)) return `${JSON.stringify(address)?.slice(0, 50)} is no address (T…)`;
-    if (seen.has(address)) return `${address} stands twice in one network: name it once`;
+    if (!isText(address, TEXTS.address)) return `${JSON.stringify(address)?.slice(0, 50)} is not an address (T…)`;
+    if (seen.has(address)) return `${address} appears twice in one network: list it once`;
     seen.add(address);
   }
   return null;
@@ -227,7 +227,7 @@ function problemOfAddresses(addresses: unknown, seen: Set<string>): string | nul
 
 function problemOfSignatures(signatures: unknown): string | null {
   if (!Array.isArray(signatures) || signatures.length > MAX_SIGNATURES) {
-    return `signatures is no list of at most ${MAX_SIGNATURES}`;
+    return `signatures is not a list of at most ${MAX_SIGNATURES}`;
   }
   for (const signature of signatures) {
     const strange = strangerIn('a signature', signature, ['form', 'key', 'value']);
@@ -243,7 +243,7 @@ function problemOfSignatures(signatures: unknown): string | null {
 
 /** Says which member is unknown or missing, and where. */
 function strangerIn(where: string, value: unknown, names: readonly string[]): string | null {
-  if (!isObject(value)) return `${where} is no object`;
+  if (!isObject(value)) return `${where} is not an object`;
   const unknown = Object.keys(value).find((name) => !names.includes(name));
   if (unknown !== undefined) {
     return `${where} has the unknown member ${JSON.stringify(unknown.slice(0, 40))}: remove it, or update Quittance`;

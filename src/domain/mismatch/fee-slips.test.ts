@@ -34,7 +34,7 @@ test.each([
       code: 'FEE_DEDUCTED',
       weight: PRIOR * weight,
       evidence: { fee: exact, paidFrom: '25.000137' },
-      explanation: `${arrived} arrived: ${exact} less than invoice order-1's 25.000137; exchanges often take a withdrawal fee of ${fee} USDT out of the amount`,
+      explanation: `${arrived} arrived: ${exact} less than invoice order-1's 25.000137; exchanges often deduct a withdrawal fee of ${fee} USDT from the amount`,
     },
   ]);
 });
@@ -50,7 +50,7 @@ test.each([
   expect(more).toEqual([]);
   expect(slip).toMatchObject({ code: 'FEE_DEDUCTED', weight: PRIOR * weight });
   expect(slip?.explanation).toMatch(
-    new RegExp(`; an exchange may have taken a fee of ${fee.replace('.', '\\.')} USDT out of the amount$`),
+    new RegExp(`; an exchange may have deducted a fee of ${fee.replace('.', '\\.')} USDT from the amount$`),
   );
 });
 
@@ -77,7 +77,7 @@ test.each(SHARES)(
           code: 'FEE_DEDUCTED',
           weight: (PRIOR * weight) / 2,
           evidence: { fee, feePercent: percent, paidFrom: '23.456789' },
-          explanation: `${(Number(paid) / 1e6).toFixed(6)} arrived: ${percent} less than invoice order-1's 23.456789; a service may have taken a fee of ${percent}`,
+          explanation: `${(Number(paid) / 1e6).toFixed(6)} arrived: ${percent} less than invoice order-1's 23.456789; a service may have deducted a fee of ${percent}`,
         },
       ]);
     }
@@ -92,7 +92,7 @@ test('a fee may also have been taken out of the requested amount, which is less 
       weight: PRIOR * 0.35 * 0.3,
       evidence: { fee: '1.000000', paidFrom: '25.000000' },
       explanation:
-        '24.000000 arrived: 1 USDT less than the 25 that invoice order-1 was requested for; the payer may have sent the requested amount, and an exchange taken its fee out of it',
+        '24.000000 arrived: 1 USDT less than the requested 25 of invoice order-1; the payer may have sent the requested amount, and an exchange may have deducted its fee from it',
       atMost: 'medium',
     },
   ]);
@@ -102,7 +102,7 @@ test('a fee may also have been taken out of the requested amount, which is less 
       weight: ((PRIOR * 0.04) / 2) * 0.3,
       evidence: { fee: '0.125000', feePercent: '0.5 %', paidFrom: '25.000000' },
       explanation:
-        '24.875000 arrived: 0.5 % less than the 25 that invoice order-1 was requested for; a service may have taken a fee of 0.5 %',
+        '24.875000 arrived: 0.5 % less than the requested 25 of invoice order-1; a service may have deducted a fee of 0.5 %',
       atMost: 'medium',
     },
   ]);
@@ -122,7 +122,7 @@ test('a round figure more may be a fee that was not taken out', () => {
       weight: 0.05 * 0.35,
       evidence: { surplus: '1.000000' },
       explanation:
-        "26.000137 arrived: 1 USDT more than invoice order-1's 25.000137; the payer may have added a fee that was not taken out",
+        "26.000137 arrived: 1 USDT more than invoice order-1's 25.000137; the payer may have added a fee that was not deducted",
     },
   ]);
   expect(overpaid(INVOICE, 25_370_137n)).toMatchObject([{ weight: 0.05 * (0.03 / 100) }]);
@@ -135,7 +135,8 @@ test('the least that an exchange sends may be meant for an invoice of less', () 
       code: 'OVERPAID',
       weight: 0.05 * 0.1,
       evidence: { surplus: '24.999863', minimum: '50.000000' },
-      explanation: "50.000000 arrived: what some exchanges send at least, and more than invoice order-1's 25.000137",
+      explanation:
+        "50.000000 arrived: the smallest amount that some exchanges send, and more than invoice order-1's 25.000137",
       atMost: 'low',
     },
   ]);

@@ -94,12 +94,12 @@ export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
       code: 'FEE_DEDUCTED',
       weight: FEE_PRIOR * weight,
       evidence: { fee: exactly(feeMicro), paidFrom: exactly(payableMicro) },
-      explanation: `${exactly(amountMicro)} arrived: ${exactly(feeMicro)} less than ${asked(invoice)}; ${isTypical ? `exchanges often take a withdrawal fee of ${shortly(feeMicro)} USDT out of the amount` : `an exchange may have taken a fee of ${shortly(feeMicro)} USDT out of the amount`}`,
+      explanation: `${exactly(amountMicro)} arrived: ${exactly(feeMicro)} less than ${asked(invoice)}; ${isTypical ? `exchanges often deduct a withdrawal fee of ${shortly(feeMicro)} USDT from the amount` : `an exchange may have deducted a fee of ${shortly(feeMicro)} USDT from the amount`}`,
     });
   }
   slips.push(...shareDeducted(payableMicro, asked(invoice), amountMicro));
   if (requestedMicro === payableMicro) return slips;
-  const ofRequested = `the ${shortly(requestedMicro)} that invoice ${externalId} was requested for`;
+  const ofRequested = `the requested ${shortly(requestedMicro)} of invoice ${externalId}`;
   const shares = shareDeducted(requestedMicro, ofRequested, amountMicro);
   slips.push(...shares.map((slip) => ({ ...slip, weight: slip.weight * FEE_AND_ROUNDED, atMost: 'medium' as const })));
   const typical = TYPICAL_FEES.get(requestedMicro - amountMicro);
@@ -108,7 +108,7 @@ export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
       code: 'FEE_DEDUCTED',
       weight: FEE_PRIOR * typical * FEE_AND_ROUNDED,
       evidence: { fee: exactly(requestedMicro - amountMicro), paidFrom: exactly(requestedMicro) },
-      explanation: `${exactly(amountMicro)} arrived: ${shortly(requestedMicro - amountMicro)} USDT less than ${ofRequested}; the payer may have sent the requested amount, and an exchange taken its fee out of it`,
+      explanation: `${exactly(amountMicro)} arrived: ${shortly(requestedMicro - amountMicro)} USDT less than ${ofRequested}; the payer may have sent the requested amount, and an exchange may have deducted its fee from it`,
       atMost: 'medium',
     });
   }
@@ -127,7 +127,7 @@ function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Sl
         code: 'FEE_DEDUCTED',
         weight: (FEE_PRIOR * weight) / 2,
         evidence: { fee: exactly(baseMicro - amountMicro), feePercent: percent, paidFrom: exactly(baseMicro) },
-        explanation: `${exactly(amountMicro)} arrived: ${percent} less than ${base}; a service may have taken a fee of ${percent}`,
+        explanation: `${exactly(amountMicro)} arrived: ${percent} less than ${base}; a service may have deducted a fee of ${percent}`,
       },
     ];
   }
@@ -145,7 +145,7 @@ export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
       code: 'OVERPAID',
       weight: OVERPAID_PRIOR * weight,
       evidence: { surplus: exactly(moreMicro) },
-      explanation: `${exactly(amountMicro)} arrived: ${shortly(moreMicro)} USDT more than ${asked(invoice)}; the payer may have added a fee that was not taken out`,
+      explanation: `${exactly(amountMicro)} arrived: ${shortly(moreMicro)} USDT more than ${asked(invoice)}; the payer may have added a fee that was not deducted`,
     },
   ];
 }
@@ -165,7 +165,7 @@ function leastOfExchange(invoice: Suspect, amountMicro: bigint): Slip[] {
       code: 'OVERPAID',
       weight: OVERPAID_PRIOR * MINIMUM_WEIGHT,
       evidence: { surplus: exactly(amountMicro - payableMicro), minimum: exactly(amountMicro) },
-      explanation: `${exactly(amountMicro)} arrived: what some exchanges send at least, and more than ${asked(invoice)}`,
+      explanation: `${exactly(amountMicro)} arrived: the smallest amount that some exchanges send, and more than ${asked(invoice)}`,
       atMost: 'low',
     },
   ];

@@ -108,7 +108,7 @@ test('what fits one invoice alone is told without others, and has nearly all of 
     code: 'FEE_DEDUCTED',
     confidence: 'high',
     explanation:
-      "24.000137 arrived: 1.000000 less than invoice order-1's 25.000137; exchanges often take a withdrawal fee of 1 USDT out of the amount.",
+      "24.000137 arrived: 1.000000 less than invoice order-1's 25.000137; exchanges often deduct a withdrawal fee of 1 USDT from the amount.",
     evidence: { fee: '1.000000', paidFrom: '25.000137' },
     invoices: [expect.objectContaining({ externalId: 'order-1', differenceMicro: -1_000_000n })],
   });

@@ -76,7 +76,7 @@ test('a sentence gives the figures and the invoice', () => {
     code: 'FEE_DEDUCTED',
     confidence: 'high',
     explanation:
-      "24.000137 arrived: 1.000000 less than invoice order-1's 25.000137; exchanges often take a withdrawal fee of 1 USDT out of the amount.",
+      "24.000137 arrived: 1.000000 less than invoice order-1's 25.000137; exchanges often deduct a withdrawal fee of 1 USDT from the amount.",
     evidence: { fee: '1.000000', paidFrom: '25.000137' },
     invoices: [
       {
@@ -328,14 +328,14 @@ describe('a duplicate', () => {
         code: 'PAID_TWICE',
         confidence: 'high',
         explanation:
-          '25.000000 arrived: exactly the amount of invoice order-1, which another transfer had paid, of the same sender.',
+          '25.000000 arrived: exactly the amount of invoice order-1, which another transfer had already paid, of the same sender.',
         evidence: { times: 2, payableAmount: '25.000000', sender: 'TPayer' },
         invoices: [toNear(paidAgo(0), 25_000_000n)],
       },
     ]);
     const [other] = rankDuplicate(facts, paidAgo(0, 'TOther'));
     expect(other?.explanation).toBe(
-      '25.000000 arrived: exactly the amount of invoice order-1, which another transfer had paid.',
+      '25.000000 arrived: exactly the amount of invoice order-1, which another transfer had already paid.',
     );
     expect(other?.evidence).toEqual({ times: 2, payableAmount: '25.000000' });
   });

@@ -61,7 +61,7 @@ export function rankCauses(facts: MismatchFacts): Cause[] {
 
 /** It is no guess, so nothing else is weighed. */
 function selfTransfer(sender: string, amountMicro: bigint): Cause {
-  const explanation = `${exactly(amountMicro)} arrived from the address itself (${sender}), which brings no money, so it pays no invoice.`;
+  const explanation = `${exactly(amountMicro)} arrived from the address itself (${sender}). Such a transfer brings no money, so it pays no invoice.`;
   return { code: 'SELF_TRANSFER', confidence: 'high', explanation, evidence: { sender }, invoices: [] };
 }
 
@@ -84,7 +84,7 @@ export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] 
   const first: Cause = {
     code: 'PAID_TWICE',
     confidence: (isSameSender && isSoon) || hasTail(repeated) ? 'high' : 'medium',
-    explanation: `${exactly(amountMicro)} arrived: exactly the amount of invoice ${repeated.externalId}, which another transfer had paid${isSameSender ? ', of the same sender' : ''}.`,
+    explanation: `${exactly(amountMicro)} arrived: exactly the amount of invoice ${repeated.externalId}, which another transfer had already paid${isSameSender ? ', of the same sender' : ''}.`,
     evidence: { times: 2, payableAmount: exactly(repeated.payableMicro), ...(isSameSender ? { sender: from } : {}) },
     invoices: [toNear(repeated, amountMicro)],
   };

@@ -12,7 +12,7 @@ test('the requested amount is one without its tail', () => {
       weight: 0.22,
       evidence: { requestedAmount: '25.000000', payableAmount: '25.000137' },
       explanation:
-        '25.000000 arrived: this is what invoice order-1 was requested for, without the 0.000137 that makes its payable amount 25.000137',
+        '25.000000 arrived: this is the requested amount of invoice order-1, without the 0.000137 that makes its payable amount 25.000137',
     },
   ]);
   expect(requestedAmount(INVOICE, 25_000_001n)).toEqual([]);

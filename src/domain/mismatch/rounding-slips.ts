@@ -26,7 +26,7 @@ export function requestedAmount(invoice: Suspect, amountMicro: bigint): Slip[] {
       code: 'REQUESTED_AMOUNT',
       weight: REQUESTED_PRIOR,
       evidence: { requestedAmount: exactly(requestedMicro), payableAmount: exactly(payableMicro) },
-      explanation: `${exactly(amountMicro)} arrived: this is what invoice ${invoice.externalId} was requested for, without the ${exactly(payableMicro - requestedMicro)} that makes its payable amount ${exactly(payableMicro)}`,
+      explanation: `${exactly(amountMicro)} arrived: this is the requested amount of invoice ${invoice.externalId}, without the ${exactly(payableMicro - requestedMicro)} that makes its payable amount ${exactly(payableMicro)}`,
     },
   ];
 }

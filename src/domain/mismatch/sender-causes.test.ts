@@ -34,7 +34,7 @@ test.each([
   expect(more).toEqual([]);
   expect(dust).toMatchObject({ code: 'DUST', invoices: [], evidence: {} });
   expect(dust?.weight).toBeCloseTo(0.3 * chance, 15);
-  expect(dust?.explanation).toMatch(/^0\.0[0-9]{5} arrived: so little is sent to be seen, in advertising or to plant/);
+  expect(dust?.explanation).toMatch(/^0\.0[0-9]{5} arrived: such small amounts are sent as advertising, or to plant/);
   expect(dust?.atMost).toBe(amountMicro < 10_000n ? undefined : 'medium');
   expect('atMost' in (dust ?? {})).toBe(amountMicro >= 10_000n);
 });
@@ -49,7 +49,7 @@ test.each([
   expect(found).toMatchObject({ invoices: [], evidence: { sender: 'TSender', resembles: 'TSenxxxxnder' } });
   expect(found?.weight).toBeCloseTo(0.02 * 1e9 * chance, 6);
   expect(found?.explanation).toMatch(
-    /^[0-9.]+ arrived from TSender, which begins and ends like TSenxxxxnder but is another address; such addresses are made so that somebody copies the wrong one$/,
+    /^[0-9.]+ arrived from TSender, which begins and ends like TSenxxxxnder but is another address; such addresses are created so that someone copies the wrong one$/,
   );
   expect('atMost' in (found ?? {})).toBe(isUnsure);
   expect(found?.atMost).toBe(isUnsure ? 'medium' : undefined);
@@ -61,13 +61,13 @@ test.each([
     { hasDeposited: true, hasReceived: true },
     1e3,
     'earlier-deposit',
-    /, of which an earlier transfer was resolved as the merchant's own deposit$/,
+    /, from which an earlier transfer was resolved as the merchant's own deposit$/,
   ],
   [
     { hasReceived: true },
     1e2,
     'received-before',
-    /, to which money went from this project before; it may be the merchant's own wallet, or a customer who was refunded$/,
+    /, to which this project sent money before; it may be the merchant's own wallet, or a customer who got a refund$/,
   ],
 ] as const)('a sender with %j may be the merchant', (known, ratio, reason, says) => {
   for (const [amountMicro, chance] of [
@@ -93,7 +93,7 @@ test('what nothing explains is unknown, the likelier the rounder and the fewer i
     invoices: [],
     evidence: {},
     explanation:
-      '777.000000 arrived: no invoice of this time asks for an amount that a usual slip would turn into this one',
+      '777.000000 arrived: no invoice of that time has an amount that a common mistake would turn into this one',
     atMost: 'low',
   });
   expect(unknown(777_120_000n, 0).weight).toBeCloseTo(0.02 * (0.3 / 100_000), 18);

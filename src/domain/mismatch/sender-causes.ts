@@ -32,7 +32,7 @@ export function unknown(amountMicro: bigint, unmeant: number): Finding {
     weight: (UNKNOWN_PRIOR + unmeant) * freeAmountChance(amountMicro),
     invoices: [],
     evidence: {},
-    explanation: `${exactly(amountMicro)} arrived: no invoice of this time asks for an amount that a usual slip would turn into this one`,
+    explanation: `${exactly(amountMicro)} arrived: no invoice of that time has an amount that a common mistake would turn into this one`,
     atMost: 'low',
   };
 }
@@ -54,7 +54,7 @@ function dust(amountMicro: bigint): Finding[] {
       weight: DUST_PRIOR * chance,
       invoices: [],
       evidence: {},
-      explanation: `${exactly(amountMicro)} arrived: so little is sent to be seen, in advertising or to plant an address in the wallet's history`,
+      explanation: `${exactly(amountMicro)} arrived: such small amounts are sent as advertising, or to plant an address in the wallet's history`,
       ...(isDust ? {} : { atMost: 'medium' as const }),
     },
   ];
@@ -70,7 +70,7 @@ function lookAlike(amountMicro: bigint, from: string, resembled: string | null):
       weight: LOOK_ALIKE_PRIOR * RATIO.resembles * chance,
       invoices: [],
       evidence: { sender: from, resembles: resembled },
-      explanation: `${exactly(amountMicro)} arrived from ${from}, which begins and ends like ${resembled} but is another address; such addresses are made so that somebody copies the wrong one`,
+      explanation: `${exactly(amountMicro)} arrived from ${from}, which begins and ends like ${resembled} but is another address; such addresses are created so that someone copies the wrong one`,
       ...(isSmall ? {} : { atMost: 'medium' as const }),
     },
   ];
@@ -82,12 +82,12 @@ const DEPOSIT_SIGNS = [
   {
     fact: 'hasDeposited',
     reason: 'earlier-deposit',
-    told: "of which an earlier transfer was resolved as the merchant's own deposit",
+    told: "from which an earlier transfer was resolved as the merchant's own deposit",
   },
   {
     fact: 'hasReceived',
     reason: 'received-before',
-    told: "to which money went from this project before; it may be the merchant's own wallet, or a customer who was refunded",
+    told: "to which this project sent money before; it may be the merchant's own wallet, or a customer who got a refund",
   },
 ] as const;
 

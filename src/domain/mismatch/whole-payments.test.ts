@@ -20,7 +20,7 @@ test('the payable amount at another address is told with the right one', () => {
       code: 'OTHER_ADDRESS',
       weight: 0.05,
       evidence: { expectedAddress: 'THere' },
-      explanation: "25.000137 arrived: exactly invoice order-1's 25.000137, but that invoice is to be paid at THere",
+      explanation: "25.000137 arrived: exactly invoice order-1's 25.000137, but that invoice must be paid to THere",
     },
   ]);
   expect(otherAddress(INVOICE, 25_000_000n)).toEqual([]);
@@ -47,7 +47,7 @@ test('twice an amount in one transfer; of a round one it is less sure', () => {
       code: 'PAID_TWICE',
       weight: 0.04 * 0.3,
       evidence: { times: 2, requestedAmount: '25.000000' },
-      explanation: '50.000000 arrived: twice the 25 that invoice order-1 was requested for',
+      explanation: '50.000000 arrived: twice the requested 25 of invoice order-1',
       atMost: 'medium',
     },
   ]);
@@ -75,7 +75,7 @@ test.each([
       code: 'PART_OF_INVOICE',
       weight: 0.02 * weight * 0.3,
       evidence: { part: `1/${parts}` },
-      explanation: `${(Number(ofRequested) / 1e6).toFixed(6)} arrived: ${name} of the 25 that invoice order-1 was requested for`,
+      explanation: `${(Number(ofRequested) / 1e6).toFixed(6)} arrived: ${name} of the requested 25 of invoice order-1`,
       atMost: 'low',
     },
   ]);
@@ -87,7 +87,7 @@ test('a third is one exactly where the amount can be divided', () => {
   ]);
   expect(fractionOfInvoice(suspectOf(30_000_000n, 30_000_141n), 10_000_048n)).toEqual([]);
   expect(fractionOfInvoice(suspectOf(30_000_000n, 30_000_141n), 10_000_000n)).toMatchObject([
-    { explanation: '10.000000 arrived: a third of the 30 that invoice order-1 was requested for', atMost: 'low' },
+    { explanation: '10.000000 arrived: a third of the requested 30 of invoice order-1', atMost: 'low' },
   ]);
 });
 
@@ -139,7 +139,7 @@ describe('other transfers of the same sender', () => {
         weight: 0.06 * 0.5 * 0.3,
         evidence: { otherParts: '20.000000', sum: '25.000000' },
         explanation:
-          '5.000000 arrived: together with 20.000000 of the same sender it is the 25 that invoice order-1 was requested for',
+          '5.000000 arrived: together with 20.000000 of the same sender it is the requested 25 of invoice order-1',
         atMost: 'medium',
       },
     ]);

@@ -32,7 +32,7 @@ export function otherAddress(invoice: Suspect, amountMicro: bigint): Slip[] {
       code: 'OTHER_ADDRESS',
       weight: OTHER_ADDRESS_PRIOR,
       evidence: { expectedAddress: invoice.address },
-      explanation: `${exactly(amountMicro)} arrived: exactly ${asked(invoice)}, but that invoice is to be paid at ${invoice.address}`,
+      explanation: `${exactly(amountMicro)} arrived: exactly ${asked(invoice)}, but that invoice must be paid to ${invoice.address}`,
     },
   ];
 }
@@ -57,7 +57,7 @@ export function paidTwice(invoice: Suspect, amountMicro: bigint): Slip[] {
       code: 'PAID_TWICE',
       weight: TWICE_PRIOR * WITHOUT_TAIL,
       evidence: { times: 2, requestedAmount: exactly(requestedMicro) },
-      explanation: `${exactly(amountMicro)} arrived: twice the ${shortly(requestedMicro)} that invoice ${externalId} was requested for`,
+      explanation: `${exactly(amountMicro)} arrived: twice the requested ${shortly(requestedMicro)} of invoice ${externalId}`,
       atMost: 'medium',
     },
   ];
@@ -73,7 +73,7 @@ export function fractionOfInvoice(invoice: Suspect, amountMicro: bigint): Slip[]
         code: 'PART_OF_INVOICE',
         weight: FRACTION_PRIOR * weight * (isOfPayable ? 1 : WITHOUT_TAIL),
         evidence: { part: `1/${parts}` },
-        explanation: `${exactly(amountMicro)} arrived: ${name} of ${isOfPayable ? asked(invoice) : `the ${shortly(invoice.requestedMicro)} that invoice ${invoice.externalId} was requested for`}`,
+        explanation: `${exactly(amountMicro)} arrived: ${name} of ${isOfPayable ? asked(invoice) : `the requested ${shortly(invoice.requestedMicro)} of invoice ${invoice.externalId}`}`,
         atMost: isOfPayable ? 'medium' : 'low',
       },
     ];
@@ -109,7 +109,7 @@ export function partWithSiblings(invoice: Suspect, amountMicro: bigint, sums: re
         code: 'PART_OF_INVOICE',
         weight: SIBLING_PRIOR * weight * (isExact ? 1 : WITHOUT_TAIL),
         evidence: { otherParts: parts.map(exactly).join(' + '), sum: exactly(sumMicro) },
-        explanation: `${exactly(amountMicro)} arrived: together with ${parts.map(exactly).join(' and ')} of the same sender it is ${isExact ? asked(invoice) : `the ${shortly(requestedMicro)} that invoice ${invoice.externalId} was requested for`}`,
+        explanation: `${exactly(amountMicro)} arrived: together with ${parts.map(exactly).join(' and ')} of the same sender it is ${isExact ? asked(invoice) : `the requested ${shortly(requestedMicro)} of invoice ${invoice.externalId}`}`,
         ...(isExact && hasTail(invoice) ? {} : { atMost: 'medium' as const }),
       },
     ];

@@ -7,7 +7,7 @@ export type CanonicalValue = string | number | { readonly [name: string]: Canoni
  */
 export function canonicalJson(value: CanonicalValue): string {
   if (typeof value === 'string') {
-    if (!value.isWellFormed()) throw new RangeError('a text holds half a surrogate pair');
+    if (!value.isWellFormed()) throw new RangeError('a text contains an unpaired surrogate');
     return JSON.stringify(value);
   }
   if (typeof value === 'number') {

@@ -141,7 +141,7 @@ describe('a signed receipt', () => {
   ])('with another %s is changed: %j', (name, value) => {
     expect(checkSigned({ ...SIGNED, receipt: { ...RECEIPT, [name]: value } })).toMatchObject({
       kind: 'changed',
-      reason: expect.stringContaining('does not fit'),
+      reason: expect.stringContaining('does not match'),
     });
   });
 });
@@ -155,11 +155,11 @@ describe('what is no receipt of ours', () => {
     ['half a file', FILE.slice(0, -20), 'not JSON'],
     ['a newer version', FILE.replace('"version": 1', '"version": 2'), 'version 2, and this release reads version 1'],
     ['one without a signature', JSON.stringify({ receipt: RECEIPT }), 'without a signature'],
-    ['more than a receipt', FILE.replace('{', '{"note": "x",'), 'holds more'],
-    ['a member of the prototype', FILE.replace('{', '{"__proto__": {},'), 'holds more'],
-    ['an amount twice', FILE.replace('"amount"', '"amount": "1", "amount"'), 'one name twice'],
-    ['a block twice', FILE.replace('"blockNumber"', '"blockNumber": 1, "block\\u004eumber"'), 'one name twice'],
-    ['a receipt twice', FILE.replace('{', '{"receipt": {"amount": "1"},'), 'one name twice'],
+    ['more than a receipt', FILE.replace('{', '{"note": "x",'), 'contains more'],
+    ['a member of the prototype', FILE.replace('{', '{"__proto__": {},'), 'contains more'],
+    ['an amount twice', FILE.replace('"amount"', '"amount": "1", "amount"'), 'or a name twice'],
+    ['a block twice', FILE.replace('"blockNumber"', '"blockNumber": 1, "block\\u004eumber"'), 'or a name twice'],
+    ['a receipt twice', FILE.replace('{', '{"receipt": {"amount": "1"},'), 'or a name twice'],
     ['a foreign member', FILE.replace('"asset"', '"invoiceId": "x", "asset"'), 'does not write'],
     ['an attached content', FILE.replace('..', '.e30.'), 'header..signature'],
     ['a fourth part', JSON.stringify({ ...SIGNED, signature: `${SIGNED.signature}.` }), 'header..signature'],
@@ -213,7 +213,7 @@ describe('a header that is not the one of the key is refused', () => {
     const weak = { alg: 'EdDSA', jwk, kid: receiptKeyId(jwk), typ: header.typ };
     const signature = Buffer.from(hex(`01${'00'.repeat(63)}`)).toString('base64url');
     const text = JSON.stringify({ receipt: RECEIPT, signature: `${base64url(canonicalJson(weak))}..${signature}` });
-    expect(checkText(text)).toMatchObject({ kind: 'changed', reason: expect.stringContaining('does not fit') });
+    expect(checkText(text)).toMatchObject({ kind: 'changed', reason: expect.stringContaining('does not match') });
   });
 
   test('a signature of another length, or in no base64url, fits nothing', () => {
@@ -221,7 +221,7 @@ describe('a header that is not the one of the key is refused', () => {
     for (const signature of ['AAAA', '!', 'A'.repeat(88)]) {
       expect(checkSigned({ receipt: RECEIPT, signature: `${own}..${signature}` })).toEqual({
         kind: 'changed',
-        reason: 'the signature does not fit: the receipt or the signature was changed after it was signed',
+        reason: 'the signature does not match: the receipt or the signature was changed after signing',
       });
     }
   });

@@ -39,7 +39,7 @@ export function checkReceipt(file: Uint8Array): ReceiptCheck {
   if (read.kind !== 'ok') return read;
   const [header = '', between = '', signature = '', ...rest] = read.signature.split('.');
   if (rest.length > 0 || between !== '' || signature === '') {
-    return unreadable('the signature is not of the form "header..signature"');
+    return unreadable('the signature does not have the form "header..signature"');
   }
   const signer = readHeader(header);
   if (signer.kind !== 'ok') return signer;
@@ -51,7 +51,7 @@ export function checkReceipt(file: Uint8Array): ReceiptCheck {
     publicKey !== null &&
     // As RFC 8032 has it, and not as lenient as some: no key fits more than one text.
     ed25519.verify(bytes, signingInput(header, read.receipt), publicKey, { zip215: false });
-  if (!fits) return changed('the signature does not fit: the receipt or the signature was changed after it was signed');
+  if (!fits) return changed('the signature does not match: the receipt or the signature was changed after signing');
   return { kind: 'intact', receipt: read.receipt, keyId: receiptKeyId(jwk) };
 }
 
@@ -83,10 +83,10 @@ function readHeader(header: string): Signer {
   const value = parseHeader(header);
   if (value === null) return unreadable('the header of the signature is not JSON in base64url');
   const { alg, jwk } = value;
-  if (alg !== 'EdDSA') return unreadable('the signature is not one of EdDSA, the only algorithm of receipts');
+  if (alg !== 'EdDSA') return unreadable('the signature does not use EdDSA, the only algorithm for receipts');
   const { kty, crv, x } = (jwk ?? {}) as Partial<PublicJwk>;
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string' || decode(x, KEY_BYTES) === null) {
-    return unreadable('the header of the signature holds no Ed25519 key');
+    return unreadable('the header of the signature has no Ed25519 key');
   }
   const key: PublicJwk = { kty, crv, x };
   if (header === encodeHeader(key)) return { kind: 'ok', jwk: key };
@@ -119,7 +119,7 @@ type ReadFile = (SignedReceipt & { kind: 'ok' }) | (ReceiptCheck & { kind: 'unre
 
 function readFile(file: Uint8Array): ReadFile {
   if (file.length > MAX_RECEIPT_BYTES) {
-    return unreadable(`the file has more than ${MAX_RECEIPT_BYTES} bytes, and a receipt about a thousand`);
+    return unreadable(`the file has more than ${MAX_RECEIPT_BYTES} bytes, but a receipt has about a thousand`);
   }
   let text: string;
   let value: unknown;
@@ -127,12 +127,12 @@ function readFile(file: Uint8Array): ReadFile {
     text = new TextDecoder('utf-8', { fatal: true }).decode(file);
     value = JSON.parse(text);
   } catch {
-    return unreadable('the file is not JSON in UTF-8: it is damaged, or no signed receipt');
+    return unreadable('the file is not JSON in UTF-8: it is damaged, or it is not a signed receipt');
   }
   const { receipt: statement, signature, addressProof, ...others } = (value ?? {}) as Record<string, unknown>;
   const read = readReceipt(statement);
   if (read.kind === 'invalid') return unreadable(`the file ${read.reason}`);
-  if (typeof signature !== 'string') return unreadable('the file holds a receipt without a signature');
+  if (typeof signature !== 'string') return unreadable('the file contains a receipt without a signature');
   const isProven = typeof addressProof === 'object' && addressProof !== null;
   if (
     Object.keys(others).length > 0 ||
@@ -140,7 +140,7 @@ function readFile(file: Uint8Array): ReadFile {
     countNames(text) !== countMembers(value)
   ) {
     return unreadable(
-      'the file holds more than a receipt, its signature and a proof of its address, or one name twice',
+      'the file contains more than a receipt, its signature and a proof of its address, or a name twice',
     );
   }
   return { kind: 'ok', receipt: read.receipt, signature };

@@ -54,7 +54,7 @@ const WRONG: Record<string, readonly unknown[]> = {
 };
 
 test.each(Object.entries(WRONG))('a receipt without a right %s is none', (name, values) => {
-  const reason = `holds a receipt whose ${name} is missing or not as it must be`;
+  const reason = `contains a receipt whose ${name} is missing or not valid`;
   for (const value of values) expect(readReceipt({ ...RECEIPT, [name]: value })).toEqual(refused(reason));
   expect(readReceipt(Object.fromEntries(Object.entries(RECEIPT).filter(([member]) => member !== name)))).toEqual(
     refused(reason),
@@ -82,7 +82,7 @@ const WRONG_IN_TRANSACTION: Record<string, readonly unknown[]> = {
 test.each(Object.entries(WRONG_IN_TRANSACTION))(
   'a receipt whose transaction has no right %s is none',
   (name, values) => {
-    const reason = `holds a receipt whose ${name} is missing or not as it must be`;
+    const reason = `contains a receipt whose ${name} is missing or not valid`;
     for (const value of [...values, undefined]) {
       const transaction = { ...RECEIPT.transaction, [name]: value };
       expect(readReceipt({ ...RECEIPT, transaction })).toEqual(refused(reason));
@@ -91,16 +91,16 @@ test.each(Object.entries(WRONG_IN_TRANSACTION))(
 );
 
 test('nothing may stand in it besides', () => {
-  const reason = 'holds a receipt with members that Quittance does not write';
+  const reason = 'contains a receipt with members that Quittance does not write';
   expect(readReceipt({ ...RECEIPT, invoiceId: 'x' })).toEqual(refused(reason));
   expect(readReceipt({ ...RECEIPT, transaction: { ...RECEIPT.transaction, fee: 1 } })).toEqual(refused(reason));
 });
 
 test('what has no version is no receipt, and what has another is one of another release', () => {
   for (const value of [null, undefined, 'x', 7, [], [RECEIPT], {}, { ...RECEIPT, version: '1' }]) {
-    expect(readReceipt(value)).toEqual(refused('holds no receipt'));
+    expect(readReceipt(value)).toEqual(refused('contains no receipt'));
   }
   expect(readReceipt({ ...RECEIPT, version: 2 })).toEqual(
-    refused('holds a receipt of version 2, and this release reads version 1: use a newer one'),
+    refused('contains a receipt of version 2, and this release reads version 1: use a newer one'),
   );
 });

@@ -37,13 +37,13 @@ export type ReadReceipt = { kind: 'ok'; receipt: Receipt } | { kind: 'invalid'; 
 
 /** Reads what may be a receipt: every member as it must be, and none besides. `reason` is a phrase. */
 export function readReceipt(value: unknown): ReadReceipt {
-  if (!isObject(value)) return invalid('holds no receipt');
+  if (!isObject(value)) return invalid('contains no receipt');
   const { version } = value;
   if (version !== 1) {
     return invalid(
       typeof version === 'number'
-        ? `holds a receipt of version ${version}, and this release reads version 1: use a newer one`
-        : 'holds no receipt',
+        ? `contains a receipt of version ${version}, and this release reads version 1: use a newer one`
+        : 'contains no receipt',
     );
   }
   const problem = problemOf(value, MEMBERS) ?? problemOf(value['transaction'], TRANSACTION_MEMBERS);
@@ -88,11 +88,11 @@ const TRANSACTION_MEMBERS: Record<keyof ReceiptTransaction, Member> = {
 };
 
 function problemOf(value: unknown, members: Record<string, Member>): string | null {
-  if (!isObject(value)) return 'holds no receipt';
+  if (!isObject(value)) return 'contains no receipt';
   const wrong = Object.entries(members).find(([name, isRight]) => !isRight(value[name]));
-  if (wrong !== undefined) return `holds a receipt whose ${wrong[0]} is missing or not as it must be`;
+  if (wrong !== undefined) return `contains a receipt whose ${wrong[0]} is missing or not valid`;
   const isForeign = Object.keys(value).length !== Object.keys(members).length;
-  return isForeign ? 'holds a receipt with members that Quittance does not write' : null;
+  return isForeign ? 'contains a receipt with members that Quittance does not write' : null;
 }
 
 function isName(value: unknown): boolean {
