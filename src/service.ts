@@ -120,7 +120,7 @@ async function startOperators(context: Context, options: ServiceOptions) {
 async function prepareSchema(options: ServiceOptions, db: Database): Promise<void> {
   const { owner, log } = options;
   const applied = owner === undefined ? await migratePatiently(db, options) : await migrateAsOwner(owner, options);
-  if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+  if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was upgraded');
 }
 
 async function migrateAsOwner(owner: Connection, options: ServiceOptions): Promise<string[]> {
@@ -134,11 +134,11 @@ function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions)
   const now = () => unixMs((clock ?? systemClock).now());
   const hooks: MigrationHooks = {
     onBegin: (migrations) =>
-      log.info({ migrations }, 'bringing the database schema up to date; with a large ledger this takes minutes'),
+      log.info({ migrations }, 'upgrading the database schema; with a large ledger, this takes minutes'),
     onBlocked: (blockers, pauseMs) =>
       log.warn(
         { blockers, pauseMs },
-        'other sessions hold locks on tables that the upgrade has to change; it tries again',
+        'other sessions hold locks on tables that the upgrade must change; Quittance tries again',
       ),
     ...(keyRing === null
       ? {}
@@ -163,14 +163,14 @@ async function keepRequirement(
   const path = join(dataDir, 'seals-required');
   if (requiresSeals(ledgerId)) {
     await writeFile(path, `${ledgerId}\n`, { mode: 0o600 }).catch((error: unknown) => {
-      log.warn({ err: error }, 'the data directory could not note that the ledger requires seals');
+      log.warn({ err: error }, 'could not record in the data directory that the ledger requires seals');
     });
     return;
   }
   if (!existsSync(path)) return;
   throw new AppError(
     'CONFIG_INVALID',
-    `${path} says that the ledger of this data directory requires seals, and the ledger ${ledgerId} in the database doesn't: somebody may have changed it. Compare it with a backup. If you use another, older ledger on purpose, set QUITTANCE_ROW_MACS=warn or another QUITTANCE_DATA_DIR`,
+    `${path} says that the ledger of this data directory requires seals, but the ledger ${ledgerId} in the database does not: it may have been changed. Compare it with a backup. If you use another, older ledger on purpose, set QUITTANCE_ROW_MACS=warn or another QUITTANCE_DATA_DIR`,
   );
 }
 
@@ -194,7 +194,7 @@ export async function startManifest(context: Context): Promise<Loop | null> {
   if (settings !== null) return watchManifest({ db, guard, settings, networks, log, now });
   if (networks.some((network) => keyMode(network) === 'live')) {
     log.warn(
-      'no address manifest is set up: whoever can write to the database can show payers another address. See "Signed addresses" in docs/operations.md',
+      'no address manifest is configured: an attacker with write access to the database can show payers another address. See "Signed addresses" in docs/operations.md',
     );
   }
   return null;

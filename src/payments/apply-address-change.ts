@@ -70,7 +70,7 @@ export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cau
       if (!(error instanceof Overtaken)) throw error;
     }
   }
-  throw new Error(`${MAX_ATTEMPTS} times, other projects added addresses of ${encodeId('chg', id)} first`);
+  throw new Error(`other projects added addresses of ${encodeId('chg', id)} first, ${MAX_ATTEMPTS} times in a row`);
 }
 
 /** Rolls the transaction back. */
@@ -84,7 +84,7 @@ async function findProblem(
   cause: Cause,
 ): Promise<string | null> {
   const { projectId, network, policy, addresses, derivation } = change;
-  if ((await findFirstIndex(tx)) !== change.firstIndex) return 'the ledger was restored since they were proposed';
+  if ((await findFirstIndex(tx)) !== change.firstIndex) return 'the ledger was restored after they were proposed';
   const unrecorded = await findUnrecorded(tx, change, cause);
   if (unrecorded !== null) return unrecorded;
   const accounts = addresses.map(accountOf);
@@ -92,11 +92,11 @@ async function findProblem(
   if (contract !== undefined) return `${contract} is the USDT contract itself`;
   const owned = await findAddresses(tx, network, accounts);
   const foreign = owned.find((each) => each.projectId !== projectId);
-  if (foreign !== undefined) return `${foreign.address} belongs to another project now`;
+  if (foreign !== undefined) return `${foreign.address} now belongs to another project`;
   const other = owned.find((each) => each.policy !== policy);
-  if (other !== undefined) return `${other.address} is in this project by now, with the policy ${other.policy}`;
+  if (other !== undefined) return `${other.address} is already in this project, with the policy ${other.policy}`;
   const key = derivation === null ? null : await findAccountKey(tx, network, derivation.xpub);
-  return key !== null && key.projectId !== projectId ? 'their account key belongs to another project now' : null;
+  return key !== null && key.projectId !== projectId ? 'their account key now belongs to another project' : null;
 }
 
 const ENDS_TRUST: readonly RecordedAction[] = ['user.changed', 'user.reset', 'user.removed', 'admin-key.revoked'];
@@ -118,18 +118,18 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
     (one) => one.action === 'address.proposed' && isOfIt(one) && 'digest' in one.detail && one.detail.digest === digest,
   );
   if (proposed === undefined) {
-    return 'the audit log does not say that anybody proposed them as they stand: a former release did, or somebody wrote them to the database';
+    return 'the audit log has no matching proposal: an earlier release made it, or the database was changed directly';
   }
   const later = recorded.filter(({ seq }) => seq > proposed.seq);
   if (later.some((one) => isOfIt(one) && one.action !== 'address.proposed'))
-    return 'the audit log says that the change has ended';
+    return 'according to the audit log, the change has already ended';
   // Whoever runs a command here decides for itself whom it trusts.
   if (cause.kind === 'confirmed' && cause.actor.actorKind === 'cli') return null;
   if (
     later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
     !(await isProposerOwner(tx, id))
   ) {
-    return 'who proposed them was removed, reset, revoked or given another role since';
+    return 'the person or key that proposed them was removed, reset, revoked or given another role afterwards';
   }
   return null;
 }
@@ -137,7 +137,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
 function accountOf(address: TronAddress): AccountHex {
   const parsed = parseAddress(address);
   if (parsed.kind === 'ok') return parsed.account;
-  throw new Error(`a change of addresses holds ${address}, which is none: ${parsed.reason}`);
+  throw new Error(`a change of addresses contains ${address}, which is not an address: ${parsed.reason}`);
 }
 
 type Doing = { cause: Cause; actedAt: UnixMs };
@@ -240,7 +240,7 @@ export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 
   }
   const named = waiting.slice(0, MAX_CHANGES).map(describeChange);
   const more = waiting.length - named.length;
-  const detail = `addresses of ${subject} wait to take invoices: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}. If they are not yours, withdraw them ("quittance address withdraw chg_…") and find out who proposed them; all of them: "quittance address pending --project ${subject}"`;
+  const detail = `new addresses are pending for ${subject}: ${named.join('; ')}${more > 0 ? `; and ${more} more` : ''}. If they are not yours, withdraw them ("quittance address withdraw chg_…") and find out who proposed them. To list all of them: "quittance address pending --project ${subject}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: PENDING, subject, detail });
 }
 
@@ -249,14 +249,14 @@ export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: Add
   const more = addresses.length - MAX_ADDRESSES;
   const named = `${addresses.slice(0, MAX_ADDRESSES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
   const [count, verb] = addresses.length === 1 ? ['1 address', 'is'] : [`${addresses.length} addresses`, 'are'];
-  return `${encodeId('chg', id)}: ${count} (${named}), proposed by ${actedBy} (${actorKind}), ${verb} added at ${toIso(dueAt)}`;
+  return `${encodeId('chg', id)}: ${count} (${named}), proposed by ${actedBy} (${actorKind}), ${verb} to be added at ${toIso(dueAt)}`;
 }
 
 /** Says that a change could not be made. An operator closes it. */
 async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string): Promise<string> {
   const { id, projectId, network } = change;
   const subject = encodeId('prj', projectId);
-  const detail = `the addresses of ${encodeId('chg', id)} were not added to ${subject}: ${reason}. Where they are yours, propose them anew; then close this with "quittance chain acknowledge --alarm ${FAILED} --network ${network} --subject ${subject}"`;
+  const detail = `the addresses of ${encodeId('chg', id)} were not added to ${subject}: ${reason}. If they are yours, propose them again; then close this alarm with "quittance chain acknowledge --alarm ${FAILED} --network ${network} --subject ${subject}"`;
   await raiseAlarm(tx, network, { id: randomUUID(), kind: FAILED, subject, detail });
   return detail;
 }

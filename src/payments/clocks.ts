@@ -160,7 +160,7 @@ const UNITS = [
   [120_000, 60_000, 'minutes'],
 ] as const;
 
-const REMEDY = 'Set the clocks of the machines, and have them kept right (chrony)';
+const REMEDY = 'Set the clocks of the machines, and keep them synchronized, for example with chrony';
 
 /** Which clock is wrong and by how much, for everybody to read; `null` where none is. */
 function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
@@ -168,21 +168,21 @@ function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
     case 'right':
       return null;
     case 'process':
-      return `the clock of this process is ${off(verdict.byMs)}: the database and the chain agree. It goes by theirs meanwhile. ${REMEDY}`;
+      return `the clock of this process is ${off(verdict.byMs)}: the database and the chain agree. Until it is fixed, Quittance uses the time of the database and the chain. ${REMEDY}`;
     case 'database':
       return `the clock of the database is ${off(verdict.byMs)}: this process and the chain agree. ${REMEDY}`;
     case 'both':
-      return `the clocks of this process and of the database are ${off(verdict.byMs)}, at least: a verified block is later. ${isCorrected ? 'It goes by the chain meanwhile. ' : ''}${REMEDY}`;
+      return `the clocks of this process and of the database are at least ${off(verdict.byMs)}, because a verified block is newer. ${isCorrected ? 'Until they are fixed, Quittance uses the time of the chain. ' : ''}${REMEDY}`;
     case 'unclear':
-      return `${describeUnclear(verdict)}. Nothing is deleted before it has passed by all of them. ${REMEDY}`;
+      return `${describeUnclear(verdict)}. Until this is fixed, Quittance deletes data only when it is old enough by all clocks. ${REMEDY}`;
   }
 }
 
 function describeUnclear({ process, database }: Extract<Verdict, { kind: 'unclear' }>): string {
   if (database === 0) {
-    return `the clocks of this process and of the database are ${duration(Math.abs(process))} apart, and it cannot be told which is wrong, for no chain that goes on as time does agrees with one of them`;
+    return `the clocks of this process and of the database are ${duration(Math.abs(process))} apart. Quittance cannot determine which one is wrong, because no chain that advances at normal speed agrees with either`;
   }
-  return `the clocks of this process and of the database are ${off(Math.min(process, database))} by the chain that nodes show, which goes on as time does: it cannot be told whether they are wrong, or all nodes show what is old`;
+  return `the clocks of this process and of the database are ${off(Math.min(process, database))} compared with the chain, which advances at normal speed. Quittance cannot determine whether the clocks are wrong or all nodes show old blocks`;
 }
 
 function off(byMs: number): string {
@@ -220,7 +220,7 @@ export function createDatabaseClock(
       const apartMs = clock.now() - now();
       if (Math.abs(apartMs) <= TOLERANCE_MS) return null;
       const side = apartMs < 0 ? 'behind' : 'ahead of';
-      return `The clock of this process is ${duration(Math.abs(apartMs))} ${side} that of the database, so the deadline of an invoice could be wrong. The operator has to set the clocks of both machines and keep them right, with chrony or systemd-timesyncd.`;
+      return `The clock of this process is ${duration(Math.abs(apartMs))} ${side} that of the database, so the expiry of an invoice could be wrong. The operator must set the clocks of both machines and keep them synchronized, with chrony or systemd-timesyncd.`;
     },
   };
 }

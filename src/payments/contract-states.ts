@@ -18,8 +18,8 @@ import { type Watching, withCursor } from './watching.ts';
 
 /** What to do when the contract names its successor. */
 const WHEN_REPLACED =
-  ': it forwards payments to that contract now. They count where two operators show the same of it. With nodes of one operator they are held: add a ' +
-  'node of another operator. Read whether Tether tells holders to move to the new token.';
+  ': it now forwards payments to that contract. Quittance accepts them if the nodes of two operators agree about it. With nodes of only one operator, payments are held: add a ' +
+  'node of another operator. Check whether Tether asks holders to move to the new token.';
 
 type EventBlock = { number: number; events: readonly ContractEvent[] };
 type Deps = Watching & { log: Logger };
@@ -92,10 +92,10 @@ export async function followStates(deps: AlarmDeps, db: Sql): Promise<void> {
     'frozen',
     frozen.map(({ address, freezeState }) => ({
       subject: address,
-      detail: `Tether's contract froze ${address}${doubt(freezeState)}: it still receives USDT and cannot send any. It gets no new invoices, and the pages of its open invoices tell payers not to send anything. Ask Tether why. Move payers to other addresses; when Tether lets it go, take it into use again with: quittance address activate ${address}`,
+      detail: `Tether's contract froze ${address}${doubt(freezeState)}: it can still receive USDT, but cannot send any. New invoices don't use it, and the pages of its open invoices tell payers not to send anything. Ask Tether for the reason. Move payers to other addresses; when Tether has unfrozen the address, use it again with: quittance address activate ${address}`,
     })),
   );
-  const detail = `Tether paused all transfers of USDT on TRON${doubt(pause)}: payments fail and cost payers a fee. Payers' pages say so and show no address. Wait for Tether; the alarm ends by itself`;
+  const detail = `Tether paused all transfers of USDT on TRON${doubt(pause)}: payments fail and cost payers a fee. Payment pages tell payers this and show no address. Wait for Tether; the alarm closes automatically`;
   await settle('paused', pause === null ? [] : [{ subject: '', detail }]);
 }
 
@@ -123,6 +123,6 @@ async function reportEvent(deps: Deps, tx: Sql, block: number, event: ContractEv
   await tellAlarm({ db: tx, log }, alarm, {
     network,
     subject: `${txId}:${logIndex}`,
-    detail: `Tether destroyed ${formatAmount(amountMicro as MicroUsdt)} USDT, all that the frozen address ${accountToAddress(account)} held, in block ${block} (transaction ${txId}). The ledger records it as sent to nobody. Ask Tether`,
+    detail: `Tether destroyed ${formatAmount(amountMicro as MicroUsdt)} USDT, the whole balance of the frozen address ${accountToAddress(account)}, in block ${block} (transaction ${txId}). The ledger records it as sent to the zero address. Ask Tether`,
   });
 }

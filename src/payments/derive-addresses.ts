@@ -71,7 +71,7 @@ export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<D
     const outcome = await add(deps, wanted, next);
     if (outcome !== 'overtaken') return outcome;
   }
-  throw new Error(`${MAX_ATTEMPTS} times, other commands added addresses of this account key first`);
+  throw new Error(`other commands added addresses of this account key first, ${MAX_ATTEMPTS} times in a row`);
 }
 
 type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
@@ -87,7 +87,7 @@ export async function findNextAddresses(
   wanted: Pick<Wanted, 'projectId' | 'xpub' | 'count' | 'isFresh'>,
 ): Promise<Next> {
   const project = await findProject(db, wanted.projectId);
-  if (project === null) throw new Error(`there is no project ${wanted.projectId}`);
+  if (project === null) throw new Error(`the project ${wanted.projectId} does not exist`);
   const key = await findAccountKey(db, project.network, wanted.xpub);
   if (key !== null && key.projectId !== wanted.projectId) return { kind: 'key-of-another-project' };
   const firstIndex = wanted.isFresh === true ? 0 : await findFirstIndex(db);

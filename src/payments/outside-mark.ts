@@ -41,7 +41,9 @@ export async function openOutsideMark(dataDir: string | undefined, file: string)
       if (text === null) return null;
       const { ledgerId: of, restores: known, ...seen } = parseObject(text);
       if (typeof of !== 'string') {
-        throw new Error(`${path}, which knows what was seen of the ledger, is damaged: remove it if you know why`);
+        throw new Error(
+          `${path}, which records the last known state of the ledger, is damaged: remove it if you know the cause`,
+        );
       }
       const isRestored = restores.some((restore) => !(Array.isArray(known) && known.includes(restore)));
       return of === ledgerId && !isRestored ? seen : null;

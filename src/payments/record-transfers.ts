@@ -90,7 +90,7 @@ export async function decideTransfers(
   return { incoming, invoices, aside, outgoing: describeOutgoing(placed, left, concerns) };
 }
 
-const BEHIND = 'an earlier transfer of the same amount to the same address is set aside, and comes first';
+const BEHIND = 'an earlier transfer of the same amount to the same address is set aside, and must be recorded first';
 
 function asideOf({ block, transfer }: Placed, reason: string): SetAside {
   return { kind: 'transfer', block: { ...block, transfers: [transfer] }, reason };

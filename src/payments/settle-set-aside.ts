@@ -48,7 +48,7 @@ export function startSettling(options: Settling): Loop {
       if (reason !== null) told.set(subjectOf(row), describe(row, reason));
     }
     for (const { invoiceId, reason } of options.held.list())
-      told.set(encodeId('inv', invoiceId), `an order cannot expire, and waits: ${reason}. ${REST}`);
+      told.set(encodeId('inv', invoiceId), `an order cannot expire until this is repaired: ${reason}. ${REST}`);
     await keepAlarms(settling, told);
   });
 }
@@ -58,9 +58,9 @@ async function settleOne(settling: Settling, row: WaitingRow): Promise<string | 
   const { db } = settling;
   if (!row.isDue) return row.reason;
   try {
-    if (!row.seal) throw new Error('the note of it is not as Quittance wrote it: somebody wrote to the database');
+    if (!row.seal) throw new Error('its entry was changed directly in the database');
     const one = readSetAside(row);
-    if (one === null) throw new Error('the note of it says nothing that Quittance knows');
+    if (one === null) throw new Error('its entry has a form that Quittance does not know');
     await db.transaction(async (tx) => {
       await settle(settling, tx, one);
       await forgetSetAside(tx, row.id);
@@ -90,7 +90,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
   await recordChanges(settling, tx, [{ invoice, change, transaction: null, transferId: null }], cursor.head.number);
 }
 
-const REST = 'Everything else goes on. See "set-aside" in docs/operations.md';
+const REST = 'Everything else keeps working. See "set-aside" in docs/operations.md';
 
 /** An invoice is named as everywhere; a transfer by its transaction and log. */
 function subjectOf({ id }: WaitingRow): string {
@@ -101,14 +101,15 @@ function subjectOf({ id }: WaitingRow): string {
 
 function describe(row: WaitingRow, reason: string): string {
   const one = row.seal ? readSetAside(row) : null;
-  if (one?.kind !== 'transfer') return `the status of an order waits until this is repaired: ${reason}. ${REST}`;
+  if (one?.kind !== 'transfer')
+    return `the status of an order cannot change until this is repaired: ${reason}. ${REST}`;
   const { number, transfers } = one.block;
   const [transfer] = transfers;
   const what =
     transfer === undefined
       ? ''
       : ` of ${formatAmount(transfer.amount as MicroUsdt)} USDT to ${accountToAddress(transfer.to)} in block ${number}`;
-  return `a payment${what} is kept, and is recorded once this is repaired: ${reason}. ${REST}`;
+  return `a payment${what} is set aside, and will be recorded when this is repaired: ${reason}. ${REST}`;
 }
 
 async function keepAlarms({ db, network, log }: Settling, told: ReadonlyMap<string, string>): Promise<void> {
@@ -116,7 +117,7 @@ async function keepAlarms({ db, network, log }: Settling, told: ReadonlyMap<stri
   if (told.size > MAX_NAMED)
     named.push([
       '',
-      `${told.size} payments and orders wait until their rows are repaired; the first ${MAX_NAMED} have alarms of their own. ${REST}`,
+      `${told.size} payments and orders are set aside until their rows are repaired; the first ${MAX_NAMED} have their own alarms. ${REST}`,
     ]);
   const found = named.map(([subject, detail]) => ({ network, subject, detail }));
   await settleAlarms({ db, log }, KIND, found, { networks: [network] });

@@ -95,7 +95,7 @@ async function judge({ db, log }: Telling, ids: readonly string[]): Promise<Map<
     if (id === undefined || ids.length > 1 || isAway(error)) throw error;
     log.error(
       { err: error, transferId: encodeId('trf', id) },
-      'a transfer cannot be judged, and is told without a reason',
+      'could not diagnose a transfer, so its event has no reason',
     );
     return new Map();
   }

@@ -51,7 +51,7 @@ export function createTroubles({ log }: { log: Logger }): Troubles {
       const before = known.get(kind) ?? [];
       known.set(kind, found);
       for (const { network, subject } of without(before, found)) {
-        log.info({ alarm: kind, network: network ?? undefined, subject }, 'the alarm is over');
+        log.info({ alarm: kind, network: network ?? undefined, subject }, 'the alarm is resolved');
       }
       for (const { network, subject, detail } of without(found, before)) {
         log.error({ alarm: kind, network: network ?? undefined, subject }, detail);
@@ -211,7 +211,7 @@ export function createShortageWatch({ troubles, now }: { troubles: Troubles; now
   return {
     onShortage: (what) => {
       refusedAt = now();
-      const detail = `${what}: new invoices are refused, and payments are not recorded until it is over`;
+      const detail = `${what}: until this is fixed, new invoices are refused and payments are not recorded`;
       troubles.set('database-full', [{ kind: 'database-full', network: null, subject: '', detail, isReady: false }]);
     },
     look: async (db) => {
@@ -255,11 +255,13 @@ export function createLiveness({ troubles, loops }: { troubles: Troubles; loops:
       lookedMs = performance.now();
       const found = loops
         .look(LOOKS)
-        .map((name) => troubleOf(name, null, `the work "${name}" of a process fails: see in its log why`));
+        .map((name) =>
+          troubleOf(name, null, `the task "${name}" of a process keeps failing: see its log for the cause`),
+        );
       const signs = await findSignsOfLife(db);
       for (const { work, network, sign, isNeeded } of signs) {
         note(work, isNeeded ? sign : null);
-        if (isStalled(work)) found.push(troubleOf(work, network, `no process does the work "${work}"`));
+        if (isStalled(work)) found.push(troubleOf(work, network, `no process runs the task "${work}"`));
       }
       for (const work of seen.keys()) if (!signs.some((each) => each.work === work)) seen.delete(work);
       troubles.set(KIND, found);
@@ -268,7 +270,7 @@ export function createLiveness({ troubles, loops }: { troubles: Troubles; loops:
 }
 
 function troubleOf(subject: string, network: Network | null, what: string): Trouble {
-  const detail = `${what}. Somebody may have written to the database what it fails at. See "watch-stalled" in docs/chain-truth.md`;
+  const detail = `${what}. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/chain-truth.md`;
   return { kind: KIND, network, subject, detail, isReady: true };
 }
 

@@ -49,7 +49,7 @@ async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]>
       const change = encodeId('chg', id);
       if (outcome.kind === 'failed') log.error({ alarm: 'address-change-failed', change }, outcome.detail);
       if (outcome.kind === 'applied')
-        log.warn({ change, addresses: outcome.added }, 'addresses that waited for a day were added');
+        log.warn({ change, addresses: outcome.added }, 'added addresses that were pending for a day');
     } catch (error) {
       failures.push(error);
     }

@@ -109,7 +109,7 @@ function report({ log, network }: CapacityWatchDeps, failures: readonly Failure[
   const more = failures.length - named.length;
   log.warn(
     { err: first.error, failures: failures.length },
-    `the capacity of ${network} could not be measured for ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}; the next round tries again`,
+    `could not measure the capacity of ${network} for ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}; Quittance tries again in the next round`,
   );
 }
 
@@ -153,7 +153,7 @@ function describe(
   fix: string,
 ): string {
   if (activeAddresses === 0n) {
-    return `${projectId} has no active address of its policy ${policy}, so no invoice can be created. ${fix}`;
+    return `${projectId} has no active address with its policy ${policy}, so no invoice can be created. ${fix}`;
   }
   const low = amounts.filter(({ isLow }) => isLow);
   const more = low.length - MAX_NAMED;
@@ -162,8 +162,8 @@ function describe(
 }
 
 function describeAmount({ requestedMicro, free, total, daysLeft }: AmountCapacity): string {
-  const left = daysLeft === null || free === 0n ? '' : `, for ${daysLeft} days at the present rate`;
-  return `for ${formatAmount(requestedMicro)} USDT ${free} of ${total} are free${left}`;
+  const left = daysLeft === null || free === 0n ? '' : `, enough for ${daysLeft} days at the current rate`;
+  return `for ${formatAmount(requestedMicro)} USDT, ${free} of ${total} are free${left}`;
 }
 
 /** The payable amounts that a project has for invoices of one amount. */
@@ -221,7 +221,7 @@ export function createRelief(deps: ReliefDeps): Relief {
         // Other processes use it up too.
         (found) =>
           found !== null && keepNewest(untilLook, name, Math.max(1, Number(spareOf(found) / 2n)), MAX_REMEMBERED),
-        (error: unknown) => log.warn({ err: error }, 'whether payable amounts get scarce could not be seen'),
+        (error: unknown) => log.warn({ err: error }, 'could not check whether payable amounts are running low'),
       );
     },
   };
@@ -287,9 +287,9 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
   const facts = { project: encodeId('prj', projectId), amount: formatAmount(pool.requestedMicro) };
   if (derived.kind === 'derived') {
     const addresses = derived.added.map(({ address }) => address);
-    log.warn({ ...facts, addresses }, '80 % of the payable amounts of an amount are taken: addresses were derived');
+    log.warn({ ...facts, addresses }, '80 % of the payable amounts of an amount are used: derived new addresses');
   } else if (derived.kind !== 'not-wanted') {
-    log.warn({ ...facts, why: derived.kind }, 'payable amounts are scarce, and no address could be derived');
+    log.warn({ ...facts, why: derived.kind }, 'payable amounts are running low, but no address could be derived');
     return null;
   }
   return measure(db, pool);
@@ -305,7 +305,7 @@ export async function adviseAddresses(db: Sql, projectId: string): Promise<strin
   const { frozen } = await countAddressesInUse(db, projectId);
   const why = frozen === 0 ? '' : `Tether froze ${frozen} of its addresses. `;
   if (spent === undefined) return why + add;
-  return `${why}Its account key has yielded ${spent.autoDerived} addresses by itself, which is its limit: raise it with quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}, if your wallet shows as many. Or: ${add}`;
+  return `${why}Quittance has derived ${spent.autoDerived} addresses of its account key automatically, which is the limit. Raise the limit with quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}, if your wallet shows that many addresses. Or: ${add}`;
 }
 
 /** For the command that is proposed. */

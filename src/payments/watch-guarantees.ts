@@ -87,10 +87,10 @@ async function isOfThisRelease(tx: Sql): Promise<boolean> {
 function describe(change: SchemaChange): string {
   const { expected, found } = change;
   const parts = [
-    `${nameChange(change)}: what the ledger guarantees does not hold for what is written now.`,
+    `${nameChange(change)}: the guarantees of the ledger do not hold for new data.`,
     found === null ? '' : `It is: ${found.slice(0, MAX_SHOWN)}.`,
     expected === null ? '' : `It should be: ${expected.slice(0, MAX_SHOWN)}.`,
-    'Find out who did that; see "schema-changed" in docs/operations.md',
+    'Find out who made this change; see "schema-changed" in docs/operations.md',
   ];
   return parts.filter((part) => part !== '').join(' ');
 }

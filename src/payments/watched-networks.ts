@@ -33,19 +33,19 @@ export async function warnUnwatched(db: Sql, network: Network, networks: readonl
   const [found] = await findWatchedNetworks(db, [network]);
   if (found === undefined) return null;
   if (!found.isWatched && !networks.includes(network)) {
-    const then = found.wasWatched ? '' : '. Until then no invoice is created for the project (503)';
+    const then = found.wasWatched ? '' : '. Until then, no invoice can be created for the project (503)';
     return describeUnwatched(found) + then;
   }
   if (keyMode(network) === 'test' || found.wasSeen) return null;
-  return say`${neverSeen(network)}. Until then no invoice is created for the project (503). If it stays so, check ${nodesVariable(network)} with "${{ command: 'doctor' }}"`;
+  return say`${neverSeen(network)}. Until then, no invoice can be created for the project (503). If this does not change, check ${nodesVariable(network)} with "${{ command: 'doctor' }}"`;
 }
 
-export const neverSeen = (network: Network): string => `no node of ${network} has shown a block yet`;
+export const neverSeen = (network: Network): string => `no node of ${network} has returned a block yet`;
 
 export const nodesVariable = (network: Network): string => `QUITTANCE_${network.toUpperCase()}_NODES`;
 
 /** What is wrong with a network that no watcher holds, for everybody to read. */
 export function describeUnwatched({ network, seenAt }: { network: Network; seenAt: UnixMs | null }): string {
-  const since = seenAt === null ? 'has ever run' : `has been seen since ${toIso(seenAt)}`;
-  return `no watcher of ${network} ${since}, so nobody sees what is paid there: set ${nodesVariable(network)}, and start a process with the role watcher`;
+  const since = seenAt === null ? 'has ever run' : `has run since ${toIso(seenAt)}`;
+  return `no watcher of ${network} ${since}, so payments there go unnoticed: set ${nodesVariable(network)}, and start a process with the role watcher`;
 }

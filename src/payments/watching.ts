@@ -47,9 +47,13 @@ export function whileLeading(db: Database, network: Network, isLeader: () => boo
   const only = (sql: Sql): Sql['run'] => {
     return async (statement, parameters, leftOut) => {
       if (!isLeader()) {
-        throw new AppError('LEASE_LOST', `this process follows ${network} no more, until it has renewed its lease`, {
-          retryable: true,
-        });
+        throw new AppError(
+          'LEASE_LOST',
+          `this process has stopped following ${network} until it has renewed its lease`,
+          {
+            retryable: true,
+          },
+        );
       }
       return sql.run(statement, parameters, leftOut);
     };
@@ -143,7 +147,7 @@ export function guardWhileLeading(
       ticks = isLeader() ? ticks + 1 : 0;
       if (ticks > STALL_TICKS) {
         mayBeOpen = true;
-        const detail = `the watch "${name}" has finished no look for a minute, so what it would find is not found: see in the log why. Somebody may have written to the database what it fails at. See "watch-stalled" in docs/chain-truth.md`;
+        const detail = `the check "${name}" has not finished for a minute, so problems may go unnoticed: see the log for the cause. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/chain-truth.md`;
         await tellAlarm(options, about[0], { network, subject: name, detail });
       }
       return stallTickMs;

@@ -12,14 +12,14 @@ export async function listen(
     if (error.code === 'EADDRINUSE') {
       throw new AppError(
         'PORT_IN_USE',
-        `port ${port} on ${host} is in use: stop the other program, or set ${variables.port} to another port (0 takes any free one)`,
+        `port ${port} on ${host} is in use: stop the other program, or set ${variables.port} to another port (0 picks any free one)`,
         { cause: error },
       );
     }
     if (error.code === 'EACCES' || error.code === 'EADDRNOTAVAIL') {
       throw new AppError(
         'CONFIG_INVALID',
-        `cannot listen on ${host}:${port} (${error.code}): set ${variables.host} and ${variables.port} to an address and port of this machine that this user may use`,
+        `cannot listen on ${host}:${port} (${error.code}): set ${variables.host} and ${variables.port} to an address and a port of this machine that this user is allowed to use`,
         { cause: error },
       );
     }

@@ -153,7 +153,7 @@ function registerOperatorPages(
   const { db, log, now, random, networks } = operations;
   if (keyRing === null) {
     log.warn(
-      'the console has no pages without the master key: set QUITTANCE_MASTER_KEY as the other processes have it',
+      'the console does not work without the master key: set QUITTANCE_MASTER_KEY to the same value as in the other processes',
     );
     return;
   }

@@ -501,7 +501,7 @@ test('a rate, or its time, that somebody wrote to the database is used for no or
   const asked = source.asked.length;
   await askedAgain(other);
   expect(source.asked.length).toBe(asked);
-  await expect(enable(projectId, source.url)).rejects.toThrow('is not as it was sealed');
+  await expect(enable(projectId, source.url)).rejects.toThrow('has a wrong seal');
 });
 
 test('a source that somebody wrote to the database keeps no other from being asked, and from its alarm, also where seals only warn', async () => {

@@ -199,11 +199,13 @@ test.each(DISTRUST)(
     const [byTime, byBob] = [changeOf(await shop.add(ana, [lost])), changeOf(await shop.add(ana, [late]))];
     const ofBob = changeOf(await shop.add(bob, [kept]));
     await act(shop, 'ana');
-    await expect(confirm(shop, bob, byBob)).rejects.toThrow('was removed, reset, revoked or given another role since');
+    await expect(confirm(shop, bob, byBob)).rejects.toThrow(
+      'was removed, reset, revoked or given another role afterwards',
+    );
     shop.desk.pass(DAY_MS);
     expect(await due(shop, byTime)).toMatchObject({
       kind: 'failed',
-      reason: expect.stringContaining('who proposed them'),
+      reason: expect.stringContaining('the person or key that proposed them'),
     });
     expect(await due(shop, ofBob)).toMatchObject({ kind: 'applied' });
     const addresses = await shop.addresses();
@@ -324,7 +326,7 @@ test('what was checked is checked again when a change is made, and all of it fai
   shop.desk.pass(DAY_MS);
   expect(await due(shop, change)).toMatchObject({
     kind: 'failed',
-    reason: `${two.address} belongs to another project now`,
+    reason: `${two.address} now belongs to another project`,
   });
   expect(await shop.addresses()).not.toContain(one.address);
   const subject = shop.project.projectId;
@@ -339,7 +341,7 @@ test('what was checked is checked again when a change is made, and all of it fai
   const ofContract = changeOf(await shop.add(ana, [contract.address]));
   shop.desk.pass(DAY_MS);
   expect(await due(shop, ofContract, [contract.account as never])).toMatchObject({ kind: 'failed' });
-  expect(() => readAlarmKind('address-change-pending')).toThrow('ends by itself');
+  expect(() => readAlarmKind('address-change-pending')).toThrow('closes automatically');
   const kind = readAlarmKind('address-change-failed');
   await acknowledgeAlarms.run({ ...shop.operating, networks: ['nile'] }, ana, { network: 'nile', kind, subject });
   expect(await shop.alarms()).toEqual([]);
@@ -420,7 +422,7 @@ test('a change that nobody proposed, that somebody changed, or that has ended, a
   await shop.desk.sql(MADE_UP, [id, thief.address, decodeId('chg', genuine)]);
   const unproposed = {
     kind: 'failed',
-    reason: expect.stringContaining('the audit log does not say that anybody proposed'),
+    reason: expect.stringContaining('the audit log has no matching proposal'),
   };
   const madeUp = encodeId('chg', id);
   expect(await due(shop, madeUp)).toMatchObject(unproposed);
@@ -442,7 +444,7 @@ test('a change that nobody proposed, that somebody changed, or that has ended, a
   shop.desk.pass(DAY_MS);
   expect(await due(shop, withdrawn)).toMatchObject({
     kind: 'failed',
-    reason: 'the audit log says that the change has ended',
+    reason: 'according to the audit log, the change has already ended',
   });
   expect(await shop.addresses()).toEqual([own]);
 });

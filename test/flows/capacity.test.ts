@@ -77,7 +77,7 @@ test('a project that runs out of payable amounts is an alarm, seen in the metric
   await service.restart();
   await untilMetric('quittance_capacity_free_ratio', project, '0');
   await untilMetric('quittance_capacity_days_left', project, '0');
-  const expected = `${project.projectId} is running out of payable amounts: for 25.000000 USDT 0 of 9 are free. Add addresses: quittance address add --project ${project.projectId} T…`;
+  const expected = `${project.projectId} is running out of payable amounts: for 25.000000 USDT, 0 of 9 are free. Add addresses: quittance address add --project ${project.projectId} T…`;
   await eventually(
     () => alarmOf(project),
     (detail) => detail === expected,
@@ -126,11 +126,11 @@ test('each project has an alarm of its own, which ends when nobody asked for the
   await orderUntilRefused(first, '3');
   await orderUntilRefused(second, '4');
   const isMeasured = async (project: TestProject) =>
-    (await alarmOf(project))?.includes('USDT 0 of 9 are free') === true;
+    (await alarmOf(project))?.includes('USDT, 0 of 9 are free') === true;
   await watchUntil(async () => (await isMeasured(first)) && (await isMeasured(second)));
   await addAddresses(first, 14);
   await watchUntil(async () => (await alarmOf(first)) === null);
-  expect(await alarmOf(second)).toContain('for 4.000000 USDT 0 of 9 are free');
+  expect(await alarmOf(second)).toContain('for 4.000000 USDT, 0 of 9 are free');
   await watchUntil(async () => (await alarmOf(second)) === null, { laterMs: 31 * DAY_MS });
 });
 
@@ -142,7 +142,7 @@ test('the alarm names the three most urgent amounts and counts the others', asyn
   await orderUntilRefused(project, '5');
   await watchUntil(async () => (await alarmOf(project))?.includes('running out') === true);
   const detail = await alarmOf(project);
-  expect(detail).toMatch(/amounts: for 5\.000000 USDT 0 of 9 are free.*; for .*; for .*; and 2 more\. Add addresses/);
+  expect(detail).toMatch(/amounts: for 5\.000000 USDT, 0 of 9 are free.*; for .*; for .*; and 2 more\. Add addresses/);
 });
 
 test('a project without an address is an alarm once a key was made an hour ago, and no sooner', async () => {
@@ -153,7 +153,7 @@ test('a project without an address is an alarm once a key was made an hour ago, 
   await watchUntil(async () => (await alarmOf(probe)) !== null);
   expect(await alarmOf(bare)).toBeNull();
   await watchUntil(async () => (await alarmOf(bare)) !== null, { laterMs: 2 * HOUR_MS });
-  expect(await alarmOf(bare)).toContain('has no active address of its policy tail, so no invoice can be created');
+  expect(await alarmOf(bare)).toContain('has no active address with its policy tail, so no invoice can be created');
   await addAddresses(bare, 1);
   await watchUntil(async () => (await alarmOf(bare)) === null, { laterMs: 2 * HOUR_MS });
 });
@@ -226,7 +226,7 @@ test('a project that cannot be measured is logged once in a round and keeps no o
     { log, isLeader },
   );
   expect(reported()).toMatchObject([
-    { failures: 1, msg: expect.stringContaining(`for ${broken.projectId}; the next`) },
+    { failures: 1, msg: expect.stringContaining(`for ${broken.projectId}; Quittance tries again`) },
   ]);
   expect(reported()[0].err.message).toContain('division by zero');
   expect(await alarmOf(before)).not.toBeNull();
@@ -320,7 +320,7 @@ test('an amount that was refused is measured, although all its invoices are old,
   const laterMs = 60 * DAY_MS;
   service.clock.advance(laterMs);
   expect((await order(project, '6')).body.code).toBe('AMOUNT_UNAVAILABLE');
-  const isMeasured = async () => (await alarmOf(project))?.includes('for 6.000000 USDT 0 of 9 are free') === true;
+  const isMeasured = async () => (await alarmOf(project))?.includes('for 6.000000 USDT, 0 of 9 are free') === true;
   await watchUntil(isMeasured, { laterMs });
   await addAddresses(project, 14);
   await watchUntil(async () => (await alarmOf(project)) === null, { laterMs });

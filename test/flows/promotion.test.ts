@@ -66,7 +66,7 @@ test('a ledger that was found to lack acknowledged invoices makes every process 
     () => call(`${running.metricsUrl}/readyz`),
     ({ status }) => status === 503,
   );
-  expect(body.reason).toMatch(/lacks invoices that the former primary had acknowledged/);
+  expect(body.reason).toMatch(/lacks invoices that the previous primary had acknowledged/);
   await service.stopService();
   await expect(service.restart()).rejects.toMatchObject({ code: 'DATABASE_COPIED' });
 });

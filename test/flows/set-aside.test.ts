@@ -226,7 +226,7 @@ test('a note that somebody wrote past Quittance is an alarm, and holds up no pay
       [order.to, order.amountMicro],
     )
     .finally(() => client.end());
-  await named('is not as Quittance wrote it');
+  await named('was changed directly in the database');
   await pay(order);
   service.devnet.mineUntilSolid();
   await becomes(order, 'PAID');

@@ -64,7 +64,7 @@ test('a watcher that is down keeps no invoice from being made, and is an alarm',
   service.clock.advance(16_000);
   await eventually(kinds, (open) => open.includes('network-unwatched'));
   const [alarm] = await findOpenAlarms(service.db, 'mainnet');
-  expect(alarm?.detail).toMatch(/^no watcher of mainnet has been seen since \d{4}-.*set QUITTANCE_MAINNET_NODES/);
+  expect(alarm?.detail).toMatch(/^no watcher of mainnet has run since \d{4}-.*set QUITTANCE_MAINNET_NODES/);
   expect(await createInvoice(service, { apiKey: live.apiKey })).toMatchObject({ status: 201 });
   expect(await readyz()).toMatchObject({
     status: 'ready',
@@ -119,13 +119,13 @@ test('each start names it, and so does making a project or a key', async () => {
   const made = await key(live.projectId);
   expect(made).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\nthe secret key is /m),
+    stderr: expect.stringMatching(/^warning: no watcher of mainnet has ever run.*\(503\)\ncopy the secret key now/m),
   });
   expect((await key(service.project.projectId, '--json')).json.warning).toBeUndefined();
 
   await acquireLease(service.db, watcherLease('mainnet'), 'another process', 60_000);
   const unseen =
-    'no node of mainnet has shown a block yet. Until then no invoice is created for the project (503). If it stays so, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
+    'no node of mainnet has returned a block yet. Until then, no invoice can be created for the project (503). If this does not change, check QUITTANCE_MAINNET_NODES with "quittance doctor"';
   expect((await key(live.projectId, '--json')).json.warning).toBe(unseen);
   expect((await make('mainnet', '--json')).json.warning).toBe(unseen);
   await runSql(service, SEEN);
@@ -154,7 +154,7 @@ test('a process is not ready while a network of real money was never seen, and i
       body: { status: 'unavailable', networks: { mainnet: { blind: true, reason: 'no node has answered yet' } } },
     });
     expect(unseen.body.reason).toBe(
-      'no node of mainnet has shown a block yet, so no invoice is created for it (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',
+      'no node of mainnet has returned a block yet, so no invoice is created for it (503): check QUITTANCE_MAINNET_NODES with "quittance doctor"',
     );
     expect((await call(`${both.url}/healthz`)).status).toBe(200);
 

@@ -35,12 +35,12 @@ function guardWith(mode: 'warn' | 'enforce' | null) {
 test('only an address of its project passes in enforce; on a network that needs none, every one', () => {
   const { guard, told } = guardWith('enforce');
   // Before a manifest is in force, nothing of real money is vouched for.
-  expect(guard.refuse(own(USDT))).toMatch(/there is no manifest/);
+  expect(guard.refuse(own(USDT))).toMatch(/no valid manifest is in force/);
   expect(guard.refuse(own(USDT, PROJECT, 'nile'))).toBeNull();
   guard.install(installed);
   expect(guard.refuse(own(USDT))).toBeNull();
-  expect(guard.refuse(own(USDT, OTHER))).toMatch(/has it for prj_01j9zk7v5rfq4bt4n9q1v7h3ce instead/);
-  expect(guard.refuse(own(STRANGER))).toMatch(/serial 1\) does not have it/);
+  expect(guard.refuse(own(USDT, OTHER))).toMatch(/lists it for prj_01j9zk7v5rfq4bt4n9q1v7h3ce instead/);
+  expect(guard.refuse(own(STRANGER))).toMatch(/serial 1\) does not list it/);
   expect(told).toEqual([USDT, USDT, STRANGER]);
 });
 
@@ -53,7 +53,7 @@ test('a project has the policy that is signed, and at most the surcharge', () =>
   expect(guard.refuseRule({ ...rule, projectId: 'of no manifest' })).toBeNull();
   expect(told).toEqual([]);
   expect(guard.refuseRule({ ...rule, maxSurchargeMicro: 10_001n })).toMatch(
-    /settings of prj_01j9zk7v5rfq4bt4n9q1v7h3ce on mainnet: its largest surcharge is 0.010001 USDT, and at most 0.01/,
+    /settings of prj_01j9zk7v5rfq4bt4n9q1v7h3ce on mainnet differ from the signed manifest: its largest surcharge is 0.010001 USDT, but only up to 0.01/,
   );
   expect(guard.refuseRule({ ...rule, policy: 'exact' })).toMatch(/its policy is exact instead of tail/);
   expect(told).toEqual(['prj_01j9zk7v5rfq4bt4n9q1v7h3ce', 'prj_01j9zk7v5rfq4bt4n9q1v7h3ce']);

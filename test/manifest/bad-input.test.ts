@@ -23,11 +23,11 @@ const entryOf = ({ networks }: Manifest) => Object.values(networks.devnet ?? {})
 /** Each begins with a manifest that would be taken. */
 const CASES: Record<string, Case> = {
   'another ledger': {
-    says: `it is of the ledger ${STRANGE_LEDGER}, and this one is`,
+    says: `it belongs to the ledger ${STRANGE_LEDGER}, but this one is`,
     make: signed((next) => ({ ...next, ledgerId: STRANGE_LEDGER })),
   },
   'an older serial': {
-    says: 'it is of serial 1, and serial 2 was in force here',
+    says: 'it has serial 1, but serial 2 was already in force here',
     make: signed((next) => ({ ...next, serial: 1, previous: null })),
   },
   'an unknown key': {
@@ -35,7 +35,7 @@ const CASES: Record<string, Case> = {
     make: (next) => signedText(next, new Uint8Array(32).fill(8)),
   },
   'an expired one': {
-    says: 'it was good until 2020-01-01T00:00:00.000Z',
+    says: 'it expired at 2020-01-01T00:00:00.000Z',
     make: signed((next) => ({ ...next, notAfter: '2020-01-01T00:00:00.000Z' })),
   },
   'a duplicate address': {
@@ -53,7 +53,7 @@ const CASES: Record<string, Case> = {
     }),
   },
   'a project of another network': {
-    says: /it has prj_\w+ under mainnet, and that is a project of devnet/,
+    says: /it has prj_\w+ under mainnet, but this is a project of devnet/,
     make: signed((next) => ({ ...next, networks: { mainnet: next.networks.devnet ?? {} } })),
   },
   'a project under two networks': {
@@ -100,9 +100,9 @@ test('no bad manifest is installed or started with, each in words, and the last 
     await expectKept();
   }
   await writeHuge(bad);
-  const tooLong = 'it has 104857600 bytes, and a manifest at most 16777216';
+  const tooLong = 'it has 104857600 bytes, but a manifest has at most 16777216';
   await expect(install(service, bad)).rejects.toMatchObject(refusal(tooLong));
-  await expect(install(service, dirname(bad))).rejects.toMatchObject(refusal('it is no file'));
+  await expect(install(service, dirname(bad))).rejects.toMatchObject(refusal('it is not a file'));
   await expectKept();
   expect((await createInvoice(service)).status).toBe(201);
 
@@ -132,7 +132,7 @@ test('without the database, what was in force here says whose ledger and whose n
   // Also where the file of the one in force is gone: the mark beside the data remembers it.
   await writeFile(service.manifestPath, '');
   await writeFile(bad, (CASES['another ledger'] as Case).make(next));
-  await expect(install(service, bad, false)).rejects.toThrow(`and this one is ${next.ledgerId}`);
+  await expect(install(service, bad, false)).rejects.toThrow(`but this one is ${next.ledgerId}`);
 });
 
 test('the command asks the database, and says so where it does not answer', async () => {
@@ -150,7 +150,7 @@ test('the command asks the database, and says so where it does not answer', asyn
   await writeFile(join(dataDir, 'manifest-serial.json'), '{"serial":1,"digest":"of before"}');
   await writeFile(path, '');
   const asked = await run(service.connectionString);
-  expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining(`and this one is ${next.ledgerId}`)]);
+  expect([asked.code, asked.stderr]).toEqual([1, expect.stringContaining(`but this one is ${next.ledgerId}`)]);
   const unasked = await run('postgres://nobody@127.0.0.1:1/none');
   expect(unasked.stderr).toContain('WARNING: could not check in the database');
 });

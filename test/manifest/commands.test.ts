@@ -88,7 +88,7 @@ test('a key is made, addresses are drafted, signed without a database, installed
       path('wrong'),
       '--yes',
     );
-    expect(shut.json.error.message).toContain('does not open');
+    expect(shut.json.error.message).toContain('cannot be opened');
 
     expect((await run(env, 'install', path('draft'))).json.error.message).toContain(
       '0 of the 1 pinned keys signed this version',

@@ -85,7 +85,7 @@ test('a thief’s address that was inserted is shown nowhere and never makes PAI
   }
   const alarms = await eventually(service.unvouched, (open) => Object.keys(open).length > 0);
   expect(Object.keys(alarms)).toEqual([THIEF]);
-  expect(alarms[THIEF]).toContain('does not have it');
+  expect(alarms[THIEF]).toContain('does not list it');
   expect(await runSql(service, `select 1 from invoices where status = 'PAID'`)).toEqual([]);
   expect(JSON.stringify(await inboxOf(service))).not.toContain(THIEF);
   // And no start hands it out.
@@ -212,7 +212,7 @@ test('a manifest that has expired goes on vouching, and is an alarm', async () =
   // A start compares at once, and takes what was in force before.
   await service.restart();
   const alarms = await eventually(service.unvouched, (open) => 'addresses.manifest' in open);
-  expect(alarms['addresses.manifest']).toContain(`(serial ${serial}) was good until ${notAfter}`);
+  expect(alarms['addresses.manifest']).toContain(`(serial ${serial}) expired at ${notAfter}`);
   const { body } = await createInvoice(service);
   expect((await fetch(body.checkoutUrl)).status).toBe(200);
 });

@@ -21,7 +21,7 @@ async function saidOn(...networks: Context['networks']): Promise<string> {
 
 test('a start on a main network without a manifest warns of it, and on a test network it does not', async () => {
   const said = await saidOn('nile', 'mainnet');
-  expect(said).toContain('no address manifest is set up: whoever can write to the database');
+  expect(said).toContain('no address manifest is configured: an attacker with write access to the database');
   expect(JSON.parse(said)).toMatchObject({ level: 'warn' });
   expect(await saidOn('nile', 'devnet')).toBe('');
 });

@@ -36,7 +36,7 @@ test('a server that only reads gets no connection of the pool, and one that writ
   await setReadOnly('on');
   await expect(db.run(backendPid, [])).rejects.toMatchObject({
     code: 'DATABASE_UNAVAILABLE',
-    message: expect.stringContaining('it only reads'),
+    message: expect.stringContaining('it is read-only'),
   });
   await expect(db.transaction((tx) => tx.run(backendPid, []))).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });
   expect(db.stats()).toMatchObject({ total: 0, waiting: 0 });
@@ -70,7 +70,9 @@ async function connect(by = db): Promise<void> {
 const refusal = (timeline: number, lsn: number, known: string) => ({
   code: 'DATABASE_UNAVAILABLE',
   message: expect.stringMatching(
-    new RegExp(`its history went back, .* on timeline ${timeline} at ${lsn}, .* met timeline ${known}\\.`),
+    new RegExp(
+      `it was reset to an earlier state, .* on timeline ${timeline} at ${lsn}, .* already seen timeline ${known}\\.`,
+    ),
   ),
 });
 
@@ -128,11 +130,11 @@ const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
   ],
   [
     'that lost an invoice is refused, though it has gone further since',
-    [[9, 500], 'accepted', 'creates', 'creates', 'loses one', [10, 900], /lacks 1 of the last 2 invoices/],
+    [[9, 500], 'accepted', 'creates', 'creates', 'loses one', [10, 900], /lacks 1 of the last 2 acknowledged invoices/],
   ],
   [
     'that lost all invoices is refused',
-    [[9, 500], 'accepted', 'creates', 'loses one', [12, 400], /lacks 1 of the last 1 invoices/],
+    [[9, 500], 'accepted', 'creates', 'loses one', [12, 400], /lacks 1 of the last 1 acknowledged invoices/],
   ],
   [
     'that lost only what nobody was told is accepted',
@@ -156,7 +158,7 @@ const PROMOTIONS: readonly (readonly [string, readonly Seen[]])[] = [
       [10, 900],
       /lacks 1/,
       [11, 901],
-      /history went back/,
+      /reset to an earlier state/,
       [9, 501],
       'accepted',
     ],

@@ -113,7 +113,7 @@ test('what people did is sealed, and nobody finds fault with it', async () => {
 describe.each(someCases(['require', 'warn'] as const, 2))('with seals in the mode %s', (rowMacs) => {
   test.each([
     ['makes up an action', `'key.created', 'key_thief', '{}', 'anna', now()`, 'entry 6 has no seal'],
-    ['tells one again', null, 'entry 6 is not as it was sealed'],
+    ['tells one again', null, 'the seal of entry 6 is wrong'],
   ])('who has the service’s rights and %s is found within a minute', async (_, row, found) => {
     await startWithLog(rowMacs);
     await asService(
@@ -127,18 +127,18 @@ describe.each(someCases(['require', 'warn'] as const, 2))('with seals in the mod
   });
 
   test.each([
-    ['rewrites one', `update operator_actions set acted_by = 'eve' where seq = 3`, 'entry 3 is not as it was sealed'],
+    ['rewrites one', `update operator_actions set acted_by = 'eve' where seq = 3`, 'the seal of entry 3 is wrong'],
     [
       'leaves one out and gives the others its number',
       'delete from operator_actions where seq = 3; update operator_actions set seq = seq - 1 where seq > 3',
-      'entry 3 is not as it was sealed',
+      'the seal of entry 3 is wrong',
     ],
-    ['erases all', 'delete from operator_actions', 'entry 5 was kept from an earlier look, and the log is empty'],
+    ['erases all', 'delete from operator_actions', 'entry 5 existed in an earlier check, but the log is empty'],
     ['cuts the end off', 'delete from operator_actions where seq > 3', 'entry 5 .* the log ends at 3: its end was cut'],
     [
       'writes all anew',
       `update operator_actions set acted_by = 'eve', mac = null`,
-      'entry 5 had another hash when it was looked at before',
+      'entry 5 had a different hash in an earlier check',
     ],
   ])('who owns the tables and %s, with every hash made to fit, is found within a minute', async (_, text, found) => {
     await startWithLog(rowMacs);
@@ -158,7 +158,7 @@ test('what was done while no service ran is found at its start', async () => {
 test('the alarm ends by itself when the log is again as it was', async () => {
   await startWithLog('require');
   await asOwner(`update operator_actions set subject = 'other' where seq = 2`);
-  await foundSoon('entry 2 is not as it was sealed');
+  await foundSoon('the seal of entry 2 is wrong');
   await asOwner(`update operator_actions set subject = 'prj' where seq = 2`);
   await untilOver();
 });
@@ -168,7 +168,7 @@ test('what an operator has acknowledged is told no more, by nobody; what comes a
   await asOwner(
     `update operator_actions set subject = 'other' where seq = 2; delete from operator_actions where seq = 5`,
   );
-  await foundSoon('entry 2 is not as it was sealed');
+  await foundSoon('the seal of entry 2 is wrong');
   // Each is an alarm of its own, raised one after the other.
   await expect
     .poll(async () => Object.keys(await alarms()))
@@ -179,14 +179,14 @@ test('what an operator has acknowledged is told no more, by nobody; what comes a
   expect(await alarms()).toEqual({});
   expect(await verify()).toMatchObject({ good: true, entries: 5, accepted: [{ seq: 2 }] });
   await asOwner(`update operator_actions set subject = 'third' where seq = 2`);
-  await foundSoon('entry 2 is not as it was sealed');
+  await foundSoon('the seal of entry 2 is wrong');
   expect((await verify()).problem).toMatchObject({ seq: 2 });
 });
 
 test('whoever says in the log that somebody has acknowledged it has nothing hidden by that', async () => {
   await startWithLog('warn');
   await asOwner(`update operator_actions set subject = 'other' where seq = 2`);
-  const [name = ''] = Object.keys(await foundSoon('entry 2 is not as it was sealed'));
+  const [name = ''] = Object.keys(await foundSoon('the seal of entry 2 is wrong'));
   await asService(
     `insert into operator_actions (action, subject, detail, acted_by, acted_at)
      values ('alarm.acknowledged', 'devnet', '{"kind": "audit-broken", "accepted": ["${name}"]}', 'anna', now())`,

@@ -183,7 +183,9 @@ const EVENTS: Record<string, (ledger: Ledger) => Promise<void>> = {
     ledger.keyRing = createKeyRing([createMasterKey()]);
     await expect(ledger.process()).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
-      message: expect.stringMatching(/sealed no row of this ledger.*nothing was written\. Set QUITTANCE_MASTER_KEY/),
+      message: expect.stringMatching(
+        /did not seal any row of this ledger.*nothing was written\. Set QUITTANCE_MASTER_KEY/,
+      ),
     });
     ledger.keyRing = keyRing;
     const wrong = await runCli(['project', 'update', ledger.service.project.projectId, '--name', 'x', '--json'], {

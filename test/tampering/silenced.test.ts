@@ -125,7 +125,7 @@ test.each(LOOPS)(
       (isOpen) => !isOpen,
     );
     expect((await countOpenAlarms(world.service.db, 'devnet')).get('alarms-silenced')).toBe(1);
-    expect(() => readAlarmKind('alarms-silenced')).toThrow('ends by itself');
+    expect(() => readAlarmKind('alarms-silenced')).toThrow('closes automatically');
   },
 );
 

@@ -37,7 +37,7 @@ export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
       if (open?.has(kind) !== true) return;
       const count = await resolveAlarms(db, network, kind);
       open.delete(kind);
-      if (count > 0) log.info({ alarm: kind }, 'the alarm is over');
+      if (count > 0) log.info({ alarm: kind }, 'the alarm is resolved');
     },
   };
 }

@@ -147,7 +147,7 @@ async function prepareTables(owner: Connection, keyRing: KeyRing, log: Logger): 
   const deps = { keyRing: async () => keyRing, log, now, random: randomBytes };
   try {
     const applied = await migrate(db, { encryptPlainSecrets: (tx) => encryptPlainSecrets(tx, deps) });
-    if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was brought up to date');
+    if (applied.length > 0) log.info({ migrations: applied }, 'the database schema was upgraded');
   } finally {
     await db.close();
   }

@@ -58,30 +58,30 @@ async function openSeals(sealer: Sealer | null, links: readonly AuditLink[]): Pr
 }
 
 function problemOf({ seq, hash, fields }: AuditLink, before: Place, kept: AuditHead | null): string | null {
-  if (seq !== before.seq + 1) return `entry ${before.seq + 1} is missing: somebody left it out`;
+  if (seq !== before.seq + 1) return `entry ${before.seq + 1} is missing: it was removed`;
   if (kept?.seq === seq && kept.hash !== hash) {
-    return `entry ${seq} had another hash when it was looked at before: the log was rewritten, at ${seq} or before`;
+    return `entry ${seq} had a different hash in an earlier check: the log was rewritten at or before entry ${seq}`;
   }
   if (before.hash !== null && hash !== chainedHash(fields, before.hash)) {
-    return `entry ${seq} is not as it was written, or the one before it is not: somebody changed it`;
+    return `entry ${seq} or the one before it was changed after it was written`;
   }
   return null;
 }
 
 /** Entries without a seal that stand before all others are older than the seals. */
 function sealProblemOf({ seq }: AuditLink, { isSealed }: Place, kind: SealProblem['kind']): string | null {
-  if (kind === 'changed') return `entry ${seq} is not as it was sealed: somebody made it up or changed it`;
-  if (kind === 'unknown-key') return `entry ${seq} was sealed with a master key that is not at hand`;
+  if (kind === 'changed') return `the seal of entry ${seq} is wrong: the entry was forged or changed`;
+  if (kind === 'unknown-key') return `entry ${seq} was sealed with a master key that is not configured`;
   if (!isSealed) return null;
-  return `entry ${seq} has no seal, and one before it has: somebody made it up, or a process without the master key or of an older release wrote it`;
+  return `entry ${seq} has no seal, but an earlier one has: the entry was forged, or a process without the master key or of an older release wrote it`;
 }
 
 function cutOff(kept: AuditHead, { seq, hash }: Place): Omit<LogProblem, 'passed'> {
-  const end = hash === null ? 'it is gone' : seq === 0 ? 'the log is empty' : `the log ends at ${seq}`;
+  const end = hash === null ? 'it is missing now' : seq === 0 ? 'the log is empty' : `the log ends at entry ${seq}`;
   return {
     seq: kept.seq,
     name: `end ${kept.seq} ${kept.hash.slice(0, 16)}`,
-    message: `entry ${kept.seq} was kept from an earlier look, and ${end}: its end was cut off`,
+    message: `entry ${kept.seq} existed in an earlier check, but ${end}: the end of the log was removed`,
   };
 }
 

@@ -138,10 +138,7 @@ function createRemembered({ db, log, headMark }: Options) {
           .read(line)
           .then(headOf)
           .catch((error: unknown) => {
-            log.error(
-              { err: error },
-              'the newest entry of the audit log that was kept in the data directory is not known',
-            );
+            log.error({ err: error }, 'could not read the newest audit log entry saved in the data directory');
             return null;
           });
       }
@@ -155,7 +152,7 @@ function createRemembered({ db, log, headMark }: Options) {
         await headMark.write(line, head);
         marked = head;
       } catch (error) {
-        log.warn({ err: error }, 'the newest entry of the audit log could not be kept in the data directory');
+        log.warn({ err: error }, 'could not save the newest audit log entry in the data directory');
       }
     },
   };
@@ -165,11 +162,11 @@ function headOf(kept: Record<string, unknown> | null): AuditHead | null {
   if (kept === null) return null;
   const { seq, hash } = kept;
   if (Number.isSafeInteger(seq) && typeof hash === 'string') return { seq: seq as number, hash };
-  throw new Error('audit-head.json in the data directory is damaged: remove it if you know why');
+  throw new Error('audit-head.json in the data directory is damaged: remove the file if you know the cause');
 }
 
 const findingsOf = ({ network }: Options, problems: readonly LogProblem[]) =>
   problems.slice(0, MAX_ALARMS).map(({ name, message }) => ({
     ...{ network, subject: name },
-    detail: `the audit log is not as it was written: ${message}. See "audit-broken" in docs/operations.md`,
+    detail: `the audit log was changed: ${message}. See "audit-broken" in docs/operations.md`,
   }));

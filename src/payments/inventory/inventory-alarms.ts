@@ -30,10 +30,10 @@ export async function tellMissing(
     if (!open.has(subject) || (missing.has(id) && !accepted.has(subject))) continue;
     await endAlarm(keeping, 'rows-missing', network, subject);
   }
-  const more = gone.length > MAX_ALARMS ? `, and ${gone.length - MAX_ALARMS} more with ids near it` : '';
+  const more = gone.length > MAX_ALARMS ? `, and ${gone.length - MAX_ALARMS} more rows with similar ids` : '';
   for (const id of gone.slice(0, MAX_ALARMS)) {
     const name = encodeId(PREFIX[table], id);
-    const detail = `${name} of ${toIso(timeOfId(name))} was there, and the row is gone from ${table}${more}: somebody deleted it. See "rows-missing" in ${SEE}`;
+    const detail = `${name} of ${toIso(timeOfId(name))} is missing from ${table}${more}: the row was deleted directly in the database. See "rows-missing" in ${SEE}`;
     await tell(keeping, 'rows-missing', nameOf(id), detail);
   }
 }
@@ -43,7 +43,7 @@ export const INVENTORY = 'inventory_pages:';
 
 /** The inventory itself has lost its end, or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
-  const detail = `the list of all ${subject} lacks what it had: somebody put back an earlier state of the database, or a part of it. See "rows-missing" in ${SEE}`;
+  const detail = `the list of all ${subject} lacks earlier entries: the database, or a part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
   return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
 }
 
@@ -52,7 +52,7 @@ export function tellUnpaid(
   { transferId, invoiceId }: { transferId: string; invoiceId: string },
 ): Promise<void> {
   const [invoice, transfer] = [encodeId('inv', invoiceId), encodeId('trf', transferId)];
-  const detail = `${transfer} paid ${invoice}, which is not PAID by it: somebody changed the order. See "row-changed" in ${SEE}`;
+  const detail = `${transfer} paid ${invoice}, but the invoice does not show this payment: it was changed directly in the database. See "row-changed" in ${SEE}`;
   return tell(keeping, 'row-changed', `invoices.paid ${invoiceId}`, detail);
 }
 
@@ -62,10 +62,10 @@ export function tellUnexplained(
   { table, id, name, isGone }: { table: string; id: string; name: string; isGone: boolean },
 ): Promise<void> {
   if (isGone) {
-    const detail = `${name} was there, and the row is gone from ${table}: somebody deleted it. See "rows-missing" in ${SEE}`;
+    const detail = `${name} is missing from ${table}: the row was deleted directly in the database. See "rows-missing" in ${SEE}`;
     return tell(keeping, 'rows-missing', `${table}:${id}`, detail);
   }
-  const detail = `${name} (a row of ${table}, ${id}) is not as it was, and nothing in the audit log says that anybody changed it: somebody put back an earlier state of it, or changed it past Quittance. See "row-changed" in ${SEE}`;
+  const detail = `${name} (a row of ${table}, ${id}) was changed without an entry in the audit log: it was changed directly in the database, or reset to an earlier state. See "row-changed" in ${SEE}`;
   return tell(keeping, 'row-changed', `${table} ${id}`, detail);
 }
 
@@ -75,7 +75,7 @@ export function tellDelivery(
   { eventId, endpointId, what }: { eventId: string; endpointId: string; what: string },
 ): Promise<void> {
   const [event, endpoint] = [encodeId('evt', eventId), encodeId('whe', endpointId)];
-  const detail = `the delivery of ${event} to ${endpoint} ${what}: somebody wrote to the database. "quittance deliveries replay ${event} --endpoint ${endpoint}" sends it again. See "row-changed" in ${SEE}`;
+  const detail = `the delivery of ${event} to ${endpoint} ${what}: the database was changed directly. To send it again: "quittance deliveries replay ${event} --endpoint ${endpoint}". See "row-changed" in ${SEE}`;
   return tell(keeping, 'row-changed', `deliveries ${eventId} ${endpointId}`, detail);
 }
 

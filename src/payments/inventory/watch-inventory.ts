@@ -153,7 +153,7 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
     await tellDelivery(keeping, {
       eventId,
       endpointId,
-      what: 'was put off for longer than Quittance ever does; it is due again',
+      what: 'was postponed for longer than Quittance ever does, so it is due again now',
     });
   const found = await findDeliveryDoubts(db, network, firstIdOf(unixMs(now() - DAY_MS)));
   const names = found.filter(({ kind }) => kind === 'missing').map(({ endpointId }) => encodeId('whe', endpointId));
@@ -163,7 +163,9 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
       subject === encodeId('whe', endpointId) && REASONS.includes(action) && actedAt >= createdAt - SKEW_MS;
     if (kind === 'missing' && done.some(isReason)) continue;
     const what =
-      kind === 'missing' ? 'is not planned, though the endpoint wants it' : 'has ended, and no attempt says so';
+      kind === 'missing'
+        ? 'is missing, although the endpoint subscribes to it'
+        : 'is marked as finished, but has no matching attempt';
     await tellDelivery(keeping, { eventId, endpointId, what });
   }
 }
@@ -181,7 +183,7 @@ function createSeenMark({ db, log, seen }: Keeping, mark: OutsideMark | null) {
       const found = await findLedgerLine(db);
       if (found === null) return;
       const kept = await mark.read(found).catch((error: unknown) => {
-        log.error({ err: error }, 'where the inventory ended, as it was kept in the data directory, is not known');
+        log.error({ err: error }, 'could not read the saved end of the inventory from the data directory');
         return null;
       });
       line = found;
@@ -198,7 +200,7 @@ function createSeenMark({ db, log, seen }: Keeping, mark: OutsideMark | null) {
         await mark.write(line, ends);
         written = text;
       } catch (error) {
-        log.warn({ err: error }, 'where the inventory ends could not be kept in the data directory');
+        log.warn({ err: error }, 'could not save the end of the inventory in the data directory');
       }
     },
   };
@@ -234,7 +236,7 @@ async function keepAlarms(keeping: Keeping): Promise<void> {
   const closed = before.open.filter(({ id, kind }) => !isOpen(id) && !acknowledged.has(kind));
   for (const { kind, subject, detail } of closed) {
     await raiseAlarm(db, network, { id: randomUUID(), kind, subject, detail });
-    log.error({ alarm: kind, subject }, 'somebody closed this alarm past Quittance: it is raised again');
+    log.error({ alarm: kind, subject }, 'this alarm was closed directly in the database: it is raised again');
   }
   keeping.alarms = { open, audit };
   await tellSilenced(keeping);
@@ -278,7 +280,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
   const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
   const listed = names.slice(0, MAX_NAMED).join(', ');
-  const detail = `somebody wrote to the database that alarms are over, of the kinds: ${listed}. They are open all the same. Nobody can close this alarm; it ends a day after the last time. See "Alarms that somebody hides" in docs/operations.md`;
+  const detail = `alarms of these kinds were closed directly in the database: ${listed}. They are still open. This alarm cannot be closed by hand; it closes one day after the last attempt. See "Alarms that somebody hides" in docs/operations.md`;
   await raiseAlarm(db, network, { id: randomUUID(), kind: SILENCED, subject: '', detail });
   if (told === undefined) log.error({ alarm: SILENCED }, detail);
 }

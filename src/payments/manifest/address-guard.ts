@@ -63,11 +63,11 @@ export function createAddressGuard(
   const lackOf: AddressGuard['lackOf'] = (own) => {
     if (!isGuarded(own.network) || vouchesFor(own)) return null;
     const place = placeOf(own);
-    if (installed === null) return 'there is no manifest that holds';
+    if (installed === null) return 'no valid manifest is in force';
     const { serial } = installed.manifest;
     return place === undefined
-      ? `the manifest in force (serial ${serial}) does not have it`
-      : `the manifest in force (serial ${serial}) has it for ${encodeId('prj', place.projectId)} instead`;
+      ? `the manifest in force (serial ${serial}) does not list it`
+      : `the manifest in force (serial ${serial}) lists it for ${encodeId('prj', place.projectId)} instead`;
   };
   let met = 0;
   let aside: ReadonlySet<string> = new Set();
@@ -89,10 +89,10 @@ export function createAddressGuard(
       const [is, most] = [rule.maxSurchargeMicro, vouched.maxSurchargeMicro].map((micro) =>
         formatAmount(microUsdt(micro)),
       );
-      differs.push(`its largest surcharge is ${is} USDT, and at most ${most} is signed`);
+      differs.push(`its largest surcharge is ${is} USDT, but only up to ${most} is signed`);
     }
     if (differs.length === 0) return null;
-    return `nobody vouches for the settings of ${encodeId('prj', rule.projectId)} on ${rule.network}: ${differs.join('; ')} (manifest of serial ${installed?.manifest.serial}). If that is what you want, sign and install a manifest that says so; if not, somebody wrote to the database. See "address-not-vouched" in docs/operations.md`;
+    return `the settings of ${encodeId('prj', rule.projectId)} on ${rule.network} differ from the signed manifest: ${differs.join('; ')} (serial ${installed?.manifest.serial}). If you changed them, sign and install a new manifest; if not, the database was changed directly. See "address-not-vouched" in docs/operations.md`;
   };
   const refuseRule: AddressGuard['refuseRule'] = (rule) => {
     const lack = lackOfRule(rule);
@@ -124,5 +124,5 @@ function keyOf({ network, address }: OwnAddress): string {
 
 /** It says to the operator what happened and what to do. */
 export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
-  return `nobody vouches for the address ${address} of ${encodeId('prj', projectId)} on ${network}: ${lack}. If it is yours, sign and install a manifest that has it; if not, somebody wrote to the database. See "address-not-vouched" in docs/operations.md`;
+  return `the address ${address} of ${encodeId('prj', projectId)} on ${network} is not signed: ${lack}. If it is yours, sign and install a manifest that lists it; if not, the database was changed directly. See "address-not-vouched" in docs/operations.md`;
 }

@@ -49,9 +49,12 @@ export async function readManifestText(path: string): Promise<ManifestText> {
     const file = await open(path, 'r');
     try {
       const found = await file.stat();
-      if (!found.isFile()) return { kind: 'refused', reason: 'it is no file' };
+      if (!found.isFile()) return { kind: 'refused', reason: 'it is not a file' };
       if (found.size > MAX_MANIFEST_BYTES) {
-        return { kind: 'refused', reason: `it has ${found.size} bytes, and a manifest at most ${MAX_MANIFEST_BYTES}` };
+        return {
+          kind: 'refused',
+          reason: `it has ${found.size} bytes, but a manifest has at most ${MAX_MANIFEST_BYTES}`,
+        };
       }
       return { kind: 'ok', text: await file.readFile('utf8') };
     } finally {
@@ -101,13 +104,13 @@ export async function readInstalled(settings: ManifestSettings, { ledgerId, now 
 /** Why a manifest is not one of this ledger; `null`: it is, or nobody knows. */
 export function lackOfLedger({ ledgerId }: Pick<Manifest, 'ledgerId'>, known: string | null): string | null {
   if (known === null || ledgerId === known) return null;
-  return `it is of the ledger ${ledgerId}, and this one is ${known}`;
+  return `it belongs to the ledger ${ledgerId}, but this one is ${known}`;
 }
 
 /** Why a manifest comes into force no more; `null`: it may. */
 export function lackOfTime({ notAfter }: Pick<Manifest, 'notAfter'>, now: UnixMs): string | null {
   if (now <= Date.parse(notAfter)) return null;
-  return `it was good until ${notAfter}: look through it, and draft and sign a new one`;
+  return `it expired at ${notAfter}: review it, then create and sign a new one`;
 }
 
 /** The proof that an address is vouched for, and for which project; `null`: it is not. */
@@ -135,7 +138,7 @@ export function lackOfNetworks(
   const strange = projects.find(({ id, network }) => rules.get(network)?.has(id) !== true);
   if (strange === undefined) return null;
   const listed = [...rules].find(([, ids]) => ids.has(strange.id))?.[0];
-  return `it has ${encodeId('prj', strange.id)} under ${listed}, and that is a project of ${strange.network}: draft anew`;
+  return `it has ${encodeId('prj', strange.id)} under ${listed}, but this is a project of ${strange.network}: create a new draft`;
 }
 
 /** By the UUIDs of projects. */

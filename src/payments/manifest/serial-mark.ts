@@ -20,7 +20,7 @@ export async function readMark(
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
   if (typeof text !== 'string') {
     if (text.code === 'ENOENT') return { kind: 'ok', mark: null };
-    return { kind: 'invalid', reason: `${path}, which knows the newest one, cannot be read (${text.code})` };
+    return { kind: 'invalid', reason: `${path}, which records the newest manifest, cannot be read (${text.code})` };
   }
   const { serial, digest, ledgerId } = parseObject(text);
   if (Number.isSafeInteger(serial) && typeof digest === 'string') {
@@ -29,7 +29,7 @@ export async function readMark(
   }
   return {
     kind: 'invalid',
-    reason: `${path}, which knows the newest one, is damaged: restore it, or remove it if you know why`,
+    reason: `${path}, which records the newest manifest, is damaged: restore it, or remove it if you know the cause`,
   };
 }
 
@@ -37,8 +37,8 @@ export async function readMark(
 export function checkMark(mark: SerialMark | null, { serial, digest }: SerialMark): string | null {
   if (mark === null || serial > mark.serial || (serial === mark.serial && digest === mark.digest)) return null;
   return serial === mark.serial
-    ? `it is another one of serial ${serial} than the one that was in force here`
-    : `it is of serial ${serial}, and serial ${mark.serial} was in force here: install the newest one`;
+    ? `it differs from the manifest with the same serial ${serial} that was in force here`
+    : `it has serial ${serial}, but serial ${mark.serial} was already in force here: install the newest one`;
 }
 
 /** The caller knows that `mark` may follow the one that stands there. */

@@ -98,7 +98,7 @@ async function takeIntoForce({ db, guard, settings, log, now }: Deps): Promise<s
 function expiry(guard: AddressGuard, now: UnixMs): string | null {
   const manifest = guard.installed()?.manifest;
   if (manifest === undefined || now <= Date.parse(manifest.notAfter)) return null;
-  return `the address manifest (serial ${manifest.serial}) was good until ${manifest.notAfter}: look through it, and sign and install a new one. It goes on vouching meanwhile`;
+  return `the address manifest (serial ${manifest.serial}) expired at ${manifest.notAfter}: review it, then sign and install a new one. Until then, it stays in force`;
 }
 
 /** Those in use that nobody vouches for. Such as are out of use are set aside. */
@@ -155,7 +155,7 @@ function refusedStart(unvouched: readonly (OwnAddress & { lack: string })[]): Ap
   const names = listed.map(({ subject }) => subject).join(', ');
   return new AppError(
     'ADDRESS_NOT_VOUCHED',
-    `nobody vouches for ${length} ${length === 1 ? 'address' : 'addresses'} in use${more}: ${names}. Nothing was started. Those that are yours: sign and install a manifest that has them ("quittance manifest draft"). Those that are not: take them out of use ("quittance address retire"), and find out who wrote to the database. To start all the same: QUITTANCE_MANIFEST_MODE=warn`,
+    `${length} ${length === 1 ? 'address in use is' : 'addresses in use are'} not signed${more}: ${names}. Nothing was started. For addresses that are yours, sign and install a manifest that lists them ("quittance manifest draft"). Retire the others ("quittance address retire"), and find out who changed the database. To start anyway: QUITTANCE_MANIFEST_MODE=warn`,
     { problems: listed },
   );
 }

@@ -27,7 +27,8 @@ export async function endAlarm(
   network: Network,
   subject: string,
 ): Promise<void> {
-  if ((await resolveAlarms(db, network, kind, subject)) > 0) log?.info({ alarm: kind, subject }, 'the alarm is over');
+  if ((await resolveAlarms(db, network, kind, subject)) > 0)
+    log?.info({ alarm: kind, subject }, 'the alarm is resolved');
 }
 
 /** Makes what was found all alarms of a kind that are open on these networks. `isOnce`: what is open is not told again. */
@@ -60,7 +61,7 @@ export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): 
     tell().catch((error: unknown) => {
       log.error(
         { err: error, alarm: kind, subject, detail },
-        'the alarm could not be raised; the next look at it tries again',
+        'could not raise the alarm; Quittance tries again at the next check',
       );
       seldom.forget(`${kind} ${subject}`);
     });

@@ -46,7 +46,7 @@ export function createAdmission(timeoutMs: number): Admission {
   const refuse = (position: Position, why: string) => {
     isDoubtful = true;
     throw new UnfitServerError(
-      `${why}: it is on timeline ${position.timeline} at ${position.lsn}, and this process has met timeline ${known.timeline} at ${known.lsn}. See "A primary that went back" in docs/operations.md`,
+      `${why}: it is on timeline ${position.timeline} at ${position.lsn}, but this process has already seen timeline ${known.timeline} at ${known.lsn}. See "A primary that went back" in docs/operations.md`,
     );
   };
   const admit = async (client: pg.ClientBase) => {
@@ -54,25 +54,24 @@ export function createAdmission(timeoutMs: number): Admission {
     const before = known;
     const { isReadOnly, position } = await look(client, timeoutMs);
     if (isReadOnly) {
-      throw new UnfitServerError('it only reads (a standby, or default_transaction_read_only): connect to the primary');
+      throw new UnfitServerError(
+        'it is read-only (a standby, or default_transaction_read_only): connect to the primary',
+      );
     }
     if (position === null) return;
     const { timeline, lsn } = position;
     const isBack = timeline < known.timeline || (timeline === before.timeline && lsn < before.lsn);
     if (isBack || (isDoubtful && timeline !== known.timeline)) {
-      refuse(position, 'its history went back, or comes from one that did');
+      refuse(position, 'it was reset to an earlier state, or descends from a server that was');
     }
     if (timeline > known.timeline && known.timeline > 0) {
       const lost = await countLost(client, remembered, timeoutMs);
       if (lost > 0) {
         // Without a mark, a process that is started anew would accept it.
         await client.query(MARK_LOSS).catch(() => undefined);
-        refuse(
-          position,
-          `it was promoted and lacks ${lost} of the last ${remembered.length} invoices that were acknowledged`,
-        );
+        refuse(position, `it was promoted, but lacks ${lost} of the last ${remembered.length} acknowledged invoices`);
       }
-      if (lsn < acknowledgedLsn) refuse(position, `it was promoted and lacks commits up to ${acknowledgedLsn}`);
+      if (lsn < acknowledgedLsn) refuse(position, `it was promoted, but lacks commits up to ${acknowledgedLsn}`);
     }
     isDoubtful = false;
     if (timeline > known.timeline || lsn > known.lsn) known = position;

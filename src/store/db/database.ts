@@ -287,7 +287,7 @@ export async function runToCommit<Result>(
   if (command === 'COMMIT') return result;
   throw new AppError(
     'DATABASE_UNAVAILABLE',
-    `the database rolled back the transaction instead of committing it, because a statement in it had failed: ${reasonOf(failure)}. Nothing was written, so it is safe to try again`,
+    `the database rolled back the transaction instead of committing it, because one of its statements had failed: ${reasonOf(failure)}. Nothing was written, so you can safely try again`,
     { retryable: true, cause: failure },
   );
 }

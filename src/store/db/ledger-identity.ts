@@ -149,14 +149,14 @@ export async function closeLedger(tx: Sql): Promise<void> {
 
 /** Why nobody works on a ledger of which `isLossy` holds. */
 export const LOST =
-  'this server was promoted and lacks invoices that the former primary had acknowledged, so it would give their amounts to other orders. Bring the former primary back if its data is still there; else stop every process and run "quittance restore accept --retire-addresses". See "A primary that went back" in docs/operations.md';
+  'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would give their amounts to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "A primary that went back" in docs/operations.md';
 
 /** Refuses to work on a copy, and on a ledger that moved away. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`. */
 export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentity): void {
   if (closedAt !== null) {
     throw new AppError(
       'LEDGER_CLOSED',
-      `this ledger was closed by "quittance backup --final" at ${new Date(closedAt).toISOString()}: start the service over the database into which that backup was restored`,
+      `this ledger was closed by "quittance backup --final" at ${new Date(closedAt).toISOString()}: start the service with the database into which that backup was restored`,
     );
   }
   if (isHere) return;
@@ -165,6 +165,6 @@ export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentit
   }
   throw new AppError(
     'DATABASE_COPIED',
-    'this database is a copy: its ledger was last used in another one, which may have handed out amounts that this one does not know. If invoices may have been created there since the copy was made, run "quittance restore accept --retire-addresses" and add new addresses. If you know that none were, because the service was stopped before the copy was made and never started again, run "quittance restore accept --nothing-created-since"',
+    'this database is a copy: its ledger was last used in another database, which may have used amounts unknown here. If invoices may have been created there after the copy was made, run "quittance restore accept --retire-addresses" and add new addresses. If you are sure that none were, because the service was stopped before the copy was made and never started again, run "quittance restore accept --nothing-created-since"',
   );
 }

@@ -195,17 +195,17 @@ const isUnfinished = answerOf(
 );
 
 function pendingForOthers(missing: readonly Migration[], isMade: boolean): AppError {
-  const what = isMade ? `lacks ${missing.map(({ name }) => name).join(', ')}` : 'has no tables of Quittance yet';
+  const what = isMade ? `lacks ${missing.map(({ name }) => name).join(', ')}` : 'has no Quittance tables yet';
   return new AppError(
     'MIGRATIONS_PENDING',
-    `the database ${what}, and the user of DATABASE_URL does not own it: run "quittance migrate" with DATABASE_OWNER_URL, the URL of a user who does`,
+    `the database ${what}, but the user of DATABASE_URL does not own it: run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns it`,
   );
 }
 
 function nothingGranted(): AppError {
   return new AppError(
     'MIGRATIONS_PENDING',
-    `nothing of this database was granted to the user of DATABASE_URL: make it a member of the role ${RUNTIME_ROLE} (grant ${RUNTIME_ROLE} to …), then run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns the tables`,
+    `the user of DATABASE_URL has no rights in this database: make it a member of the role ${RUNTIME_ROLE} (grant ${RUNTIME_ROLE} to …), then run "quittance migrate" with DATABASE_OWNER_URL, the URL of the user who owns the tables`,
   );
 }
 
@@ -262,13 +262,13 @@ async function readMissing(db: Sql, known: Migration[], mayBeUpgrading = false):
       if (mayBeUpgrading && steps !== undefined) continue;
       throw new AppError(
         'SCHEMA_NEWER',
-        `the database has migration ${row.name}, and this release ends at number ${known.length}: start the newer release of Quittance that made it`,
+        `the database has migration ${row.name}, but this release has only ${known.length} migrations: start the newer release of Quittance that applied it`,
       );
     }
     if (file.sha256 !== digest) {
       throw new AppError(
         'SCHEMA_CHANGED',
-        `migration ${row.name} differs from the one that was applied: restore the file as it was released; migrations are append-only`,
+        `migration ${row.name} differs from the one that was applied: restore the released file; migrations must never be edited`,
       );
     }
     done.set(row.version, steps === undefined ? Number.POSITIVE_INFINITY : Number(steps));
@@ -345,7 +345,7 @@ function createLockRetry(
         if (!watch.isBlock(error)) throw error;
         waitedMs += pauseMs + (isOutside ? patienceMs : LOCK_WAIT_MS);
         if (waitedMs > patienceMs)
-          throw blocked('other sessions hold locks on tables that it has to change', watch.found());
+          throw blocked('other sessions hold locks on tables that it must change', watch.found());
         onBlocked?.(describeBlockers(watch.found()), pauseMs);
         await delay(pauseMs);
       }
@@ -399,7 +399,7 @@ function blocked(why: string, blockers: readonly Row<typeof blocker>[]): AppErro
   const end = pids.map((pid) => `select pg_terminate_backend(${pid})`).join('; ');
   return new AppError(
     'MIGRATION_BLOCKED',
-    `the upgrade of the database gave up, because ${why}: ${describeBlockers(blockers)}. Invoices are created and read as before. Wait until that session ends, then start again. To end it, as its user or a superuser: ${end || 'select pg_terminate_backend(…)'}`,
+    `the upgrade of the database gave up, because ${why}: ${describeBlockers(blockers)}. Invoices are still created and read as before. Wait until that session ends, then start again. To end it, as its user or a superuser: ${end || 'select pg_terminate_backend(…)'}`,
   );
 }
 
@@ -409,7 +409,7 @@ function describeBlockers(blockers: readonly Row<typeof blocker>[]): string {
     const since = seconds === null ? '' : `, in a transaction for ${describeSeconds(seconds)}`;
     return `pid ${pid} (user ${user ?? 'unknown'}, application "${application ?? ''}"${state === null ? '' : `, ${state}`}${since})`;
   });
-  return named.length === 0 ? 'a session that ended since (see pg_stat_activity)' : named.join('; ');
+  return named.length === 0 ? 'a session that has ended in the meantime (see pg_stat_activity)' : named.join('; ');
 }
 
 function describeSeconds(seconds: number): string {
@@ -424,7 +424,7 @@ async function takeTurn(session: Sql, patienceMs: number): Promise<void> {
   const begun = performance.now();
   while (!(await tryLock(session))) {
     if (performance.now() - begun > patienceMs) {
-      throw blocked('another process upgrades this database', await findHolders(session));
+      throw blocked('another process is upgrading this database', await findHolders(session));
     }
     await delay(TURN_POLL_MS);
   }

@@ -247,11 +247,12 @@ function describe(
 }
 
 const WHAT = {
-  unsealed: 'has no seal: somebody put it there, or it is older than the seals and "quittance ledger seal" has not run',
-  changed: 'is not as it was sealed: somebody changed it',
-  moved: 'is as it was sealed, but stands beside what is not its own: somebody changed a row that names it',
+  unsealed:
+    'has no seal: it was inserted directly into the database, or it is older than the seals and "quittance ledger seal" has not run',
+  changed: 'has a wrong seal: it was changed directly in the database',
+  moved: 'has a correct seal, but a row that refers to it was changed directly in the database',
   'unknown-key':
-    'names a master key that this process does not have: another process has it, or somebody made the seal up. Give every process the same QUITTANCE_MASTER_KEY',
+    'names a master key that this process does not have: another process uses that key, or the seal is forged. Give every process the same QUITTANCE_MASTER_KEY',
 };
 
 /** `alarm`: the kind of alarm that says it. */

@@ -62,6 +62,6 @@ export function modeOf(mode: Given['mode'], ledgerId: string): SealMode {
 function withoutKey(): AppError {
   return new AppError(
     'CONFIG_INVALID',
-    'this ledger requires seals, and this process has no master key to make them with: set QUITTANCE_MASTER_KEY to the key that every other process of the ledger has',
+    'this ledger requires seals, but this process has no master key to create them: set QUITTANCE_MASTER_KEY to the same key as in the other processes of this ledger',
   );
 }

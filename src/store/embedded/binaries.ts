@@ -28,7 +28,7 @@ export async function findBinaries(options: {
   const parent = await findParent(user, sharedDir);
   const copy = join(parent, `postgres-${version}-${process.platform}-${process.arch}`);
   if (!isComplete(root, copy)) {
-    log.info({ from: root, to: copy }, 'copying PostgreSQL to where its user can reach it');
+    log.info({ from: root, to: copy }, 'copying PostgreSQL to a directory that its user can access');
     await copyBinaries(root, copy);
   }
   return { root: copy, version, majorVersion };
@@ -48,7 +48,7 @@ async function findPackage(packageRoot?: string): Promise<{ root: string; versio
   throw new EmbeddedPostgresError(
     'EMBEDDED_MISSING',
     `No embedded PostgreSQL for ${process.platform}-${process.arch}: set DATABASE_URL to a PostgreSQL 15 or newer ` +
-      `(or, if your platform is one of Linux or macOS, reinstall with optional dependencies, which bring ${name}).`,
+      `(or, on Linux and macOS, reinstall with optional dependencies, which include ${name}).`,
   );
 }
 
@@ -83,8 +83,8 @@ async function findParent(user: SystemUser | undefined, sharedDir: string): Prom
   }
   throw new EmbeddedPostgresError(
     'EMBEDDED_UNREACHABLE',
-    `User ${user?.name ?? uid} cannot execute the PostgreSQL in node_modules, and none of ${candidates.join(', ')} can take a copy. ` +
-      'Install Quittance below a directory that everyone may pass through (such as /opt), or set DATABASE_URL.',
+    `User ${user?.name ?? uid} cannot execute the PostgreSQL in node_modules, and it could not be copied to any of ${candidates.join(', ')}. ` +
+      'Install Quittance below a directory that every user can enter (such as /opt), or set DATABASE_URL.',
   );
 }
 

@@ -29,8 +29,8 @@ export async function findCluster(
   if (recorded === undefined) return undefined;
   throw new EmbeddedPostgresError(
     'EMBEDDED_DAMAGED',
-    `The database is missing: ${locationPath} says it is in ${recorded}, which does not exist. ` +
-      `Restore ${recorded} from a backup, or delete ${locationPath} to begin with an empty database.`,
+    `The database is missing: ${locationPath} says that it is in ${recorded}, which does not exist. ` +
+      `Restore ${recorded} from a backup, or delete ${locationPath} to start with an empty database.`,
   );
 }
 
@@ -47,14 +47,14 @@ export async function checkCluster(
   if (owner.uid !== uid) {
     throw new EmbeddedPostgresError(
       'EMBEDDED_UNREACHABLE',
-      `The database in ${home} belongs to uid ${owner.uid}, and PostgreSQL would run as ${user?.name ?? `uid ${uid}`}. ` +
-        `Start Quittance as the user that made it, or run "chown -R ${user?.name ?? uid} ${home}".`,
+      `The database in ${home} belongs to uid ${owner.uid}, but PostgreSQL would run as ${user?.name ?? `uid ${uid}`}. ` +
+        `Start Quittance as the user that created it, or run "chown -R ${user?.name ?? uid} ${home}".`,
     );
   }
   if (!(await canReach(user, home))) {
     throw new EmbeddedPostgresError(
       'EMBEDDED_UNREACHABLE',
-      `User ${user?.name ?? uid} cannot reach the database in ${home}. Run "chmod o+x" on each directory above it that is closed to others.`,
+      `User ${user?.name ?? uid} cannot reach the database in ${home}. Run "chmod o+x" on each parent directory that other users cannot enter.`,
     );
   }
   const version = (await readIfExists(join(dataPath(home), 'PG_VERSION')))?.trim();
@@ -63,14 +63,14 @@ export async function checkCluster(
     throw new EmbeddedPostgresError(
       'EMBEDDED_DAMAGED',
       `The database in ${home} is incomplete (${version ? 'global/pg_control' : 'PG_VERSION'} is missing). ` +
-        `Restore it from a backup, or move ${home} away to begin with an empty database.`,
+        `Restore it from a backup, or move ${home} away to start with an empty database.`,
     );
   }
   if (version !== binaries.majorVersion) {
     throw new EmbeddedPostgresError(
       'EMBEDDED_WRONG_VERSION',
-      `The database in ${home} was made by PostgreSQL ${version}, and this release brings PostgreSQL ${binaries.majorVersion}. ` +
-        `Start the release of Quittance that made it, or run a PostgreSQL ${version} on it yourself and set DATABASE_URL.`,
+      `The database in ${home} was created by PostgreSQL ${version}, but this release includes PostgreSQL ${binaries.majorVersion}. ` +
+        `Start the release of Quittance that created it, or run PostgreSQL ${version} with it yourself and set DATABASE_URL.`,
     );
   }
 }

@@ -116,7 +116,7 @@ async function openCluster(options: { dataDir: string; sharedDir: string; log: L
   const user = await choosePostgresUser(found?.owner);
   const problem = sharedUserProblem(user, found?.home);
   if (problem !== undefined && options.needsOwnUser) {
-    throw new EmbeddedPostgresError('EMBEDDED_UNSUPPORTED', `For a main network this is refused: ${problem}`);
+    throw new EmbeddedPostgresError('EMBEDDED_UNSUPPORTED', `Quittance refuses this on a main network: ${problem}`);
   }
   if (problem !== undefined) log.warn(problem);
   const binaries = await findBinaries({ ...options, user });
@@ -218,7 +218,7 @@ async function becomeReady(home: string, socketDir: string, guardian: Guardian, 
     if (watch.exitCode === CLUSTER_IN_USE) {
       throw new DataDirError(
         'DATA_DIR_IN_USE',
-        `The database in ${home} is in use by another container or session. Stop that one, then start again.`,
+        `The database in ${home} is in use by another container or session. Stop that one first, then start again.`,
       );
     }
     if (watch.exitCode !== undefined) throw explainFailure(home, await readLogSince(home, logStart), 'postgres');
@@ -236,8 +236,8 @@ async function becomeReady(home: string, socketDir: string, guardian: Guardian, 
 function connectionRefused(dataDir: string, cause: Error): EmbeddedPostgresError {
   return new EmbeddedPostgresError(
     'EMBEDDED_FAILED',
-    `The embedded PostgreSQL started but refuses us: ${cause.message}. ` +
-      `If ${join(dataDir, 'postgres.password')} is not the one that belongs to this database, delete it and start again: a new one is set.`,
+    `The embedded PostgreSQL started, but refused the connection: ${cause.message}. ` +
+      `If ${join(dataDir, 'postgres.password')} does not belong to this database, delete it and start again: Quittance sets a new password.`,
     { cause },
   );
 }
@@ -370,7 +370,7 @@ async function chooseHome(options: {
     throw new EmbeddedPostgresError(
       'EMBEDDED_UNREACHABLE',
       `User ${user?.name ?? process.getuid?.()} cannot reach the data directory ${dataDir}, nor ${sharedDir}. ` +
-        'Use a data directory that everyone may pass through, or set DATABASE_URL.',
+        'Use a data directory that every user can enter, or set DATABASE_URL.',
     );
   }
   const hash = createHash('sha256')
@@ -385,12 +385,12 @@ async function chooseHome(options: {
     await recordDataDir(aside, await realpath(dataDir));
     log.warn(
       { aside, dataDir },
-      'the data directory is new; the database of an earlier one in the same place was moved aside',
+      'the data directory is new, so the database of an earlier one at the same path was moved aside',
     );
   }
   log.info(
     { home, user: user.name },
-    'the user of PostgreSQL cannot reach the data directory; the database is kept elsewhere',
+    'the PostgreSQL user cannot access the data directory, so the database is stored elsewhere',
   );
   return home;
 }

@@ -7,21 +7,21 @@ export function explainFailure(path: string, output: string, program: string): E
   if (DISK_FULL.test(output)) {
     return new DataDirError(
       'DATA_DIR_FULL',
-      `The disk of ${path} is full; PostgreSQL cannot work there. Free some space, then start again.\n${reason}`,
+      `The disk of ${path} is full, so PostgreSQL cannot run. Free some space, then start again.\n${reason}`,
     );
   }
   if (NAMELESS_USER.test(output)) {
     return new EmbeddedPostgresError(
       'EMBEDDED_UNSUPPORTED',
-      `uid ${process.getuid?.()} has no name in /etc/passwd, which PostgreSQL insists on. ` +
+      `uid ${process.getuid?.()} has no name in /etc/passwd, which PostgreSQL requires. ` +
         `Add a line for it, use a named user, or set DATABASE_URL.\n${reason}`,
     );
   }
   if (OTHER_VERSION.test(output)) {
     return new EmbeddedPostgresError(
       'EMBEDDED_WRONG_VERSION',
-      `The database in ${path} was made by another version of PostgreSQL. ` +
-        `Start the release of Quittance that made it, or set DATABASE_URL.\n${reason}`,
+      `The database in ${path} was created by another version of PostgreSQL. ` +
+        `Start the release of Quittance that created it, or set DATABASE_URL.\n${reason}`,
     );
   }
   if (DAMAGED.test(output)) {
@@ -32,7 +32,7 @@ export function explainFailure(path: string, output: string, program: string): E
   }
   return new EmbeddedPostgresError(
     'EMBEDDED_FAILED',
-    `The embedded PostgreSQL (${program}) failed in ${path}:\n${reason}\nCorrect the cause named above, or set DATABASE_URL.`,
+    `The embedded PostgreSQL (${program}) failed in ${path}:\n${reason}\nFix the cause named above, or set DATABASE_URL.`,
   );
 }
 
@@ -45,7 +45,7 @@ export function endedByItself(
   return new EmbeddedPostgresError(
     'EMBEDDED_FAILED',
     `The embedded PostgreSQL in ${dataDir} ended (${signal ?? `exit code ${code}`}), so Quittance stopped. ` +
-      `Start again: nothing that was acknowledged is lost. The end of its log:\n${lastLines(logTail)}`,
+      `Start it again: no acknowledged data is lost. End of its log:\n${lastLines(logTail)}`,
   );
 }
 

@@ -41,7 +41,7 @@ const NOBODY = 65_534;
 export function sharedUserProblem(user: SystemUser | undefined, home: string | undefined): string | undefined {
   if (user === undefined || (user.name !== 'nobody' && user.uid !== NOBODY)) return undefined;
   return (
-    `PostgreSQL runs as ${user.name}, as other programs may: each of them can read and change the database. Give it a user of its own: ` +
+    `PostgreSQL runs as ${user.name}, a user that other programs may share, and they could read and change the database. Give it its own user: ` +
     `stop Quittance and run "useradd --system --shell /usr/sbin/nologin quittance"` +
     (home === undefined ? '' : `, then "chown -R quittance: ${home}"`)
   );
@@ -131,7 +131,7 @@ export function spawnError(file: string, user: SystemUser | undefined, cause: un
   if (code === 'EPERM' && user) {
     return new EmbeddedPostgresError(
       'EMBEDDED_UNSUPPORTED',
-      `Root may not become user ${user.name} here (${code}), and PostgreSQL refuses to run as root. ` +
+      `Root cannot switch to user ${user.name} here (${code}), and PostgreSQL refuses to run as root. ` +
         'Start Quittance as an ordinary user, or grant CAP_SETUID and CAP_SETGID, or set DATABASE_URL.',
       { cause },
     );

@@ -159,7 +159,7 @@ function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
     row.options === wanted.options &&
     row.expiresAt === deadlineOf(wanted);
   if (isAsWanted) return;
-  throw new AppError('ROW_CHANGED', `the database made something else of invoice ${wanted.id} than it was told`);
+  throw new AppError('ROW_CHANGED', `the database stored invoice ${wanted.id} differently than requested`);
 }
 
 /** A shop may want an invoice to wait for less than its project says, and never for more, also where that was changed a moment ago. */
