@@ -1,0 +1,107 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { expect, test } from 'vitest';
+import RULES from './plain-english.json' with { type: 'json' };
+
+const ROOT = join(import.meta.dirname, '../..');
+
+type Place = 'strings' | 'comments' | 'docs';
+const PLACES: readonly Place[] = ['strings', 'comments', 'docs'];
+
+/**
+ * How often a phrase of `plain-english.json` may still be found. Reading finds more than counting: a budget may only fall, and a phrase that is
+ * right in its place counts too. `STYLE.md` says how to write instead.
+ */
+const BUDGETS: Record<string, readonly [strings: number, comments: number, docs: number]> = {};
+
+/** Sentences of one TypeScript file: its comments, and its strings of three words or more that are neither SQL nor imports. */
+function proseOf(path: string, text: string): { strings: string[]; comments: string[] } {
+  const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const strings: string[] = [];
+  const comments = new Map<number, string>();
+  const visit = (node: ts.Node): void => {
+    const around = [
+      ...(ts.getLeadingCommentRanges(text, node.pos) ?? []),
+      ...(ts.getTrailingCommentRanges(text, node.end) ?? []),
+    ];
+    for (const { pos, end } of around) comments.set(pos, text.slice(pos, end));
+    if (ts.isImportDeclaration(node)) return;
+    const isText =
+      ts.isStringLiteral(node) ||
+      ts.isNoSubstitutionTemplateLiteral(node) ||
+      ts.isTemplateHead(node) ||
+      ts.isTemplateMiddle(node) ||
+      ts.isTemplateTail(node);
+    if (isText && /\w \w+ \w/.test(node.text) && !SQL.test(node.text)) strings.push(node.text);
+    node.forEachChild(visit);
+  };
+  visit(source);
+  return { strings, comments: [...comments.values()] };
+}
+
+const SQL =
+  /^\s*(select|insert|update|delete|with|create|alter|grant|lock|values|union|and|where|from|join|left|order)\b/;
+
+const pathsBelow = (folder: string, isMeant: (path: string) => boolean) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .map((path) => join(folder, path))
+    .filter(isMeant);
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+type Text = { path: string; text: string };
+
+/** Everything that people read, by where they read it. */
+function readProse(): Record<Place, Text[]> {
+  const prose: Record<Place, Text[]> = { strings: [], comments: [], docs: [] };
+  for (const path of pathsBelow('src', (path) => path.endsWith('.ts') && !path.endsWith('.test.ts'))) {
+    const { strings, comments } = proseOf(path, read(path));
+    prose.strings.push(...strings.map((text) => ({ path, text })));
+    prose.comments.push(...comments.map((text) => ({ path, text })));
+  }
+  const isPage = (path: string) => path.endsWith('.md') && !/decisions|measurements|node_modules/.test(path);
+  for (const path of ['README.md', 'CONTRIBUTING.md', 'STYLE.md', ...pathsBelow('docs', isPage)])
+    prose.docs.push({ path, text: read(path) });
+  return prose;
+}
+
+/** Each place of a phrase, with what is around it. */
+const find = (texts: readonly Text[], pattern: string) =>
+  texts.flatMap(({ path, text }) =>
+    [...text.matchAll(new RegExp(pattern, 'g'))].map(
+      ({ index, 0: { length } }) => `${path}: …${text.slice(Math.max(0, index - 30), index + length + 30)}…`,
+    ),
+  );
+
+const prose = readProse();
+const found = new Map(RULES.map(({ rule, pattern }) => [rule, PLACES.map((place) => find(prose[place], pattern))]));
+
+test.each(RULES)('"$rule" is said no more often than before; say instead: $instead', ({ rule }) => {
+  for (const [at, hits] of (found.get(rule) ?? []).entries()) {
+    const budget = BUDGETS[rule]?.[at] ?? 0;
+    expect(hits.length > budget ? hits : [], `${PLACES[at]} may have ${budget}`).toEqual([]);
+  }
+});
+
+test('a budget is lowered once clearly fewer are left', () => {
+  const loose = Object.entries(BUDGETS).filter(([rule, budgets]) =>
+    budgets.some((budget, at) => budget > 5 + 1.2 * (found.get(rule)?.[at]?.length ?? 0)),
+  );
+  expect(loose.map(([rule]) => [rule, found.get(rule)?.map(({ length }) => length)])).toEqual([]);
+});
+
+test('a phrase is found in strings, templates and comments, and neither in SQL nor in a name', () => {
+  const { strings, comments } = proseOf(
+    'a.ts',
+    `/** It stands here. */ const stands = 'select stands from a'; // told of it
+     throw new Error(\`\${stands} is said anew here\` + 'nobody is told');`,
+  );
+  const count = (texts: string[], pattern: string) =>
+    find(
+      texts.map((text) => ({ path: 'a.ts', text })),
+      pattern,
+    ).length;
+  expect(count(strings, '\\bstands\\b')).toBe(0);
+  expect([count(strings, '\\banew\\b'), count(strings, '\\bnobody\\b')]).toEqual([1, 1]);
+  expect([count(comments, '\\bstands\\b'), count(comments, '\\btold of\\b')]).toEqual([1, 1]);
+});
