@@ -1,27 +1,29 @@
 import type { Command } from '@commander-js/extra-typings';
 import type { LocalOperation } from '../operator/operation.ts';
 import { readVersion } from '../runtime/version.ts';
-import { addAuditExport } from './audit/commands.ts';
-import { addBackupCommands } from './backup/commands.ts';
-import { addDatabaseCommands } from './database/commands.ts';
-import { addReplay } from './deliveries/commands.ts';
-import { addDeveloperCommands } from './developer/commands.ts';
-import { addDoctorCommand } from './doctor/commands.ts';
-import { addEventsCommands } from './events/commands.ts';
-import { addExplainCommand } from './explain/commands.ts';
-import { addInvoiceCommands } from './invoice/commands.ts';
-import { addLedgerCommands } from './ledger/commands.ts';
-import { addManifestCommands } from './manifest/commands.ts';
-import { addMasterKeyRotation } from './master-key/commands.ts';
-import { addReceiptCheck } from './receipt/commands.ts';
-import { addReportCommand } from './report/commands.ts';
-import { addSetupCommand } from './setup/commands.ts';
+import {
+  addAuditExport,
+  addBackupCommands,
+  addDatabaseCommands,
+  addDeveloperCommands,
+  addDoctorCommand,
+  addEventsCommands,
+  addExplainCommand,
+  addInvoiceCommands,
+  addLedgerCommands,
+  addManifestCommands,
+  addMasterKeyRotation,
+  addReceiptCheck,
+  addReplay,
+  addReportCommand,
+  addSetupCommand,
+  addTransferExport,
+} from './commands.ts';
 import { addOperations, type Ways } from './terminal/add-operations.ts';
 import type { ExitCode } from './terminal/describe-error.ts';
 import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';
 import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
 import type { Result, Surroundings, Terminal } from './terminal/terminal.ts';
-import { addTransferExport } from './transfers/commands.ts';
 
 /**
  * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
@@ -101,7 +103,7 @@ export async function addCommands(
   program
     .command('migrate')
     .description('update the database schema to this release')
-    .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
+    .action(async () => print((await import('./start.ts')).runMigrations(terminal)));
 
   addSetupCommand(program, terminal, print);
   addDoctorCommand(program, terminal, print);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runListen } from '../../src/cli/developer/listen.ts';
-import { printTriggered } from '../../src/cli/developer/trigger.ts';
+import { printTriggered } from '../../src/cli/developer/sandbox.ts';
 import { TRIGGERS } from '../../src/developer/trigger/triggers.ts';
 import { EVENT_TYPES } from '../../src/domain/event.ts';
 import { type SandboxProcess, startSandboxProcess } from '../support/sandbox.ts';

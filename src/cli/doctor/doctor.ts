@@ -6,12 +6,11 @@ import { type DoctorDatabase, doctorSettings, type State } from '../../operator/
 import { type CheckView, type DoctorView, gatherChecks, runDoctor } from '../../operator/doctor/run-doctor.ts';
 import { printable } from '../../operator/input/printable.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
-import { explainDatabaseError } from '../terminal/explain-database-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { configuredNetworks, findNetworkConfig } from '../terminal/select-network.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
-import { now, withDatabase } from '../terminal/with-database.ts';
+import { explainDatabaseError, now, withDatabase } from '../terminal/with-database.ts';
 
 /** Checks run side by side; an instance that starts lets commands in within seconds, or is what is wrong. */
 const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };

@@ -1,6 +1,5 @@
 import type { Command } from '@commander-js/extra-typings';
-import type { Print } from '../terminal/option-parts.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import type { Print, Terminal } from '../terminal/terminal.ts';
 
 const PASSPHRASE_OPTION = ['--passphrase-file <file>', 'file with the passphrase (default: ask)'] as const;
 

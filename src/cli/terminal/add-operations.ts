@@ -7,8 +7,7 @@ import { type Option as Declared, declaredOption, membersOf } from '../../operat
 import type { TSchema } from '../../runtime/type.ts';
 import { askPerson, hasPerson } from './ask-person.ts';
 import { EXIT } from './describe-error.ts';
-import { collect, type Print } from './option-parts.ts';
-import type { Result, Terminal } from './terminal.ts';
+import { collect, type Print, type Result, type Terminal } from './terminal.ts';
 
 type AnyCommand = Command<unknown[], Record<string, unknown>>;
 /** `by`: the name that `--by` gives. `file`: the file of `--file`, which holds more entries. */

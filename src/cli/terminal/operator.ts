@@ -2,7 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import { AppError } from '../../domain/errors.ts';
 import { type Actor, commandActor } from '../../operator/actor.ts';
 import { spotSecret } from '../../operator/input/spot-secret.ts';
-import { secretProblem } from './secret-problem.ts';
+import { secretProblem } from './terminal.ts';
 
 /** The bound of the schema. */
 const MAX_LENGTH = 200;

@@ -2,8 +2,7 @@ import { Command, CommanderError } from '@commander-js/extra-typings';
 import { AppError } from '../../domain/errors.ts';
 import { holdsKeyOrId, spotSecret } from '../../operator/input/spot-secret.ts';
 import { describeError, EXIT, type ExitCode } from './describe-error.ts';
-import { secretProblem } from './secret-problem.ts';
-import { createTerminal, printError, type Surroundings, type Terminal } from './terminal.ts';
+import { createTerminal, printError, type Surroundings, secretProblem, type Terminal } from './terminal.ts';
 
 /** Runs one command of a program, and returns the exit code; the process ends by itself once nothing is open any more. */
 export async function runProgram(

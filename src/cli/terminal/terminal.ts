@@ -1,4 +1,4 @@
-import { asWritten } from '../../operator/command-words.ts';
+import { asWritten, secretMessage } from '../../operator/command-words.ts';
 import { printableJson } from '../../operator/input/printable.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
@@ -64,4 +64,18 @@ export function printError(terminal: Terminal, error: DescribedError): void {
     return;
   }
   terminal.note([`error: ${message}`, ...problems.map((problem) => `  ${problem.message}`)].join('\n'));
+}
+
+export type Print = (result: Promise<Result>) => Promise<void>;
+
+export const PROJECT_OPTION = ['--project <prj_…>', 'project (default: the only one)'] as const;
+
+/** `--allow-ip a,b --allow-ip c` is three entries. */
+export function collect(text: string, previous: string[] | undefined): string[] {
+  return [...(previous ?? []), ...text.split(',')];
+}
+
+/** `place` is where the secret stands: an argument or an option. */
+export function secretProblem(place: string, kind: string): { subject: string; message: string } {
+  return { subject: place, message: `${place}: ${secretMessage(kind)}` };
 }

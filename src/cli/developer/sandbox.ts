@@ -1,11 +1,29 @@
 import { fillSandbox, MOST_FILLED } from '../../developer/sandbox/fill/fill-sandbox.ts';
+import { type PayOptions, payInvoice, refuseNeedlessSecond } from '../../developer/sandbox/pay-invoice.ts';
+import type { InvoiceOptions } from '../../developer/trigger/happen-to-invoice.ts';
+import { readTrigger, trigger } from '../../developer/trigger/trigger.ts';
 import { AppError } from '../../domain/errors.ts';
 import { clip } from '../../operator/input/clip.ts';
 import { FieldError } from '../../operator/input/field-error.ts';
+import { printableJson } from '../../operator/input/printable.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { withDatabase } from '../terminal/with-database.ts';
+
+export async function printPayment(terminal: Terminal, options: PayOptions): Promise<Result> {
+  refuseNeedlessSecond(options);
+  const data = await payInvoice(loadConfig(terminal).dataDir, options);
+  const { sent, invoices, outcome } = data;
+  return {
+    data,
+    text: [
+      ...sent.map(({ txId, to, amount }) => `sent ${amount} to ${to} in transaction ${txId}`),
+      ...invoices.slice(1).map((reference) => `the second invoice is ${reference}`),
+      outcome,
+    ].join('\n'),
+  };
+}
 
 const MOST_DAYS = 3650;
 /** A note for so many invoices. */
@@ -40,4 +58,10 @@ function readNumber(field: string, text: string, most: number): number {
   const number = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : 0;
   if (number >= 1 && number <= most) return number;
   throw new FieldError(field, `is ${clip(text)}: give 1 to ${most}`);
+}
+
+export async function printTriggered(terminal: Terminal, name: string, options: InvoiceOptions): Promise<Result> {
+  const type = readTrigger(name, options);
+  const { id, body } = await trigger({ config: loadConfig(terminal), note: terminal.note }, type, options);
+  return { data: { id, type, event: JSON.parse(body) }, text: `${id}\n${printableJson(body)}` };
 }

@@ -1,0 +1,466 @@
+import { type Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { TRIGGERS } from '../developer/trigger/triggers.ts';
+import { PLAIN_SCENARIO_NAMES, SCENARIO_NAMES, type Scenario, scenarioOf } from '../devnet/payer/scenarios.ts';
+import { AppError } from '../domain/errors.ts';
+import { NETWORK_CHOICE } from '../domain/network.ts';
+import { POLICIES } from '../domain/policy.ts';
+import { addKeyCommand, addSignCommand } from './manifest/sign-commands.ts';
+import { runAndPrint } from './terminal/add-operations.ts';
+import { collect, PROJECT_OPTION, type Print, type Result, type Terminal } from './terminal/terminal.ts';
+
+export function addSetupCommand(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('setup')
+    .description(
+      'create the .env file for compose.yaml, with the secrets of a new installation and the settings you have to fill in',
+    )
+    .requiredOption(
+      '--site <host>',
+      'public host name for payers, such as pay.example.com; its DNS record must point here',
+    )
+    .option('--output <file>', 'output file; "-" prints it instead', '.env')
+    .action(async (options) => print((await import('./setup/setup.ts')).printSetup(terminal, options)));
+}
+
+export function addDoctorCommand(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('doctor')
+    .description('check the service and its surroundings in seconds, and say what to fix; exits 1 if a check fails')
+    .action(async () => print((await import('./doctor/doctor.ts')).printDoctor(terminal)));
+}
+
+const IDENTITY_OPTION = ['--identity <file>', 'file with an age secret key, for an encrypted backup'] as const;
+
+const BY_OPTION = ['--by <name>', 'who does this, for the record (default: your user name)'] as const;
+
+export function addBackupCommands(program: Command, terminal: Terminal, print: Print): void {
+  const backup = program
+    .command('backup')
+    .description('back up the whole ledger to a file while the service runs, or verify a backup')
+    .option('--to <file>', 'output file (default: quittance-<time>.backup in this directory)')
+    .option('--final', 'move the ledger: close it here permanently, so that the restored one can keep its addresses')
+    .option('--verify <file>', 'restore a backup to a temporary database, and compare it with the ledger and the chain')
+    .option('--recipient <age1…>', 'encrypt to this public key (default: QUITTANCE_BACKUP_RECIPIENT)', collect)
+    .option('--no-chain', 'with --verify: do not read the chain since the backup')
+    .option('--unauthenticated', 'with --verify: examine also what no master key vouches for')
+    .option(...IDENTITY_OPTION)
+    .action(async (options) => {
+      if (options.verify === undefined)
+        return print((await import('./backup/backup.ts')).printBackup(terminal, options));
+      await print((await import('./backup/verify.ts')).printVerified(terminal, options.verify, options));
+    });
+  backup
+    .command('keygen')
+    .description('generate a key pair for encrypted backups; works on any machine')
+    .argument('<file>', 'new file for the secret key')
+    .action(async (file) => print((await import('./backup/backup.ts')).printNewBackupKey(terminal, file)));
+  const restore = program
+    .command('restore')
+    .description('restore a backup into an empty database; stop the service first')
+    .argument('<file>', 'file written by "quittance backup"')
+    .option(...IDENTITY_OPTION)
+    .option('--unauthenticated', 'also accept a backup that no master key authenticates')
+    .option('--reason <text>', 'with --unauthenticated: why, for the record')
+    .option(...BY_OPTION)
+    .action(async (file, options) =>
+      print((await import('./backup/restore.ts')).printRestored(terminal, file, options)),
+    );
+  restore
+    .command('accept')
+    .description('accept a database that was copied or restored by other means')
+    .option(
+      '--retire-addresses',
+      'retire all addresses, because invoices may have been created elsewhere since the copy',
+    )
+    .option('--nothing-created-since', 'confirm that no invoice was created elsewhere since the copy')
+    .option(...BY_OPTION)
+    .action(async (options) => print((await import('./backup/restore.ts')).printAcceptedRestore(terminal, options)));
+}
+
+export function addDatabaseCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program
+    .command('database')
+    .description(
+      'manage embedded databases that root keeps outside their data directories, including those of deleted checkouts',
+    );
+  group
+    .command('list')
+    .description('list the databases with their data directory, whether it still exists, their size and last use')
+    .action(async () => print((await import('./database/database.ts')).printDatabases(terminal)));
+  group
+    .command('remove')
+    .description('delete those whose data directory is gone; asks first')
+    .argument('[directories...]', 'only these (required for a database whose state is unknown or replaced)')
+    .option('--yes', 'delete without asking; read the list first')
+    .action(async (named, options) =>
+      print((await import('./database/database.ts')).printRemovedDatabases(terminal, named, options)),
+    );
+}
+
+/** Adds the command that sends events again. It runs one operation for events that are named, and another for those of a time. */
+export function addReplay(group: Command, terminal: Terminal, print: Print): void {
+  group
+    .command('replay')
+    .description('send events again: the given ones, or those of an endpoint in a period')
+    .argument('[events...]', 'evt_…, at most 500; without --endpoint, to all endpoints they were scheduled for')
+    .option('--endpoint <whe_…>', 'where to; one that an event was not planned for gets it, too')
+    .option('--from <date>', 'start of the period: a day (2026-09-01, UTC) or a time with its zone')
+    .option('--to <date>', 'end of the period: a day (included) or a time (excluded)')
+    .option(
+      '--status <status…>',
+      'dead, failing, delivered, missing (never scheduled for the endpoint), or all (default: dead,missing)',
+      collect,
+    )
+    .option('--type <type…>', 'only events of these types, comma-separated', collect)
+    .option('--dry-run', 'only count them')
+    .option('--yes', 'confirm sending more than 100')
+    .option('--by <name>', 'who does this, for the record (default: your user name)')
+    .action((events, { by, dryRun: isDryRun, yes: isConfirmed, ...input }) =>
+      print(replay(terminal, events, { ...input, isDryRun, isConfirmed }, by)),
+    );
+}
+
+type Input = {
+  [Name in 'endpoint' | 'from' | 'to']?: string | undefined;
+} & { [Name in 'status' | 'type']?: string[] | undefined } & {
+  [Name in 'isDryRun' | 'isConfirmed']: boolean | undefined;
+};
+
+async function replay(
+  terminal: Terminal,
+  events: readonly string[],
+  input: Input,
+  by: string | undefined,
+): Promise<Result> {
+  const { readReplayedEvents, replayEvents, replayPeriod } = await import('../operator/subjects/delivery-replay.ts');
+  const { endpoint, from, isDryRun, isConfirmed } = input;
+  if (events.length > 0) {
+    readReplayedEvents(events);
+    for (const name of ['from', 'to', 'status', 'type'] as const) {
+      if (input[name] !== undefined)
+        throw new AppError('USAGE', `--${name} selects events, but event ids were given too: use one or the other`);
+    }
+    return runAndPrint(terminal, replayEvents, { input: { events, endpoint, isDryRun, isConfirmed }, by });
+  }
+  if (endpoint !== undefined && from !== undefined) return runAndPrint(terminal, replayPeriod, { input, by });
+  throw new AppError(
+    'USAGE',
+    'nothing was replayed: give event ids (evt_…), or --endpoint and --from (and --to) for all events of a period',
+  );
+}
+
+export function addReceiptCheck(group: Command, terminal: Terminal, print: Print): void {
+  group
+    .command('verify')
+    .description('verify a signed receipt offline and show what it proves; exits 1 if it was changed')
+    .argument('<file>', 'receipt file, as downloaded; "-" reads standard input')
+    .option('--keys <file>', 'the issuer’s keys, saved from its /.well-known/quittance-receipt-keys.json')
+    .action(async (file, { keys }) =>
+      print((await import('./receipt/receipt.ts')).printVerified(terminal, file, keys)),
+    );
+}
+
+export function addMasterKeyRotation(group: Command, terminal: Terminal, print: Print): void {
+  group
+    .command('rotate')
+    .description(
+      'encrypt and seal everything with a new key, or with the first one of QUITTANCE_MASTER_KEY, while services keep running',
+    )
+    .action(async () => print((await import('./master-key/master-key.ts')).printRotatedKey(terminal)));
+}
+
+export function addLedgerCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('ledger').description('seal rows against unnoticed changes, and check their seals');
+  group
+    .command('seal')
+    .description('seal rows that have no seal yet, in batches while services run; exits 1 on a changed row')
+    .option('--check', 'only count rows with a seal, without a seal, and changed rows')
+    .option('--accept <TABLE:ID>', 'seal a changed row again after you corrected it by hand')
+    .option('--yes', 'confirm that you compared the ledger with the chain and your addresses, or checked the row')
+    .option('--by <name>', 'who does this, for the record (default: your user name)')
+    .action(async (options) => print((await import('./ledger/seal.ts')).printSealed(terminal, options)));
+}
+
+export function addManifestCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program
+    .command('manifest')
+    .description('manage the signed list of your addresses; payers never see an address outside it');
+  addKeyCommand(group, terminal, print);
+  group
+    .command('draft')
+    .description('write the addresses of the database to a draft for signing, and show what is new')
+    .option('--output <file>', 'output file', 'addresses.draft')
+    .option('--network <network>', `${NETWORK_CHOICE}, comma-separated (default: the main network)`, collect)
+    .option('--reserve <count>', 'number of addresses of each account key to sign in advance', '100')
+    .option('--days <count>', 'validity in days', '365')
+    .option('--project <prj_…>', 'project for --add, --policy and --max-surcharge')
+    .option('--add <T…>', 'addresses that you will add to the database later, comma-separated', collect)
+    .addOption(new Option('--policy <policy>', 'with --project: policy that you will set later').choices(POLICIES))
+    .option('--max-surcharge <usdt>', 'with --project: largest surcharge that you will set later')
+    .option('--without <T…>', 'leave out these addresses of the database, which are not yours', collect)
+    .action(async (options) => print((await import('./manifest/manifest.ts')).printDraft(terminal, options)));
+  addSignCommand(group, terminal, print);
+  group
+    .command('install')
+    .description('install a signed manifest; services use it within seconds, without a restart')
+    .argument('<file>', 'file written by "quittance manifest sign"')
+    .action(async (file) => print((await import('./manifest/manifest.ts')).printInstalled(terminal, file)));
+  group
+    .command('show')
+    .description('show the content and the signers of a manifest')
+    .argument('[file]', 'manifest file (default: the installed manifest)')
+    .action(async (file) => print((await import('./manifest/manifest.ts')).printManifest(terminal, file)));
+  group
+    .command('verify')
+    .description('verify a manifest with all its derived addresses; exits 1 unless enough pinned keys signed it')
+    .argument('[file]', 'manifest file (default: the installed manifest)')
+    .option('--keys <keys>', 'pinned keys, as in QUITTANCE_MANIFEST_KEYS, if that is not set here')
+    .action(async (file, options) =>
+      print((await import('./manifest/manifest.ts')).printVerified(terminal, file, options)),
+    );
+}
+
+export function addEventsCommands(program: Command, terminal: Terminal): void {
+  const group = program.command('events').description('follow the events of a project, as in its feed and webhooks');
+  group
+    .command('tail')
+    .description('show the newest events, then new ones as they arrive; with --json, their stored bodies, one per line')
+    .option(...PROJECT_OPTION)
+    .option(
+      '--type <type…>',
+      'only these event types, comma-separated, such as invoice.paid,transfer.unmatched',
+      collect,
+    )
+    .addOption(new Option('--limit <count>', 'number of recent events to start with, 0 to 1000').default('10'))
+    .addOption(new Option('--after <evt_…>', 'start after this event instead').conflicts('limit'))
+    .option('--no-follow', 'exit after showing the existing events')
+    .action(async (options) => {
+      const { printEvents } = await import('./events/tail.ts');
+      const stopping = new AbortController();
+      const stop = () => stopping.abort();
+      // Once: who presses Ctrl-C again does not want to wait.
+      process.once('SIGINT', stop).once('SIGTERM', stop);
+      await printEvents(terminal, options, { signal: stopping.signal });
+    });
+}
+
+export function addExplainCommand(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('explain')
+    .description('show the history of an invoice, a transaction or an address')
+    .argument('<subject>', 'inv_…, your externalId, a transaction id (or its Tronscan link), or an address T…')
+    .option('--project <prj_…>', 'only entries of this project (default: all projects)')
+    .action(async (subject, options) =>
+      print((await import('./explain/explain.ts')).explain(terminal, subject, options)),
+    );
+}
+
+const STATUS_OPTION = ['--status <status>', 'PENDING, CONFIRMING, EXPIRED or PAID'] as const;
+const AMOUNT_OPTION = ['--amount <usdt>', 'only invoices with exactly this requested or payable amount'] as const;
+const FROM_OPTION = ['--from <date>', 'created on or after this day (2026-09-01, UTC) or time with its zone'] as const;
+const TO_OPTION = ['--to <date>', 'created by the end of this day, or before this time'] as const;
+
+export function addInvoiceCommands(program: Command, terminal: Terminal, print: Print): void {
+  const group = program.command('invoice').description('manage the invoices of your shops');
+  group
+    .command('list')
+    .description('list invoices, newest first')
+    .option(...PROJECT_OPTION)
+    .option(...STATUS_OPTION)
+    .option(...AMOUNT_OPTION)
+    .option(...FROM_OPTION)
+    .option(...TO_OPTION)
+    .option('--limit <count>', 'maximum number of rows, 1 to 500', '50')
+    .option('--before <inv_…>', 'show invoices created before this one')
+    .action(async ({ project: projectId, ...input }) =>
+      print((await import('./invoice/invoice.ts')).printInvoices(terminal, { projectId, ...input })),
+    );
+  group
+    .command('show')
+    .description('show an invoice with its payment link')
+    .argument('<invoice>', 'invoice id (inv_…) or your order id')
+    .option(...PROJECT_OPTION)
+    .action(async (invoiceId, { project: projectId }) =>
+      print((await import('./invoice/invoice.ts')).printInvoice(terminal, { projectId, invoiceId })),
+    );
+  group
+    .command('create')
+    .description('create an invoice by hand, for a shop that does not use the API; recorded in the audit log')
+    .requiredOption('--amount <usdt>', 'amount in USDT, such as 25.00')
+    .requiredOption('--external-id <id>', 'your order id, 1 to 200 characters, unique in the project')
+    .option('--note <text>', 'private note, which payers do not see')
+    .option('--idempotency-key <key>', 'a repeat with the same key returns the same invoice; 1 to 200 characters')
+    .option('--by <name>', 'who creates it (default: your user name)')
+    .option(...PROJECT_OPTION)
+    .action(async ({ project: projectId, ...input }) =>
+      print((await import('./invoice/invoice.ts')).printCreated(terminal, { projectId, ...input })),
+    );
+  group
+    .command('withdraw')
+    .description('withdraw an invoice: its page says so, but a payment that still arrives pays it')
+    .argument('<invoice>', 'invoice id (inv_…) or your order id')
+    .option('--by <name>', 'who withdraws it (default: your user name)')
+    .option(...PROJECT_OPTION)
+    .action(async (invoiceId, { project: projectId, by }) =>
+      print((await import('./invoice/invoice.ts')).printWithdrawn(terminal, { projectId, invoiceId, by })),
+    );
+  group
+    .command('export')
+    .description('export all invoices for your bookkeeping, newest first')
+    .option(...PROJECT_OPTION)
+    .option(...STATUS_OPTION)
+    .option(...AMOUNT_OPTION)
+    .option(...FROM_OPTION)
+    .option(...TO_OPTION)
+    .option('--format <format>', 'csv or json (default: csv, or json with --json)')
+    .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
+    .action(async ({ project: projectId, ...input }) => {
+      const result = await (await import('./invoice/invoice.ts')).printInvoiceExport(terminal, { projectId, ...input });
+      if (result !== null) terminal.print(result);
+    });
+}
+
+/** An export can have any size and is written while it is read, so it isn't an operation. */
+export function addTransferExport(group: Command, terminal: Terminal): void {
+  group
+    .command('export')
+    .description('export all transfers for your bookkeeping')
+    .option(...PROJECT_OPTION)
+    .option('--format <format>', 'csv or json (default: csv, or json with --json)')
+    .option('--direction <direction>', 'in, out (sent from your addresses), or both: in, then out', 'in')
+    .option('--kind <kind>', 'kind of incoming transfers: unmatched, duplicate, matched or all', 'all')
+    .option('--from <date>', 'from this day or moment on (2026-09-01, UTC; a time needs its zone)')
+    .option('--to <date>', 'end of the period: a day (included) or a time (excluded)')
+    .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
+    .action(async ({ project: projectId, ...options }) => {
+      const { printExport } = await import('./transfers/export.ts');
+      const result = await printExport(terminal, { projectId, ...options });
+      if (result !== null) terminal.print(result);
+    });
+}
+
+export function addReportCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('report')
+    .description('show daily bookkeeping figures: requested, received, unmatched, outgoing, and balance')
+    .option(...PROJECT_OPTION)
+    .option('--from <day>', 'first day (2026-09-01, UTC) (default: the first of the month of --to)')
+    .option('--to <day>', 'last day, included (default: today); at most 366 days')
+    .option('--csv', 'print one line per day as CSV on standard output')
+    .action(async ({ project: projectId, ...options }) => {
+      const result = await (await import('./report/report.ts')).printReport(terminal, { projectId, ...options });
+      if (result !== null) terminal.print(result);
+    });
+}
+
+/** An export can have any size and is written while it is read, so it isn't an operation. */
+export function addAuditExport(group: Command, terminal: Terminal): void {
+  group
+    .command('export')
+    .description('export the log for your auditors, newest first')
+    .option('--action <action>', 'only actions of this type, such as key.created')
+    .option('--subject <subject>', 'only actions on this subject: prj_…, key_…, whe_…, trf_…, T…')
+    .option('--by <name>', 'only actions of this person')
+    .option('--format <format>', 'csv or json (default: csv, or json with --json)')
+    .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
+    .action(async (options) => {
+      const result = await (await import('./transfers/export.ts')).printAuditExport(terminal, options);
+      if (result !== null) terminal.print(result);
+    });
+}
+
+/** Adds the commands that developers of shops use on their machines. */
+export function addDeveloperCommands(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('listen')
+    .description('forward the events of a test project to a server on your machine, signed like webhooks')
+    .option('--forward-to <url>', 'where to, such as http://localhost:3000/hook')
+    .option('--server <url>', 'Quittance server (default: QUITTANCE_URL, or the sandbox of this data directory)')
+    .option('--api-key <key>', 'qt_test_…; other users of this machine can see it, so prefer QUITTANCE_API_KEY')
+    .option('--events <types…>', 'only these event types, comma-separated', collect)
+    .option('--after <where>', 'start after an event (evt_…), at the beginning, or at latest (only new events)')
+    .option('--print-secret', 'print the signing secret of the key, and exit')
+    .option('--allow-http', 'allow http:// to a server on another machine, which exposes the key on the network')
+    .addHelpText('after', '\nWith --json, each line is one object. By default, it starts where it last stopped.')
+    .action(async (options) => (await import('./developer/listen.ts')).runListen(terminal, options));
+  program
+    .command('trigger')
+    .description('trigger a real event in the running sandbox')
+    .argument('<event>', 'invoice.paid, …: see below')
+    .option('--amount <usdt>', 'amount of the invoice created for it (default: 25.00)')
+    .option('--external-id <id>', 'external id of that invoice (default: made from the event and the time)')
+    .addHelpText('after', `\nEvents:\n${listOf(TRIGGERS)}`)
+    .action(async (event, options) =>
+      print((await import('./developer/sandbox.ts')).printTriggered(terminal, event, options)),
+    );
+  const sandbox = program.command('sandbox').description('act as the payer in a running sandbox, or fill its ledger');
+  sandbox
+    .command('pay')
+    .description('pay an invoice on the local network')
+    .argument('<invoice>', 'inv_… or externalId of the demo project, or the URL of a checkout page')
+    .addOption(
+      new Option('--scenario <scenario>', 'payment scenario: see below')
+        .argParser((text) => readScenario(text, SCENARIO_NAMES))
+        .default('exact' as const),
+    )
+    .option('--with <inv_…>', 'second invoice of the scenario two-in-one (default: a new one with the same amount)')
+    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(SCENARIO_NAMES))}`)
+    .action(async (target, { scenario, with: other }) =>
+      print(
+        (await import('./developer/sandbox.ts')).printPayment(terminal, {
+          target,
+          scenario,
+          withInvoice: other ?? null,
+        }),
+      ),
+    );
+  sandbox
+    .command('fill')
+    .description('fill the ledger with a project whose invoices have every possible outcome, for demos and tests')
+    .option('--invoices <count>', 'number of invoices, 1 to 1000000', '1000')
+    .option('--days <count>', 'number of past days to spread them over, 1 to 3650', '90')
+    .option('--seed <number>', 'random seed: the same number gives the same data', '1')
+    .addHelpText('after', '\nThese transfers are not on any chain, so "chain verify" reports them as missing.')
+    .action(async (options) => print((await import('./developer/sandbox.ts')).printFilled(terminal, options)));
+  const devnet = program
+    .command('devnet')
+    .description('run the local TRON network on its own')
+    .option('--port <port>', 'port of its node; 0 picks any free port', '9090')
+    .option('--host <host>', 'network interface to listen on', '127.0.0.1')
+    .option('--block-ms <ms>', 'milliseconds between blocks, 100 to 60000 (default: QUITTANCE_DEVNET_BLOCK_MS or 1000)')
+    .option('--producers <count>', 'number of block producers, 1 to 27 (default: QUITTANCE_DEVNET_PRODUCERS or 5)')
+    .addOption(new Option('--dir <path>', 'directory of the chain (default: devnet-alone in QUITTANCE_DATA_DIR)'))
+    .addOption(new Option('--in-memory', 'keep the chain in memory only').conflicts('dir'))
+    .action(async (options) => (await import('./developer/devnet.ts')).printDevnet(terminal, options));
+  devnet
+    .command('pay')
+    .description('pay an address on a local network, as a payer would')
+    .argument('<address>', 'address shown on the payment page')
+    .argument('<amount>', 'amount shown on the payment page, in USDT')
+    .addOption(
+      new Option('--scenario <scenario>', 'payment scenario: see below')
+        .argParser((text) => readScenario(text, PLAIN_SCENARIO_NAMES))
+        .default('exact' as const),
+    )
+    .option('--node <url>', 'HTTP node of the network', 'http://127.0.0.1:9090')
+    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(PLAIN_SCENARIO_NAMES))}`)
+    .action(async (address, amount, options) =>
+      print((await import('./developer/devnet.ts')).printDevnetPayment({ address, amount, ...options })),
+    );
+}
+
+function readScenario(text: string, names: readonly Scenario[]): Scenario {
+  const scenario = names.find((known) => known === text);
+  if (scenario !== undefined) return scenario;
+  throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}`);
+}
+
+/** Aligned lines of name and meaning. */
+function listOf(meanings: Readonly<Record<string, string>>): string {
+  const width = Math.max(...Object.keys(meanings).map(({ length }) => length));
+  return Object.entries(meanings)
+    .map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`)
+    .join('\n');
+}
+
+const helpOf = (names: readonly Scenario[]) => Object.fromEntries(names.map((name) => [name, scenarioOf(name).help]));
