@@ -5,7 +5,6 @@ import {
   addAuditExport,
   addBackupCommands,
   addDatabaseCommands,
-  addDeveloperCommands,
   addDoctorCommand,
   addEventsCommands,
   addExplainCommand,
@@ -19,6 +18,7 @@ import {
   addSetupCommand,
   addTransferExport,
 } from './commands.ts';
+import { addDeveloperCommands } from './developer/commands.ts';
 import { addOperations, type Ways } from './terminal/add-operations.ts';
 import type { ExitCode } from './terminal/describe-error.ts';
 import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';

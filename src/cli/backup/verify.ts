@@ -1,7 +1,4 @@
 import { resolve } from 'node:path';
-import type { Config } from '../../config/config.ts';
-import { AppError } from '../../domain/errors.ts';
-import { isLocalNetwork } from '../../domain/network.ts';
 import type {
   Authenticity,
   RefusedBackupView,
@@ -9,15 +6,14 @@ import type {
   TotalDifference,
   VerifiedBackupView,
 } from '../../operator/backup/backup-format.ts';
-import { type FollowDeps, verifyBackup, withScratch } from '../../operator/backup/verify-backup.ts';
+import { verifyBackup, withScratch } from '../../operator/backup/verify-backup.ts';
 import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
 import { writeText } from '../../operator/command-words.ts';
 import { createLogger } from '../../runtime/log.ts';
-import { startService } from '../../service.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
+import { followScratch } from '../terminal/follow-scratch.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
-import { configuredNetworks, findNetworkConfig } from '../terminal/select-network.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
@@ -114,21 +110,3 @@ const DIFFERENCES: readonly Column<TotalDifference>[] = [
   ['BACKUP (MICRO-USDT)', ({ backup }) => `${backup.count} (${backup.micro})`],
   ['FOUND', ({ other }) => `${other.count} (${other.micro})`],
 ];
-
-/** How a scratch database follows the chain: the watcher of the service, with the nodes that are configured here. */
-function followScratch(config: Config): FollowDeps['follow'] {
-  return async (network, connection) => {
-    if (!configuredNetworks(config).includes(network)) return 'no node of this network is configured here';
-    const found = await findNetworkConfig(config, network).catch((error: unknown) => {
-      if (error instanceof AppError && error.code === 'SANDBOX_NOT_RUNNING') return error.message;
-      throw error;
-    });
-    if (typeof found === 'string') return found;
-    const { publicUrl } = found;
-    return startService({
-      config: { ...config, roles: ['watcher'], metrics: null, networks: { [network]: found }, publicUrl },
-      ...{ connection, keyRing: null, log: createLogger({ level: 'silent' }) },
-      ...(isLocalNetwork(network) ? { blockMs: config.devnet.blockMs } : {}),
-    });
-  };
-}

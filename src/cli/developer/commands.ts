@@ -1,0 +1,92 @@
+import { type Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { TRIGGERS } from '../../developer/trigger/triggers.ts';
+import { PLAIN_SCENARIO_NAMES, SCENARIO_NAMES, type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
+import { collect, type Print, type Terminal } from '../terminal/terminal.ts';
+
+/** Adds the commands that developers of shops use on their machines. */
+export function addDeveloperCommands(program: Command, terminal: Terminal, print: Print): void {
+  program
+    .command('listen')
+    .description('forward the events of a test project to a server on your machine, signed like webhooks')
+    .option('--forward-to <url>', 'where to, such as http://localhost:3000/hook')
+    .option('--server <url>', 'Quittance server (default: QUITTANCE_URL, or the sandbox of this data directory)')
+    .option('--api-key <key>', 'qt_test_…; other users of this machine can see it, so prefer QUITTANCE_API_KEY')
+    .option('--events <types…>', 'only these event types, comma-separated', collect)
+    .option('--after <where>', 'start after an event (evt_…), at the beginning, or at latest (only new events)')
+    .option('--print-secret', 'print the signing secret of the key, and exit')
+    .option('--allow-http', 'allow http:// to a server on another machine, which exposes the key on the network')
+    .addHelpText('after', '\nWith --json, each line is one object. By default, it starts where it last stopped.')
+    .action(async (options) => (await import('./listen.ts')).runListen(terminal, options));
+  program
+    .command('trigger')
+    .description('trigger a real event in the running sandbox')
+    .argument('<event>', 'invoice.paid, …: see below')
+    .option('--amount <usdt>', 'amount of the invoice created for it (default: 25.00)')
+    .option('--external-id <id>', 'external id of that invoice (default: made from the event and the time)')
+    .addHelpText('after', `\nEvents:\n${listOf(TRIGGERS)}`)
+    .action(async (event, options) => print((await import('./sandbox.ts')).printTriggered(terminal, event, options)));
+  const sandbox = program.command('sandbox').description('act as the payer in a running sandbox, or fill its ledger');
+  sandbox
+    .command('pay')
+    .description('pay an invoice on the local network')
+    .argument('<invoice>', 'inv_… or externalId of the demo project, or the URL of a checkout page')
+    .addOption(
+      new Option('--scenario <scenario>', 'payment scenario: see below')
+        .argParser((text) => readScenario(text, SCENARIO_NAMES))
+        .default('exact' as const),
+    )
+    .option('--with <inv_…>', 'second invoice of the scenario two-in-one (default: a new one with the same amount)')
+    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(SCENARIO_NAMES))}`)
+    .action(async (target, { scenario, with: other }) =>
+      print((await import('./sandbox.ts')).printPayment(terminal, { target, scenario, withInvoice: other ?? null })),
+    );
+  sandbox
+    .command('fill')
+    .description('fill the ledger with a project whose invoices have every possible outcome, for demos and tests')
+    .option('--invoices <count>', 'number of invoices, 1 to 1000000', '1000')
+    .option('--days <count>', 'number of past days to spread them over, 1 to 3650', '90')
+    .option('--seed <number>', 'random seed: the same number gives the same data', '1')
+    .addHelpText('after', '\nThese transfers are not on any chain, so "chain verify" reports them as missing.')
+    .action(async (options) => print((await import('./sandbox.ts')).printFilled(terminal, options)));
+  const devnet = program
+    .command('devnet')
+    .description('run the local TRON network on its own')
+    .option('--port <port>', 'port of its node; 0 picks any free port', '9090')
+    .option('--host <host>', 'network interface to listen on', '127.0.0.1')
+    .option('--block-ms <ms>', 'milliseconds between blocks, 100 to 60000 (default: QUITTANCE_DEVNET_BLOCK_MS or 1000)')
+    .option('--producers <count>', 'number of block producers, 1 to 27 (default: QUITTANCE_DEVNET_PRODUCERS or 5)')
+    .addOption(new Option('--dir <path>', 'directory of the chain (default: devnet-alone in QUITTANCE_DATA_DIR)'))
+    .addOption(new Option('--in-memory', 'keep the chain in memory only').conflicts('dir'))
+    .action(async (options) => (await import('./devnet.ts')).printDevnet(terminal, options));
+  devnet
+    .command('pay')
+    .description('pay an address on a local network, as a payer would')
+    .argument('<address>', 'address shown on the payment page')
+    .argument('<amount>', 'amount shown on the payment page, in USDT')
+    .addOption(
+      new Option('--scenario <scenario>', 'payment scenario: see below')
+        .argParser((text) => readScenario(text, PLAIN_SCENARIO_NAMES))
+        .default('exact' as const),
+    )
+    .option('--node <url>', 'HTTP node of the network', 'http://127.0.0.1:9090')
+    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(PLAIN_SCENARIO_NAMES))}`)
+    .action(async (address, amount, options) =>
+      print((await import('./devnet.ts')).printDevnetPayment({ address, amount, ...options })),
+    );
+}
+
+function readScenario(text: string, names: readonly Scenario[]): Scenario {
+  const scenario = names.find((known) => known === text);
+  if (scenario !== undefined) return scenario;
+  throw new InvalidArgumentError(`Allowed choices are ${names.join(', ')}`);
+}
+
+/** Aligned lines of name and meaning. */
+function listOf(meanings: Readonly<Record<string, string>>): string {
+  const width = Math.max(...Object.keys(meanings).map(({ length }) => length));
+  return Object.entries(meanings)
+    .map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`)
+    .join('\n');
+}
+
+const helpOf = (names: readonly Scenario[]) => Object.fromEntries(names.map((name) => [name, scenarioOf(name).help]));

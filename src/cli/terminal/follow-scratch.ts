@@ -1,0 +1,25 @@
+import type { Config } from '../../config/config.ts';
+import { AppError } from '../../domain/errors.ts';
+import { isLocalNetwork } from '../../domain/network.ts';
+import type { FollowDeps } from '../../operator/backup/verify-backup.ts';
+import { createLogger } from '../../runtime/log.ts';
+import { startService } from '../../service.ts';
+import { configuredNetworks, findNetworkConfig } from './select-network.ts';
+
+/** How a scratch database follows the chain: the watcher of the service, with the nodes that are configured here. */
+export function followScratch(config: Config): FollowDeps['follow'] {
+  return async (network, connection) => {
+    if (!configuredNetworks(config).includes(network)) return 'no node of this network is configured here';
+    const found = await findNetworkConfig(config, network).catch((error: unknown) => {
+      if (error instanceof AppError && error.code === 'SANDBOX_NOT_RUNNING') return error.message;
+      throw error;
+    });
+    if (typeof found === 'string') return found;
+    const { publicUrl } = found;
+    return startService({
+      config: { ...config, roles: ['watcher'], metrics: null, networks: { [network]: found }, publicUrl },
+      ...{ connection, keyRing: null, log: createLogger({ level: 'silent' }) },
+      ...(isLocalNetwork(network) ? { blockMs: config.devnet.blockMs } : {}),
+    });
+  };
+}
