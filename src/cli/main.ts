@@ -183,7 +183,7 @@ export async function addCommands(
     await add('audit', 'read and verify the audit log', () => import('../operator/subjects/audit.ts')),
     terminal,
   );
-  addDeveloperCommands(program, terminal, print);
+  await addDeveloperCommands(program, terminal, print, isWanted);
 }
 
 /** In the order of the help. */

@@ -42,7 +42,7 @@ describe('quittance', () => {
     });
     expect(loaded.some((url) => url.includes('/commander/'))).toBe(true);
     const heavy =
-      /node_modules\/(pg|pino|fastify|typebox|undici|@noble|@scure|prom-client)\/|dist\/(store|tron|domain(?!\/(policy|code-word|money|errors|message)\.)|web)\//;
+      /node_modules\/(pg|pino|fastify|typebox|undici|@noble|@scure|prom-client)\/|dist\/(store|tron|domain(?!\/(policy|code-word|money|errors|message|network)\.)|web)\//;
     expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
   });
 

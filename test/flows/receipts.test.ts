@@ -171,13 +171,13 @@ test('the command says offline what a receipt proves, and what it does not', asy
   }
   const [proven = '', open = ''] = alone.stdout.split('Not proven here:');
   expect(proven).toContain('nothing was changed since');
-  expect(open).toContain('that the key is the issuer');
+  expect(open).toContain('that the key belongs to the issuer');
   expect(open).toContain('that the transaction is on the chain');
 
   const known = await runCli(['receipt', 'verify', '-', '--keys', keys, '--json'], { stdin: text });
   expect(known).toMatchObject({ code: 0, json: { valid: true, keyId: kid, isIssuerKnown: true } });
   expect((await runCli(['receipt', 'verify', file, '--keys', keys])).stdout).not.toContain(
-    'that the key is the issuer',
+    'that the key belongs to the issuer',
   );
 });
 

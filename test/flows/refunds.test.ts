@@ -220,7 +220,7 @@ test('the console ties it, and keeps the note alone where the money left another
   expect([wrong.status, wrong.text.includes('about a minute after it was sent')]).toEqual([409, true]);
   expect((await decide({ refundTx: txId, note: 'by Ana' })).status).toBe(303);
   const page = (await console_.get(path)).text;
-  expect(page).toContain('Sent back');
+  expect(page).toContain('<dt>Refunded</dt>');
   expect(page).toContain(`/find?q=${txId}`);
   const found = await console_.get(`/find?q=${txId}`);
   expect(found.text).toContain(transfer);

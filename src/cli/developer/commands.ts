@@ -1,10 +1,19 @@
 import { type Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
 import { TRIGGERS } from '../../developer/trigger/triggers.ts';
-import { PLAIN_SCENARIO_NAMES, SCENARIO_NAMES, type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
+import type { Scenario } from '../../devnet/payer/scenarios.ts';
 import { collect, type Print, type Terminal } from '../terminal/terminal.ts';
 
-/** Adds the commands that developers of shops use on their machines. */
-export function addDeveloperCommands(program: Command, terminal: Terminal, print: Print): void {
+/** Adds the commands that developers of shops use on their machines. The scenarios are loaded for those that show them. */
+export async function addDeveloperCommands(
+  program: Command,
+  terminal: Terminal,
+  print: Print,
+  isWanted: (group: string) => boolean,
+): Promise<void> {
+  const loaded = isWanted('sandbox') || isWanted('devnet') ? await import('../../devnet/payer/scenarios.ts') : null;
+  const [all, plain] = [loaded?.SCENARIO_NAMES ?? [], loaded?.PLAIN_SCENARIO_NAMES ?? []];
+  const helpOf = (names: readonly Scenario[]) =>
+    listOf(Object.fromEntries(names.map((name) => [name, loaded?.scenarioOf(name).help ?? ''])));
   program
     .command('listen')
     .description('forward the events of a test project to a server on your machine, signed like webhooks')
@@ -32,11 +41,11 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     .argument('<invoice>', 'inv_… or externalId of the demo project, or the URL of a checkout page')
     .addOption(
       new Option('--scenario <scenario>', 'payment scenario: see below')
-        .argParser((text) => readScenario(text, SCENARIO_NAMES))
+        .argParser((text) => readScenario(text, all))
         .default('exact' as const),
     )
     .option('--with <inv_…>', 'second invoice of the scenario two-in-one (default: a new one with the same amount)')
-    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(SCENARIO_NAMES))}`)
+    .addHelpText('after', `\nScenarios:\n${helpOf(all)}`)
     .action(async (target, { scenario, with: other }) =>
       print((await import('./sandbox.ts')).printPayment(terminal, { target, scenario, withInvoice: other ?? null })),
     );
@@ -65,11 +74,11 @@ export function addDeveloperCommands(program: Command, terminal: Terminal, print
     .argument('<amount>', 'amount shown on the payment page, in USDT')
     .addOption(
       new Option('--scenario <scenario>', 'payment scenario: see below')
-        .argParser((text) => readScenario(text, PLAIN_SCENARIO_NAMES))
+        .argParser((text) => readScenario(text, plain))
         .default('exact' as const),
     )
     .option('--node <url>', 'HTTP node of the network', 'http://127.0.0.1:9090')
-    .addHelpText('after', `\nScenarios:\n${listOf(helpOf(PLAIN_SCENARIO_NAMES))}`)
+    .addHelpText('after', `\nScenarios:\n${helpOf(plain)}`)
     .action(async (address, amount, options) =>
       print((await import('./devnet.ts')).printDevnetPayment({ address, amount, ...options })),
     );
@@ -88,5 +97,3 @@ function listOf(meanings: Readonly<Record<string, string>>): string {
     .map(([name, meaning]) => `  ${name.padEnd(width)}  ${meaning}`)
     .join('\n');
 }
-
-const helpOf = (names: readonly Scenario[]) => Object.fromEntries(names.map((name) => [name, scenarioOf(name).help]));
