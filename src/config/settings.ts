@@ -1,6 +1,6 @@
 import { type PinnedKeys, parsePinnedKeys } from '../domain/manifest/manifest-signature.ts';
 import type { Network } from '../domain/network.ts';
-import { parseCidr } from '../operator/input/cidr.ts';
+import { parseCidr } from '../operator/input/readers.ts';
 import { parseMasterKey } from '../runtime/key-ring.ts';
 import { parseAddress } from '../tron/address.ts';
 import { parseNode } from './node-entry.ts';

@@ -3,8 +3,8 @@ import { encodeId } from '../domain/ids.ts';
 import { toIso } from '../domain/time.ts';
 import { ACTIONS, type ActionName, type Rule } from './actions.ts';
 import { type Actor, type KeyLimits, ROLES, type Role } from './actor.ts';
-import { isWithin } from './input/cidr.ts';
-import { fieldProblem } from './input/field-error.ts';
+import { fieldProblem } from './input/problems.ts';
+import { isWithin } from './input/readers.ts';
 
 /** Whether an actor may take an action. */
 export function isAllowed({ role, projects }: Actor, action: ActionName): boolean {

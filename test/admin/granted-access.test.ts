@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { AppError } from '../../src/domain/errors.ts';
 import { toIso, unixMs } from '../../src/domain/time.ts';
 import { type Actor, ROLES, type Role } from '../../src/operator/actor.ts';
-import { parseCidr } from '../../src/operator/input/cidr.ts';
+import { parseCidr } from '../../src/operator/input/readers.ts';
 import { enableAdapter } from '../../src/operator/subjects/adapters.ts';
 import { authenticateAdminKey, createAdminKeyOperation } from '../../src/operator/subjects/admin-keys.ts';
 import { createKey } from '../../src/operator/subjects/keys.ts';

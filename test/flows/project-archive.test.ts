@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { selectProject } from '../../src/operator/select-project.ts';
+import { selectProject } from '../../src/operator/select.ts';
 import { listAudit, readAuditFilter } from '../../src/operator/subjects/audit.ts';
 import { createInvoiceByHand } from '../../src/operator/subjects/invoices.ts';
 import { archiveProject, listProjects, unarchiveProject, updateProject } from '../../src/operator/subjects/projects.ts';

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { addCommands } from '../../src/cli/main.ts';
 import { ON_THE_MACHINE, renderKept, renderText } from '../../src/console/page/words.ts';
 import { say } from '../../src/domain/message.ts';
-import { optionOf } from '../../src/operator/command-words.ts';
+import { optionOf } from '../../src/operator/command-text.ts';
 import { recordTerminal } from '../support/terminal.ts';
 
 const FOLDER = new URL('../../src/operator/', import.meta.url).pathname;

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 import { type Authenticity, describeMac } from '../../operator/backup/backup-format.ts';
 import { areIdentities, type Opening } from '../../operator/backup/backup-read.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 

@@ -2,7 +2,7 @@ import { type ListenReport, listen, listenSecret } from '../../developer/listen/
 import { type ListenOptions, readListenKey, readListenSettings } from '../../developer/listen/settings.ts';
 import { stateDirectory } from '../../developer/listen/state.ts';
 import { EVENT_TYPE_WIDTH } from '../../domain/event.ts';
-import { printable, printableJson } from '../../operator/input/printable.ts';
+import { printable, printableJson } from '../../operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { stopSignal } from './stop-signal.ts';

@@ -3,9 +3,7 @@ import { type PayOptions, payInvoice, refuseNeedlessSecond } from '../../develop
 import type { InvoiceOptions } from '../../developer/trigger/happen-to-invoice.ts';
 import { readTrigger, trigger } from '../../developer/trigger/trigger.ts';
 import { AppError } from '../../domain/errors.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { FieldError } from '../../operator/input/field-error.ts';
-import { printableJson } from '../../operator/input/printable.ts';
+import { clip, FieldError, printableJson } from '../../operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';

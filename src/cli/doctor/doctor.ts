@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
-import { writeText } from '../../operator/command-words.ts';
+import { writeText } from '../../operator/command-text.ts';
 import { type DoctorDatabase, doctorSettings, type State } from '../../operator/doctor/check.ts';
 import { type CheckView, type DoctorView, gatherChecks, runDoctor } from '../../operator/doctor/run-doctor.ts';
-import { printable } from '../../operator/input/printable.ts';
+import { printable } from '../../operator/input/problems.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { EVENT_TYPE_WIDTH } from '../../domain/event.ts';
-import { printable, printableJson } from '../../operator/input/printable.ts';
+import { printable, printableJson } from '../../operator/input/problems.ts';
 import { readTail, tailEvents } from '../../operator/subjects/events.ts';
 import { cliActor } from '../terminal/operator.ts';
 import type { Terminal } from '../terminal/terminal.ts';

@@ -1,10 +1,9 @@
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
-import { formatFields } from '../../operator/command-text.ts';
-import { writeText } from '../../operator/command-words.ts';
+import { formatFields, writeText } from '../../operator/command-text.ts';
 import { explainSubjectOperation } from '../../operator/explain/explain.ts';
 import { describeStep, type Explanation, printableText, toView } from '../../operator/explain/explanation.ts';
-import { printable } from '../../operator/input/printable.ts';
+import { printable } from '../../operator/input/problems.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { runOperation } from '../terminal/run-operation.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';

@@ -2,8 +2,7 @@ import { randomInt, randomUUID } from 'node:crypto';
 import { AppError } from '../../domain/errors.ts';
 import type { Network } from '../../domain/network.ts';
 import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
-import { readLimit } from '../../operator/input/read-choice.ts';
-import { readOneNote } from '../../operator/input/read-note.ts';
+import { readLimit, readOneNote } from '../../operator/input/readers.ts';
 import {
   createInvoiceByHand,
   exportInvoices,

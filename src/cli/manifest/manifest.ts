@@ -5,7 +5,7 @@ import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest
 import { isNetwork, type Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
 import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import {
   draftManifest,
   installManifest,

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { SIGNATURE_NAMESPACE } from '../../domain/manifest/manifest-signature.ts';
 import { formatFields } from '../../operator/command-text.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import {
   addSshSignature,
   makeSigningKey,

@@ -3,7 +3,7 @@ import { readAdminKey } from '../../domain/api-key.ts';
 import { AppError, type ErrorCode } from '../../domain/errors.ts';
 import { isLoopback } from '../../domain/loopback.ts';
 import { parseUrl } from '../../domain/url.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import type { Given, Operation } from '../../operator/operation.ts';
 import { OUTCOME_TYPE, readOutcome } from '../../operator/wire/outcome-json.ts';
 import { parseObject } from '../../runtime/parse-object.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
 import { type ExportedRows, writeRows } from '../../operator/export/write-rows.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 /** Where rows go and how: `format` is csv or json. */

@@ -1,8 +1,8 @@
 import { constants, createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
-import { clip, quoteWhole } from '../../operator/input/clip.ts';
-import { type AddressEntry, readList } from '../../operator/input/read-list.ts';
+import { clip, quoteWhole } from '../../operator/input/problems.ts';
+import { type AddressEntry, readList } from '../../operator/input/readers.ts';
 import { spotSecret } from '../../operator/input/spot-secret.ts';
 import { declaredOption, membersOf } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';

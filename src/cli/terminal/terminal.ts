@@ -1,5 +1,5 @@
-import { asWritten, secretMessage } from '../../operator/command-words.ts';
-import { printableJson } from '../../operator/input/printable.ts';
+import { asWritten, secretMessage } from '../../operator/command-text.ts';
+import { printableJson } from '../../operator/input/problems.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
 /**

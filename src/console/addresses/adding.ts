@@ -1,8 +1,7 @@
 import { POLICIES, type Policy } from '../../domain/policy.ts';
-import { FieldError } from '../../operator/input/field-error.ts';
+import { FieldError } from '../../operator/input/problems.ts';
 import { readCandidates, refusedAddresses } from '../../operator/input/read-candidates.ts';
-import { readChoice } from '../../operator/input/read-choice.ts';
-import { type AddressEntry, readList } from '../../operator/input/read-list.ts';
+import { type AddressEntry, readChoice, readList } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
 import { mayWait } from '../../operator/subjects/address-changes.ts';
 import {

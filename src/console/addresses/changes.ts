@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import {
   type AddressChangeView,
   confirmAddressChange,

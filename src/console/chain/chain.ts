@@ -1,7 +1,7 @@
 import { alarmRow } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import { perform } from '../../operator/operation.ts';
 import {
   acknowledgeAlarms,

@@ -6,7 +6,7 @@ import type { TimelineEntry } from '../../domain/timeline.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { describeStep, type Explanation, printableText } from '../../operator/explain/explanation.ts';
 import type { Found } from '../../operator/explain/search.ts';
-import { printable } from '../../operator/input/printable.ts';
+import { printable } from '../../operator/input/problems.ts';
 import type { InvoiceView } from '../../operator/subjects/invoices.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';

@@ -5,8 +5,8 @@ import { POLICIES } from '../../domain/policy.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { explainSubject } from '../../operator/explain/explain.ts';
 import { writeRows } from '../../operator/export/write-rows.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { readOneNote } from '../../operator/input/read-note.ts';
+import { clip } from '../../operator/input/problems.ts';
+import { readOneNote } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
 import { replayEvents } from '../../operator/subjects/delivery-replay.ts';
 import {

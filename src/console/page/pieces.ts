@@ -1,7 +1,7 @@
 import type { InvoiceStatus } from '../../domain/invoice.ts';
 import type { CauseCode } from '../../domain/mismatch.ts';
 import { asSum } from '../../domain/money.ts';
-import { shorten } from '../../operator/input/clip.ts';
+import { shorten } from '../../operator/input/problems.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** Amounts, addresses and ids are read from left to right within any text. */

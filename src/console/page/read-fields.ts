@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { FieldError } from '../../operator/input/field-error.ts';
+import { clip, FieldError } from '../../operator/input/problems.ts';
 
 /** The values of fields that were filled in. */
 export type Fields<Name extends string = string> = Partial<Record<Name, string>>;

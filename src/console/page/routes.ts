@@ -5,13 +5,13 @@ import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { listProjects } from '../../operator/subjects/projects.ts';
 import { requestSignIn } from '../../operator/subjects/sign-in.ts';
-import { createAnswerError } from './answer-error.ts';
 import { checkOrigin } from './check-origin.ts';
 import type { ConsoleDeps } from './console-deps.ts';
 import { createFormTokens, type FormTokens } from './form-tokens.ts';
 import type { Page } from './layout.ts';
 import { readForm } from './read-fields.ts';
 import { HEADERS, sendPage } from './send-page.ts';
+import { createAnswerError } from './show-error.ts';
 import { signInPage } from './sign-in-page.ts';
 import { Forbidden, type Visit } from './visit.ts';
 

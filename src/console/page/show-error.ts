@@ -1,9 +1,13 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
 import { ACTIONS } from '../../operator/actions.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { createTally } from '../../runtime/seldom.ts';
 import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
 import type { Page } from './layout.ts';
-import { Forbidden } from './visit.ts';
+import { sendPage } from './send-page.ts';
+import { Forbidden, type Visit } from './visit.ts';
 import { type Labels, renderText } from './words.ts';
 
 const STATUS: Readonly<Record<string, readonly [status: number, title: string]>> = {
@@ -27,7 +31,7 @@ export function describeProblem({ text, problems }: AppError, labels: Labels = {
 }
 
 /** The page for an error, or `null` for one that nobody foresaw. */
-export function errorPage(error: unknown, requestId: string): Page | null {
+function errorPage(error: unknown, requestId: string): Page | null {
   const page = (status: number, title: string, text: Html): Page => ({
     ...{ title, status },
     main: html`<section class="card" role="alert">${text}<p class="hint">Request <code>${requestId}</code></p><p><a href="/">Today</a></p></section>`,
@@ -56,9 +60,37 @@ export function errorPage(error: unknown, requestId: string): Page | null {
 }
 
 /** For what nobody foresaw; the log has the rest. */
-export function failurePage(requestId: string): Page {
+function failurePage(requestId: string): Page {
   return {
     ...{ title: 'Something went wrong', status: 500 },
     main: html`<section class="card" role="alert"><p>The request failed. The log of the service shows the reason.</p><p class="hint">Request <code>${requestId}</code></p></section>`,
+  };
+}
+
+type AnswerError = (error: unknown, request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+
+/**
+ * Answers every error of a page with a page. The log has each that nobody foresaw, and once a minute, for each code, why pages are
+ * refused for now; of what is refused before it begins the load gate tells.
+ */
+export function createAnswerError(
+  { log, now }: { log: Logger; now(): number },
+  visitOf: (request: FastifyRequest) => Visit | null,
+): AnswerError {
+  const tally = createTally(now);
+  return (error, request, reply) => {
+    const route = request.routeOptions.url;
+    const known = errorPage(error, request.id);
+    if (known === null) log.error({ requestId: request.id, err: error, route }, 'a page of the console failed');
+    const page = known ?? failurePage(request.id);
+    if (page.status === 503) {
+      reply.headers({ 'Retry-After': '5', ...(request.method === 'GET' ? { Refresh: '5' } : {}) });
+      const requests = error instanceof AppError ? tally.note(error.code) : null;
+      if (error instanceof AppError && requests !== null) {
+        const { code, message: reason } = error;
+        log.warn({ requestId: request.id, route, code, reason, requests }, 'pages of the console are refused');
+      }
+    }
+    return sendPage(request, reply, visitOf(request), page);
   };
 }

@@ -3,7 +3,7 @@ import { say } from '../../domain/message.ts';
 import { keyMode } from '../../domain/network.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import type { Actor } from '../../operator/actor.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 
 /** A request of a person who is signed in. `projects`: those that the person may see, the archived ones last. */

@@ -1,6 +1,6 @@
 import { type Hint, Message, type Text } from '../../domain/message.ts';
-import { formatHint } from '../../operator/command-words.ts';
-import { shorten } from '../../operator/input/clip.ts';
+import { formatHint } from '../../operator/command-text.ts';
+import { shorten } from '../../operator/input/problems.ts';
 import { type Html, html } from '../../web/html.ts';
 
 /** Fields by the labels of their forms. */

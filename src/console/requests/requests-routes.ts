@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { readChoice } from '../../operator/input/read-choice.ts';
+import { clip } from '../../operator/input/problems.ts';
+import { readChoice } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import {

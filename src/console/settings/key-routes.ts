@@ -1,7 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { SCOPES, type Scope, scopesOf } from '../../domain/scope.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import { perform } from '../../operator/operation.ts';
 import { HAND_KEY_NAME } from '../../operator/subjects/invoices.ts';
 import { type CreatedKeyView, createKey, type KeyView, listKeys, revokeKey } from '../../operator/subjects/keys.ts';

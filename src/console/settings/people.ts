@@ -1,8 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { ROLES } from '../../operator/actor.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { FieldError } from '../../operator/input/field-error.ts';
+import { clip, FieldError } from '../../operator/input/problems.ts';
 import {
   changeRole,
   type InvitedView,

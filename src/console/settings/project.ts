@@ -5,8 +5,7 @@ import { NETWORKS, type Network } from '../../domain/network.ts';
 import { POLICIES, TAIL_DECIMALS } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { formatDuration } from '../../operator/input/duration.ts';
-import { readChoice } from '../../operator/input/read-choice.ts';
+import { formatDuration, readChoice } from '../../operator/input/readers.ts';
 import { linkProblems } from '../../operator/subjects/project-settings.ts';
 import {
   type ArchivedProjectView,

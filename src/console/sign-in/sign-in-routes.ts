@@ -15,13 +15,12 @@ import {
 } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import { createAnswerError } from '../page/answer-error.ts';
 import { checkOrigin } from '../page/check-origin.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, ltr, time } from '../page/pieces.ts';
 import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import { HEADERS, sendPage } from '../page/send-page.ts';
-import { describeProblem } from '../page/show-error.ts';
+import { createAnswerError, describeProblem } from '../page/show-error.ts';
 import { KEPT, resumePage, signInPage } from '../page/sign-in-page.ts';
 import { writeSessionToken } from './session-cookie.ts';
 import { createSessions, fromOf, isSame, type SignInRouteDeps } from './sessions.ts';

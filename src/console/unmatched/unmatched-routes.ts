@@ -6,8 +6,8 @@ import { isLocalNetwork } from '../../domain/network.ts';
 import { RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { readChoice } from '../../operator/input/read-choice.ts';
+import { clip } from '../../operator/input/problems.ts';
+import { readChoice } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import {

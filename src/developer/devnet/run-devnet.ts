@@ -3,8 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { Devnet } from '../../devnet/devnet.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { fieldProblem } from '../../operator/input/field-error.ts';
+import { clip, fieldProblem } from '../../operator/input/problems.ts';
 import { lockDataDir } from '../../runtime/instance-lock.ts';
 
 export type DevnetInput = {

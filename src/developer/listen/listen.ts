@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { Agent, type Dispatcher, request } from 'undici';
 import { AppError } from '../../domain/errors.ts';
-import { printable } from '../../operator/input/printable.ts';
+import { printable } from '../../operator/input/problems.ts';
 import { parseObject } from '../../runtime/parse-object.ts';
 import { redactAnswer } from '../../webhooks/redact.ts';
 import { USER_AGENT } from '../../webhooks/send.ts';

@@ -4,7 +4,7 @@ import { AppError } from '../../domain/errors.ts';
 import { EVENT_TYPES } from '../../domain/event.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import { isLoopback } from '../../domain/loopback.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import { findSandboxFile } from '../sandbox/sandbox-file.ts';
 
 export type ListenOptions = {

@@ -6,8 +6,7 @@ import { type Scenario, scenarioOf } from '../../devnet/payer/scenarios.ts';
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { formatAmount, microUsdt, parseAmount } from '../../domain/money.ts';
 import { parseUrl } from '../../domain/url.ts';
-import { clip } from '../../operator/input/clip.ts';
-import { fieldProblem } from '../../operator/input/field-error.ts';
+import { clip, fieldProblem } from '../../operator/input/problems.ts';
 import { accountToAddress, parseAddress } from '../../tron/address.ts';
 
 export type SentView = { txId: string; to: string; amount: string; contract: string };

@@ -9,7 +9,7 @@ import { newEvent } from '../../domain/event.ts';
 import { decodeId, encodeId, NIL_UUID } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
 import { commandActor } from '../../operator/actor.ts';
-import { clip } from '../../operator/input/clip.ts';
+import { clip } from '../../operator/input/problems.ts';
 import { readCandidates } from '../../operator/input/read-candidates.ts';
 import { NO_MANIFEST } from '../../operator/operation.ts';
 import { addAddresses, retireAddresses } from '../../operator/subjects/addresses.ts';

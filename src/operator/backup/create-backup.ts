@@ -19,7 +19,7 @@ import { findApplied } from '../../store/db/migrate.ts';
 import { answerOf } from '../../store/db/rows-of.ts';
 import { type BackupTable, copyOutText, countServiceConnections, findBackupTables } from '../../store/db/tables.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
+import { clip } from '../input/problems.ts';
 import { recordActions } from '../record-actions.ts';
 import { writeHead } from '../subjects/audit.ts';
 import {

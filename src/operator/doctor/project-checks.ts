@@ -9,7 +9,7 @@ import { rowsOf } from '../../store/db/rows-of.ts';
 import { count } from '../../store/db/statement.ts';
 import { listStored } from '../../store/ledger/addresses.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
-import { shorten } from '../input/clip.ts';
+import { shorten } from '../input/problems.ts';
 import { showCapacity } from '../subjects/capacity.ts';
 import { type ListedProjectView, listProjects } from '../subjects/projects.ts';
 import { listEndpoints } from '../subjects/webhooks.ts';

@@ -11,7 +11,7 @@ import type { OperatorAction } from '../../store/access/audit-log.ts';
 import type { Annulment } from '../../store/ledger/standing.ts';
 import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
 import { accountToAddress } from '../../tron/address.ts';
-import { shorten } from '../input/clip.ts';
+import { shorten } from '../input/problems.ts';
 import type { Resolution, TransferRecord } from '../subjects/transfer-records.ts';
 import { viewCause } from '../subjects/transfers.ts';
 import type { DescribedDelivery, DescribedEvent, DescribedTransfer, InvoiceFacts } from './facts.ts';

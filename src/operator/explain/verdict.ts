@@ -9,7 +9,7 @@ import { SETTLING } from '../../domain/resolution.ts';
 import { toIso } from '../../domain/time.ts';
 import { lifeStatusOf } from '../../store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
-import { shorten } from '../input/clip.ts';
+import { shorten } from '../input/problems.ts';
 import type { TransferRecord } from '../subjects/transfer-records.ts';
 import type { Step } from './explanation.ts';
 import type {

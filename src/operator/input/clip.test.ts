@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clip, quote, quoteWhole } from './clip.ts';
+import { clip, quote, quoteWhole } from './problems.ts';
 
 test('a value stands in quotes, and is cut after 60 characters unless it is wanted whole', () => {
   expect(quote('a "b"')).toBe('"a \\"b\\""');

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readCsvRows } from './read-list.ts';
+import { readCsvRows } from './readers.ts';
 
 const cell = fc
   .oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'a",;\t\n\r #') }))

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { formatDuration, parseDuration, parseMoment } from './duration.ts';
+import { formatDuration, parseDuration, parseMoment } from './readers.ts';
 
 const NOW = Date.parse('2026-09-01T12:00:00.000Z');
 

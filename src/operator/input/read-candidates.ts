@@ -1,8 +1,8 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../../tron/address.ts';
-import { quoteWhole } from './clip.ts';
-import type { AddressEntry } from './read-list.ts';
+import { quoteWhole } from './problems.ts';
+import type { AddressEntry } from './readers.ts';
 import { spotSecret } from './spot-secret.ts';
 
 export type Candidate = { account: AccountHex; address: TronAddress };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readLimit } from './read-choice.ts';
+import { readLimit } from './readers.ts';
 
 test.each(['0', '050', '501', '1e2', ' 5', '5.0', '-1', ''])(
   'a list of 1 to 500 does not take the limit "%s"',

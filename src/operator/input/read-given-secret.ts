@@ -1,5 +1,5 @@
 import { parseSecret } from '../../webhooks/sign.ts';
-import { FieldError } from './field-error.ts';
+import { FieldError } from './problems.ts';
 
 /** A signing secret that was given. Errors: `INVALID_ARGUMENT`, without the secret. */
 export function readGivenSecret(text: string): string {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isCsv, readCsvAddresses } from './read-list.ts';
+import { isCsv, readCsvAddresses } from './readers.ts';
 
 const [A, B] = ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK'];
 const C = 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8';

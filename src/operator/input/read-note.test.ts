@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FieldProblem } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
-import { readNote } from './read-note.ts';
+import { readNote } from './readers.ts';
 
 function problemsOf(text: string): FieldProblem[] {
   const problems: FieldProblem[] = [];

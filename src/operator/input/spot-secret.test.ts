@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { clip } from './clip.ts';
+import { clip } from './problems.ts';
 import { spotSecret, spotSecretInNote } from './spot-secret.ts';
 
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow';

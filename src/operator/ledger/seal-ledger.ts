@@ -6,7 +6,7 @@ import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';
 import { coveredValues, type Sealer } from '../../store/db/seal.ts';
 import { mayReseal, SEALED_ROWS, type SealedRows } from '../../store/db/sealed-rows.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
+import { clip } from '../input/problems.ts';
 import { recordActions } from '../record-actions.ts';
 import { type Judged, judge, resealedRow, type Tally, type Walked, type WrongRow, walkRows } from './walk-rows.ts';
 

@@ -22,7 +22,7 @@ import { say, type Text } from '../../domain/message.ts';
 import { nativeSha256, readManifestText } from '../../payments/manifest/read-installed.ts';
 import { deriveAddresses, parseAccountXpub } from '../../tron/account-xpub.ts';
 import { parseAddress } from '../../tron/address.ts';
-import { quoteWhole } from '../input/clip.ts';
+import { quoteWhole } from '../input/problems.ts';
 
 export type ManifestFile = SignedManifest & { head: ManifestHead };
 

@@ -12,7 +12,7 @@ import { findPasskey, findPasskeys, type Passkey, usePasskey } from '../../store
 import type { Person } from '../../store/access/people.ts';
 import { spendChallenge } from '../../store/access/sessions.ts';
 import type { Sql } from '../../store/db/database.ts';
-import { FieldError } from '../input/field-error.ts';
+import { FieldError } from '../input/problems.ts';
 
 /** Longer than somebody takes to find the security key, and shorter than a lunch break. */
 const LIFETIME_MS = 300_000;

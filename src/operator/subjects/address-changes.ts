@@ -26,11 +26,11 @@ import type { TronAddress } from '../../tron/address.ts';
 import { type Actor, maySee, ROLES } from '../actor.ts';
 import { columnsText } from '../command-text.ts';
 import { choice, id, listOf, maybe, of, part, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
-import { clip } from '../input/clip.ts';
+import { clip } from '../input/problems.ts';
 import { localOperation, type OperationDeps, operation, type Vouching } from '../operation.ts';
 import { argument, BY, projectId } from '../option.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { usdtContracts } from '../usdt-contracts.ts';
 
 /**

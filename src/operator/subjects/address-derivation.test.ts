@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { say } from '../../domain/message.ts';
 import { unixMs } from '../../domain/time.ts';
-import { fieldProblem } from '../input/field-error.ts';
+import { fieldProblem } from '../input/problems.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { findDerivationKey } from './address-derivation.ts';
 

@@ -18,13 +18,12 @@ import {
 } from '../../tron/account-xpub.ts';
 import { parseAddress, type TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError, fieldProblem } from '../input/field-error.ts';
+import { clip, FieldError, fieldProblem } from '../input/problems.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { type Given, localOperation, type OperationDeps } from '../operation.ts';
 import { BY, flag, line, projectId } from '../option.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { MAX_PROPOSED, mayWait, mustWait, proposeChange } from './address-changes.ts';
 import { type Proposed, policyOption } from './addresses.ts';
 

@@ -46,15 +46,14 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
+import { clip, FieldError } from '../input/problems.ts';
 import { type Candidate, readCandidates, refusedAddresses } from '../input/read-candidates.ts';
-import { readNote } from '../input/read-note.ts';
+import { readNote } from '../input/readers.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import { type Given, localOperation, type OperationDeps, operation } from '../operation.ts';
 import { BY, entries, flag, line, maybeOneOf, not, projectId } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { usdtContracts } from '../usdt-contracts.ts';
 import { type AddressChangeView, changeSchema, mustWait, proposeChange } from './address-changes.ts';
 import { activeAddresses, countActive } from './projects.ts';

@@ -17,13 +17,12 @@ import { type Actor, ROLES } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { gatherProblems } from '../input/gather-problems.ts';
-import { readChoice } from '../input/read-choice.ts';
+import { clip, gatherProblems } from '../input/problems.ts';
+import { readChoice } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { argument, line, lines, needed, oneOf } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { readNewKey, statusOf } from './keys.ts';
 
 /** `projects`: those that it may see, `null` for all. */

@@ -6,8 +6,7 @@ import { Type } from '../../runtime/type.ts';
 import { type AuditFilter, type AuditHead, findAuditHead, listAuditEntries } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
-import { formatHint } from '../command-words.ts';
+import { columnsText, fieldsText, formatHint } from '../command-text.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
 import {
   anything,
@@ -25,7 +24,7 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { FieldError } from '../input/field-error.ts';
+import { FieldError } from '../input/problems.ts';
 import { operation } from '../operation.ts';
 import { limit, line } from '../option.ts';
 

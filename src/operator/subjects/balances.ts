@@ -17,14 +17,12 @@ import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 import { parseAddress, type TronAddress } from '../../tron/address.ts';
 import { formatTable } from '../command-text.ts';
 import { choice, type Field, maybe, part, type Shown, show, text, time, whole, yes } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
+import { clip, FieldError } from '../input/problems.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { NodeDeps } from '../node-connection.ts';
 import { localOperation, type OperationDeps } from '../operation.ts';
 import { line, lines, networkName, projectId } from '../option.ts';
-import { withNodesOf } from '../select-network.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject, withNodesOf } from '../select.ts';
 import { address, life, readPosition } from './addresses.ts';
 import { rangeInput } from './chain-blocks.ts';
 

@@ -26,11 +26,10 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
+import { clip, FieldError } from '../input/problems.ts';
 import { operation } from '../operation.ts';
 import { deciding, projectId } from '../option.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { about, address } from './addresses.ts';
 
 const counted: Field<bigint, number> = { ...whole, show: Number };

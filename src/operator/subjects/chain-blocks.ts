@@ -29,8 +29,7 @@ import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { count, type Row, text } from '../../store/db/statement.ts';
 import { outgoingAnnulment, outgoingStands, stands } from '../../store/ledger/standing.ts';
 import type { AccountHex } from '../../tron/address.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
+import { clip, FieldError } from '../input/problems.ts';
 import type { ReadSolidDeps } from '../node-connection.ts';
 
 /** Heights of blocks, both included. */

@@ -28,14 +28,13 @@ import { type AccountHex, accountToAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
 import { columnsText, fieldsText } from '../command-text.ts';
 import { type Field, list, of, part, type Shown, schemaOf, show, text, texts, time, whole } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
-import { readReason } from '../input/read-note.ts';
+import { clip, FieldError } from '../input/problems.ts';
+import { readReason } from '../input/readers.ts';
 import type { NodeDeps } from '../node-connection.ts';
 import { localOperation, operation } from '../operation.ts';
 import { DECIDED_BY, decidingFile, decidingFlag, flag, line, needed, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectNetwork, withNodesOf } from '../select-network.ts';
+import { selectNetwork, withNodesOf } from '../select.ts';
 import { followedCursor, readHeight } from './chain-blocks.ts';
 
 const account: Field<AccountHex, string> = { ...text, show: accountToAddress };

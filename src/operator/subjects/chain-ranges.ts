@@ -12,7 +12,7 @@ import type { NodeDeps, ReadSolidDeps } from '../node-connection.ts';
 import { localOperation } from '../operation.ts';
 import { needed, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { withNodesOf } from '../select-network.ts';
+import { withNodesOf } from '../select.ts';
 import {
   compareBlocks,
   concerns,

@@ -29,13 +29,11 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { readChoice, readLimit } from '../input/read-choice.ts';
-import { readPeriod } from '../input/read-period.ts';
+import { clip } from '../input/problems.ts';
+import { readChoice, readLimit, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, limit, line, period, projectId } from '../option.ts';
-import { findInvoiceId } from '../select-invoice.ts';
-import { selectProject } from '../select-project.ts';
+import { findInvoiceId, selectProject } from '../select.ts';
 import { type Diagnosis, diagnoseAttempt, diagnosePage } from '../webhooks/diagnose.ts';
 import type { KeyDeps } from './master-keys.ts';
 import { answerText, diagnosisFields, diagnosisText, findPositionAt } from './webhook-sending.ts';

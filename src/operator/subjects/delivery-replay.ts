@@ -13,9 +13,8 @@ import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/we
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, id, list, maybe, part, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
-import { readPeriod } from '../input/read-period.ts';
+import { clip, FieldError } from '../input/problems.ts';
+import { readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { period } from '../option.ts';
 import { recordActions } from '../record-actions.ts';

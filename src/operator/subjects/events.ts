@@ -5,10 +5,9 @@ import { decodeId } from '../../domain/ids.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { statement } from '../../store/db/statement.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
-import { readLimit } from '../input/read-choice.ts';
-import { selectProject } from '../select-project.ts';
+import { clip, FieldError } from '../input/problems.ts';
+import { readLimit } from '../input/readers.ts';
+import { selectProject } from '../select.ts';
 
 /** Events read at once: two megabytes at most. */
 const BATCH = 100;

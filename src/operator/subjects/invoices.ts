@@ -22,15 +22,12 @@ import { findInvoicePayment } from '../../store/ledger/payments.ts';
 import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
 import type { Actor } from '../actor.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
-import { readChoice } from '../input/read-choice.ts';
-import { readPeriod } from '../input/read-period.ts';
+import { clip, FieldError } from '../input/problems.ts';
+import { readChoice, readPeriod } from '../input/readers.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { limitTime } from '../limit-time.ts';
 import { recordActions } from '../record-actions.ts';
-import { findInvoiceId } from '../select-invoice.ts';
-import { selectProject } from '../select-project.ts';
+import { findInvoiceId, selectProject } from '../select.ts';
 import { nullable, Time } from '../view.ts';
 
 /** `paid`: the transfer of exactly its payable amount, at the time of its block. */

@@ -10,11 +10,10 @@ import type { Database, Sql } from '../../store/db/database.ts';
 import type { ActionName } from '../actions.ts';
 import type { Actor } from '../actor.ts';
 import { authorize } from '../authorize.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
+import { clip, FieldError } from '../input/problems.ts';
 import type { NodeDeps } from '../node-connection.ts';
 import type { OperationDeps } from '../operation.ts';
-import { selectNetwork } from '../select-network.ts';
+import { selectNetwork } from '../select.ts';
 import { adviseOnBooks, noteReconciled, type ReconciledAddress, reconcileNow } from './balances.ts';
 import { followedCursor, type Range, readRange, refuseAbove } from './chain-blocks.ts';
 import {

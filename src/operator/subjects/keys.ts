@@ -14,15 +14,12 @@ import { maySee } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
-import { parseCidr } from '../input/cidr.ts';
-import { clip } from '../input/clip.ts';
-import { parseMoment } from '../input/duration.ts';
-import { fieldProblem } from '../input/field-error.ts';
-import { nameProblem } from '../input/name-problem.ts';
+import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
+import { parseCidr, parseMoment } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, projectId } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { Said } from '../view.ts';
 
 const name = { keyId: of('id', id('key')), name: text };

@@ -26,13 +26,11 @@ import { type Actor, ROLES, type Role } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
 import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, id, list, maybe, of, type Shown, show, text, time, whole, yes } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { fieldProblem } from '../input/field-error.ts';
-import { nameProblem } from '../input/name-problem.ts';
+import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
 import { localOperation, type OperationDeps } from '../operation.ts';
 import { argument, BY, flag, line, lines, needed } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 
 const shown = {
   ...{ personId: of('id', id('usr')), login: text, name: text, role: choice(ROLES), projects: maybe(list(id('prj'))) },

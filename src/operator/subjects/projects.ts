@@ -48,13 +48,12 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { formatDuration } from '../input/duration.ts';
-import { fieldProblem } from '../input/field-error.ts';
+import { clip, fieldProblem } from '../input/problems.ts';
+import { formatDuration } from '../input/readers.ts';
 import { localOperation, type OperationDeps, operation } from '../operation.ts';
 import { argument, BY, flag, projectArgument } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { Said } from '../view.ts';
 import {
   describeSurcharge,

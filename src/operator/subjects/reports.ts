@@ -11,13 +11,12 @@ import { count, micro, type Row, text } from '../../store/db/statement.ts';
 import type { Project } from '../../store/ledger/projects.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 import { csvLine } from '../export/csv.ts';
-import { clip } from '../input/clip.ts';
-import { parseMoment } from '../input/duration.ts';
-import { FieldError } from '../input/field-error.ts';
+import { clip, FieldError } from '../input/problems.ts';
+import { parseMoment } from '../input/readers.ts';
 import { isGivenUp, limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { projectId } from '../option.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import type { TransferKind } from './transfer-records.ts';
 
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });

@@ -10,15 +10,12 @@ import { count, listColumns, maybe as mayLack } from '../../store/db/statement.t
 import { type Actor, maySee } from '../actor.ts';
 import { type Column, columnsText, fieldsText } from '../command-text.ts';
 import { id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from '../fields.ts';
-import { clip, shorten } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
-import { readChoice, readLimit } from '../input/read-choice.ts';
-import { readPeriod } from '../input/read-period.ts';
+import { clip, FieldError, shorten } from '../input/problems.ts';
+import { readChoice, readLimit, readPeriod } from '../input/readers.ts';
 import { limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { argument, flag, limit, line, period, projectId } from '../option.ts';
-import { findNamedInvoice } from '../select-invoice.ts';
-import { selectProject } from '../select-project.ts';
+import { findNamedInvoice, selectProject } from '../select.ts';
 
 /** A request as it is kept. `projectId` is the nil UUID where nobody's key came with it. */
 const row = {

@@ -18,7 +18,7 @@ import type { Database, Sql } from '../../store/db/database.ts';
 import { type Actor, ROLES } from '../actor.ts';
 import { columnsText } from '../command-text.ts';
 import { choice, id, maybe, of, type Shown, show, text, time } from '../fields.ts';
-import { clip } from '../input/clip.ts';
+import { clip } from '../input/problems.ts';
 import { localOperation } from '../operation.ts';
 import { argument, BY, line } from '../option.ts';
 import { recordActions } from '../record-actions.ts';

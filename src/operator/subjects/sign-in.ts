@@ -28,8 +28,7 @@ import type { Database, Sql } from '../../store/db/database.ts';
 import type { ActionName } from '../actions.ts';
 import type { Actor } from '../actor.ts';
 import { maybe, of, type Shown, show, text, time } from '../fields.ts';
-import { FieldError } from '../input/field-error.ts';
-import { nameProblem } from '../input/name-problem.ts';
+import { FieldError, nameProblem } from '../input/problems.ts';
 import { localOperation } from '../operation.ts';
 import {
   notNew,

@@ -21,15 +21,13 @@ import { insertEvents } from '../../store/outbox/events.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText } from '../command-text.ts';
 import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields.ts';
-import { clip, quote } from '../input/clip.ts';
-import { FieldError, fieldProblem } from '../input/field-error.ts';
-import { gatherProblems } from '../input/gather-problems.ts';
-import { readNote } from '../input/read-note.ts';
+import { clip, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
+import { readNote } from '../input/readers.ts';
 import { spotSecret } from '../input/spot-secret.ts';
 import { operation } from '../operation.ts';
 import { argument, argumentList, line, needed } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { findNamedInvoice, type NamedInvoice } from '../select-invoice.ts';
+import { findNamedInvoice, type NamedInvoice } from '../select.ts';
 import {
   findResolutions,
   findTransfers,

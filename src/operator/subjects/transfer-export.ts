@@ -13,10 +13,9 @@ import { count, maybe, micro, type Row, sealedBefore, text } from '../../store/d
 import type { Project } from '../../store/ledger/projects.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 import type { Actor } from '../actor.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
-import { readPeriod } from '../input/read-period.ts';
-import { selectProject } from '../select-project.ts';
+import { clip, FieldError } from '../input/problems.ts';
+import { readPeriod } from '../input/readers.ts';
+import { selectProject } from '../select.ts';
 import type { TransferKind } from './transfer-records.ts';
 import { readKinds, toDates } from './transfers.ts';
 

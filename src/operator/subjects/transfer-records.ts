@@ -15,7 +15,7 @@ import { ANNULMENT_COLUMNS, annulmentShape } from '../../store/ledger/standing.t
 import { joinRefund, refundShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
-import { namedInvoice } from '../select-invoice.ts';
+import { namedInvoice } from '../select.ts';
 
 export type TransferKind = Match['kind'];
 

@@ -49,14 +49,11 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError } from '../input/field-error.ts';
-import { readLimit } from '../input/read-choice.ts';
-import { readPeriod } from '../input/read-period.ts';
+import { clip, FieldError } from '../input/problems.ts';
+import { readLimit, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, flags, limit, line, period, projectId } from '../option.ts';
-import { namedInvoice } from '../select-invoice.ts';
-import { selectProject } from '../select-project.ts';
+import { namedInvoice, selectProject } from '../select.ts';
 import {
   findResolutions,
   findTransfers,

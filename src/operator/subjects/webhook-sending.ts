@@ -30,8 +30,7 @@ import { sendSigned } from '../../webhooks/send-signed.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { refusePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
-import { fieldsText, formatFields } from '../command-text.ts';
-import { writeText } from '../command-words.ts';
+import { fieldsText, formatFields, writeText } from '../command-text.ts';
 import {
   choice,
   list,
@@ -47,10 +46,9 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip, quoteWhole } from '../input/clip.ts';
-import { parseDuration } from '../input/duration.ts';
-import { FieldError } from '../input/field-error.ts';
+import { clip, FieldError, quoteWhole } from '../input/problems.ts';
 import { readGivenSecret } from '../input/read-given-secret.ts';
+import { parseDuration } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { flag, line } from '../option.ts';
 import { recordActions } from '../record-actions.ts';

@@ -43,14 +43,13 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip } from '../input/clip.ts';
-import { FieldError, refuseSecret } from '../input/field-error.ts';
+import { clip, FieldError, refuseSecret } from '../input/problems.ts';
 import { readGivenSecret } from '../input/read-given-secret.ts';
 import { spotSecretInNote } from '../input/spot-secret.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, needed, projectId, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
-import { selectProject } from '../select-project.ts';
+import { selectProject } from '../select.ts';
 import { type KeyDeps, openEncryptionKeys } from './master-keys.ts';
 
 /** `eventTypes` `null`: all. */

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { listSharedHomes, removeSharedHome, SHARED_DIR, type SharedHome } from '../../store/embedded/list-databases.ts';
-import { clip } from '../input/clip.ts';
+import { clip } from '../input/problems.ts';
 
 export { SHARED_DIR, type SharedHome };
 

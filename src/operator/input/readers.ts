@@ -1,6 +1,32 @@
-import { AppError } from '../../domain/errors.ts';
+import { BlockList, isIP } from 'node:net';
+import { AppError, type FieldProblem } from '../../domain/errors.ts';
+import { say } from '../../domain/message.ts';
+import { noteProblem } from '../../domain/resolution.ts';
+import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { parseAddress } from '../../tron/address.ts';
+import { clip, FieldError, fieldProblem } from './problems.ts';
 import { spotSecret, spotSecretInNote } from './spot-secret.ts';
+
+/** Reads one of `choices`; `null` if the field is left out. Errors: `INVALID_ARGUMENT`. */
+export function readChoice<Choice extends string>(
+  field: string,
+  text: string | undefined,
+  choices: readonly Choice[],
+): Choice | null {
+  if (text === undefined) return null;
+  const choice = choices.find((each) => each === text);
+  if (choice !== undefined) return choice;
+  throw new FieldError(field, `is ${clip(text)}: choose ${choices.join(', ')}`);
+}
+
+/** How many a list shows. Errors: `INVALID_ARGUMENT`. */
+export function readLimit(text: string, { least, most }: { least: number; most: number }): number {
+  // A number that may not be 0 does not begin with it.
+  const digits = least === 0 ? /^\d{1,4}$/ : /^[1-9]\d{0,3}$/;
+  const limit = digits.test(text) ? Number(text) : -1;
+  if (limit >= least && limit <= most) return limit;
+  throw new FieldError('limit', `is ${clip(text)}: give ${least} to ${most}`);
+}
 
 /** A text that should be an address, and where it stands: `argument 2`, `line 14 of addresses.txt`. */
 export type AddressEntry = { text: string; place: string };
@@ -207,4 +233,133 @@ function endOfLine(text: string, start: number): number {
   const end = text.indexOf('\n', start);
   if (end === -1) return text.length;
   return text[end - 1] === '\r' ? end - 1 : end;
+}
+
+/**
+ * The note that a field gives, or an empty one. Notes are kept for ever, so one that looks like a secret is refused. Problems are added
+ * to `problems`, so that a caller reports all of them at once.
+ */
+export function readNote(text: string | undefined, problems: FieldProblem[], field = 'note'): string {
+  const note = (text ?? '').trim();
+  const kind = spotSecretInNote(note);
+  if (kind !== null) {
+    const { subject, message } = fieldProblem(field, say`: ${{ secret: kind }}`);
+    problems.push({ subject, message: say`${message}${wayOut(kind, field)}` });
+    return note;
+  }
+  const problem = noteProblem(note);
+  if (problem !== null) problems.push(fieldProblem(field, problem));
+  return note;
+}
+
+/** For what only looks like a secret. */
+function wayOut(kind: string, field: string) {
+  if (kind === 'a seed phrase') return ' If it is a sentence, write it with punctuation.';
+  if (kind !== 'a private key') return '';
+  return say` If it is a transaction id, write "tx" directly before it, and no word such as "key": ${{ field }} "tx 3a4f…".`;
+}
+
+/** The same for a note alone. Errors: `INVALID_ARGUMENT`. */
+export function readOneNote(text: string | undefined, field = 'note'): string {
+  const problems: FieldProblem[] = [];
+  const note = readNote(text, problems, field);
+  const [problem] = problems;
+  if (problem !== undefined) throw new AppError('INVALID_ARGUMENT', problem.message);
+  return note;
+}
+
+/** The reason that a decision is recorded with, for ever: one line. Errors: `INVALID_ARGUMENT`. */
+export function readReason(text: string | undefined): string {
+  const reason = readOneNote(text, 'reason');
+  if (reason !== '') return reason;
+  throw new FieldError('reason', 'is missing: give a reason, which is recorded permanently');
+}
+
+const DAY_MS = 86_400_000;
+
+/** The time between two days or moments; the day `to` belongs to it. Errors: `INVALID_ARGUMENT`. */
+export function readPeriod({ from, to }: { from?: string | undefined; to?: string | undefined }) {
+  const [start, end] = [readTime('from', from), readTime('to', to)];
+  const until = end !== null && to?.includes('T') === false ? unixMs(end + DAY_MS) : end;
+  if (start !== null && until !== null && start >= until) {
+    throw new FieldError(
+      'from',
+      say`${clip(from ?? '')} is not before ${{ field: 'to' }} ${clip(to ?? '')}: give an earlier time`,
+    );
+  }
+  return { from: start, until };
+}
+
+function readTime(field: string, text: string | undefined): UnixMs | null {
+  if (text === undefined) return null;
+  const time = parseDuration(text) === null ? parseMoment(text, 0) : null;
+  if (time !== null && time >= 0) return unixMs(time);
+  throw new FieldError(
+    field,
+    `is ${clip(text)}: give a day (2026-09-01, UTC) or a time with its zone (2026-09-01T12:00:00Z)`,
+  );
+}
+
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Reads `30m`, `12h` or `90d` as milliseconds; `null` for anything else, also for 0. */
+export function parseDuration(text: string): number | null {
+  const [, digits, unit] = /^([1-9]\d{0,5})([mhd])$/.exec(text) ?? [];
+  return digits === undefined ? null : Number(digits) * UNIT_MS[unit as keyof typeof UNIT_MS];
+}
+
+/** Writes a duration in the largest unit that holds it without a rest: 1800000 → `30m`. */
+export function formatDuration(durationMs: number): string {
+  const unit = (['d', 'h'] as const).find((each) => durationMs % UNIT_MS[each] === 0) ?? 'm';
+  return `${Math.round(durationMs / UNIT_MS[unit])}${unit}`;
+}
+
+const ISO = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/**
+ * Reads a moment: a duration from now (`90d`) or ISO 8601 (`2027-01-31` is midnight UTC, a time needs its zone).
+ * `null` when it is neither, or no real date.
+ */
+export function parseMoment(text: string, nowMs: number): number | null {
+  const durationMs = parseDuration(text);
+  if (durationMs !== null) return nowMs + durationMs;
+  const [, day] = ISO.exec(text) ?? [];
+  if (day === undefined) return null;
+  const dayMs = Date.parse(day);
+  // Date.parse turns 30 February into 2 March.
+  if (Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== day) return null;
+  const timeMs = Date.parse(text);
+  return Number.isNaN(timeMs) ? null : timeMs;
+}
+
+type ParsedCidr = { kind: 'ok'; cidr: string } | { kind: 'invalid'; reason: string };
+
+/**
+ * Reads an IP address or a CIDR block and writes it with its prefix length: `192.0.2.7` → `192.0.2.7/32`.
+ * A prefix of 0 is refused: a list that lets everyone in is a mistake, leaving the list out says the same honestly.
+ */
+export function parseCidr(text: string): ParsedCidr {
+  const shown = JSON.stringify(text.slice(0, 60));
+  const [ip = '', prefix, ...rest] = text.split('/');
+  const version = ip.includes('%') ? 0 : isIP(ip);
+  if (version === 0 || rest.length > 0) {
+    return { kind: 'invalid', reason: `${shown} is neither an IP address nor a CIDR block such as 10.0.0.0/8` };
+  }
+  const bits = version === 4 ? 32 : 128;
+  if (prefix === undefined) return { kind: 'ok', cidr: `${ip}/${bits}` };
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > bits) {
+    return { kind: 'invalid', reason: `${shown} has the prefix length ${prefix}; IPv${version} allows 1 to ${bits}` };
+  }
+  if (Number(prefix) === 0) return { kind: 'invalid', reason: `${shown} means everyone; leave it out or narrow it` };
+  return { kind: 'ok', cidr: `${ip}/${Number(prefix)}` };
+}
+
+/** Whether all addresses of a block are in another one. Both are written as `parseCidr` writes them. */
+export function isWithin(inner: string, outer: string): boolean {
+  const [[ip = '', bits], [outerIp = '', outerBits]] = [inner.split('/'), outer.split('/')];
+  const family = isIP(ip) === 6 ? 'ipv6' : 'ipv4';
+  if (isIP(ip) !== isIP(outerIp) || Number(bits) < Number(outerBits)) return false;
+  const list = new BlockList();
+  list.addSubnet(outerIp, Number(outerBits), family);
+  return list.check(ip, family);
 }
