@@ -13,7 +13,39 @@ const PLACES: readonly Place[] = ['strings', 'comments', 'docs'];
  * How often a phrase of `plain-english.json` may still be found. Reading finds more than counting: a budget may only fall, and a phrase that is
  * right in its place counts too. `STYLE.md` says how to write instead.
  */
-const BUDGETS: Record<string, readonly [strings: number, comments: number, docs: number]> = {};
+const BUDGETS: Record<string, readonly [strings: number, comments: number, docs: number]> = {
+  'for-ever': [1, 26, 42],
+  anew: [3, 44, 40],
+  told: [5, 141, 42],
+  'tells-of': [0, 30, 14],
+  stands: [4, 173, 105],
+  away: [0, 28, 8],
+  nobody: [38, 311, 177],
+  whoever: [1, 76, 57],
+  'go-on': [5, 82, 51],
+  'all-the-same': [2, 15, 19],
+  besides: [0, 8, 5],
+  'is-no': [6, 82, 21],
+  'of-ours': [2, 49, 46],
+  takes: [3, 61, 25],
+  'makes-anew': [5, 12, 26],
+  comes: [2, 103, 68],
+  look: [1, 35, 12],
+  'what-subject': [6, 223, 113],
+  'at-hand': [1, 11, 5],
+  vouch: [6, 39, 22],
+  mend: [0, 5, 1],
+  'heed-bear': [1, 16, 8],
+  'becomes-of': [0, 31, 19],
+  'for-because': [17, 85, 32],
+  'put-right': [2, 12, 11],
+  former: [3, 15, 20],
+  'in-place-of': [0, 13, 7],
+  'in-all': [0, 21, 2],
+  'knows-that-there-is': [0, 31, 12],
+  'a-hole': [0, 0, 3],
+  desk: [0, 2, 5],
+};
 
 /** Sentences of one TypeScript file: its comments, and its strings of three words or more that are neither SQL nor imports. */
 function proseOf(path: string, text: string): { strings: string[]; comments: string[] } {
