@@ -220,7 +220,7 @@ describe('a project that changes its policy', () => {
     expect((await create(project, '3')).status).toBe(201);
     await setPolicy(service, project, 'exact');
     const none = await create(project, '3');
-    expect(none.body.detail).toMatch(/no address in use for its policy "exact"/);
+    expect(none.body.detail).toMatch(/no active address for its policy "exact"/);
     await addAddress(service, project, 'exact');
     const exact = await placeOf(project, await create(project, '3'));
     expect(exact.payable).toBe('3.000000');

@@ -259,7 +259,7 @@ describe('limits of unpaid invoices', () => {
         ratelimit: '"unpaid-per-minute";r=0;t=40',
         'ratelimit-policy': '"unpaid-per-minute";q=5;w=60',
       });
-      expect(refused.body.detail).toContain('in the last minute, 5 are unpaid');
+      expect(refused.body.detail).toContain('has 5 unpaid invoices of the last minute');
       service.clock.advance(40_001);
       expect((await createInvoice(service, asked)).status).toBe(201);
     } finally {

@@ -137,7 +137,7 @@ test('without its master key a secret does not open, and the start is refused wi
   await expect(prepare(stranger)).rejects.toMatchObject({
     ...refusal,
     message: expect.stringMatching(
-      `${older.id}, and QUITTANCE_MASTER_KEY has ${newer.id}. Add it to QUITTANCE_MASTER_KEY`,
+      `${older.id} is missing, and QUITTANCE_MASTER_KEY has ${newer.id}. Add it to QUITTANCE_MASTER_KEY`,
     ),
   });
   const file = createKeyRing([newer], { kind: 'file', path: '/data/master-key' });
@@ -300,7 +300,7 @@ test('a secret that is gone, or whose key is not here, is one alarm until it is 
   try {
     await eventually(async () => expect(await alarms()).toHaveLength(2));
     expect(await detailOf(encodeId('whe', gone.id))).toContain('is no longer in the database');
-    expect(await detailOf(encodeId('whe', foreign.id))).toMatch(/under the master key 0{16}.* --key-is-lost/);
+    expect(await detailOf(encodeId('whe', foreign.id))).toMatch(/with the master key 0{16}.* --key-is-lost/);
     receipts.kind = 'damaged';
     await eventually(async () => expect(await detailOf('receipts')).toContain('quittance receipt rotate'));
     receipts.kind = 'ok';
