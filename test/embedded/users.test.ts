@@ -189,7 +189,7 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
     expect(lines).toEqual([]);
     const postgres = await startEmbeddedPostgres({ dataDir, log });
     await postgres.stop();
-    expect(lines.join('')).toContain('each of them can read and change the database');
+    expect(lines.join('')).toContain('they could read and change the database');
   });
 
   async function started(dataDir: string, script?: string) {
@@ -311,9 +311,9 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       const asking = recordTerminal({ stdin });
       await expect(remove([], {}, asking)).rejects.toThrow('nothing was deleted');
       expect(asking.written.stderr).toContain(placeGone);
-      await expect(remove([basename(placeKept)])).rejects.toThrow(`its data directory ${kept} exists and uses it`);
+      await expect(remove([basename(placeKept)])).rejects.toThrow(`its data directory ${kept} still exists and uses it`);
       await expect(remove([placeRunning])).rejects.toThrow('a PostgreSQL server is using it');
-      await expect(remove(['/etc'])).rejects.toThrow('the embedded database /etc does not exist');
+      await expect(remove(['/etc'])).rejects.toThrow('the embedded database "/etc" does not exist');
       expect(places.map((place) => existsSync(place))).toEqual([true, true, true, true]);
 
       expect((await remove([])).text).toMatch(/^deleted 1 database, \d+ MB$/);

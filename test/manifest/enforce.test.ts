@@ -173,7 +173,7 @@ test('an older manifest, an unsigned one and none are refused: by a start, and b
   await service.restart();
   await service.stopService();
   for (const [text, says] of [
-    [older, 'serial 1, and serial 2 was in force'],
+    [older, 'serial 1, but serial 2 was already in force'],
     [newest.replace('"serial":2', '"serial":3'), '0 of the 1 pinned keys signed this version'],
     ['', 'not JSON'],
   ] as const) {
@@ -187,7 +187,7 @@ test('an older manifest, an unsigned one and none are refused: by a start, and b
   await service.restart();
   await writeFile(service.manifestPath, older);
   const alarms = await eventually(service.unvouched, (open) => 'addresses.manifest' in open);
-  expect(alarms['addresses.manifest']).toContain('serial 2 was in force here');
+  expect(alarms['addresses.manifest']).toContain('serial 2 was already in force here');
   expect((await createInvoice(service)).status).toBe(201);
   await writeFile(service.manifestPath, newest);
   await eventually(service.unvouched, (open) => Object.keys(open).length === 0);

@@ -134,7 +134,7 @@ describe.each(someCases(['require', 'warn'] as const, 2))('with seals in the mod
       'the seal of entry 3 is wrong',
     ],
     ['erases all', 'delete from operator_actions', 'entry 5 existed in an earlier check, but the log is empty'],
-    ['cuts the end off', 'delete from operator_actions where seq > 3', 'entry 5 .* the log ends at 3: its end was cut'],
+    ['cuts the end off', 'delete from operator_actions where seq > 3', 'entry 5 .* the log ends at entry 3: the end of the log was removed'],
     [
       'writes all anew',
       `update operator_actions set acted_by = 'eve', mac = null`,
@@ -152,7 +152,7 @@ test('what was done while no service ran is found at its start', async () => {
   await service.stopService();
   await asOwner(`delete from operator_actions where seq > 4`);
   await service.restart();
-  expect(Object.keys(await foundSoon('the log ends at 4'))).toEqual([expect.stringMatching(/^end 5 /)]);
+  expect(Object.keys(await foundSoon('the log ends at entry 4'))).toEqual([expect.stringMatching(/^end 5 /)]);
 });
 
 test('the alarm ends by itself when the log is again as it was', async () => {

@@ -176,5 +176,5 @@ test('a channel is told of an alarm that was written away with its words, and no
     async () => received,
     ({ length }) => length > 1,
   );
-  expect(String(received[1]?.json['text'])).toContain('Over on devnet: row-changed');
+  expect(String(received[1]?.json['text'])).toContain('Resolved on devnet: row-changed');
 });
