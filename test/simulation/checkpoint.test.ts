@@ -156,7 +156,7 @@ describe('a first start from a checkpoint', () => {
     const sets = votedOut(keysNamed('many', 420), 1, 3 * PERIOD_BLOCKS, 5);
     const chain = createLongChain(1200 * PERIOD_BLOCKS, sets);
     const node = createHeaderNode('a', chain);
-    await expect(newProcess(chain, checkpointOf(chain, sets(FIRST))).start([node])).rejects.toThrow('200 looks led');
+    await expect(newProcess(chain, checkpointOf(chain, sets(FIRST))).start([node])).rejects.toThrow('200 attempts led');
   });
 
   test('goes on from where a node failed, and another process begins again', async () => {
