@@ -218,7 +218,7 @@ test('the key file keeps the former key as long as rows need it, which are seale
   expect(await statusOf(env)).toMatchObject({ data: { keys: [{}, { sealsRows: true, canBeDropped: false }] } });
   expect(await check()).toMatchObject({ code: 0 });
   const refused = await runProcess(['ledger', 'seal', '--yes', '--json'], { env });
-  expect(refused).toMatchObject({ code: 4, json: { error: { message: expect.stringContaining('stop it') } } });
+  expect(refused).toMatchObject({ code: 4, json: { error: { message: expect.stringContaining('stop the service') } } });
   await stop();
 
   expect(await rotate(env)).toMatchObject({ data: { isNew: false, rows: 3, dropped: { length: 1 }, needed: [] } });

@@ -311,7 +311,9 @@ describe.skipIf(!IS_ROOT || !IS_LINUX)('PostgreSQL started by root', () => {
       const asking = recordTerminal({ stdin });
       await expect(remove([], {}, asking)).rejects.toThrow('nothing was deleted');
       expect(asking.written.stderr).toContain(placeGone);
-      await expect(remove([basename(placeKept)])).rejects.toThrow(`its data directory ${kept} still exists and uses it`);
+      await expect(remove([basename(placeKept)])).rejects.toThrow(
+        `its data directory ${kept} still exists and uses it`,
+      );
       await expect(remove([placeRunning])).rejects.toThrow('a PostgreSQL server is using it');
       await expect(remove(['/etc'])).rejects.toThrow('the embedded database "/etc" does not exist');
       expect(places.map((place) => existsSync(place))).toEqual([true, true, true, true]);

@@ -57,6 +57,9 @@ test('an older server is refused before anything is made in it, with exit code 2
      alter database ${name} set search_path = older, pg_catalog, public`,
   );
   const { code, stderr } = await runCli(['migrate'], { env: { DATABASE_URL: database.ownerString } });
-  expect([code, stderr]).toEqual([2, expect.stringContaining('is PostgreSQL 14.9, and 15 is the oldest that works')]);
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringContaining('is PostgreSQL 14.9, but Quittance requires 15 or newer'),
+  ]);
   await database.drop();
 });

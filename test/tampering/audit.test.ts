@@ -134,7 +134,11 @@ describe.each(someCases(['require', 'warn'] as const, 2))('with seals in the mod
       'the seal of entry 3 is wrong',
     ],
     ['erases all', 'delete from operator_actions', 'entry 5 existed in an earlier check, but the log is empty'],
-    ['cuts the end off', 'delete from operator_actions where seq > 3', 'entry 5 .* the log ends at entry 3: the end of the log was removed'],
+    [
+      'cuts the end off',
+      'delete from operator_actions where seq > 3',
+      'entry 5 .* the log ends at entry 3: the end of the log was removed',
+    ],
     [
       'writes all anew',
       `update operator_actions set acted_by = 'eve', mac = null`,

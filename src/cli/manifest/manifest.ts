@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
-import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
 import { isNetwork, type Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
-import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
+import { formatFields } from '../../operator/command-text.ts';
 import { clip } from '../../operator/input/problems.ts';
 import {
   draftManifest,
@@ -17,7 +16,6 @@ import {
 import {
   checkExpansion,
   type ManifestFile,
-  type ManifestView,
   readManifestFile,
   viewManifest,
 } from '../../operator/manifest/sign-manifest.ts';
@@ -25,6 +23,7 @@ import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
 import { now, withDatabase } from '../terminal/with-database.ts';
+import { describe, readKeys } from './show.ts';
 
 type DraftOptions = {
   output: string;
@@ -143,40 +142,4 @@ function readCount(option: string, text: string, maximum: number): number {
   const value = Number(text);
   if (/^\d{1,6}$/.test(text) && value <= maximum) return value;
   throw new AppError('INVALID_ARGUMENT', `${option} must be a whole number up to ${maximum}`);
-}
-
-/** What a file says, on a machine that knows nothing but the keys it is given. */
-export async function printShown(path: string, { keys }: { keys?: string }): Promise<Result> {
-  const file = await readManifestFile(resolve(path));
-  checkExpansion(file.manifest);
-  const data = viewManifest(file, keys === undefined ? null : readKeys(keys));
-  return { data, text: describe(data), exitCode: data.problem === null ? EXIT.ok : EXIT.failed };
-}
-
-const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
-  ['NETWORK', 'network'],
-  ['PROJECT', 'projectId'],
-  ['POLICY', 'policy'],
-  ['LARGEST SURCHARGE', 'maxSurcharge'],
-  ['ADDRESSES', 'addresses'],
-  ['RANGES', 'ranges'],
-];
-
-export function describe(view: ManifestView): string {
-  const fields = formatFields([
-    ['serial', String(view.serial)],
-    ['ledger', view.ledgerId],
-    ['good until', view.notAfter],
-    ['digest', view.digest],
-    ['follows', view.previous],
-    ['signed by', view.signers.join(', ') || 'nobody'],
-    ['counts', view.problem === null ? null : `NO: ${view.problem}`],
-  ]);
-  return [fields, columnsText(view.projects, PROJECTS)].filter((part) => part !== '').join('\n\n');
-}
-
-export function readKeys(text: string): PinnedKeys {
-  const parsed = parsePinnedKeys(text);
-  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
-  return parsed.pinned;
 }

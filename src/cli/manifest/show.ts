@@ -1,0 +1,48 @@
+import { resolve } from 'node:path';
+import { AppError } from '../../domain/errors.ts';
+import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
+import {
+  checkExpansion,
+  type ManifestView,
+  readManifestFile,
+  viewManifest,
+} from '../../operator/manifest/sign-manifest.ts';
+import { EXIT } from '../terminal/describe-error.ts';
+import type { Result } from '../terminal/terminal.ts';
+
+/** What a file says, on a machine that knows nothing but the keys it is given. */
+export async function printShown(path: string, { keys }: { keys?: string }): Promise<Result> {
+  const file = await readManifestFile(resolve(path));
+  checkExpansion(file.manifest);
+  const data = viewManifest(file, keys === undefined ? null : readKeys(keys));
+  return { data, text: describe(data), exitCode: data.problem === null ? EXIT.ok : EXIT.failed };
+}
+
+const PROJECTS: readonly Column<ManifestView['projects'][number]>[] = [
+  ['NETWORK', 'network'],
+  ['PROJECT', 'projectId'],
+  ['POLICY', 'policy'],
+  ['LARGEST SURCHARGE', 'maxSurcharge'],
+  ['ADDRESSES', 'addresses'],
+  ['RANGES', 'ranges'],
+];
+
+export function describe(view: ManifestView): string {
+  const fields = formatFields([
+    ['serial', String(view.serial)],
+    ['ledger', view.ledgerId],
+    ['good until', view.notAfter],
+    ['digest', view.digest],
+    ['follows', view.previous],
+    ['signed by', view.signers.join(', ') || 'nobody'],
+    ['counts', view.problem === null ? null : `NO: ${view.problem}`],
+  ]);
+  return [fields, columnsText(view.projects, PROJECTS)].filter((part) => part !== '').join('\n\n');
+}
+
+export function readKeys(text: string): PinnedKeys {
+  const parsed = parsePinnedKeys(text);
+  if (parsed.kind === 'invalid') throw new AppError('INVALID_ARGUMENT', `--keys ${parsed.reason}`);
+  return parsed.pinned;
+}
