@@ -334,7 +334,7 @@ describe('a user who owns nothing', () => {
       env: { DATABASE_URL },
     });
     expect(code).toBe(5);
-    expect(json.error.message).toMatch(/must be owner of table invoices.* takes DATABASE_OWNER_URL/);
+    expect(json.error.message).toMatch(/must be owner of table invoices.* need DATABASE_OWNER_URL/);
   });
 
   test('has what this release grants after a migrate, and nothing more, whatever was granted before', async () => {
