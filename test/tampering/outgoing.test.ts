@@ -113,7 +113,7 @@ test('a correction has the seal of its row, and one that somebody puts there has
      from only outgoing_transfers where tx_id = decode($1, 'hex')`,
     [txId],
   );
-  await expect(refund(transferId, txId)).rejects.toThrow('the chain denies');
+  await expect(refund(transferId, txId)).rejects.toThrow('it is not on the chain');
   await world.untilNamed(`row-changed outgoing_transfers ${txId}`);
 });
 
