@@ -15,7 +15,7 @@ const mayImport = {
   // Of what operators do, a key does what concerns the endpoints of its project.
   api: [
     ...['web', 'payments', 'store', 'domain'],
-    'operator/(operation|actor|command-text|subjects/webhook(s|-sending)|input/problems)',
+    'operator/(operation|actor|command-words|subjects/webhook(s|-sending)|input/problems)',
   ],
   checkout: ['web', 'payments', 'store', 'domain'],
   // What other systems call back goes by our webhooks, whose rules for targets and secrets hold here too.

@@ -3,7 +3,7 @@ import { AppError, type ErrorCode } from '../domain/errors.ts';
 import { ACTIONS, type Rule } from '../operator/actions.ts';
 import type { Actor } from '../operator/actor.ts';
 import { authorize } from '../operator/authorize.ts';
-import { asWritten, writeText } from '../operator/command-text.ts';
+import { asWritten, writeText } from '../operator/command-words.ts';
 import { printableJson } from '../operator/input/problems.ts';
 import { type Operation, type OperationDeps, perform } from '../operator/operation.ts';
 import { authenticateAdminKey } from '../operator/subjects/admin-keys.ts';

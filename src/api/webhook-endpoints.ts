@@ -4,7 +4,7 @@ import { AppError } from '../domain/errors.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
 import { Message, type Text, type Words } from '../domain/message.ts';
 import type { Actor } from '../operator/actor.ts';
-import { formatHint } from '../operator/command-text.ts';
+import { formatHint } from '../operator/command-words.ts';
 import { FieldError } from '../operator/input/problems.ts';
 import { type Operation, type OperationDeps, perform } from '../operator/operation.ts';
 import { disableEndpoint, enableEndpoint, rotateSecret, testEndpoint } from '../operator/subjects/webhook-sending.ts';

@@ -362,7 +362,7 @@ export function addAuditExport(group: Command, terminal: Terminal): void {
     .option('--format <format>', 'csv or json (default: csv, or json with --json)')
     .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
     .action(async (options) => {
-      const result = await (await import('./transfers/export.ts')).printAuditExport(terminal, options);
+      const result = await (await import('./audit/export.ts')).printAuditExport(terminal, options);
       if (result !== null) terminal.print(result);
     });
 }

@@ -103,7 +103,7 @@ export async function addCommands(
   program
     .command('migrate')
     .description('update the database schema to this release')
-    .action(async () => print((await import('./start.ts')).runMigrations(terminal)));
+    .action(async () => print((await import('./migrate.ts')).runMigrations(terminal)));
 
   addSetupCommand(program, terminal, print);
   addDoctorCommand(program, terminal, print);

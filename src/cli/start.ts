@@ -1,8 +1,6 @@
-import { checkSchema } from '../operator/backup/check-schema.ts';
+import { explainDatabaseError } from './terminal/explain-database-error.ts';
 import { loadConfig } from './terminal/load-config.ts';
-import { cliActor } from './terminal/operator.ts';
-import type { Result, Terminal } from './terminal/terminal.ts';
-import { explainDatabaseError, withDatabase } from './terminal/with-database.ts';
+import type { Terminal } from './terminal/terminal.ts';
 
 /** Runs the service of this environment until it is told to stop. */
 export async function start(terminal: Terminal): Promise<void> {
@@ -12,12 +10,4 @@ export async function start(terminal: Terminal): Promise<void> {
   await main(config, loadSandbox).catch((error: unknown) => {
     throw explainDatabaseError(error, config);
   });
-}
-
-/** Brings the schema up to this release, and says whether anything of it was changed by somebody else. Safe to repeat, and to run from many machines at once. */
-export async function runMigrations(terminal: Terminal): Promise<Result> {
-  const options = { mayCreate: true, mayMigrate: true, asOwner: true };
-  const data = await withDatabase(terminal, (deps) => checkSchema(deps, cliActor(terminal)), options);
-  const lines = data.applied.map((name) => `applied ${name}`);
-  return { data, text: lines.length === 0 ? 'the schema is up to date' : lines.join('\n') };
 }

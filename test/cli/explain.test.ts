@@ -5,7 +5,7 @@ import { describeError } from '../../src/cli/terminal/describe-error.ts';
 import type { Result } from '../../src/cli/terminal/terminal.ts';
 import { AppError } from '../../src/domain/errors.ts';
 import { encodeId } from '../../src/domain/ids.ts';
-import { asWritten } from '../../src/operator/command-text.ts';
+import { asWritten } from '../../src/operator/command-words.ts';
 import { ExplanationView } from '../../src/operator/explain/explanation.ts';
 import { letRowsStandAlone } from '../support/stand-alone.ts';
 import { recordTerminal } from '../support/terminal.ts';

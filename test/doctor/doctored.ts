@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { writeText } from '../../src/operator/command-text.ts';
+import { writeText } from '../../src/operator/command-words.ts';
 import type { DoctorDeps, DoctorSettings, State } from '../../src/operator/doctor/check.ts';
 import { type DoctorView, runDoctor } from '../../src/operator/doctor/run-doctor.ts';
 import { openDatabase } from '../../src/store/db/database.ts';

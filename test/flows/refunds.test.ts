@@ -5,7 +5,7 @@ import type { AppError } from '../../src/domain/errors.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { writeText } from '../../src/operator/command-text.ts';
+import { writeText } from '../../src/operator/command-words.ts';
 import { refundTransfer } from '../../src/operator/subjects/transfer-decisions.ts';
 import { showTransfers } from '../../src/operator/subjects/transfers.ts';
 import { insertAddress } from '../../src/store/ledger/addresses.ts';

@@ -8,7 +8,7 @@ import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { loadBackup, secureCopy } from '../../src/operator/backup/restore-backup.ts';
-import { writeText } from '../../src/operator/command-text.ts';
+import { writeText } from '../../src/operator/command-words.ts';
 import { recordedActor } from '../../src/operator/record-actions.ts';
 import { createInvoice as createInvoiceIn } from '../../src/payments/create-invoice.ts';
 import { deriveNextAddresses } from '../../src/payments/derive-addresses.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { writeText } from '../../operator/command-text.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { type LocalOperation, NO_MANIFEST } from '../../operator/operation.ts';
 import {
   ASKED_LENGTH,

@@ -7,7 +7,8 @@ import type {
   VerifiedBackupView,
 } from '../../operator/backup/backup-format.ts';
 import { verifyBackup, withScratch } from '../../operator/backup/verify-backup.ts';
-import { type Column, columnsText, formatFields, writeText } from '../../operator/command-text.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { followScratch } from '../terminal/follow-scratch.ts';

@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../config/config.ts';
-import { writeText } from '../../operator/command-text.ts';
+import { writeText } from '../../operator/command-words.ts';
 import { type DoctorDatabase, doctorSettings, type State } from '../../operator/doctor/check.ts';
 import { type CheckView, type DoctorView, gatherChecks, runDoctor } from '../../operator/doctor/run-doctor.ts';
 import { printable } from '../../operator/input/problems.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
+import { explainDatabaseError } from '../terminal/explain-database-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
 import { cliActor } from '../terminal/operator.ts';
 import { configuredNetworks, findNetworkConfig } from '../terminal/select-network.ts';
 import type { Result, Terminal } from '../terminal/terminal.ts';
-import { explainDatabaseError, now, withDatabase } from '../terminal/with-database.ts';
+import { now, withDatabase } from '../terminal/with-database.ts';
 
 /** Checks run side by side; an instance that starts lets commands in within seconds, or is what is wrong. */
 const OPENING = { mayCreate: false, mayMigrate: false, takesAnySchema: true, poolSize: 8, patienceMs: 2000 };

@@ -1,6 +1,7 @@
 import { Argument, type Command, Option } from '@commander-js/extra-typings';
 import { AppError } from '../../domain/errors.ts';
-import { optionOf, type Printed, writeText } from '../../operator/command-text.ts';
+import type { Printed } from '../../operator/command-text.ts';
+import { optionOf, writeText } from '../../operator/command-words.ts';
 import type { LocalOperation } from '../../operator/operation.ts';
 import { type Option as Declared, declaredOption, membersOf } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';

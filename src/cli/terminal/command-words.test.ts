@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { AppError } from '../../domain/errors.ts';
 import { say } from '../../domain/message.ts';
-import { asWritten, formatHint, optionOf, writeText } from '../../operator/command-text.ts';
+import { asWritten, formatHint, optionOf, writeText } from '../../operator/command-words.ts';
 import { fieldProblem, refuseSecret } from '../../operator/input/problems.ts';
 import { describeError } from './describe-error.ts';
 

@@ -1,4 +1,4 @@
-import { asWritten, secretMessage } from '../../operator/command-text.ts';
+import { asWritten, secretMessage } from '../../operator/command-words.ts';
 import { printableJson } from '../../operator/input/problems.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 

@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
-import { formatHint } from '../../operator/command-text.ts';
+import { formatHint } from '../../operator/command-words.ts';
 import { showStatus } from '../../operator/subjects/chain.ts';
 import type { DifferenceView } from '../../operator/subjects/chain-blocks.ts';
 import { explainDifference } from '../../operator/subjects/chain-ranges.ts';

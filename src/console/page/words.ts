@@ -1,5 +1,5 @@
 import { type Hint, Message, type Text } from '../../domain/message.ts';
-import { formatHint } from '../../operator/command-text.ts';
+import { formatHint } from '../../operator/command-words.ts';
 import { shorten } from '../../operator/input/problems.ts';
 import { type Html, html } from '../../web/html.ts';
 

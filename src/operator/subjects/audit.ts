@@ -6,7 +6,8 @@ import { Type } from '../../runtime/type.ts';
 import { type AuditFilter, type AuditHead, findAuditHead, listAuditEntries } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { columnsText, fieldsText, formatHint } from '../command-text.ts';
+import { columnsText, fieldsText } from '../command-text.ts';
+import { formatHint } from '../command-words.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
 import {
   anything,

@@ -30,7 +30,8 @@ import { sendSigned } from '../../webhooks/send-signed.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { refusePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
-import { fieldsText, formatFields, writeText } from '../command-text.ts';
+import { fieldsText, formatFields } from '../command-text.ts';
+import { writeText } from '../command-words.ts';
 import {
   choice,
   list,

@@ -1,0 +1,12 @@
+import { checkSchema } from '../operator/backup/check-schema.ts';
+import { cliActor } from './terminal/operator.ts';
+import type { Result, Terminal } from './terminal/terminal.ts';
+import { withDatabase } from './terminal/with-database.ts';
+
+/** Brings the schema up to this release, and says whether anything of it was changed by somebody else. Safe to repeat, and to run from many machines at once. */
+export async function runMigrations(terminal: Terminal): Promise<Result> {
+  const options = { mayCreate: true, mayMigrate: true, asOwner: true };
+  const data = await withDatabase(terminal, (deps) => checkSchema(deps, cliActor(terminal)), options);
+  const lines = data.applied.map((name) => `applied ${name}`);
+  return { data, text: lines.length === 0 ? 'the schema is up to date' : lines.join('\n') };
+}

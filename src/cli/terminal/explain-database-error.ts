@@ -1,0 +1,77 @@
+import type { Config } from '../../config/config.ts';
+import { AppError } from '../../domain/errors.ts';
+
+/**
+ * Adds to an error of the database what an operator can do about it; returns any other error as it is. `databaseUrl` is what was
+ * connected to, and stands in `variable`.
+ */
+export function explainDatabaseError(
+  error: unknown,
+  config: Pick<Config, 'databaseUrl'>,
+  variable: 'DATABASE_URL' | 'DATABASE_OWNER_URL' = 'DATABASE_URL',
+): unknown {
+  if (config.databaseUrl !== null && isForbidden(error)) {
+    const server = describeServer(config.databaseUrl);
+    return new AppError(
+      'DATABASE_UNAVAILABLE',
+      `the database ${server} rejects the user of ${variable}: ${error.message}; ${variable === 'DATABASE_URL' ? NOT_GRANTED : NOT_OWNED}`,
+      { cause: error },
+    );
+  }
+  if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') return error;
+  if (config.databaseUrl === null) {
+    return new AppError('DATABASE_UNAVAILABLE', `${error.message}; run the command again`, { cause: error });
+  }
+  const { cause } = error;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const fix = (FIXES[code] ?? 'check that the server is running and that DATABASE_URL is correct').replace(
+    'DATABASE_URL',
+    variable,
+  );
+  const server = describeServer(config.databaseUrl);
+  const reason = cause instanceof Error && cause.message !== '' ? cause.message : code;
+  return new AppError('DATABASE_UNAVAILABLE', `the database ${server} does not answer: ${reason}; ${fix}`, {
+    cause: error,
+  });
+}
+
+const NOT_GRANTED =
+  'commands that change tables (migrate, restore, restore accept, backup --final) need DATABASE_OWNER_URL, the URL of the table owner. For all others, make the user of DATABASE_URL a member of the role quittance_runtime, and run "quittance migrate" with DATABASE_OWNER_URL';
+const NOT_OWNED = 'give the URL of the user who owns the database ("alter database … owner to …") and its tables';
+
+/** PostgreSQL's codes for "permission denied" and, where the user may not even see the schema, "no schema has been selected". */
+const FORBIDDEN = ['42501', '3F000'];
+
+function isForbidden(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && FORBIDDEN.includes(String(error.code));
+}
+
+const NAME_AUTHORITY = 'add the CA certificate file of the server to DATABASE_URL (sslrootcert=/path/to/ca.crt)';
+
+/** By error code of Node or PostgreSQL. */
+const FIXES: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing is listening there: start PostgreSQL, or correct the host and port in DATABASE_URL',
+  ENOENT: 'the socket does not exist: start PostgreSQL, or correct the host in DATABASE_URL',
+  ENOTFOUND: 'the host name is unknown: correct the host in DATABASE_URL',
+  EAI_AGAIN: 'the DNS server does not answer: check the network, or use an IP address in DATABASE_URL',
+  DEPTH_ZERO_SELF_SIGNED_CERT: NAME_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: NAME_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: NAME_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: NAME_AUTHORITY,
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    'the certificate is for another name: correct the host in DATABASE_URL, or get a certificate for this name',
+  '28P01': 'correct the user or the password in DATABASE_URL',
+  '28000':
+    'the server does not accept this user from here, or not without TLS (sslmode=verify-full): correct DATABASE_URL, or pg_hba.conf on the server',
+  '25006': 'this server is read-only: point DATABASE_URL to the primary',
+  '3D000': 'create the database (createdb), or correct its name at the end of DATABASE_URL',
+  '53300':
+    'the server has no free connections: raise its max_connections, or lower QUITTANCE_DATABASE_POOL of the service',
+};
+
+/** `quittance at db.example.com:5432`: never the user or the password. The URL was checked when it was read. */
+function describeServer(databaseUrl: string): string {
+  const { hostname, port, pathname, searchParams } = new URL(databaseUrl);
+  const host = decodeURIComponent(hostname) || searchParams.get('host') || 'localhost';
+  return `"${decodeURIComponent(pathname.slice(1))}" at ${host}:${port || '5432'}`;
+}
