@@ -12,7 +12,9 @@ export const PHASES: Record<string, { looks: boolean; exports: boolean }> = {
 /** `kind`: of PHASES. Creations a second, the pages that people looked at meanwhile, and what was exported. */
 export type Phase = { kind: string; perSecond: number; p99: number; clicks: number; bytes: number };
 
-const MOST = { p95Ms: 50, p95OfBare: 10, stallMs: 50, slowed: 0.03 };
+/** Pages that compare up to 40 transfers with 2,000 invoices, to say why none was paid, whatever the size of the ledger. */
+const COMPARING = ['Find an old order', 'Unmatched'];
+const MOST = { p95Ms: 100, p50OfBare: 20, comparing: { p95Ms: 300, p50OfBare: 40 }, stallMs: 50, slowed: 0.03 };
 
 /** The share by which a phase creates less than the one alone of its round: the median of the rounds. */
 function slowed(phases: readonly Phase[], kind: string): number {
@@ -27,20 +29,36 @@ function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? (sorted[middle] ?? 0) : ((sorted[middle - 1] ?? 0) + (sorted[middle] ?? 0)) / 2;
 }
 
-export function judgeConsole(looks: readonly Look[], phases: readonly Phase[]): Target[] {
-  const slowest = looks.toSorted((a, b) => b.p95 - a.p95)[0];
-  const stalled = looks.toSorted((a, b) => b.stall - a.stall)[0];
-  const ofBare = (slowest?.p95 ?? 0) / (looks.find(({ name }) => name === BARE)?.p95 ?? 1);
-  const share = slowed(phases, 'both');
+function judgeSlowest(looks: readonly Look[], bare: number, most: { p95Ms: number; p50OfBare: number }): Target[] {
+  const p95 = looks.toSorted((a, b) => b.p95 - a.p95)[0] ?? { name: 'none', p95: 0 };
+  const p50 = looks.toSorted((a, b) => b.p50 - a.p50)[0] ?? { name: 'none', p50: 0 };
   return [
     {
-      ...{ name: `slowest page (${slowest?.name}), p95 in ms`, reach: `≤ ${MOST.p95Ms}`, measured: slowest?.p95 ?? 0 },
-      isReached: (slowest?.p95 ?? 0) <= MOST.p95Ms,
+      ...{ name: `p95 of ${p95.name} in ms`, reach: `≤ ${most.p95Ms}`, measured: p95.p95 },
+      isReached: p95.p95 <= most.p95Ms,
     },
     {
-      ...{ name: `the same, of ${BARE}`, reach: `≤ ${MOST.p95OfBare}`, measured: ofBare },
-      isReached: ofBare <= MOST.p95OfBare,
+      ...{ name: `p50 of ${p50.name}, of ${BARE}`, reach: `≤ ${most.p50OfBare}`, measured: p50.p50 / bare },
+      isReached: p50.p50 / bare <= most.p50OfBare,
     },
+  ];
+}
+
+export function judgeConsole(looks: readonly Look[], phases: readonly Phase[]): Target[] {
+  const bare = looks.find(({ name }) => name === BARE)?.p50 ?? 1;
+  const stalled = looks.toSorted((a, b) => b.stall - a.stall)[0];
+  const share = slowed(phases, 'both');
+  return [
+    ...judgeSlowest(
+      looks.filter(({ name }) => !COMPARING.includes(name)),
+      bare,
+      MOST,
+    ),
+    ...judgeSlowest(
+      looks.filter(({ name }) => COMPARING.includes(name)),
+      bare,
+      MOST.comparing,
+    ),
     {
       ...{ name: `longest stall (${stalled?.name}) in ms`, reach: `≤ ${MOST.stallMs}`, measured: stalled?.stall ?? 0 },
       isReached: (stalled?.stall ?? 0) <= MOST.stallMs,

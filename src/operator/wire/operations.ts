@@ -23,7 +23,8 @@ import * as transfers from '../subjects/transfers.ts';
 import * as webhookSending from '../subjects/webhook-sending.ts';
 import * as webhooks from '../subjects/webhooks.ts';
 
-const ALL: readonly LocalOperation[] = [
+/** Those that run here only as well. */
+export const ALL: readonly LocalOperation[] = [
   ...projects.operations,
   ...keys.operations,
   ...masterKeys.operations,
