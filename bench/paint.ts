@@ -141,7 +141,7 @@ function judge(loads: Record<Subject, Load[]>): Target[] {
   });
 }
 
-/** The tables in Markdown, as they stand in docs/measurements/first-paint.md. */
+/** The tables in Markdown, as they stand in docs/contributing/measurements/first-paint.md. */
 function show(loads: Record<Subject, Load[]>): string {
   const rows = SUBJECTS.map((subject) => {
     const of = (field: keyof Load) =>

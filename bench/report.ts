@@ -125,7 +125,7 @@ function leastOf(side: Measured, work: Work, connections: number, most: number):
   return connections === 1 && work === 'create' && side === 'api' ? 0.85 : null;
 }
 
-/** The tables in Markdown, as they stand in docs/measurements/creating-and-reading.md. */
+/** The tables in Markdown, as they stand in docs/contributing/measurements/creating-and-reading.md. */
 export function toMarkdown(lines: Line[], growth: Growth[], memory: Memory): string {
   const rows = lines.map(({ work, tables, connections, ratios: of, sides }) => [
     `${work}, ${tables}`,

@@ -40,7 +40,7 @@ export function judgeCheckout({ open, listening, changes }: CheckoutFigures): Ta
   ];
 }
 
-/** The tables in Markdown, as they stand in docs/measurements/open-pages.md. */
+/** The tables in Markdown, as they stand in docs/contributing/measurements/open-pages.md. */
 export function showCheckout(figures: CheckoutFigures): string {
   const { pages, opening, none, open, changes, alone, beside } = figures;
   const both = (show: (rest: Rest) => string) => [show(none), show(open)];

@@ -44,7 +44,7 @@ export function judgeOverload(measured: Measured[]): Target[] {
   );
 }
 
-/** The tables in Markdown, as they stand in docs/measurements/overload.md. */
+/** The tables in Markdown, as they stand in docs/contributing/measurements/overload.md. */
 export function showOverload(measured: Measured[]): string {
   const show = (latencies: number[]) => SHARES.map((share) => quantile(latencies, share).toFixed(1)).join(' / ');
   const rows = measured.flatMap(({ name, phases }) =>

@@ -23,7 +23,7 @@ export function judgeRequests(figures: RequestFigures): Target[] {
   ];
 }
 
-/** The tables in Markdown, as they stand in docs/performance.md. */
+/** The tables in Markdown, as they stand in docs/contributing/performance.md. */
 export function showRequests(figures: RequestFigures): string {
   const { logged, silent, lookUpsMs } = figures;
   const line = (name: string, of: (stretch: Stretch) => number) => {

@@ -24,7 +24,7 @@ export function judgeSeals(figures: SealFigures): Target[] {
   });
 }
 
-/** The tables in Markdown, as they stand in docs/performance.md. */
+/** The tables in Markdown, as they stand in docs/contributing/performance.md. */
 export function showSeals(figures: SealFigures): string {
   const line = (name: string, work: 'create' | 'read', of: (stretch: Stretch) => number) => {
     const all = ratios(figures, work, of);

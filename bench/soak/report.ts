@@ -23,7 +23,7 @@ export function judgeSoak(samples: Sample[]): Target[] {
   });
 }
 
-/** The tables in Markdown, as they stand in docs/measurements/overload.md. */
+/** The tables in Markdown, as they stand in docs/contributing/measurements/overload.md. */
 export function showSoak(samples: Sample[], floods: FloodResult[]): string {
   const rows = KINDS.map(({ kind, name }) => {
     const quarters = [0, 1, 2, 3].map((quarter) => median(share(samples, kind, quarter / 4, (quarter + 1) / 4)));

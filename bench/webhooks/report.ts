@@ -31,7 +31,7 @@ export function judgeWebhooks({ rounds, latencies }: WebhookFigures): Target[] {
   ];
 }
 
-/** The tables in Markdown, as they stand in docs/measurements/webhooks.md. */
+/** The tables in Markdown, as they stand in docs/contributing/measurements/webhooks.md. */
 export function showWebhooks({ rounds, latencies }: WebhookFigures): string {
   const line = (name: string, above: keyof Round, below: keyof Round) => {
     const all = ratios(rounds, above, below);

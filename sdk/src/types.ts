@@ -26,7 +26,7 @@ export type EventPage = Schemas['EventPage'];
  */
 export type WebhookEvent = EventPage['data'][number];
 
-/** The codes with which the API refuses a request; docs/api.md says what each means. */
+/** The codes with which the API refuses a request; docs/reference/api.md says what each means. */
 export type ApiErrorCode = Schemas['Problem']['code'];
 
 export type FieldError = NonNullable<Schemas['Problem']['errors']>[number];

@@ -49,7 +49,7 @@ async function createProgram(terminal: Terminal, args: readonly string[]): Promi
 const HELP = `
 Environment:
   Commands read the same variables as the service: DATABASE_URL, or the embedded
-  database in QUITTANCE_DATA_DIR (.quittance). docs/configuration.md lists them all.
+  database in QUITTANCE_DATA_DIR (.quittance). docs/reference/configuration.md lists them all.
 
 Exit codes:
   0  done

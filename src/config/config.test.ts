@@ -689,8 +689,8 @@ test('a main network on the embedded PostgreSQL is worth a warning, a test netwo
   expect(warned({ ...TWO, ...url })).toEqual([]);
 });
 
-test('docs/configuration.md lists exactly the variables that are read, with their defaults and bounds', () => {
-  const rows = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
+test('docs/reference/configuration.md lists exactly the variables that are read, with their defaults and bounds', () => {
+  const rows = readFileSync(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
     .split('\n')
     .flatMap((line) => {
       const [, name = '', fallback = '', meaning = ''] = /^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/.exec(line) ?? [];

@@ -29,7 +29,7 @@ export const NEEDED_ROLES = ['api', 'watcher', 'webhooks'] as const;
 const ROLES = [...NEEDED_ROLES, 'console'] as const;
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Every environment variable that Quittance reads. docs/configuration.md lists the same names. */
+/** Every environment variable that Quittance reads. docs/reference/configuration.md lists the same names. */
 export const SETTINGS = {
   QUITTANCE_PORT: integer(0, 65_535, 8080, '0 takes any free port'),
   QUITTANCE_HOST: text('127.0.0.1', listenHostProblem),

@@ -14,11 +14,11 @@ type AlarmRow = {
   holdsBlocks?: true;
   /** `operator`: reports a single event, so it ends when an operator has read it. */
   endsBy: 'cause' | 'operator';
-  /** What to do. docs/chain-truth.md says more of each. */
+  /** What to do. docs/explained/chain-truth.md says more of each. */
   advice: Text;
 };
 
-/** Everything that an operator must be told of, declared once. A new kind needs a row here, one in docs/chain-truth.md and a rule for Prometheus. */
+/** Everything that an operator must be told of, declared once. A new kind needs a row here, one in docs/explained/chain-truth.md and a rule for Prometheus. */
 const ROWS = {
   // What is seen of the chain.
   blind: {
@@ -122,7 +122,7 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Repair the row that the alarm names, or restore it from a backup: see docs/operations.md. Quittance records the payment within minutes of the repair.',
+      'Repair the row that the alarm names, or restore it from a backup: see docs/guides/operations.md. Quittance records the payment within minutes of the repair.',
   },
   'balance-differs': {
     scope: 'installation',
@@ -138,7 +138,7 @@ const ROWS = {
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: 'Add new addresses, and follow docs/backup.md.',
+    advice: 'Add new addresses, and follow docs/guides/backup.md.',
   },
   'database-promoted': {
     scope: 'network',
@@ -178,14 +178,14 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Someone changed the database. Quittance shows the address to no one and sets its payments aside: see docs/operations.md.',
+      'Someone changed the database. Quittance shows the address to no one and sets its payments aside: see docs/guides/operations.md.',
   },
   'address-not-vouched': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'cause',
-    advice: say`If the address is yours, sign and install a manifest that contains it: "${{ command: 'manifest draft' }}" shows what is missing. If it isn't, someone wrote to the database: see docs/operations.md.`,
+    advice: say`If the address is yours, sign and install a manifest that contains it: "${{ command: 'manifest draft' }}" shows what is missing. If it isn't, someone wrote to the database: see docs/guides/operations.md.`,
   },
   'address-change-pending': {
     scope: 'installation',
@@ -208,21 +208,21 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'cause',
     advice:
-      'Someone changed the tables, so their guarantees may no longer hold: see docs/operations.md. The alarm clears within a minute of the repair.',
+      'Someone changed the tables, so their guarantees may no longer hold: see docs/guides/operations.md. The alarm clears within a minute of the repair.',
   },
   'row-changed': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: "Someone wrote to the database without Quittance. Don't trust this row: see docs/operations.md.",
+    advice: "Someone wrote to the database without Quittance. Don't trust this row: see docs/guides/operations.md.",
   },
   'row-unsealed': {
     scope: 'installation',
     rank: 1,
     isUrgent: false,
     endsBy: 'operator',
-    advice: say`Rows of an older release have no seal. Compare the ledger, then seal them: "${{ command: 'ledger seal' }}". If the rows aren't old, someone inserted them: see docs/operations.md.`,
+    advice: say`Rows of an older release have no seal. Compare the ledger, then seal them: "${{ command: 'ledger seal' }}". If the rows aren't old, someone inserted them: see docs/guides/operations.md.`,
   },
   'key-unknown': {
     scope: 'installation',
@@ -230,21 +230,21 @@ const ROWS = {
     isUrgent: true,
     endsBy: 'operator',
     advice:
-      'Give every process the same master keys. If all of them have the right keys, someone forged a seal in the database: see docs/operations.md.',
+      'Give every process the same master keys. If all of them have the right keys, someone forged a seal in the database: see docs/guides/operations.md.',
   },
   'rows-missing': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Someone deleted rows without Quittance, or restored an earlier state of the database: see docs/operations.md. Bring the rows back, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
+    advice: say`Someone deleted rows without Quittance, or restored an earlier state of the database: see docs/guides/operations.md. Bring the rows back, or accept the loss: "${{ command: 'ledger seal', input: { accept: 'TABLE:ID' } }}".`,
   },
   'audit-broken': {
     scope: 'installation',
     rank: 1,
     isUrgent: true,
     endsBy: 'operator',
-    advice: say`Someone changed or truncated the audit log. Find out who, and what it hides: "${{ command: 'audit verify' }}" says where. See docs/operations.md.`,
+    advice: say`Someone changed or truncated the audit log. Find out who, and what it hides: "${{ command: 'audit verify' }}" says where. See docs/guides/operations.md.`,
   },
   'alarms-silenced': {
     scope: 'network',
@@ -345,5 +345,5 @@ export function alarmRow(kind: string): AlarmRow {
 
 const UNKNOWN: AlarmRow = {
   ...{ scope: 'installation', rank: 1, isUrgent: false, endsBy: 'cause' },
-  advice: 'See docs/chain-truth.md.',
+  advice: 'See docs/explained/chain-truth.md.',
 };

@@ -6,7 +6,7 @@ import type { AccountHex } from '../tron/address.ts';
 export type ContractState = 'paused' | 'frozen';
 
 /**
- * What Quittance does with each event of Tether's contract: the table of docs/chain-truth.md. `arguments` are 32-byte words. `begins` and
+ * What Quittance does with each event of Tether's contract: the table of docs/explained/chain-truth.md. `arguments` are 32-byte words. `begins` and
  * `ends` name a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event, and an operator closes it. An event with
  * none of these changes nothing for a shop.
  */

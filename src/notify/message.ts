@@ -16,7 +16,7 @@ export type Installation = { name: string | null; consoleUrl: string | null };
 
 /** In place of words that somebody wrote to the outbox. */
 const MADE_UP =
-  'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/operations.md';
+  'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/guides/operations.md';
 /** A digest names so many; the others are counted. */
 const MAX_NAMED = 20;
 

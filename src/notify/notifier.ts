@@ -248,7 +248,7 @@ type Words = { title: string; body: string };
 type AlarmNews = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
-  'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/operations.md';
+  'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/guides/operations.md';
 /** The bounds of the schema are wider. */
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;

@@ -90,7 +90,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
   await recordChanges(settling, tx, [{ invoice, change, transaction: null, transferId: null }], cursor.head.number);
 }
 
-const REST = 'Everything else keeps working. See "set-aside" in docs/operations.md';
+const REST = 'Everything else keeps working. See "set-aside" in docs/guides/operations.md';
 
 /** An invoice is named as everywhere; a transfer by its transaction and log. */
 function subjectOf({ id }: WaitingRow): string {

@@ -9,7 +9,7 @@ const UNSIGNED = new Set(['signature', 'sign', 'sign_type']);
 
 /**
  * The signature of epusdt and EPay: MD5 of `a=1&b=2` and the secret, with the fields in the order of their names, without empty ones, and as
- * they are rather than percent-encoded. It is all that these protocols have; docs/adapters.md says what it is worth.
+ * they are rather than percent-encoded. It is all that these protocols have; docs/guides/adapters.md says what it is worth.
  */
 export function signFields(fields: Fields, secret: string): string {
   const parts = [...fields]

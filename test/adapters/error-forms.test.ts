@@ -118,7 +118,7 @@ test.each<[path: string, form: Form]>([
     for (const id of [new URL(adapters.epay.url).pathname, '/adapters/whe_x', '/adapters/%zz']) {
       const answer = await ask(`${service.url}${id}${path}?sign=secret`, { method });
       expectForm(answer, form, 404);
-      expect(answer.text).toContain('docs/adapters.md');
+      expect(answer.text).toContain('docs/guides/adapters.md');
       expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-robots-tag': 'noindex' });
       expect(answer.text).not.toContain('secret');
     }

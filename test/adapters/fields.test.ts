@@ -70,8 +70,8 @@ describe('every parameter that a rival publishes has a decision', () => {
     expect(undecided).toEqual([]);
   });
 
-  test('and stands in docs/adapters.md', () => {
-    const page = readFileSync(join(import.meta.dirname, '../../docs/adapters.md'), 'utf8');
+  test('and stands in docs/guides/adapters.md', () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/guides/adapters.md'), 'utf8');
     const names = new Set(Object.values(FORMS).flatMap((form) => Object.keys(form)));
     expect([...names].filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
   });

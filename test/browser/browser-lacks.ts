@@ -2,7 +2,7 @@ import compatibility from '@mdn/browser-compat-data' with { type: 'json' };
 import type { CompatStatement, Identifier } from '@mdn/browser-compat-data';
 import ts from 'typescript';
 
-/** The oldest browsers that the payer's page is made for; docs/checkout.md names them. */
+/** The oldest browsers that the payer's page is made for; docs/guides/checkout.md names them. */
 export const OLDEST = { chrome: 80, safari: 13, safari_ios: 13 } as const;
 
 /** Names of ours, and of wallets, that some newer interface of browsers has as well. */

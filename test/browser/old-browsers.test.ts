@@ -26,7 +26,7 @@ const DONE_WITHOUT = ['.clipboard', '.writeText', '{ unit }', '{ unitDisplay }']
 
 test('the script of the page uses nothing that the oldest browsers lack', () => {
   expect(findLacking(read('public/checkout.js'))).toEqual(DONE_WITHOUT);
-  expect(read('docs/checkout.md')).toContain(`Safari ${OLDEST.safari} and Chrome ${OLDEST.chrome}`);
+  expect(read('docs/guides/checkout.md')).toContain(`Safari ${OLDEST.safari} and Chrome ${OLDEST.chrome}`);
 });
 
 test('what they lack is found: syntax, members, static ones, and options', () => {

@@ -11,7 +11,7 @@ const run = promisify(execFile);
 const readHere = (path: string) => readFile(new URL(`../../${path}`, import.meta.url), 'utf8');
 
 /** The first block of commands under a heading of a page. */
-async function blockOf(heading: string, page = 'docs/install.md'): Promise<string> {
+async function blockOf(heading: string, page = 'docs/guides/install.md'): Promise<string> {
   const text = await readHere(page);
   const [, block] = new RegExp(`\\n## ${heading}\\n[\\s\\S]*?\`\`\`sh\\n([\\s\\S]*?)\`\`\``).exec(text) ?? [];
   return block ?? expect.fail(`${page} has no commands under ${heading}`);
@@ -87,7 +87,7 @@ kill $!; wait $! || true
 
 test('the commands for CI start a sandbox that a shop’s tests can pay in, and the jobs of the page run them', async () => {
   const [folder, port] = [await newFolder(), await findSteadyPort()];
-  const block = (await blockOf('In CI', 'docs/listen.md')).replace('./quittance-0.1.0.tgz', quittance);
+  const block = (await blockOf('In CI', 'docs/guides/listen.md')).replace('./quittance-0.1.0.tgz', quittance);
   const env = { PATH: process.env['PATH'], HOME: folder, npm_config_offline: 'true', QUITTANCE_PORT: `${port}` };
   const commands = block.replace(':8080', `:${port}`) + SHOP_TEST;
   const { stdout } = await run('sh', ['-euc', commands], { cwd: folder, env }).catch((error) =>
@@ -97,7 +97,7 @@ test('the commands for CI start a sandbox that a shop’s tests can pay in, and 
   expect(JSON.parse(created ?? '')).toMatchObject({ status: 'PENDING', externalId: 'order-1' });
   expect(JSON.parse(paid ?? '')).toMatchObject({ scenario: 'exact', sent: [{ amount: expect.any(String) }] });
 
-  const [, section = ''] = (await readHere('docs/listen.md')).split('\n## In CI\n');
+  const [, section = ''] = (await readHere('docs/guides/listen.md')).split('\n## In CI\n');
   const jobs = [...section.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, job = '']) => parse(job));
   const stepsOf = (job: { jobs: { test: { steps: { run?: string }[] } } }) => job.jobs.test.steps.at(-1)?.run;
   expect(stepsOf(jobs[0])).toMatch(/^\. ci\/quittance\.sh\n/);

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 // @ts-expect-error it has no types
 import { npmCommand } from '../../build/npm.js';
+import MOVED from '../../website/moved.json' with { type: 'json' };
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const run = promisify(execFile);
@@ -34,6 +35,12 @@ test('the pages under docs/ become a site with a search, which fetches nothing f
     const html = await readFile(join(site, page.replace(/\.md$/, '.html')), 'utf8');
     const fetched = [...html.matchAll(FETCHED)].map(([, url = '']) => url);
     expect(fetched.filter((url) => !url.startsWith('/') || url.startsWith('//'))).toEqual([]);
+  }
+  for (const [from, to] of Object.entries(MOVED)) {
+    const html = await readFile(join(site, `${from}.html`), 'utf8');
+    const [, target = ''] = /url=([^"]+)"/.exec(html) ?? [];
+    await expect(readFile(join(site, dirname(from), target), 'utf8')).resolves.toContain('<h1');
+    expect(target).toContain(to);
   }
   const chunks = await readdir(join(site, 'assets/chunks'));
   const index = chunks.find((name) => name.startsWith('@localSearchIndex')) ?? '';

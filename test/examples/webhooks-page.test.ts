@@ -5,10 +5,10 @@ import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { deliver } from './forged-webhooks.ts';
 
-const PAGE = resolve(import.meta.dirname, '../../docs/webhooks.md');
+const PAGE = resolve(import.meta.dirname, '../../docs/reference/webhooks.md');
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
-test('the code of docs/webhooks.md accepts what is genuine, and nothing at all where the secret is missing', async () => {
+test('the code of docs/reference/webhooks.md accepts what is genuine, and nothing at all where the secret is missing', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-page-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const blocks = (await readFile(PAGE, 'utf8')).split('```');

@@ -272,7 +272,7 @@ test('over HTTP: the API says of each scenario what came of it and why, as the d
     () => read(orphaned.invoice.invoiceId),
     ({ status }) => status === 'PENDING',
   );
-  const page = await readFile(new URL('../../docs/listen.md', import.meta.url), 'utf8');
+  const page = await readFile(new URL('../../docs/guides/listen.md', import.meta.url), 'utf8');
   const rows = page.split('\n').filter((line) => line.startsWith('|'));
   for (const { scenario, invoice, txId } of [...paid, orphaned]) {
     const cause = await causeOf(invoice, txId);

@@ -3,7 +3,7 @@ import { FAULT_KINDS } from '../../src/devnet/faults/faults.ts';
 import { type FaultKind, liveThrough } from '../support/fault-flow.ts';
 import { startTestService } from '../support/service.ts';
 
-/** What stands in logs alone is believed from a single node; docs/chain-truth.md says so. */
+/** What stands in logs alone is believed from a single node; docs/explained/chain-truth.md says so. */
 const BELIEVED: FaultKind[] = ['hidden-log', 'forged-log'];
 /** The longest pause of a node while others can be asked is a minute. */
 const RECOVERY_MS = 90_000;

@@ -14,7 +14,7 @@ import { withClient } from '../support/postgres-template.ts';
 import { call, eventually, type Json } from '../support/service.ts';
 import { findSteadyPort } from '../support/steady-port.ts';
 
-/** What docs/notifications.md promises. */
+/** What docs/guides/notifications.md promises. */
 const PROMISED_MS = 60_000;
 /** Ends what hangs; what came late is told by its figure. */
 const LIMIT_MS = 120_000;

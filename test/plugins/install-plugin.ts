@@ -16,7 +16,7 @@ export type Installed =
   | { kind: 'missing'; reason: string };
 
 /**
- * Packs a plugin and the SDK as they would be published, and installs both in a shop by the commands of docs/plugins.md. The shop has what the
+ * Packs a plugin and the SDK as they would be published, and installs both in a shop by the commands of docs/guides/plugins.md. The shop has what the
  * plugin's lock says, in a folder for temporary files.
  */
 export async function installPlugin(name: string): Promise<Installed> {

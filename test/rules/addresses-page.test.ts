@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
 import { addressNeed } from '../../src/domain/address-need.ts';
 
-const page = await readFile(new URL('../../docs/addresses.md', import.meta.url), 'utf8');
-const amounts = await readFile(new URL('../../docs/amounts.md', import.meta.url), 'utf8');
+const page = await readFile(new URL('../../docs/guides/addresses.md', import.meta.url), 'utf8');
+const amounts = await readFile(new URL('../../docs/explained/amounts.md', import.meta.url), 'utf8');
 
 /** The surcharge limit of a project that sets none. */
 const maxSurchargeMicro = 10_000n;
 
-test('the table of docs/addresses.md says how many addresses a shop needs as the code does', () => {
+test('the table of docs/guides/addresses.md says how many addresses a shop needs as the code does', () => {
   const rows = [...page.matchAll(/^\| `(tail|exact)` \|([\d.,| ]+)\|$/gm)];
   expect(rows.length).toBeGreaterThan(5);
   for (const [line, name, cells = ''] of rows) {
@@ -19,7 +19,7 @@ test('the table of docs/addresses.md says how many addresses a shop needs as the
   }
 });
 
-test('the formula of docs/addresses.md and the example of docs/amounts.md have the figures of the code', () => {
+test('the formula of docs/guides/addresses.md and the example of docs/explained/amounts.md have the figures of the code', () => {
   const daysOfOne = (perDay: number) =>
     addressNeed({ perDay, prices: 1 }, { policy: 'tail', maxSurchargeMicro }).daysOfOne;
   expect(page).toContain(`**${daysOfOne(1)} × different amounts ÷ orders a day**`);

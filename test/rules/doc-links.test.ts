@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import MOVED from '../../website/moved.json' with { type: 'json' };
 import { anchorsOf, deadLinks, withoutBlocks } from '../support/document-links.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -15,9 +16,16 @@ test('every link between the documents leads to a file and a heading that are th
   expect(PAGES.flatMap((page) => deadLinks(ROOT, page))).toEqual([]);
 });
 
+test('a page that had another name before leads there, and no page has that name again', () => {
+  for (const [from, to] of Object.entries(MOVED)) {
+    expect([from, existsSync(join(ROOT, 'docs', `${from}.md`))]).toEqual([from, false]);
+    expect([to, existsSync(join(ROOT, 'docs', `${to}.md`))]).toEqual([to, true]);
+  }
+});
+
 test('every file of the source that the documents name is there', () => {
   // History names files that are gone, and the page of the plugins those of a shop.
-  const others = /^(CHANGELOG|docs\/measurements\/.*|docs\/plugins)\.md$/;
+  const others = /^(CHANGELOG|docs\/contributing\/measurements\/.*|docs\/guides\/plugins)\.md$/;
   const pages = PAGES.filter((page) => !others.test(page));
   const named = pages.flatMap((page) =>
     [...withoutBlocks(readFileSync(join(ROOT, page), 'utf8')).matchAll(/`((?:src|test|build|bench)\/[\w./-]+)`/g)].map(
@@ -34,11 +42,11 @@ test('every section that a text of the source names is a heading of its document
     .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'))
     .join('\n');
   const named = [
-    ...[...source.matchAll(/["“]([^"”\n$]{3,60})["”] in (docs\/[\w-]+\.md)/g)].map(([, section = '', page = '']) => ({
+    ...[...source.matchAll(/["“]([^"”\n$]{3,60})["”] in (docs\/[\w/-]+\.md)/g)].map(([, section = '', page = '']) => ({
       section,
       page,
     })),
-    ...[...source.matchAll(/(docs\/[\w-]+\.md), ["“]([^"”\n$]{3,60})["”]/g)].map(([, page = '', section = '']) => ({
+    ...[...source.matchAll(/(docs\/[\w/-]+\.md), ["“]([^"”\n$]{3,60})["”]/g)].map(([, page = '', section = '']) => ({
       section,
       page,
     })),

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url));
-const GLOSSARY = new URL('../../docs/glossary.md', import.meta.url);
+const GLOSSARY = new URL('../../docs/reference/glossary.md', import.meta.url);
 
 /** Folders whose files are named after ideas of ours, and not after protocols and pages. */
 const FOLDERS = ['domain', 'chain', 'payments', 'store', 'webhooks', 'operator'];
@@ -55,7 +55,7 @@ function unexplained(names: readonly string[], known: ReadonlySet<string>): stri
 
 const known = glossaryWords(readFileSync(GLOSSARY, 'utf8'));
 
-test('every word that a file is named after is plain English or stands in docs/glossary.md', () => {
+test('every word that a file is named after is plain English or stands in docs/reference/glossary.md', () => {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
     (name) => name.endsWith('.ts') && FOLDERS.some((folder) => name.startsWith(`${folder}/`)),
   );

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { FILE_VARIABLES, VARIABLES } from '../../src/config/settings.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 
-const PAGE = new URL('../../docs/operations.md', import.meta.url);
+const PAGE = new URL('../../docs/guides/operations.md', import.meta.url);
 const PATRONI = new URL('../../deploy/ha/patroni.yml', import.meta.url);
 
 const page = await readFile(PAGE, 'utf8');
@@ -12,7 +12,7 @@ function named(pattern: RegExp): string[] {
   return [...new Set([...page.matchAll(pattern)].map(([text, first]) => first ?? text))];
 }
 
-test('every metric that docs/operations.md names is one of the service', () => {
+test('every metric that docs/guides/operations.md names is one of the service', () => {
   const known = new Set(
     createMetrics()
       .registry.getMetricsAsArray()
@@ -24,14 +24,14 @@ test('every metric that docs/operations.md names is one of the service', () => {
   expect(metrics.filter((name) => !known.has(name))).toEqual([]);
 });
 
-test('every variable that docs/operations.md names is one of the service', () => {
+test('every variable that docs/guides/operations.md names is one of the service', () => {
   const variables = named(/\bQUITTANCE_[A-Z_]+/g);
   expect(variables.length).toBeGreaterThan(5);
   const known: readonly string[] = [...VARIABLES, ...FILE_VARIABLES.keys()];
   expect(variables.filter((name) => !known.includes(name))).toEqual([]);
 });
 
-test('every file of the project that docs/operations.md links to is there', async () => {
+test('every file of the project that docs/guides/operations.md links to is there', async () => {
   const paths = named(/\]\((\.\.\/deploy\/[^)#]+|decisions\/[^)#]+)/g);
   expect(paths.length).toBeGreaterThan(4);
   await Promise.all(paths.map((path) => access(new URL(path, PAGE))));

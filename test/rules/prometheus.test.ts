@@ -18,7 +18,7 @@ const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
 const [rulesText, triedText, dashboardText, page] = await Promise.all(
   [
     ...['deploy/prometheus/rules.yml', 'deploy/prometheus/rules.test.yml'],
-    ...['deploy/grafana/quittance.json', 'docs/operations.md'],
+    ...['deploy/grafana/quittance.json', 'docs/guides/operations.md'],
   ].map(read),
 );
 const rules = (parse(rulesText ?? '') as { groups: { rules: Rule[] }[] }).groups.flatMap((group) => group.rules);
@@ -91,8 +91,8 @@ describe('deploy/prometheus/rules.yml', () => {
     expect(named.filter((kind) => !(ALARM_KINDS as readonly string[]).includes(kind))).toEqual([]);
   });
 
-  test('every kind of alarm has one row of the table in docs/chain-truth.md, and no row names another', async () => {
-    const text = await read('docs/chain-truth.md');
+  test('every kind of alarm has one row of the table in docs/explained/chain-truth.md, and no row names another', async () => {
+    const text = await read('docs/explained/chain-truth.md');
     const section = /^## Alarms\n(.*?)^## /ms.exec(text)?.[1] ?? '';
     const kinds = [...section.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, kind]) => kind);
     expect(kinds.toSorted()).toEqual([...ALARM_KINDS].toSorted());

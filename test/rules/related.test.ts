@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '../..');
 test.each([
   ['src/domain/money.ts', 'src/domain/money.test.ts'],
   ['src/operator/subjects/requests.ts', 'test/requests/log.test.ts'],
-  ['docs/listen.md', 'test/flows/sandbox-scenarios.test.ts'],
+  ['docs/guides/listen.md', 'test/flows/sandbox-scenarios.test.ts'],
   ['migrations/0030_untold_transfers.sql', 'test/cli/database.test.ts'],
   ['public/checkout.js', 'src/web/shrink.test.ts'],
 ])('a change of %s is watched by %s, and by the rules', (changed, watching) => {

@@ -87,7 +87,7 @@ test.each([
   "const args = ['--from', '1'];",
   `const message = \`--from \${from} is above\`;`,
   `const message = \`\${from} is not before --to \${to}\`;`,
-  'const message = say`take it with "--fresh" (docs/backup.md)`;',
+  'const message = say`take it with "--fresh" (docs/guides/backup.md)`;',
   'const next = \'make one with "quittance project create"\';',
   `const next = \`quittance \${command}\`;`,
   "const next = 'wait, then run quittance explain';",

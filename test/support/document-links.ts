@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The links of a page, `docs/api.md` of the folder `root`, that lead to no file, or to no heading of a file. */
+/** The links of a page, `docs/reference/api.md` of the folder `root`, that lead to no file, or to no heading of a file. */
 export function deadLinks(root: string, page: string): string[] {
   const base = new URL(page, pathToFileURL(`${root}/`));
   const text = withoutBlocks(readFileSync(base, 'utf8'));

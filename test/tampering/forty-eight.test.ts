@@ -13,8 +13,8 @@ test('each of the 48 is tried with both rights, and none of them works silently'
   expect(outcomes.filter((outcome) => outcome === 'silent')).toHaveLength(0);
 });
 
-test('docs/security.md says of each what the tests find', async () => {
-  const page = await readFile(new URL('../../docs/security.md', import.meta.url), 'utf8');
+test('docs/explained/security.md says of each what the tests find', async () => {
+  const page = await readFile(new URL('../../docs/explained/security.md', import.meta.url), 'utf8');
   const told = [...page.matchAll(LINE)].map(([, number, what, plain, owner]) => [Number(number), what, plain, owner]);
   expect(told).toEqual(FORTY_EIGHT.map(([number, , what, plain, owner]) => [number, what, plain, owner]));
 });

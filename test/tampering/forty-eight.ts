@@ -1,5 +1,5 @@
 /**
- * The 48 tamperings of docs/security.md, and what comes of each: `plain` with the rights of the service's own user, `owner` as the owner of the
+ * The 48 tamperings of docs/explained/security.md, and what comes of each: `plain` with the rights of the service's own user, `owner` as the owner of the
  * tables, past every trigger and reference. Addresses are signed and enforced, and seals are required.
  *
  * - `prevented`: the database, or a restore, refuses it.

@@ -42,7 +42,7 @@ export type Victim = TestProject & {
 
 /** What an order of another project needs at most, also where a lease must run out first. */
 const OTHER_MS = 60_000;
-/** What docs/notifications.md promises, from the write to the channel. */
+/** What docs/guides/notifications.md promises, from the write to the channel. */
 export const PROMISED_MS = 60_000;
 
 const TYPES = ['int4', 'int8', 'numeric', 'timestamptz'] as const;

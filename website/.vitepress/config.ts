@@ -1,6 +1,7 @@
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, normalize, resolve } from 'node:path';
 import { defineConfig, type MarkdownOptions } from 'vitepress';
+import MOVED from '../moved.json' with { type: 'json' };
 
 const DOCS = resolve(import.meta.dirname, '../../docs');
 /** A copy, from where the pages find what they import. */
@@ -70,6 +71,19 @@ function readSidebar() {
   });
 }
 
+/** Leads from a page's former address to its present one, with the anchor that was asked for. */
+function writeRedirects(folder: string): void {
+  for (const [from, to] of Object.entries(MOVED)) {
+    const file = join(folder, `${from}.html`);
+    const target = `${'../'.repeat(from.split('/').length - 1)}${to}.html`;
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(
+      file,
+      `<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=${target}"><link rel="canonical" href="${target}"><title>Moved</title><script>location.replace(${JSON.stringify(target)} + location.hash)</script><p><a href="${target}">This page has moved.</a></p>\n`,
+    );
+  }
+}
+
 rmSync(PAGES, { recursive: true, force: true });
 cpSync(DOCS, PAGES, { recursive: true });
 
@@ -87,5 +101,6 @@ export default defineConfig({
     anchor: { slugify },
     html: false,
   },
+  buildEnd: ({ outDir }) => writeRedirects(outDir),
   themeConfig: { search: { provider: 'local' }, sidebar: readSidebar(), outline: [2, 3] },
 });

@@ -40,7 +40,7 @@ export async function printRestored(terminal: Terminal, file: string, options: R
     next: [
       ...(auditProblem === null
         ? []
-        : ['find out who changed the audit log: see "audit-broken" in docs/operations.md']),
+        : ['find out who changed the audit log: see "audit-broken" in docs/guides/operations.md']),
       ...(missing.length === 0
         ? []
         : [
@@ -59,7 +59,7 @@ const COPY_ADVICE =
 const LOST_ADVICE = [
   'changes since the backup are lost here: start the service, which reads the chain since then, and then',
   '  - add new addresses, because new invoices are refused until you do; never reuse an address that was added since the backup',
-  '  - revoke again the keys that were revoked since, and compare the orders of your shop since then: docs/backup.md',
+  '  - revoke again the keys that were revoked since, and compare the orders of your shop since then: docs/guides/backup.md',
 ];
 
 type AcceptOptions = { retireAddresses?: boolean; nothingCreatedSince?: boolean; by?: string };
@@ -83,7 +83,7 @@ export async function printAcceptedRestore(terminal: Terminal, options: AcceptOp
       ? `accepted: ${data.barredAddresses} addresses are permanently out of use, but still watched`
       : 'accepted: the ledger continues here unchanged',
     next: retires
-      ? 'add addresses that Quittance never had, because new invoices are refused until you do: docs/backup.md'
+      ? 'add addresses that Quittance never had, because new invoices are refused until you do: docs/guides/backup.md'
       : 'never start a service with the other database again',
   };
 }

@@ -78,7 +78,7 @@ function present(view: VerifiedBackupView, authenticity: Authenticity): Result {
     data: view,
     text: [fields, columnsText([...differences, ...losses], DIFFERENCES)].filter((part) => part !== '').join('\n\n'),
     exitCode: good ? EXIT.ok : EXIT.failed,
-    ...(good ? {} : { next: 'do not rely on this backup until you know the cause: docs/backup.md' }),
+    ...(good ? {} : { next: 'do not rely on this backup until you know the cause: docs/guides/backup.md' }),
   };
 }
 

@@ -18,6 +18,6 @@ export function refuseServer(terminal: Terminal): void {
   if (terminal.server() === null) return;
   throw new AppError(
     'USAGE',
-    'this command works only on the server itself (docs/admin-api.md explains why): leave out --server, or unset QUITTANCE_ADMIN_KEY',
+    'this command works only on the server itself (docs/reference/admin-api.md explains why): leave out --server, or unset QUITTANCE_ADMIN_KEY',
   );
 }

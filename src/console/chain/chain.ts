@@ -259,7 +259,7 @@ function producersPage(visit: Visit, project: ListedProjectView, { network, data
     about: project,
     main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
 ${newest === undefined ? html`<section class="card empty"><h2>No producers known yet</h2><p>The watcher reads them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
-${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with a block explorer that is not one of your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/chain-truth.md.</p></details>` : null}`,
+${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with a block explorer that is not one of your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/explained/chain-truth.md.</p></details>` : null}`,
   };
 }
 

@@ -19,7 +19,7 @@ const SOON_MS = 90 * 86_400_000;
 export const configuration = check('configuration', async ({ settings: { warnings } }) =>
   warnings.length === 0
     ? good('the settings are consistent')
-    : warning(warnings.join('; '), 'Correct these variables: see docs/configuration.md.'),
+    : warning(warnings.join('; '), 'Correct these variables: see docs/reference/configuration.md.'),
 );
 
 export const nodeRelease = check('node-release', async (look) => {
@@ -127,7 +127,7 @@ export const postgresRelease = databaseCheck('postgres-release', async (look) =>
   }
   if (look.isLive && look.database().kind === 'embedded') {
     const says = `PostgreSQL ${version} is the bundled one, whose libraries get no security updates`;
-    return warning(says, 'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/operations.md.');
+    return warning(says, 'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/guides/operations.md.');
   }
   return good(`PostgreSQL ${version}${ends === undefined ? '' : ` gets updates until ${ends}`}`);
 });
@@ -136,7 +136,7 @@ export const databaseRights = schemaCheck('database-rights', async (look) => {
   const { isSuper, mayInsert, mayDelete } = await look.read(readServer);
   const { isOwner } = await look.read(findOwnership);
   const fix =
-    'Create a user that owns no tables. See "Your own PostgreSQL" in docs/operations.md for the three commands.';
+    'Create a user that owns no tables. See "Your own PostgreSQL" in docs/guides/operations.md for the three commands.';
   if (mayInsert !== true) return failed("the database user of DATABASE_URL isn't allowed to create invoices", fix);
   if (isSuper)
     return atStake(

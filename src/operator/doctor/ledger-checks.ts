@@ -56,7 +56,7 @@ export const schema = schemaCheck('schema', async ({ read }) => {
   return failed(`someone changed ${changes.length} part(s) of the schema: ${told}`, CHANGED_SCHEMA);
 });
 const CHANGED_SCHEMA =
-  'Find out who changed it, and restore it: see "A schema that was changed" in docs/operations.md.';
+  'Find out who changed it, and restore it: see "A schema that was changed" in docs/guides/operations.md.';
 
 export const ledger = schemaCheck('ledger', async ({ read }) => {
   const identity = await read(findLedgerIdentity);
@@ -111,7 +111,7 @@ export const seals = schemaCheck('seals', async (look) => {
     const says = 'QUITTANCE_ROW_MACS is off, so tampering with the database goes unnoticed';
     return warning(
       says,
-      'Set QUITTANCE_ROW_MACS to warn, and later to require, for every process: see "Seals" in docs/operations.md.',
+      'Set QUITTANCE_ROW_MACS to warn, and later to require, for every process: see "Seals" in docs/guides/operations.md.',
     );
   }
   const { db } = database();
@@ -123,7 +123,7 @@ export const seals = schemaCheck('seals', async (look) => {
     .map(({ table, id, kind }) => `${table}:${id} (${kind})`);
   if (changed.length > 0) {
     const says = `these rows don't match their seals: ${changed.slice(0, MAX_TOLD).join(', ')}`;
-    return failed(says, say`See "A row that was changed" in docs/operations.md. ${all}`);
+    return failed(says, say`See "A row that was changed" in docs/guides/operations.md. ${all}`);
   }
   const unsealed = tables.reduce((sum, table) => sum + table.unsealed, 0);
   if (unsealed > 0) {
@@ -135,7 +135,7 @@ export const seals = schemaCheck('seals', async (look) => {
   if (ledger === null || modeOf(settings.rowMacs, ledger.id) === 'require') return good(says);
   return warning(
     `${says}, but QUITTANCE_ROW_MACS is warn: a forged row raises an alarm but still counts`,
-    say`When "${{ command: 'ledger seal', input: { check: true } }}" finds nothing, set QUITTANCE_ROW_MACS=require for every process: see "Seals" in docs/operations.md.`,
+    say`When "${{ command: 'ledger seal', input: { check: true } }}" finds nothing, set QUITTANCE_ROW_MACS=require for every process: see "Seals" in docs/guides/operations.md.`,
   );
 });
 
@@ -144,9 +144,9 @@ const OLD_MS = 7 * DAY_MS;
 /** Larger ones take longer than a check may. */
 const MAX_READ_BYTES = 256 * 1024 ** 2;
 
-const MAKE = say`Schedule "${{ command: 'backup' }}" with a timer, and keep the backups on another machine: see docs/backup.md.`;
+const MAKE = say`Schedule "${{ command: 'backup' }}" with a timer, and keep the backups on another machine: see docs/guides/backup.md.`;
 const SEE_WHY =
-  'Check the alarm "backup-failed" and the logs of the processes with the role watcher, which make backups: see docs/backup.md.';
+  'Check the alarm "backup-failed" and the logs of the processes with the role watcher, which make backups: see docs/guides/backup.md.';
 
 /** The newest backup that this program made, as its ledger recorded it. */
 const findNewest = ({ read }: Look) => read(findNewestBackup);

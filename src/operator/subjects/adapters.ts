@@ -188,7 +188,7 @@ export const enableAdapter = operation({
     next: joinTexts(
       [
         ...(adapter.secret === null ? [] : ['copy the secret now, because it is not shown again']),
-        `in the shop, set the gateway URL to the public URL of this service followed by ${adapter.path}: see docs/adapters.md`,
+        `in the shop, set the gateway URL to the public URL of this service followed by ${adapter.path}: see docs/guides/adapters.md`,
       ],
       '\n',
     ),

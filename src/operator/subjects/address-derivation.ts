@@ -298,7 +298,7 @@ function notDerived(outcome: NotDerived): AppError {
     case 'too-soon':
       return new AppError(
         'CONFLICT',
-        say`no address was added: after a restore, a key that may have been used since the backup allows only two new addresses a second. Run the command again in a minute, or use another account of your wallet with ${{ field: 'isFresh' }} (docs/backup.md)`,
+        say`no address was added: after a restore, a key that may have been used since the backup allows only two new addresses a second. Run the command again in a minute, or use another account of your wallet with ${{ field: 'isFresh' }} (docs/guides/backup.md)`,
       );
     case 'others-come-next':
       return new AppError(

@@ -559,7 +559,7 @@ async function switchAddresses(
     if (status === 'active') {
       refuse(
         own.filter(({ barredAt }) => barredAt !== null),
-        'was in use before a backup was restored. Payers may still have amounts for it that this ledger does not know, so it can never get a new invoice. Add another one (docs/backup.md)',
+        'was in use before a backup was restored. Payers may still have amounts for it that this ledger does not know, so it can never get a new invoice. Add another one (docs/guides/backup.md)',
         'CONFLICT',
       );
       refuse(

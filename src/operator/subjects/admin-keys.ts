@@ -132,7 +132,7 @@ export const createAdminKeyOperation = operation({
       ['allowed IPs', 'allowedIps', 'all'],
       ['admin key', 'adminKey'],
     ]),
-    next: say`copy the key now, because it is not shown again: set QUITTANCE_ADMIN_KEY to it where you use ${{ field: 'server' }} (docs/admin-api.md)`,
+    next: say`copy the key now, because it is not shown again: set QUITTANCE_ADMIN_KEY to it where you use ${{ field: 'server' }} (docs/reference/admin-api.md)`,
   }),
 });
 

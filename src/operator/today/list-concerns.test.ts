@@ -67,7 +67,7 @@ test('an alarm says what to do, and whether a person closes it', () => {
     `Read Tether's announcement. After reading it, close it with "chain acknowledge".`,
   );
   expect(said('capacity-low')).toBe('Add addresses: "address add".');
-  expect(said('of-a-newer-release')).toBe('See docs/chain-truth.md.');
+  expect(said('of-a-newer-release')).toBe('See docs/explained/chain-truth.md.');
 });
 
 test('who may see some projects only hears of networks and of those projects, and of no address, invoice or endpoint of another', () => {

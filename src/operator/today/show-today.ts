@@ -366,7 +366,7 @@ function fromAddresses({ actor, view, alarms, unsigned }: Facts): ConcernView[] 
     {
       ...{ rank: 2, about: 'addresses', code: 'attestation-missing', subject: view.projectId, since: null },
       text: `${what} in use ${is} not signed: an attacker with write access to the database could replace addresses and receive the payments.`,
-      next: say`list them with "${{ command: 'manifest draft' }}", sign the draft on another machine, and install it; see "Signed addresses" in docs/operations.md`,
+      next: say`list them with "${{ command: 'manifest draft' }}", sign the draft on another machine, and install it; see "Signed addresses" in docs/guides/operations.md`,
     },
   ];
 }

@@ -10,7 +10,7 @@ import type { Keeping } from './keeping.ts';
 /** As many as a person looks at; the rest is told when these are put right. */
 const MAX_ALARMS = 20;
 const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', events: 'evt' };
-const SEE = 'docs/operations.md';
+const SEE = 'docs/guides/operations.md';
 
 /** Raises `rows-missing` for rows that are gone, but for those that an operator accepted, and ends it for those of `listed` that are there. */
 export async function tellMissing(

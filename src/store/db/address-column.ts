@@ -150,5 +150,5 @@ function examineSeal(
 
 /** It says to the operator what happened and what to do: the stored text may be a thief's. */
 export function describeDamaged({ network, account, stored }: DamagedAddress): string {
-  return `an address of ${network} was changed directly in the database: its text is ${stored.slice(0, 40)}, but its account is ${accountToAddress(account)}. Quittance does not show it, and does not process anything for it. See "address-damaged" in docs/operations.md`;
+  return `an address of ${network} was changed directly in the database: its text is ${stored.slice(0, 40)}, but its account is ${accountToAddress(account)}. Quittance does not show it, and does not process anything for it. See "address-damaged" in docs/guides/operations.md`;
 }

@@ -257,5 +257,5 @@ const WHAT = {
 
 /** `alarm`: the kind of alarm that says it. */
 export function describeSealProblem({ table, id, kind }: SealProblem, alarm = 'row-changed'): string {
-  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/operations.md`;
+  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/guides/operations.md`;
 }

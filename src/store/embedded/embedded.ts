@@ -91,7 +91,7 @@ const SETTINGS = {
   password_encryption: 'scram-sha-256',
   max_connections: '100',
   shared_buffers: '128MB',
-  wal_compression: 'off', // It saves a quarter of the log, and makes creation in a large table a fifth slower (docs/performance.md).
+  wal_compression: 'off', // It saves a quarter of the log, and makes creation in a large table a fifth slower (docs/contributing/performance.md).
   jit: 'off', // Compiling costs more than any of our queries.
   max_parallel_workers_per_gather: '0',
   max_logical_replication_workers: '0', // Nobody replicates it, and what waits to start them is a process.

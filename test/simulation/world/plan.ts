@@ -40,7 +40,7 @@ export type Role = 'api' | 'watcher' | 'webhooks';
 /** `twin`: by JSON, and by gRPC for what JSON hides. */
 type Language = 'json' | 'twin' | 'grpc';
 
-/** One operator that speaks JSON alone is held up by a poisoned block until somebody lets it pass: docs/chain-truth.md says so. */
+/** One operator that speaks JSON alone is held up by a poisoned block until somebody lets it pass: docs/explained/chain-truth.md says so. */
 const LANGUAGES_ALONE: readonly Language[] = ['grpc', 'grpc', 'twin'];
 const LANGUAGES: readonly Language[] = ['json', 'json', 'twin', 'grpc'];
 

@@ -14,7 +14,7 @@ import type { SimulatedNodes } from './simulated-nodes.ts';
 const BROKEN: readonly Fault['kind'][] = FAULT_KINDS.slice(0, FAULT_KINDS.indexOf('omitted-transaction'));
 const LYING: readonly Fault['kind'][] = FAULT_KINDS.slice(FAULT_KINDS.indexOf('omitted-transaction'));
 
-/** What a single node is believed; docs/chain-truth.md says so. */
+/** What a single node is believed; docs/explained/chain-truth.md says so. */
 const BELIEVED: ReadonlySet<Fault['kind']> = new Set(['hidden-log', 'forged-log']);
 
 /** They came with the poisons or later; plans of before stay the worlds that they were. */
