@@ -32,7 +32,7 @@ test('every variable that docs/guides/operations.md names is one of the service'
 });
 
 test('every file of the project that docs/guides/operations.md links to is there', async () => {
-  const paths = named(/\]\((\.\.\/deploy\/[^)#]+|decisions\/[^)#]+)/g);
+  const paths = named(/\]\(((?:\.\.\/)+(?:deploy|docs\/decisions|decisions)\/[^)#]+)/g);
   expect(paths.length).toBeGreaterThan(4);
   await Promise.all(paths.map((path) => access(new URL(path, PAGE))));
 });
