@@ -119,7 +119,9 @@ describe('the package as it is built', () => {
   }, 120_000);
 
   test('is what every example of the documentation compiles with', async () => {
-    const pages = ['docs/reference/sdk.md', 'docs/guides/verify-address.md'].map((page) => readFile(join(ROOT, page), 'utf8'));
+    const pages = ['docs/reference/sdk.md', 'docs/guides/verify-address.md'].map((page) =>
+      readFile(join(ROOT, page), 'utf8'),
+    );
     const text = (await Promise.all(pages)).join('\n');
     const examples = [...text.matchAll(/^```ts\n(.*?)^```/gms)].map(([, code = '']) => code);
     expect(examples.length).toBeGreaterThan(8);

@@ -127,7 +127,10 @@ export const postgresRelease = databaseCheck('postgres-release', async (look) =>
   }
   if (look.isLive && look.database().kind === 'embedded') {
     const says = `PostgreSQL ${version} is the bundled one, whose libraries get no security updates`;
-    return warning(says, 'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/guides/operations.md.');
+    return warning(
+      says,
+      'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/guides/operations.md.',
+    );
   }
   return good(`PostgreSQL ${version}${ends === undefined ? '' : ` gets updates until ${ends}`}`);
 });
