@@ -6,20 +6,19 @@ import { countOpenAlarms, resolveAlarms } from '../../store/chain/alarms.ts';
 import { tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Sql } from '../../store/db/database.ts';
 
-/** The alarms that one network's watcher raises for the operator. */
 export type Alarms = {
-  /** Opens an alarm, or counts it once more, in the transaction `tx` if there is one; logs a new one. */
+  /** Opens an alarm, or counts another occurrence of it, in the transaction `tx` if one is given. Logs a new alarm. */
   raise(kind: AlarmKind, subject: string, detail: string, tx?: Sql): Promise<void>;
-  /** Closes the alarms of a kind. Costs nothing while none is open. */
+  /** Closes the alarms of a kind. Costs no query while none is open. */
   resolve(kind: AlarmKind): Promise<void>;
-  /** Brings the metric up to date with what any process raised, and knows from then on what is open. */
+  /** Updates the metric with the alarms that any process raised, and caches which kinds are open. */
   refresh(): Promise<void>;
 };
 
 type AlarmDeps = { db: Sql; network: Network; log: Logger; metrics: Metrics };
 
 export function createAlarms({ db, network, log, metrics }: AlarmDeps): Alarms {
-  /** The kinds that may be open; `null`: not read yet. */
+  /** The kinds that may be open. `null`: not loaded yet. */
   let open: Set<AlarmKind> | null = null;
   const refresh = async () => {
     const counts = await countOpenAlarms(db, network);

@@ -15,24 +15,24 @@ import { avoid, identifySigner } from './identify-signer.ts';
 import { awaitsOperator, gatherOpen, othersFor, withQuorum } from './quorum.ts';
 import { isNext, type WindowBlock } from './window.ts';
 
-/** Blocks that wait for agreement, at most: half an hour of them, up to a hundred megabytes. */
+/** The limit of blocks that wait for agreement: half an hour of blocks, up to a hundred megabytes. */
 const MAX_OPEN_BLOCKS = 600;
-/** Verified blocks above the solid one, at most: four hours in which too few producers work, up to 160 megabytes. */
+/** The limit of verified blocks above the solid one: four hours of blocks while too few producers work, up to 160 megabytes. */
 const MAX_WINDOW_BLOCKS = 4800;
-/** Blocks after which a claim of a node, or a window, must have been borne out: 19 different producers take one minute. */
+/** Blocks within which a node's claim, or a window, must be confirmed. 19 different producers take one minute. */
 const STUCK_BLOCKS = 200;
 
-/** Whether no further block should be read before some were recorded. */
+/** Whether some blocks must be recorded before further ones are read. */
 export function isWindowFull({ window }: Following): boolean {
   const open = window.filter(({ agreed }) => agreed === null).length;
   return open + LONG_RANGE_BLOCKS > MAX_OPEN_BLOCKS || window.length + LONG_RANGE_BLOCKS > MAX_WINDOW_BLOCKS;
 }
 
 /**
- * Replays the irreversible blocks after the newest verified one, in order, with ranges read ahead; none of them is skipped
- * however long the gap. Ranges that have arrived are recorded together, because a transaction takes as long for one as for all; `onProgress`
- * is called after each. Ends at what the node said is irreversible, at a full window,
- * when `isStopping`, or with the error of a block that cannot be read or verified; the next call goes on from there.
+ * Replays the irreversible blocks after the newest verified one in order and without gaps, and reads ranges ahead. Ranges that have arrived
+ * are recorded together, because a transaction takes the same time for one as for several; `onProgress` is called after each transaction.
+ * Stops at the node's newest irreversible block, at a full window, when `isStopping`, or with the error of a block that can't be read or
+ * verified. The next call resumes there.
  */
 export async function catchUp(
   deps: FollowDeps,
@@ -55,7 +55,7 @@ export async function catchUp(
       const range = await nextLinked(following, ahead, node);
       if (range === null) break;
       if (range.blocks[0]?.block.parentId !== tipOf(following).id) {
-        // The blocks verified before are a branch that lost: walk back to where the chain split, one block at a time.
+        // The verified blocks are on an orphaned branch. Walk back to the fork, one block at a time.
         await record();
         await extend(deps, following, node, nodes);
         return;
@@ -70,7 +70,7 @@ export async function catchUp(
     }
     await record();
   } catch (error) {
-    // The blocks before one that cannot be read or judged need not wait for it.
+    // Record the blocks before the one that can't be read or judged.
     if (pending.length > 0) await record();
     throw error;
   } finally {
@@ -79,8 +79,8 @@ export async function catchUp(
 }
 
 /**
- * The next range. One of another node counts only if it goes on from ours by blocks of known producers: a liar among several could
- * otherwise have us walk back again and again.
+ * The next range. A range of another node counts only if its blocks link to our tip and known producers signed them. Otherwise one
+ * dishonest node could make Quittance walk back repeatedly.
  */
 async function nextLinked(following: Following, ahead: ReadAhead, node: Node): Promise<AheadRange | null> {
   const range = await ahead.next();
@@ -93,7 +93,7 @@ async function nextLinked(following: Following, ahead: ReadAhead, node: Node): P
   return isLinked && isSigned ? range : ahead.again(range);
 }
 
-/** Adds the blocks of a range to the window once they are known to be right. */
+/** Adds the blocks of a range to the window after checking them. */
 async function take(
   deps: FollowDeps,
   following: Following,
@@ -105,7 +105,7 @@ async function take(
     tipOf(following),
     blocks.map(({ read }) => read),
   );
-  // The blocks go one after the other: the first block of an unknown producer makes us ask the nodes, the next ones use the answer.
+  // This is sequential: the first block of an unknown producer makes Quittance ask the nodes, and the next blocks reuse the answer.
   for (const { read, block } of blocks) block.signer = await identifySigner(deps, following, read, nodes);
   pushLinked(
     deps,
@@ -131,8 +131,8 @@ function pushLinked(deps: FollowDeps, following: Following, node: Node, blocks: 
 }
 
 /**
- * Some blocks carry no known signature, or a node calls them irreversible and too few known producers ever build on them. Then
- * they are not the chain that we follow, or the producers changed: forget them and ask another node.
+ * Drops a window whose blocks carry no known signature, or that a node calls irreversible although too few known producers built on it.
+ * Either it's another chain, or the producers changed. Another node is asked next.
  */
 export async function dropStuckWindow(deps: FollowDeps, following: Following, node: Node): Promise<void> {
   const { window, nodeSolid } = following;
@@ -157,38 +157,41 @@ export async function dropStuckWindow(deps: FollowDeps, following: Following, no
   following.producersRetryMs = 0;
 }
 
-/** A block that was read and has its logs, as far as other operators show them too; `block.signer` is not looked for yet. */
+/** A block with its logs, and with the logs of other operators that have shown them. `block.signer` is still unknown. */
 type AheadBlock = { read: { node: Node; block: ProvenHeader }; block: WindowBlock };
 type AheadRange = { source: Node; blocks: AheadBlock[] };
 
 type ReadAhead = {
-  /** The next blocks in order, up to the first that cannot be read; none at the end. Throws where the preferred node shows none. */
+  /** The next blocks in order, up to the first that can't be read; `null` at the end. Throws if the preferred node shows none. */
   next(): Promise<AheadRange | null>;
-  /** Whether the next blocks are there already. */
+  /** Whether the next blocks have arrived. */
   isNextThere(): boolean;
-  /** The same blocks as the preferred node shows them. */
+  /** Reads the same blocks from the preferred node. */
   again(range: AheadRange): Promise<AheadRange>;
-  /** Another node than the preferred one is not asked for ranges again before the head is reached. */
+  /** Stops asking a node for ranges until the head is reached. The preferred node is never dismissed. */
   dismiss(source: Node): void;
-  /** Asks for nothing more. What is under way is dropped. */
+  /** Stops reading. Pending requests are dropped. */
   stop(): void;
 };
 
-/** Blocks that are asked for, or are there and wait for some before them, from all nodes; the last range may exceed it. */
+/** The limit of blocks that are requested, or that wait for earlier ones, from all nodes. The last range may exceed it. */
 const MAX_AHEAD = 64;
-/** Ranges in a row that a node may fail before it is asked for single blocks. */
+/** Consecutive ranges that a node may fail before Quittance asks it for single blocks. */
 const MAX_RANGE_FAILURES = 3;
-/** Single blocks that a node is asked for at the same time. */
+/** Concurrent requests for single blocks to one node. */
 const PARALLEL_BLOCKS = 4;
-/** Another node may take so many times as long as the preferred one, and so long at least; then its range is read from that one. */
+/**
+ * Another node may take this many times as long as the preferred one, and at least `MIN_LATE_MS`. Then the preferred node is asked for the
+ * range.
+ */
 const MAX_TIMES_LATER = 4;
 const MIN_LATE_MS = 1000;
 
 type Range = { first: number; last: number; source: Node; isThere: boolean; blocks: Promise<AheadBlock[]> };
 
 /**
- * Reads the blocks from `first` to `last` in ranges, from all nodes at once, as many ahead as the way to each node asks for. Each block is
- * verified by itself; whether they are one chain is for the caller to check.
+ * Reads the blocks from `first` to `last` in ranges, from all nodes at once. The number of concurrent ranges adapts to each node's latency.
+ * Each block is verified by itself; the caller checks that the blocks form one chain.
  */
 function createReadAhead(
   deps: FollowDeps,
@@ -206,7 +209,7 @@ function createReadAhead(
     const readSingly = () => readOneByOne(deps, source, begin, end, complete);
     if (failuresOf(source) >= MAX_RANGE_FAILURES || !source.isOpenFor('ranges')) return readSingly();
     const blocks = await readRange(deps, source, begin, end).catch((error: unknown) => {
-      // It refused, and may show single blocks.
+      // The node refused ranges but may show single blocks.
       if (source === node && !source.isOpenFor('ranges')) return null;
       throw error;
     });
@@ -234,7 +237,7 @@ function createReadAhead(
       asked.onAnswer();
     };
     const onFailure = () => {
-      // The caller hears of it when it comes to this range, and goes on from there: nothing beyond it is asked for.
+      // The caller gets the error when it reaches this range, and resumes there. Nothing beyond it is requested.
       if (source === node) hasFailed = true;
       else countFailure(source);
     };
@@ -269,7 +272,7 @@ function createReadAhead(
   };
 }
 
-/** Ranges in a row that each node failed. */
+/** Consecutive failed ranges of each node. */
 function createFailures(counts: Following['rangeFailures']) {
   const failuresOf = ({ origin }: Node) => counts.get(origin) ?? 0;
   const countFailure = (node: Node) => void counts.set(node.origin, failuresOf(node) + 1);
@@ -289,15 +292,15 @@ function createFailures(counts: Following['rangeFailures']) {
   };
 }
 
-/** Adds what other operators show of a block, as far as they have it. */
+/** Adds the logs of other operators, as far as they have the block. */
 async function withOthers(deps: FollowDeps, nodes: readonly Node[], read: ReadBlock): Promise<AheadBlock> {
   const block = await withQuorum(deps, read, null, othersFor(deps, nodes, read.node));
-  // Once its logs are judged nothing asks for its transactions, which take most of its memory.
+  // Once the logs are judged, the transactions are unused, and they take most of a block's memory.
   const { isProven: _, transactions: __, ...header } = read.block;
   return { read: { node: read.node, block: header }, block };
 }
 
-/** Those before the first block that cannot be read or judged need not wait for it. Throws where that is the first one. */
+/** Returns the blocks before the first that can't be read or judged. Throws if that is the first one. */
 async function upToFirstFailure<Result>(reads: readonly Promise<Result>[]): Promise<Result[]> {
   const ready: Result[] = [];
   for (const read of await Promise.allSettled(reads)) {
@@ -308,7 +311,7 @@ async function upToFirstFailure<Result>(reads: readonly Promise<Result>[]): Prom
   return ready;
 }
 
-/** Single blocks, a few at the same time, up to the first that cannot be read or is not there. Throws where the first one cannot be read. */
+/** Reads single blocks, a few concurrently, up to the first that can't be read or doesn't exist. Throws if the first one can't be read. */
 async function readOneByOne(
   deps: FollowDeps,
   node: Node,
@@ -332,7 +335,7 @@ async function readOneByOne(
   return ready;
 }
 
-/** `null`: it failed, or takes longer. */
+/** `null`: the result failed or took longer than `ms`. */
 async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Result | null> {
   const over = new AbortController();
   try {
@@ -346,8 +349,8 @@ async function withinMs<Result>(ms: number, result: Promise<Result>): Promise<Re
 }
 
 /**
- * Blocks of a range, and ranges of one node at once; main-network blocks from a node that is 300 ms away need sixty. Where logs stand for
- * infos a range takes two requests, so that fewer and longer ones keep to a provider's fifteen a second.
+ * Blocks in a range, and concurrent ranges of one node. Main-network blocks from a node with 300 ms latency need sixty. With logs instead
+ * of infos, a range takes two requests, so fewer and longer ranges stay within a provider's fifteen requests a second.
  */
 const SHORT = { blocks: RANGE_BLOCKS, bounds: { most: 12, wait: [2, 4] } } as const;
 const LONG = { blocks: LONG_RANGE_BLOCKS, bounds: { most: 3, wait: [1, 2] } } as const;
@@ -356,8 +359,8 @@ type Pace = { blocks: number; flight: InFlight };
 type Source = { source: Node; short: Pace; long: Pace };
 
 /**
- * The nodes that give ranges, and how long the ranges of each are. The preferred node comes first; another one only while all of its ranges
- * are good.
+ * The nodes that serve ranges, and the range length of each. The preferred node comes first. Another node is used only while all of its
+ * ranges are good.
  */
 function createRangeSources(
   deps: FollowDeps,
@@ -370,12 +373,12 @@ function createRangeSources(
     failuresOf(source) === 0 && logs.areEnoughAsked(source) ? long : short;
   return {
     readLogs: logs.read,
-    /** The shortest time that a range of the preferred node took lately, in milliseconds. */
+    /** The shortest recent duration of a range of the preferred node, in milliseconds. */
     leastMs: () => {
       const preferred = sources.find(({ source }) => source === node);
       return preferred === undefined ? 0 : paceOf(preferred).flight.leastMs();
     },
-    /** A node that may be asked for another range. */
+    /** A node that can serve another range now. */
     withRoom: (): (Pace & { source: Node }) | null => {
       const isGood = ({ source }: Source) => source === node || failuresOf(source) === 0;
       const found = sources.find((each) => isGood(each) && paceOf(each).flight.hasRoom());
@@ -384,7 +387,7 @@ function createRangeSources(
   };
 }
 
-/** The preferred node, and those others that are not avoided for a moment. */
+/** The preferred node, and the other nodes that aren't avoided at the moment. */
 function sourcesOf(nodes: readonly Node[], avoided: Following['avoided']): Source[] {
   const isAvoided = ({ operator }: Node) => operator === avoided?.operator && performance.now() < avoided.untilMs;
   return nodes
@@ -396,7 +399,7 @@ function paceFor({ blocks, bounds }: { blocks: number; bounds: InFlightBounds })
   return { blocks, flight: createInFlight(bounds) };
 }
 
-/** Asks the node that shows a range, and as many of other operators as must agree, for logs in place of infos. */
+/** Asks the node that shows a range, and as many other operators as must agree, for logs instead of infos. */
 function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
   const isAble = (node: Node) => node.isOpenFor('logs');
   const askedFor = (source: Node) => ofDifferentOperators([source, ...nodes].filter(isAble), deps.agreement);
@@ -413,28 +416,31 @@ function createLogsReader(deps: FollowDeps, nodes: readonly Node[]) {
   };
 }
 
-/** How many ranges a node is asked for at the same time. */
+/** Limits how many ranges a node is asked for concurrently. */
 type InFlight = {
   hasRoom(): boolean;
-  /** A range is asked for. Call what it returns when the range is there; not when it failed. */
+  /** Call this when a range is requested. Call `onAnswer` when the range arrives, but not when it failed; call `onEnd` in both cases. */
   begin(): { onAnswer(): void; onEnd(): void };
-  /** The shortest time that a range took lately, in milliseconds; infinite before the first. */
+  /** The shortest recent duration of a range in milliseconds; infinite before the first. */
   leastMs(): number;
 };
 
-/** Before anything is measured. */
+/** The limit before anything is measured. */
 const FIRST = 2;
 /**
- * `most`: of one node. `wait`: ranges that wait somewhere, in a queue of the node, its budget, the line or this process; with fewer than the
- * first number the way is empty now and then, more than the second only take memory.
+ * `most`: the limit of one node. `wait`: ranges that wait in a queue of the node, in its budget, on the connection or in this process.
+ * Below the first number the connection is sometimes idle. Above the second the waiting ranges only use memory.
  */
 type InFlightBounds = { most: number; wait: readonly [number, number] };
-/** The shortest time is measured anew after so many ranges, for blocks grow, and ways become longer. It costs the time of about one. */
+/**
+ * The shortest duration is measured again after this many ranges, because blocks grow and routes get slower. That costs the time of about
+ * one range.
+ */
 const PROBE_RANGES = 200;
 
 /**
- * As many as the way to the node holds, found as TCP Vegas does: the time that a range takes beyond the shortest is time that it
- * waited for others. While hardly any waits, one more is sent, up to `most`; when many do, one fewer.
+ * Adapts the number of concurrent ranges to the node's capacity, as TCP Vegas does. The time that a range takes beyond the shortest is
+ * queueing time. While hardly any range is queued, one more is sent, up to `most`. When many are queued, one fewer is sent.
  */
 export function createInFlight(
   { most, wait: [few, many] }: InFlightBounds,
@@ -444,7 +450,7 @@ export function createInFlight(
   let underWay = 0;
   let leastMs = Number.POSITIVE_INFINITY;
   let untilProbe = 0;
-  /** Hardly any are sent until one came back that met no queue. */
+  /** During a probe only a few are sent, until one returns that wasn't queued. */
   const limit = () => (untilProbe === 0 ? FIRST : size);
   const learn = (tookMs: number, wasFull: boolean) => {
     untilProbe = Math.max(0, untilProbe - 1);

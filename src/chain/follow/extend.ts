@@ -12,16 +12,16 @@ import { avoid, identifySigner } from './identify-signer.ts';
 import { othersFor, withQuorum } from './quorum.ts';
 import type { WindowBlock } from './window.ts';
 
-/** Forks of the main network are one or two blocks deep; at most 18 are not irreversible in good times. */
+/** Forks of the main network are one or two blocks deep. Normally at most 18 blocks aren't irreversible yet. */
 const MAX_WALK_BLOCKS = 100;
-/** Infos may be a moment later than their block now and then; where they always are, another node is asked first. */
+/** Infos are sometimes a moment later than their block. If a node's infos are always late, another node is asked first. */
 const MAX_LATE_INFOS = 3;
-/** Far worse than clocks are. */
+/** Much more than real clock drift. */
 const MAX_AHEAD_MS = 10 * 60_000;
 
 /**
- * Reads the block after the newest verified one. Where it does not build on that one, the replaced blocks are read again down
- * to the common ancestor, at most to the solid block. Returns the blocks that are new; none if the node has no next block.
+ * Reads the block after the newest verified one. If it doesn't build on that one, reads the replaced blocks down to the common ancestor, at
+ * most down to the solid block. Returns the new blocks; none if the node has no next block.
  */
 export async function extend(
   deps: FollowDeps,
@@ -32,7 +32,7 @@ export async function extend(
   const isOverdue = following.pace.isOverdue(deps.now());
   const next = await (isOverdue ? readBlock : readHeadBlock)(deps, node, tipOf(following).number + 1).catch(
     (error: unknown) => {
-      // No other node confirms the block: the others are asked first for a moment.
+      // No other node confirms the block, so prefer the other nodes for a moment.
       if (error instanceof AppError && error.code === 'NODES_DISAGREE') avoid(deps, following, node);
       throw error;
     },
@@ -72,7 +72,7 @@ export async function extend(
   return blocks;
 }
 
-/** A branch that split off longer ago is not walked back block by block: the blocks in memory are forgotten and read anew. */
+/** Quittance doesn't walk back block by block on a branch that split off longer ago. It drops the blocks in memory and reads them again. */
 function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
   replaceFrom(following, 0);
   avoid(deps, following, node);
@@ -80,7 +80,7 @@ function tooFar(deps: FollowDeps, following: Following, node: Node): AppError {
   return new AppError('NODE_REFUSED', message, { retryable: true });
 }
 
-/** Each block is later than its parent, and on a real network not of the future: its time lets invoices expire. */
+/** Each block must be later than its parent. On a real network it must not be in the future, because its time lets invoices expire. */
 export function assertLater(
   deps: FollowDeps,
   ancestor: { time: UnixMs },
@@ -98,16 +98,19 @@ export function assertLater(
   }
 }
 
-/** The clock of a private network may run ahead of ours. */
+/** The clock of a private network may be ahead of this server's clock. */
 function isOfTheFuture({ slotMs, now }: FollowDeps, time: UnixMs): boolean {
   return slotMs !== null && time > now() + MAX_AHEAD_MS;
 }
 
-/** The block that a block builds on, and no other of its height: blocks become irreversible by the blocks on top of them. */
+/**
+ * Reads the parent of a block. Any other block of that height is refused, because blocks become irreversible through the blocks on top of
+ * them.
+ */
 async function readParent(deps: FollowDeps, following: Following, node: Node, child: ProvenHeader): Promise<ReadBlock> {
   const read = await readBlock(deps, node, child.number - 1);
   if (read !== null && read.block.id === child.parentId) return read;
-  // The back ends of one node disagree for a moment about the head: another node is asked first.
+  // The node's back ends disagree about the head for a moment, so prefer another node.
   avoid(deps, following, node);
   throw new AppError('NODE_REFUSED', `${node.origin} moved between two branches at block ${child.number - 1}`, {
     retryable: true,
@@ -115,9 +118,9 @@ async function readParent(deps: FollowDeps, following: Following, node: Node, ch
 }
 
 /**
- * A node shows a verified block that does not build on our irreversible one. Finds out what that means, and returns what to
- * throw: the node is of another network, or its answers do not fit together, or its irreversible chain is another than ours.
- * When `agreement` operators show the latter, the watcher halts until an operator decides: a ledger is not repaired silently.
+ * Called when a node shows a verified block that doesn't build on our irreversible one. Finds out why, and returns the error to throw: the
+ * node is on another network, its answers are inconsistent, or its irreversible chain differs from the ledger. When `agreement` operators
+ * show a different irreversible chain, the watcher halts until an operator decides. It never repairs a ledger silently.
  */
 async function diagnoseFork(
   deps: FollowDeps,
@@ -140,7 +143,7 @@ async function diagnoseFork(
     return new AppError('NODE_REFUSED', reason, { retryable: true });
   }
   const reason = `the irreversible block ${base.number} is ${base.id} in the ledger, and ${shown.id} on ${node.origin}`;
-  // Anybody can write a header; one that no known key signed contradicts nothing.
+  // Anyone can write a header. A header that no known key signed contradicts nothing.
   if (following.producers === null || !isSignedBy(following.producers, shown)) {
     return checked(deps, node, () => {
       throw new AppError('BLOCK_UNVERIFIABLE', `${reason}, signed by no known producer`, { retryable: true });

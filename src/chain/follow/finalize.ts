@@ -10,16 +10,16 @@ import { readNewestSolid } from '../verify/read-block.ts';
 import { type FollowDeps, type Following, replaceFrom } from './following.ts';
 import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 
-/** Transactions that an alarm names. */
+/** The limit of transactions that an alarm names. */
 const MAX_NAMED = 20;
-/** Blocks of one transaction, at most, while catching up. Memory and lock time stay small, and commits are few. */
+/** The limit of blocks in one transaction while catching up. It keeps memory use and lock time small, and commits few. */
 export const BATCH_BLOCKS = 60;
-/** Blocks that no header proves and that count by the word of operators: in a row, and in an hour of the chain's time. */
+/** The limits of blocks that no header proves and that operators agree on: consecutively, and within an hour of the chain's time. */
 const MAX_UNPROVEN_IN_A_ROW = 60;
 const MAX_UNPROVEN_IN_AN_HOUR = 240;
 const HOUR_MS = 3_600_000;
 
-/** The height up to which our own verified headers prove the chain to be irreversible; the solid cursor's at least. */
+/** The height up to which our own verified headers prove the chain irreversible. Never below the solid cursor. */
 export function ownSolidOf({ window, producers, base }: Following): number {
   if (producers === null) return base.number;
   const signed = window.flatMap(({ number, producer, signer }) =>
@@ -39,7 +39,7 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
   deps.metrics.chainSolidNumber.set({ network: deps.network }, solid.number);
   const ours = following.window.find(({ number }) => number === solid.number);
   if (ours !== undefined && ours.id !== solid.id) {
-    // Our window is a branch that lost, or the node is wrong: the next blocks decide. Our blocks are read again.
+    // Either our window is an orphaned branch, or the node is wrong. Our blocks are read again, and the next blocks decide.
     replaceFrom(following, following.window.indexOf(ours));
     deps.pool.report(
       node,
@@ -52,13 +52,13 @@ export async function askSolid(deps: FollowDeps, following: Following, node: Nod
 }
 
 /**
- * Records the blocks that are irreversible by our own headers and by the node's word, and on whose logs enough operators
- * agree, in order, up to the first that is not. Returns how many.
+ * Records blocks in order, up to the first that isn't ready. A block is ready when our own headers and the node call it irreversible, and
+ * enough operators agree on its logs. Returns how many were recorded.
  */
 export async function finalize(deps: FollowDeps, watching: Watching, following: Following): Promise<number> {
   const { network, metrics } = deps;
   if (!isLinked(following)) {
-    // No part of this program leaves it so; if one ever does, nothing is recorded from it.
+    // This can't happen unless there's a bug. If it does, nothing is recorded from the window.
     replaceFrom(following, 0);
     throw new AppError('CHAIN_CONTRADICTION', 'the verified blocks were not linked, and are read again', {
       retryable: true,
@@ -71,7 +71,8 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
   const ready = await countAllowed(deps, following, firstOpen < 0 ? following.window.length : firstOpen);
   for (let done = 0; done < ready; done += BATCH_BLOCKS) {
     const blocks = following.window.slice(0, Math.min(BATCH_BLOCKS, ready - done));
-    // Before the blocks are recorded, for they are not looked at again: after a crash between, the same alarms are raised anew.
+    // This runs before the blocks are recorded, because recorded blocks aren't examined again. After a crash in between, the same alarms
+    // are raised again.
     await applyContractEvents(
       { ...watching, log: deps.log },
       blocks.map(({ number, agreed }) => ({ number, events: agreed?.logs.events ?? [] })),
@@ -95,14 +96,14 @@ export async function finalize(deps: FollowDeps, watching: Watching, following: 
 }
 
 /**
- * The height up to which blocks can be judged. Once the contract is replaced, payments through other contracts are logged by its successor alone.
- * The event that operators agree on names it. After a restart nodes are asked for it, because the ledger does not keep it. Until it is known, all
- * later blocks are held, and an alarm says so once one of them is irreversible.
+ * The height up to which blocks can be judged. Once Tether replaces the contract, only its successor logs payments through other contracts.
+ * The event that operators agree on names the successor. After a restart nodes are asked for it, because the ledger doesn't store it. Until
+ * it's known, all later blocks are held. Raises an alarm once one of them is irreversible.
  */
 export async function judgeableUpTo(deps: FollowDeps, following: Following): Promise<number> {
   const { fees, agreement, alarms } = deps;
   const unanswered = await fees.unansweredFrom(deps);
-  // One operator is not believed, whatever successor it names, so nothing is gained by waiting.
+  // With one operator waiting gains nothing: no successor that it names is trusted.
   const held = agreement > 1 ? unanswered - 1 : Number.POSITIVE_INFINITY;
   const { number: recorded } = following.base;
   if (held <= recorded && recorded < following.nodeSolid.number) {
@@ -115,7 +116,9 @@ export async function judgeableUpTo(deps: FollowDeps, following: Following): Pro
   return held;
 }
 
-/** The same, of blocks that were read with the successor that is known. Those that were read before it was known are read again. */
+/**
+ * The same height, but only of blocks that were read with the known successor. Blocks that were read before it was known are read again.
+ */
 async function judgedUpTo(deps: FollowDeps, following: Following): Promise<number> {
   const { fees, agreement } = deps;
   for (const { number, agreed } of following.window) {
@@ -133,8 +136,8 @@ async function judgedUpTo(deps: FollowDeps, following: Following): Promise<numbe
 }
 
 /**
- * How many of the first blocks of the window may be recorded: up to one that is not proven, after many that were not. Operators that agree to
- * make things up need no more than that nobody can prove what they show. A block that a person let pass begins the count anew.
+ * Returns how many of the first blocks of the window may be recorded. Stops at an unproven block that exceeds the limits of unproven
+ * blocks. Colluding operators could make up payments in blocks that no one can prove. A block that an operator let pass resets the count.
  */
 async function countAllowed(deps: FollowDeps, following: Following, ready: number): Promise<number> {
   const { db, network, alarms } = deps;
@@ -165,7 +168,7 @@ function countUnproven({ inARow, times }: Following['unproven'], block: WindowBl
   return { inARow: inARow + 1, times: [...times, block.time].slice(-MAX_UNPROVEN_IN_AN_HOUR) };
 }
 
-/** Whether the window is one chain from the solid block on. A block counts as built on another only if it links to it. */
+/** Whether the window is one chain that starts at the solid block. A block counts as built on another only if it links to it. */
 function isLinked({ base, window }: Following): boolean {
   return window.every((block, index) => {
     const parent = window[index - 1] ?? base;
@@ -178,7 +181,7 @@ function toSolidBlock(block: WindowBlock): SolidBlock {
   return { ...toChainBlock(block), evidence: block.agreed.evidence };
 }
 
-/** No header proves what is in such a block: the operator should know which payments rest on the word of nodes. */
+/** No header proves the contents of such a block, so the operator should know which payments rely on nodes alone. */
 async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: WindowBlock): Promise<void> {
   if (isProven || agreed === null) return;
   const { transfers } = agreed.logs;
@@ -190,6 +193,6 @@ async function logUnproven(deps: FollowDeps, { number, id, isProven, agreed }: W
     `${agreed.evidence.nodes.join(' and ')} show them. Its transfers of USDT: ${named}${rest}. ` +
     'A node that Quittance asks over gRPC proves such blocks.';
   deps.log.warn({ block: number, transactions: shown.slice(0, MAX_NAMED) }, 'a block counts without a proof');
-  // All such blocks share one alarm: a stranger can have such a block made every three seconds.
+  // All such blocks share one alarm, because a stranger can cause such a block every three seconds.
   await deps.alarms.raise('unproven-block', '', detail);
 }

@@ -25,23 +25,23 @@ import { awaitsOperator, gatherQuorum } from './quorum.ts';
 import { startCursor } from './start-cursor.ts';
 import { toChainBlock, type WindowBlock } from './window.ts';
 
-/** Further behind what is irreversible than this, blocks are read in ranges. */
+/** When the watcher is further behind the irreversible chain than this, it reads blocks in ranges. */
 const CATCH_UP_BLOCKS = 20;
-/** A node that is away may be back after so long. */
+/** The pause before an unreachable node is tried again. */
 const AWAY_MS = 250;
-/** Recording a block with payments takes 10 ms on a machine that has nothing else to do. */
+/** Recording a block with payments takes 10 ms on an idle machine. */
 const IN_TIME_MS = 40;
 
 export type Follower = {
-  /** Looks at the chain once. Returns the pause until the next look. Throws the errors of nodes and of the database. */
+  /** Follows the chain once. Returns the pause until the next call. Throws the errors of nodes and of the database. */
   step(lease: Lease, isStopping: () => boolean): Promise<{ pauseMs: number; examinedAgeMs: number }>;
-  /** Forgets what is only in memory, because another process may have gone on. */
+  /** Clears the in-memory state, because another process may have continued in the meantime. */
   reset(): void;
   status(): Omit<ChainStatus, 'blind' | 'nodes' | 'energyPrice'> | null;
 };
 
 /**
- * Follows one network: verifies each block once, sights it, and records it when it is irreversible. `onProgress` is called
+ * Follows one network: verifies each block once, detects payments in it, and records it when it's irreversible. `onProgress` is called
  * after each range of blocks while catching up.
  */
 export function createFollower(
@@ -71,7 +71,7 @@ export function createFollower(
         following = await rootAt(deps, cursor, node, nodes);
       }
       const current = following;
-      // Blocks after the recorded event: reading them would only blame nodes for payments that the unknown successor logs.
+      // Don't read blocks after the recorded event: nodes would only be blamed for payments that the unknown successor logs.
       if ((await judgeableUpTo(deps, current)) < current.base.number) {
         if (current.nodeSolid.number <= current.base.number) await askSolid(deps, current, node);
         return { pauseMs: deps.blockMs, examinedAgeMs: readAt - cursor.head.time };
@@ -82,8 +82,8 @@ export function createFollower(
         ? await comeCloser(turn, progress, isStopping, onProgress)
         : await followNewest(turn, progress);
       while (hasChanged && !isStopping() && (await expireInvoices(watching, detectedTime(current), held)).isMoreLeft);
-      // The age is that of the examined block, not of the node's newest: a node whose chain is shorter than ours shows us nothing,
-      // however fresh it is. It counts from the start of the look, for catching up can take long.
+      // The age is that of the examined block, not of the node's newest. A node with a shorter chain than ours shows nothing new, however
+      // recent its newest block is. It's measured from the start of the call, because catching up can take long.
       const after = hasChanged ? await findCursor(deps.db, deps.network) : null;
       return { pauseMs, examinedAgeMs: readAt - (after ?? cursor).head.time };
     },
@@ -94,7 +94,7 @@ type Turn = { deps: FollowDeps; watching: Watching; following: Following; node: 
 type Turned = { pauseMs: number; hasChanged: boolean };
 type Progress = ReturnType<typeof createProgress>;
 
-/** Reads a range of blocks that are long irreversible. */
+/** Reads ranges of blocks that have been irreversible for a while. */
 async function comeCloser(
   { deps, watching, following, node, nodes }: Turn,
   progress: Progress,
@@ -110,7 +110,7 @@ async function comeCloser(
   progress.onBehind(following);
   deps.requestShare?.onBehind();
   const from = place();
-  // This node may not have the block that another node called irreversible.
+  // This node may lack the block that another node called irreversible.
   const reported = following.nodeSolid;
   following.nodeSolid = following.base;
   await askSolid(deps, following, node).catch((error: unknown) => {
@@ -120,19 +120,19 @@ async function comeCloser(
   await catchUp(deps, watching, following, { node, nodes, isStopping, onProgress: report });
   await askSolid(deps, following, node);
   await dropStuckWindow(deps, following, node);
-  // Where operators do not agree nothing can be done but wait: a moment for one that is away, longer for those that differ.
+  // While operators disagree Quittance can only wait: briefly for an unreachable operator, longer for differing ones.
   const waitMs = awaitsOperator(following) ? AWAY_MS : deps.blockMs;
   return { pauseMs: from === place() ? waitMs : 0, hasChanged: true };
 }
 
 /** Detects payments in the newest blocks, and records those that became irreversible. */
 async function followNewest({ deps, watching, following, node, nodes }: Turn, progress: Progress): Promise<Turned> {
-  // A next block that cannot be read or verified holds up nothing of what is verified already.
+  // A next block that can't be read or verified doesn't delay the verified ones.
   const head = await followHead(deps, following, node, nodes).catch((error: unknown) => ({ error }));
   await gatherQuorum(deps, following, nodes, { isNewestAsked: 'added' in head && head.added > 0 });
   const detectedMs = await timed(() =>
     detect(watching, following).catch((error: unknown) => {
-      // The database has other head blocks than we think: write ours anew.
+      // The database has other head blocks than expected. Write ours again.
       for (const block of following.window) block.detected = 'nothing';
       throw error;
     }),
@@ -153,10 +153,13 @@ async function followNewest({ deps, watching, following, node, nodes }: Turn, pr
   return { pauseMs: head.nextMs, hasChanged: head.added + finalized > 0 };
 }
 
-/** On a local network blocks may come when a person wants them, however late: so long its end is taken for that of now. */
+/** On a local network blocks may appear only when a person wants them. The newest block counts as current for this long. */
 const LOCAL_LIVE_MS = 30_000;
 
-/** Tells the database that the chain has no later block, once for each: a node that is stuck says so for hours, and a real chain goes on. */
+/**
+ * Records in the database that the chain has no later block, once for each block. A stuck node claims this for hours, whereas a real chain
+ * keeps growing.
+ */
 async function noteLive({ db, network, slotMs }: FollowDeps, following: Following): Promise<void> {
   const { number } = tipOf(following);
   const { live } = following;
@@ -171,7 +174,7 @@ async function timed(work: () => Promise<void>): Promise<number> {
   return performance.now() - startedMs;
 }
 
-/** The nodes in order of preference, one that is avoided for a moment last. */
+/** The nodes in order of preference. A node that is avoided at the moment comes last. */
 function preferring(nodes: readonly Node[], following: Following | null): Node[] {
   const avoided = following?.avoided ?? null;
   if (avoided === null || avoided.untilMs < performance.now()) return [...nodes];
@@ -179,7 +182,7 @@ function preferring(nodes: readonly Node[], following: Following | null): Node[]
   return [...nodes.filter((node) => !isAvoided(node)), ...nodes.filter(isAvoided)];
 }
 
-/** Starts from the solid cursor with nothing but what the database knows. */
+/** Starts from the solid cursor, with only the state in the database. */
 async function rootAt(deps: FollowDeps, cursor: ChainCursor, node: Node, nodes: readonly Node[]): Promise<Following> {
   const { db, network } = deps;
   const replacedIn = await findReplacement(db, network);
@@ -224,8 +227,8 @@ function noNodeMessage({ pool, network }: FollowDeps): string {
 }
 
 /**
- * Records the verified blocks above the solid one that the database does not have yet, or not with all their transfers. After a
- * restart that waits until as much is verified as was examined before, so that no invoice loses a sighting that it still has.
+ * Stores the verified blocks above the solid one that the database lacks, or lacks transfers of. After a restart it waits until as many
+ * blocks are verified as were examined before, so that no invoice loses a valid sighting.
  */
 async function detect(watching: Watching, following: Following): Promise<void> {
   const { window, orphaned } = following;
@@ -254,8 +257,8 @@ async function detect(watching: Watching, following: Following): Promise<void> {
 }
 
 /**
- * Shows what the contract announced above the solid block, once all blocks up to the newest examined one are sighted, and whenever that
- * changed: also when a block that announced something was orphaned.
+ * Shows the contract's announcements above the solid block, once all blocks up to the newest examined one are sighted. Runs again whenever
+ * they change, also when a block with an announcement was orphaned.
  */
 async function showContractEvents(deps: FollowDeps, watching: Watching, following: Following): Promise<void> {
   const { window } = following;
@@ -274,12 +277,12 @@ function isBehind({ detected, agreed }: WindowBlock): boolean {
   return detected === 'nothing' || (detected === 'proven' && agreed !== null);
 }
 
-/** The log tells of progress this often. */
+/** How often the log reports progress. */
 const LOG_MS = 10_000;
-/** Requests a block are told over at least as many blocks as show what is usual. */
+/** The requests per block are averaged over this many blocks. */
 const MEASURED_BLOCKS = 20;
 
-/** Watches how far a follower is and how fast: for metrics, the log, and the status that other processes read. */
+/** Tracks the position and speed of a follower for metrics, the log, and the status that other processes read. */
 export function createProgress({ network, metrics, log, pool }: FollowDeps) {
   let run: { startedMs: number; from: number; loggedMs: number } | null = null;
   let catchUp: ChainStatus['catchUp'] = null;
@@ -294,12 +297,12 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
     metrics.chainCatchUpSeconds.set({ network }, catchUp?.secondsLeft ?? 0);
   };
   return {
-    /** Blocks are read in ranges from now on, so that the first one tells a rate. */
+    /** Call this before blocks are read in ranges, so that the first range already gives a rate. */
     onBehind: (following: Following) => {
       const nowMs = performance.now();
       run ??= { startedMs: nowMs, from: following.base.number, loggedMs: nowMs };
     },
-    /** A range was recorded while catching up. */
+    /** Call this after a range was recorded while catching up. */
     onCatchUp: (following: Following) => {
       if (run === null) return;
       const nowMs = performance.now();
@@ -307,7 +310,7 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       const blocksPerSecond = (following.base.number - run.from) / Math.max(0.001, (nowMs - run.startedMs) / 1000);
       const left = following.nodeSolid.number - following.base.number;
       const rounded = Math.round(blocksPerSecond * 10) / 10;
-      // While blocks wait there is no rate to tell.
+      // While blocks wait there's no rate to report.
       const isKnown = rounded > 0 && left > 0;
       catchUp = {
         blocksPerSecond: isKnown ? rounded : null,
@@ -319,7 +322,7 @@ export function createProgress({ network, metrics, log, pool }: FollowDeps) {
       const rate = isKnown ? catchUp : {};
       log.info({ processed: following.base.number, left, ...rate }, 'catching up with the chain');
     },
-    /** The head was looked at, and so many blocks were new. */
+    /** Call this after reading the head; `added` is the number of new blocks. */
     onHead: (following: Following, added: number) => {
       if (run !== null) log.info({ processed: following.base.number }, 'caught up with the chain');
       run = null;
@@ -349,19 +352,22 @@ function openBlockOf(following: Following): number | null {
   return following.window.find(({ agreed, number }) => agreed === null && number <= limit)?.number ?? null;
 }
 
-/** A newest block that is older than this many block times means that we, or the network, fell behind. */
+/** If the newest block is older than this many block times, Quittance or the network fell behind. */
 const FAR_BEHIND_BLOCKS = 60;
 
 /**
- * Requests a block for what is irreversible while payers wait all the time. A node with a limit for the day must last it, and the
- * blocks themselves come first: two requests for each, and some for misses, balances and look-ups.
+ * Requests per block for the irreversible block while payers wait all the time. A node's daily limit must last the day. Blocks have
+ * priority: two requests each, plus some for misses, balances and lookups.
  */
 const MOST_ASKS = 1;
 const LEAST_ASKS = 0.3;
 const BLOCK_REQUESTS = 2.4;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Reads the next block when it is due. Where the preferred node misses it for too long, another one is asked. `isNewest`: there is none. */
+/**
+ * Reads the next block when it's due. If the preferred node lacks it for too long, another node is asked. `isNewest`: there's no later
+ * block.
+ */
 async function followHead(
   deps: FollowDeps,
   following: Following,
@@ -386,15 +392,15 @@ async function followHead(
   if (added === 0) return { added, nextMs: pace.onMiss(deps.now()), isNewest: true };
   const { lateInfos } = following;
   if (!lateInfos.isNow) lateInfos.blocks = 0;
-  // A block whose infos came later says nothing about when blocks can be read.
+  // A block whose infos came later says nothing about when blocks become readable.
   isLate ||= lateInfos.isNow;
   lateInfos.isNow = false;
   return { added, nextMs: pace.onBlock(tipOf(following).time, deps.now(), isLate) };
 }
 
 /**
- * Asks what is irreversible as soon as our headers prove something that a payer waits for, or a node that was away shows blocks again;
- * else seldom. `hasGrown`: a new block was read.
+ * Asks for the newest irreversible block as soon as our headers prove one that a payer waits for, or as soon as a node that was down shows
+ * blocks again. Otherwise asks rarely. `hasGrown`: a new block was read.
  */
 async function askSolidInTime(
   deps: FollowDeps,
@@ -405,32 +411,32 @@ async function askSolidInTime(
   const { window, nodeSolid, pace } = following;
   const own = ownSolidOf(following);
   const isWaiting = window.some(({ number, hasSighting }) => hasSighting && number > nodeSolid.number && number <= own);
-  // Where our own count stands still, the node may know more: that we fell behind, or that it sees other producers.
+  // If our own count stalls, the node may know more: Quittance fell behind, or the producers changed.
   const isFarBehind =
     window.length > FAR_BEHIND_BLOCKS || deps.now() - tipOf(following).time > FAR_BEHIND_BLOCKS * deps.blockMs;
-  // What there is to catch up with is read in ranges, as soon as a node says how much that is.
+  // A backlog is read in ranges, as soon as a node reports its size.
   const isBack = isFarBehind && hasGrown && performance.now() >= following.backNextMs;
   if (isBack) following.backNextMs = performance.now() + deps.blockMs;
   if (isBack || ((own > nodeSolid.number || isFarBehind) && pace.maySpend(isWaiting, deps.now()))) {
-    // One that is behind is not asked twice in a row.
+    // A node that is behind isn't asked twice in a row.
     const askers = solidAskers(nodes);
     const asker = askers[following.solidAsker % askers.length];
     if (asker === undefined) return;
     await askSolid(deps, following, asker).catch((error: unknown) => {
-      // The pool knows of it, and the next one is asked next time.
+      // The pool already recorded the failure. The next node is asked next time.
       if (!(error instanceof AppError)) throw error;
     });
     if (following.nodeSolid.number < own) following.solidAsker += 1;
   }
 }
 
-/** The preferred node has enough to do, where there is another. */
+/** The preferred node comes last, because it already serves the blocks. */
 function solidAskers<Named extends Pick<Node, 'operator'>>(nodes: readonly Named[]): Named[] {
   const [first, ...others] = ofDifferentOperators(nodes, nodes.length);
   return first === undefined ? [] : [...others, first];
 }
 
-/** How many requests a block the first asker can spare for what is irreversible, from now to the end of the UTC day. */
+/** How many requests per block the first asker can spare for the irreversible block, from now to the end of the UTC day. */
 export function spareAsks(
   nodes: readonly Pick<Node, 'operator' | 'requestsLeft'>[],
   blockMs: number,

@@ -8,16 +8,16 @@ import { isKnownSolid, isSignedBy, loadProducers, PERIOD_MS, refreshProducers } 
 import { checked, readHeaderAt, readNewestSolid } from '../verify/read-block.ts';
 import { type FollowDeps, type Following, tipOf } from './following.ts';
 
-/** Nodes are not asked for the producers more often than this. */
+/** The minimum interval between requests for the producers. */
 const REFRESH_BLOCKS = 1;
-/** Where they refused or disagreed, they are asked again after so long, until the alarm is over. */
+/** After a refusal or a disagreement the producers are requested again at this interval, until the alarm is resolved. */
 const RETRY_BLOCKS = 20;
-/** A node whose block cannot be judged yet is asked last for so long. */
+/** For this long a node whose block can't be judged yet is asked last. */
 const AVOID_BLOCKS = 2;
 
 /**
- * The key of a known producer that signed the block, or `null`. At the head a block that none signed is refused, after the producers
- * were asked for anew. In the irreversible past, whose producers may have left, such a block waits for the blocks on top of it.
+ * The key of a known producer that signed the block, or `null`. At the head, a block that no known key signed is refused after the
+ * producers were requested again. In the irreversible past, whose producers may have left, such a block waits for the blocks on top of it.
  */
 export async function identifySigner(
   deps: FollowDeps,
@@ -40,7 +40,7 @@ export async function identifySigner(
     const others = nodes.filter(({ operator }) => operator !== node.operator);
     const signer = await findSignerElsewhere(deps, following, block, others);
     if (signer === null) return null;
-    // The block is right, and the signature that this node shows for it is not.
+    // The block is right, but the signature that this node shows for it is wrong.
     deps.pool.report(
       node,
       'unverifiable',
@@ -50,7 +50,7 @@ export async function identifySigner(
   }
   const reason = `block ${block.number} (${block.id}) names 41${block.producer} as its producer, but is signed with the key 41${block.signer}, which belongs to no known producer`;
   if (!isAskedNow) {
-    // Until the producers can be asked for, it is unclear who is wrong: another node may show another block.
+    // Until the producers can be requested, it's unclear which node is wrong. Another node may show another block.
     avoid(deps, following, node);
     throw new AppError('NODES_DISAGREE', `${node.origin}: ${reason}`, { retryable: true });
   }
@@ -59,7 +59,7 @@ export async function identifySigner(
   });
 }
 
-/** The known key that signed the same block as another operator shows it: the id says nothing of signatures. `null`: none. */
+/** The known key that signed the same block as another operator shows it. The block id doesn't cover the signature. `null`: none. */
 async function findSignerElsewhere(
   deps: FollowDeps,
   { producers }: Following,
@@ -71,7 +71,7 @@ async function findSignerElsewhere(
   return shown !== null && shown.id === block.id && isSignedBy(producers, shown) ? shown.signer : null;
 }
 
-/** The height up to which `agreement` operators call the chain irreversible, by headers of known producers; 0 where too few do. */
+/** The height up to which `agreement` operators call the chain irreversible, by headers of known producers. 0 if too few do. */
 async function readAgreedSolid(deps: FollowDeps, { producers }: Following, nodes: readonly Node[]): Promise<number> {
   const operators = ofDifferentOperators(nodes, nodes.length);
   const answers = await Promise.allSettled(operators.map((node) => readNewestSolid(deps, node)));
@@ -82,13 +82,13 @@ async function readAgreedSolid(deps: FollowDeps, { producers }: Following, nodes
 }
 
 /**
- * Asks for the producers, with the key of one that is suspect, and goes on with those that are known where nodes refuse or
- * disagree. Returns whether what is known now is what enough nodes name. Throws while none are known.
+ * Requests the producers, with the key of a suspect one. Keeps the known producers if nodes refuse or disagree. Returns whether the known
+ * producers are now those that enough nodes name. Throws while none are known.
  */
 export async function keepProducers(deps: FollowDeps, following: Following, nodes: readonly Node[]): Promise<boolean> {
   following.producersNextMs = performance.now() + REFRESH_BLOCKS * deps.blockMs;
   const [clock, tip] = [deps.now(), tipOf(following)];
-  // An operator may have accepted other producers meanwhile.
+  // An operator may have accepted other producers in the meantime.
   const before = await loadProducers(deps.db, deps.network);
   following.producers = before;
   try {

@@ -2,43 +2,49 @@ import type { UnixMs } from '../../domain/time.ts';
 import { backoffMs } from '../../runtime/backoff.ts';
 
 /**
- * When to ask for the next block, and when for what is irreversible. Nodes limit requests, so one that comes too early is a
- * loss, and one that comes too late makes a payer wait. Times are in milliseconds; `nowMs` is the wall clock.
+ * Decides when to request the next block, and when the newest irreversible block. Nodes limit requests, so an early request is wasted, and
+ * a late one makes a payer wait. Times are in milliseconds; `nowMs` is the wall clock.
  */
 export type Pace = {
-  /** The next block was there. Returns the pause until the one after it is due. `isLate`: another node was asked in vain before. */
+  /**
+   * Call this when the next block was available. Returns the pause until the following block is due. `isLate`: another node was asked
+   * before and lacked it.
+   */
   onBlock(blockTime: UnixMs, nowMs: number, isLate: boolean): number;
-  /** It was not there yet. Returns the pause until the next try. */
+  /** Call this when the next block wasn't available. Returns the pause until the next try. */
   onMiss(nowMs: number): number;
-  /** The next block has been missed for so long that another node should be asked within the same block time. */
+  /** Whether the next block has been missing for so long that another node should be asked within the same block time. */
   isOverdue(nowMs: number): boolean;
-  /** Whether to spend a request on what is irreversible now. */
+  /** Whether to spend a request on the newest irreversible block now. */
   maySpend(isPayerWaiting: boolean, nowMs: number): boolean;
 };
 
-/** First pause after a miss, as a part of the block time; it doubles up to a whole one. */
+/** The first pause after a miss, as a fraction of the block time. It doubles up to a whole block time. */
 const RETRY_SHARE = 16;
-/** After a block that was there at once we come earlier by this part of a block time; after some in a row, by twice as much each. */
+/**
+ * After a block that was available at once, the next request is earlier by this fraction of a block time. After some in a row it moves by
+ * twice as much each time.
+ */
 const EARLIER_SHARE = 600;
 const STEADY_BLOCKS = 8;
-/** A block that is found longer than this part of a block time after the last miss may have been there for long. */
+/** A block that is found longer than this fraction of a block time after the last miss may have been available for a while. */
 const KNOWN_SHARE = 0.3;
-/** A block that seems later than a whole block time may be there, and only the node is behind: one in so many is asked for at once. */
+/** A block that seems later than a whole block time may exist, with only the node behind. One in this many is requested at once. */
 const PROBE_BLOCKS = 8;
-/** A block that is missed for this part of a block time is asked of another node: that answers before the next one is due. */
+/** A block that is missing for this fraction of a block time is requested from another node, which answers before the next block is due. */
 const OVERDUE_SHARE = 0.6;
-/** Requests for what is irreversible: an eighth a block while nobody waits; saved ones may be spent at once, three at most. */
+/** Requests for the irreversible block: one in eight blocks while no one waits. Saved requests may be spent at once, three at most. */
 const IDLE_BLOCKS = 8;
 const MOST_SAVED = 3;
-/** A private network may be faster than we were told: the middle one of so many times between blocks counts. */
+/** A private network may be faster than configured, so the median of this many block intervals counts. */
 const KNOWN_STEPS = 9;
-/** The sandbox makes no blocks faster than this; those that a test makes at once say nothing about the next. */
+/** The sandbox makes no blocks faster than this. Blocks that a test makes at once say nothing about the next one. */
 const MIN_STEP_MS = 100;
 
 /**
- * Learns how long after its time a block can be read from the node, whatever the two clocks say: from blocks that were found
- * right after a miss. `longestMs`: the block time, unless the chain is faster. `earnedPerBlock`: how many requests for what is
- * irreversible a block may cost while payers wait.
+ * Learns how long after its timestamp a block becomes readable from the node, independent of the offset between the two clocks. It learns
+ * from blocks that were found right after a miss. `longestMs`: the block time, unless the chain is faster. `earnedPerBlock`: how many
+ * requests for the irreversible block each block may cost while payers wait.
  */
 export function createPace(longestMs: number, earnedPerBlock: () => number): Pace {
   const learnStep = createSteps(longestMs);
@@ -57,10 +63,10 @@ export function createPace(longestMs: number, earnedPerBlock: () => number): Pac
   return {
     onBlock(blockTime, nowMs, isLate) {
       blockMs = learnStep(blockTime);
-      // It took no longer than this; and a clock that was set back must not make us late for ever.
+      // The delay was no longer than this. A clock that was set back must not make later requests late permanently.
       delayMs = Math.min(delayMs, nowMs - blockTime);
       if (isLate || (misses > 0 && nowMs - lastMissMs > blockMs * KNOWN_SHARE)) {
-        // It was there long before, and only this node, or the one asked before it, did not show it: nothing is learnt.
+        // The block existed long before, and only this node, or the one asked before it, lacked it. There's nothing to learn.
         earlierMs = blockMs / EARLIER_SHARE;
       } else if (misses > 0) {
         delayMs = nowMs - blockTime;
@@ -108,7 +114,7 @@ export function createPace(longestMs: number, earnedPerBlock: () => number): Pac
   };
 }
 
-/** Returns a function that takes the time of each block, and returns the time between two blocks: at most `longestMs`. */
+/** Returns a function that accepts the time of each block and returns the block interval, at most `longestMs`. */
 function createSteps(longestMs: number): (blockTime: UnixMs) => number {
   const steps: number[] = [];
   let lastTime = Number.NaN;

@@ -10,19 +10,22 @@ import { addVote, settle, toWindowBlock, type WindowBlock } from './window.ts';
 
 /** A node may be this many blocks behind another without being wrong. */
 const LAG_BLOCKS = 3;
-/** Blocks whose logs are asked for in one step: at the head, and behind it. */
+/** Blocks whose logs are requested in one step: at the head, and while catching up. */
 const STEP_BLOCKS = 4;
 const BEHIND_STEP_BLOCKS = 64;
 const BEHIND_PAUSE_MS = 250;
-/** Blocks that are asked for at the same time. */
+/** Blocks whose logs are requested concurrently. */
 const PARALLEL_BLOCKS = 8;
-/** With so many open blocks no further ones are read behind the head for so long: an operator that is away for a moment costs no more. */
+/**
+ * With this many open blocks, no further blocks are read for `AWAY_MS` while catching up. An operator that is down for longer doesn't block
+ * reading.
+ */
 const MANY_OPEN_BLOCKS = 64;
 const AWAY_MS = 10_000;
 /** Operators that differ are asked again after this many block times. */
 const DISPUTE_BLOCKS = 2;
 
-/** Logs that the header does not prove need agreement. Where it proves every log of a block, no other node is asked. */
+/** Logs that the header doesn't prove need agreement. If it proves every log of a block, no other node is asked. */
 export function needsAgreement({ block, logs }: ReadBlock): boolean {
   const isOpen = block.transactions.some(
     ({ isSuccess, isContract, call }) => isSuccess && isContract !== false && call === null,
@@ -30,7 +33,7 @@ export function needsAgreement({ block, logs }: ReadBlock): boolean {
   return isOpen || logs.isForwarded || logs.transfers.some(({ isProven }) => !isProven);
 }
 
-/** Makes a window block of what one node showed, and of what the others show at the same time as far as they have it. */
+/** Creates a window block from one node's answer, and adds the answers of the other nodes as far as they have the block. */
 export async function withQuorum(
   deps: FollowDeps,
   read: ReadBlock,
@@ -46,7 +49,7 @@ export async function withQuorum(
   return block;
 }
 
-/** The nodes that are asked beside the one that shows the blocks. */
+/** The nodes that are asked in addition to the one that shows the blocks. */
 export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], first: Node): Node[] {
   return ofDifferentOperators(
     nodes.filter(({ operator }) => operator !== first.operator),
@@ -55,10 +58,10 @@ export function othersFor({ agreement }: FollowDeps, nodes: readonly Node[], fir
 }
 
 /**
- * Asks for the logs of blocks on which too few operators agree, oldest first: operators that did not show theirs, and where
- * they differ all of them again, now and then. Disagreement about a block that all must have is an alarm. No node is asked
- * while too few operators can be asked to settle anything. `isNewestAsked`: they were asked for the newest block a moment ago. `isBehind`:
- * many blocks at a time, and again at once while some are settled.
+ * Requests the logs of blocks on which too few operators agree, oldest first. Asks operators that haven't shown theirs. If operators
+ * differ, periodically asks all of them again. Disagreement about a block that all must have raises an alarm. No node is asked while too
+ * few operators are available to reach agreement. `isNewestAsked`: they were asked for the newest block a moment ago. `isBehind`: many
+ * blocks at a time, and again at once while some are settled.
  */
 export async function gatherQuorum(
   deps: FollowDeps,
@@ -75,7 +78,7 @@ export async function gatherQuorum(
   await inGroups(open, isBehind ? PARALLEL_BLOCKS : 1, async (block) => {
     const { examined } = block;
     if (examined === null) return;
-    // If no known key signed a block, other nodes may rightly show nothing of it.
+    // If no known key signed a block, other nodes may rightly lack it.
     const mayLag = block.signer === null || block.number > tipOf(following).number - LAG_BLOCKS;
     const isDisputed = new Set([...block.votes.values()].map(({ logs }) => logs.digest)).size > 1;
     const isRetry = isDisputed && nowMs >= following.disputeNextMs;
@@ -88,7 +91,7 @@ export async function gatherQuorum(
   if (nowMs >= following.disputeNextMs) following.disputeNextMs = nowMs + DISPUTE_BLOCKS * deps.blockMs;
 }
 
-/** Settles what it can of the blocks that wait for agreement behind the head. */
+/** While catching up, settles as many blocks that wait for agreement as possible. */
 export async function gatherOpen(deps: FollowDeps, following: Following): Promise<void> {
   const countOpen = () => following.window.filter(({ agreed }) => agreed === null).length;
   if (countOpen() > 0) {
@@ -97,12 +100,12 @@ export async function gatherOpen(deps: FollowDeps, following: Following): Promis
   following.openSinceMs = countOpen() < MANY_OPEN_BLOCKS ? null : (following.openSinceMs ?? performance.now());
 }
 
-/** Whether no further blocks should be read for a moment, because an operator is away without which none can be recorded. */
+/** Whether reading should pause, because an operator is down without which no block can be recorded. */
 export function awaitsOperator({ openSinceMs }: Following): boolean {
   return openSinceMs !== null && performance.now() - openSinceMs < AWAY_MS;
 }
 
-/** Only the oldest block is told: the others wait for it anyway. */
+/** Only the oldest block is reported: the others wait for it anyway. */
 async function logDispute({ agreement, alarms }: FollowDeps, { number, id, votes }: WindowBlock): Promise<void> {
   const shown = [...votes.values()].map(
     ({ origin, logs }) => `${origin}: ${logs.transfers.length} transfers (${logs.digest.slice(0, 12)})`,

@@ -29,9 +29,9 @@ type Watcher = {
   stop(): Promise<void>;
 };
 
-/** After a failure the pause doubles up to this, so that a node or a database which limits us is left alone. */
+/** After a failure the pause doubles up to this limit, which protects a node or a database that limits requests. */
 const MAX_PAUSE_MS = 5000;
-/** While no node may be asked, or an operator must decide, look again this often in a block time, and every 250 ms at most. */
+/** While no node may be asked, or an operator must decide, the watcher retries this often in a block time, and every 250 ms at most. */
 const LOOKS_PER_BLOCK = 3;
 const MIN_WAIT_MS = 250;
 
@@ -54,10 +54,10 @@ export function startWatcher(deps: WatcherDeps): Watcher {
       try {
         return await look.once(lease, isStopping);
       } catch (error) {
-        // Stopping destroys the request under way, which says nothing about the node.
+        // Stopping aborts the pending request, which says nothing about the node.
         if (isStopping()) return 0;
         await look.onFailure(error, lease);
-        // The log tells of these once, as an alarm; the pool has its own pauses.
+        // These are logged once, as an alarm. The pool has its own pauses.
         const code = codeOf(error);
         const failedPauseMs = Math.max(MIN_WAIT_MS, deps.blockMs / LOOKS_PER_BLOCK);
         if (code === 'NO_NODE' || code === 'CHAIN_HALTED') return { failedPauseMs };
@@ -69,7 +69,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
     isLeader: held.isHeld,
     stop: async () => {
       const ended = following.stop();
-      // Ends the request under way, so that stopping does not wait for a node that hangs.
+      // Aborts the pending request, so that stopping doesn't wait for a node that hangs.
       await pool.close();
       await ended;
       await held.stop();
@@ -77,7 +77,7 @@ export function startWatcher(deps: WatcherDeps): Watcher {
   };
 }
 
-/** Looks at the chain, one look after the other, and tells the operator of changes. */
+/** Follows the chain step by step, and notifies the operator of changes. */
 function createLook(deps: WatcherDeps, held: HeldLease) {
   const { network, pool, metrics, log } = deps;
   const db = whileLeading(deps.db, network, held.isHeld);
@@ -91,11 +91,11 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
   const { status } = follower;
   const blindReason = visibility.reason;
   const recorder = createStatusRecorder({ ...deps, db, alarms, isLeader: held.isHeld, status, blindReason });
-  /** The lease under which the word of a former process was read. */
+  /** The lease under which the state of the previous process was loaded. */
   let begun: Lease | null = null;
   const begin = async (lease: Lease) => {
     if (begun === lease) return;
-    // A crash does not end a node's pause, for the node may have caused the crash.
+    // A crash doesn't end a node's pause, because the node may have caused the crash.
     pool.restore(await findRememberedPauses(db, network, deps.now()));
     await visibility.begin();
     begun = lease;
@@ -108,7 +108,7 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
   };
   return {
     forget: follower.reset,
-    /** Returns the pause until the next. */
+    /** Returns the pause until the next call. */
     once: async (lease: Lease, isStopping: () => boolean): Promise<number> => {
       await begin(lease);
       const halt = await findHalt(db, network);
@@ -123,7 +123,7 @@ function createLook(deps: WatcherDeps, held: HeldLease) {
     onFailure: async (error: unknown, lease: Lease): Promise<void> => {
       const code = codeOf(error);
       metrics.watcherFailures.inc({ network, code });
-      // By its own clock a process only waits: the renewal that is late may still come in time.
+      // By its own clock a process may only wait, because a late renewal can still arrive in time.
       if (code === 'LEASE_LOST') held.lose(lease);
       if (!held.isHeld()) return;
       const reason = reasonOf(error);
@@ -143,8 +143,8 @@ function codeOf(error: unknown): string {
 }
 
 /**
- * Takes what only the leader of a network knows out of the metrics of this process, which is not: else an alarm that is over, or a chain that
- * is seen again, would look otherwise here for as long as it stands by.
+ * Removes the metrics that only the leader of a network knows from a process that isn't the leader. Otherwise a standby would keep showing
+ * resolved alarms, or a blind chain.
  */
 async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
   const plain = [
@@ -161,11 +161,11 @@ async function forgetGauges(metrics: Metrics, network: Network): Promise<void> {
   }
 }
 
-/** Tells the operator of blindness: by an alarm, a metric, and a line in the log when it is over. */
+/** Reports blindness to the operator: by an alarm, a metric, and a log line when it ends. */
 type Visibility = Omit<Blindness, 'begin'> & {
-  /** Takes over the alarm of a former process, which ends or goes on here: it is not raised twice. */
+  /** Adopts the alarm of a previous process, so that it isn't raised twice. */
   begin(): Promise<void>;
-  /** Tells of a change, and returns whether there was one. */
+  /** Reports a change, and returns which one, or `null`. */
   notify(): Promise<'lost' | 'regained' | null>;
 };
 
@@ -180,7 +180,7 @@ type VisibilityDeps = {
 
 function createVisibility({ db, network, blockMs, alarms, log, metrics }: VisibilityDeps): Visibility {
   const blindness = createBlindness(blockMs);
-  /** The state that the operator was told last. */
+  /** The state that was last reported to the operator. */
   let isBlind = false;
   return {
     ...blindness,
@@ -203,37 +203,37 @@ function createVisibility({ db, network, blockMs, alarms, log, metrics }: Visibi
   };
 }
 
-/** Whether the chain is visible, from what each look at it brought. Times are monotonic milliseconds. */
+/** Whether the chain is visible, judged by the result of each step. Times are monotonic milliseconds. */
 type Blindness = {
-  /** Why nothing is seen of the chain, or `null`. */
+  /** Why the chain isn't visible, or `null`. */
   reason(): string | null;
-  /** This process begins to look; `reason` is what is open of a former one. */
+  /** Call this when this process starts to follow; `reason` is the open blindness of a previous process. */
   begin(reason: string | null): void;
-  /** Verified up to this height. Only one that was never reached before is news. */
+  /** The chain is verified up to this height. Only a height above all previous ones counts as a new block. */
   onHead(number: number): void;
-  /** The nodes answered, and the newest examined block is so old. */
+  /** The nodes answered, and the newest examined block has this age. */
   onLook(examinedAgeMs: number): void;
   onFailure(reason: string): void;
-  /** Forgets the failures so far, because they say nothing about the chain. */
+  /** Discards the failures so far, because they say nothing about the chain. */
   forgetFailures(): void;
 };
 
-/** A newest examined block that is older than this many block times means that the nodes, or the network, have stopped. */
+/** If the newest examined block is older than this many block times, the nodes or the network have stopped. */
 const STALE_BLOCKS = 20;
 /**
- * A public node refuses an answer now and then, and a fork while blocks are read contradicts once. A node that is down, or on
- * another chain, fails again and again.
+ * A public node sometimes refuses an answer, and a fork while blocks are read contradicts once. A node that is down, or on another chain,
+ * fails repeatedly.
  */
 const FAILURES = 3;
 /**
- * So many block times without a block or a look that succeeded. Looks fail several times a second, and a service that starts,
- * or comes back, works through old blocks: neither is blind yet.
+ * This many block times without a block or a successful step. Steps can fail several times a second, and a service that starts or resumes
+ * works through old blocks. Neither is blindness yet.
  */
 const UNSEEN_BLOCKS = 3;
 
 /**
- * The watcher is blind when it gets no answer, or old blocks and no further one. Only a fresh block ends that: a node that falls
- * further and further behind shows a new block now and then.
+ * The watcher is blind when nodes don't answer, or show only old blocks and no further one. Only a fresh block ends blindness, because a
+ * node that falls further behind still shows a new block occasionally.
  */
 export function createBlindness(blockMs: number, clockMs = () => performance.now()): Blindness {
   let reason: string | null = null;
@@ -278,30 +278,38 @@ export function createBlindness(blockMs: number, clockMs = () => performance.now
 type LeaseOptions = {
   /** Names this process in the lease. */
   holder: string;
-  /** A crashed watcher's successor starts after this long at most, by the database's clock; 8,000 when absent. */
+  /** A crashed watcher's successor starts after at most this long, by the database's clock. Default: 8,000. */
   leaseMs?: number;
   loops?: LoopHealth;
 };
 
 type HeldLease = {
   current(): Lease | null;
-  /** Whether this process surely holds it: by our own clock, for what the database does not decide as it does for the ledger. */
+  /**
+   * Whether this process certainly holds the lease, by its own clock. Use it where the database doesn't check the lease, as it does for the
+   * ledger.
+   */
   isHeld(): boolean;
-  /** The database says that it is another's. Does nothing about a lease that ran out or was followed by one of ours. */
+  /**
+   * Call this when the database says that another process has the lease. Does nothing if the lease expired or this process acquired it
+   * again.
+   */
   lose(lost: Lease): void;
-  /** While it is another's, the time from one request for it to the next. */
+  /** While another process has the lease, the interval between attempts to acquire it. */
   askMs: number;
-  /** Gives it back. */
+  /** Releases the lease. */
   stop(): Promise<void>;
 };
 
-/** Short, for nothing is confirmed until a successor starts; a renewal that fails is tried again before it ends. */
+/** Short, because nothing is confirmed until a successor starts. A failed renewal is retried before the lease expires. */
 const LEASE_MS = 8000;
 const RENEWALS_PER_LEASE = 4;
-/** A standby asks for the lease twice a second, more often than it is renewed: a crash leaves the chain unwatched for less than 10 s. */
+/**
+ * A standby tries to acquire the lease twice a second, more often than it's renewed. A crash leaves the chain unwatched for less than 10 s.
+ */
 const ASKS_PER_RENEWAL = 4;
 
-/** Asks for a network's lease until this process has it, and renews it from then on. */
+/** Tries to acquire a network's lease until this process has it, and then renews it. */
 function holdLease(
   deps: LeaseOptions & { db: Database; network: Network; log: Logger },
   onLost: () => void,
@@ -310,7 +318,7 @@ function holdLease(
   const renewMs = leaseMs / RENEWALS_PER_LEASE;
   const askMs = renewMs / ASKS_PER_RENEWAL;
   let lease: Lease | null = null;
-  /** Monotonic, counted from before it was asked for. */
+  /** Monotonic, counted from before the request. */
   let surelyUntilMs = 0;
   const isHeld = () => lease !== null && performance.now() < surelyUntilMs;
   const drop = () => {
@@ -346,7 +354,7 @@ function holdLease(
 }
 
 const STATUS_MS = 2000;
-/** Incidents that follow each other have the books compared once in this time: every comparison costs requests. */
+/** Several incidents within this time cause one comparison of the books, because each comparison costs requests. */
 const INCIDENT_MS = 3_600_000;
 
 type StatusDeps = {
@@ -360,18 +368,18 @@ type StatusDeps = {
   blindReason(): string | null;
 };
 
-/** Writes where the watcher stands to the database, for every process to read. */
+/** Stores the watcher's status in the database, where every process can read it. */
 function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status, blindReason }: StatusDeps): {
-  /** Every two seconds at most. */
+  /** Writes every two seconds at most. */
   record(): Promise<void>;
-  /** The next record is written at once. */
+  /** Makes the next record immediate. */
   hurry(): void;
-  /** Has the books compared with the chain. */
+  /** Schedules a comparison of the books with the chain. */
   onIncident(): void;
 } {
   const energyPrice = createEnergyPrice({ pool, now });
   let recordedMs = 0;
-  /** Nodes that were paused when it was last looked. */
+  /** The nodes that were paused at the last check. */
   let resting: readonly string[] = [];
   let hasIncident = false;
   let incidentNextMs = 0;
@@ -383,7 +391,7 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
       const nodes = pool.health();
       const before = resting;
       resting = nodes.filter(({ pausedForMs }) => pausedForMs > 0).map(({ url }) => url);
-      // A new pause is written at once, for it should outlive a crash.
+      // A new pause is stored at once, so that it survives a crash.
       const isNewlyResting = resting.some((url) => !before.includes(url));
       if (nowMs - recordedMs < STATUS_MS && !isNewlyResting) return;
       recordedMs = nowMs;
@@ -406,18 +414,18 @@ function createStatusRecorder({ db, network, pool, alarms, now, isLeader, status
   };
 }
 
-/** The network votes on it now and then, and what it decided is in force from the next period of six hours on. */
+/** The network's representatives vote on it occasionally. A decision takes effect at the next six-hour period. */
 const REFRESH_MS = 60 * 60_000;
-/** Blocks come first after a start. */
+/** Blocks have priority after a start. */
 const FIRST_MS = 15_000;
-/** One operator could be wrong; if two differ, nobody knows. */
+/** One operator could be wrong. If two differ, the price is unknown. */
 const OPERATORS = 2;
 
-/** What energy costs, by the nodes. Only an estimate for payers is made of it. */
+/** The price of energy as the nodes report it. It's only used for an estimate for payers. */
 type KnownEnergyPrice = {
-  /** The last that was agreed on, and when; `null` before. */
+  /** The last price that operators agreed on, with its time. `null` before. */
   seen(): EnergyPriceSeen | null;
-  /** Asks anew once an hour, by itself: nothing waits for it. Never throws. */
+  /** Asks the nodes once an hour in the background. Never throws. */
   refresh(): void;
 };
 
@@ -428,7 +436,7 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
   let seen: EnergyPriceSeen | null = null;
   const ask = async () => {
     const nodes = ofDifferentOperators(await pool.available(), OPERATORS);
-    // A node that refuses this question may show blocks as well as any other.
+    // A node that refuses this question may still serve blocks as well as any other.
     const answers = await Promise.all(
       nodes.map((node) => node.ask(ENERGY_PRICE, { isOptional: true }).catch(onRefusal)),
     );
@@ -440,7 +448,7 @@ export function createEnergyPrice({ pool, now }: Deps, clockMs = () => performan
     refresh: () => {
       if (clockMs() < nextMs) return;
       nextMs = clockMs() + REFRESH_MS;
-      // What fails leaves the price as it is, which grows old.
+      // A failure leaves the price as it is, and its age grows.
       ask().catch(() => undefined);
     },
   };

@@ -16,15 +16,15 @@ export type WindowBlock = {
   parentId: string;
   time: UnixMs;
   producer: AccountHex;
-  /** The key of a known producer that signed it, so that it counts for irreversibility; `null`: proven only by what is built on it. */
+  /** The known producer's key that signed it, so that it counts for irreversibility. `null`: only later blocks prove it. */
   signer: AccountHex | null;
-  /** Needed to check what other nodes show; `null` once enough agree. */
+  /** Needed to check the answers of other nodes. `null` once enough agree. */
   examined: ExaminedBlock | null;
-  /** Its header commits to its transactions. Otherwise all that is in it is the word of `agreed`. */
+  /** Its header commits to its transactions. Otherwise its contents rely on the operators in `agreed`. */
   isProven: boolean;
-  /** Of all that `agreed` say of a block that is not proven, 64 hex. */
+  /** The digest of the contents of an unproven block that the operators agree on, 64 hex. */
   digest: string | null;
-  /** A person compared it and let it pass, after too many that nobody can prove. */
+  /** An operator compared it and let it pass, after too many unproven blocks. */
   isPassed: boolean;
   votes: Map<string, Vote>;
   /** The logs on which enough operators agree. */
@@ -48,13 +48,16 @@ export function toWindowBlock({ node, block, logs, word, digest }: ReadBlock, si
   };
 }
 
-/** Counts what a node shows; the logs on which `agreement` operators agree are taken. */
+/** Adds the logs that a node shows. Once `agreement` operators show the same logs, they become the agreed logs. */
 export function addVote(block: WindowBlock, node: Node, logs: BlockLogs, agreement: number): void {
   block.votes.set(node.operator, { origin: node.origin, logs });
   settle(block, agreement);
 }
 
-/** Takes the logs that enough operators show. The part that the header proves is the same in all of them: other logs were refused. */
+/**
+ * Sets the agreed logs if enough operators show them. The part that the header proves is the same in all of them, because other logs were
+ * refused.
+ */
 export function settle(block: WindowBlock, agreement: number): void {
   if (block.agreed !== null) return;
   for (const { logs } of block.votes.values()) {
@@ -67,7 +70,7 @@ export function settle(block: WindowBlock, agreement: number): void {
   }
 }
 
-/** The block with its transfers as far as they are certain: all of them, or while nodes must still agree, the proven ones. */
+/** The block with its certain transfers: all of them, or only the proven ones while nodes must still agree. */
 export function toChainBlock(block: WindowBlock): ChainBlock {
   const { number, id, parentId, time, producer } = block;
   return { number, id, parentId, time, producer, transfers: certainTransfers(block) };
@@ -79,7 +82,7 @@ function certainTransfers({ agreed, votes }: WindowBlock): ChainTransfer[] {
   return vote?.logs.transfers.filter(({ isProven }) => isProven) ?? [];
 }
 
-/** Whether a block may follow another: it names it as its parent, and was made later. */
+/** Whether a block may follow another: it names it as its parent and was made later. */
 export function isNext(
   parent: { number: number; id: string; time: UnixMs },
   block: { number: number; parentId: string; time: UnixMs },

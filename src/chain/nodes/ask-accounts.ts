@@ -4,7 +4,7 @@ import { bytesField, int64Field, readMessage, repeatedBytesField, writeBytes } f
 import { visitFields } from '../../tron/scan-message.ts';
 import { type Question, wholeMessage } from './question.ts';
 
-/** The main network's few hundred take less than 100 KB. */
+/** The few hundred witnesses of the main network take less than 100 KB. */
 const WITNESSES_BYTES = 1024 * 1024;
 /** Tron.proto `AccountType`. */
 const CONTRACT_TYPE = 2;
@@ -15,7 +15,7 @@ export function activeWitnesses(): Question<unknown[]> {
     http: {
       path: '/wallet/listwitnesses',
       body: {},
-      // {"witnesses":[{"address":"41b2f713…94ba","voteCount":…,"isJobs":true}, …]}; `isJobs` is left out where it is false.
+      // {"witnesses":[{"address":"41b2f713…94ba","voteCount":…,"isJobs":true}, …]}; `isJobs` is left out if it's false.
       read: (json) => {
         const { witnesses } = json as { witnesses?: unknown };
         const list = Array.isArray(witnesses) ? (witnesses as { address?: unknown; isJobs?: unknown }[]) : [];
@@ -41,10 +41,10 @@ export function activeWitnesses(): Question<unknown[]> {
   };
 }
 
-/** `address` as the node writes it; `witnessKey`: whose key signs blocks for it, if not its own. */
+/** `address` as the node writes it. `witnessKey`: the address whose key signs blocks for this account, if it isn't its own. */
 export type ShownAccount = { address: unknown; isContract: boolean; witnessKey: unknown };
 
-/** An account as a node shows it; `null`: nothing ever activated it. */
+/** An account as a node shows it. `null`: it was never activated. */
 export function accountAt(account: AccountHex): Question<ShownAccount | null> {
   return {
     http: {
@@ -69,7 +69,7 @@ export function accountAt(account: AccountHex): Question<ShownAccount | null> {
     grpc: {
       path: '/protocol.Wallet/GetAccount',
       request: writeBytes(3, hexToBytes(`41${account}`)),
-      // Account: type=2, address=3, witness_permission=32; Permission: keys=7; Key: address=1. It may hold thousands of tokens.
+      // Account: type=2, address=3, witness_permission=32; Permission: keys=7; Key: address=1. An account may hold thousands of tokens.
       newSink: wholeMessage((bytes) => {
         if (bytes.length === 0) return null;
         let witnessKey: string | undefined;

@@ -11,21 +11,21 @@ import {
 } from '../../tron/shown-block.ts';
 import { type Question, wholeMessage } from './question.ts';
 
-/** A block of 2 MB in JSON, with room; a range of six on a busy day. */
+/** A block of 2 MB in JSON with a margin, and a range of six blocks on a busy day. */
 const BLOCK_BYTES = 24 * 1024 * 1024;
 const RANGE_BYTES = 64 * 1024 * 1024;
-/** The same as bytes: java-tron makes no block above 2 MB (`BLOCK_SIZE`). */
+/** The same as bytes. java-tron makes no block above 2 MB (`BLOCK_SIZE`). */
 const BLOCK_MESSAGE_BYTES = 4 * 1024 * 1024;
 const RANGE_MESSAGE_BYTES = 16 * 1024 * 1024;
-/** The memory for the parts that are kept: the bytes in hex, twice for a moment. */
+/** The memory for the kept parts: the bytes in hex, held twice for a moment. */
 const BLOCK_HELD_BYTES = 24 * 1024 * 1024;
-/** A range takes longer than one block, and nothing waits for it at the head. */
+/** A range takes longer than one block, and the head doesn't wait for it. */
 const RANGE_TIMEOUT_MS = 15_000;
 
-/** `raw_data` says what `raw_data_hex` says, at four times the length. */
+/** `raw_data` repeats `raw_data_hex` at four times the length. */
 const SHAPE = { skipped: { transactions: new Set(['raw_data']) } };
 
-/** The block at a height with its transactions, irreversible or not; `null`: the node does not have it. */
+/** The block at a height with its transactions, irreversible or not. `null`: the node doesn't have it. */
 export function blockAt(number: number): Question<ShownBlock | null> {
   return {
     maxBytes: BLOCK_BYTES,
@@ -57,7 +57,7 @@ export function blocksBetween(first: number, last: number): Question<ShownBlock[
       path: '/wallet/getblockbylimitnext',
       body: { startNum: first, endNum: last + 1 },
       shape: { ...SHAPE, elements: { block: blockFromJson } },
-      // {"block":[{"blockID":…}, …]}; {} where it refuses the range.
+      // {"block":[{"blockID":…}, …]}; {} if the node refuses the range.
       read: (json) => {
         const { block: list = [] } = json as { block?: unknown };
         if (!Array.isArray(list) || list.length > last - first + 1) throw new TypeError(`it does not show ${what}`);
@@ -82,7 +82,7 @@ export function blocksBetween(first: number, last: number): Question<ShownBlock[
   };
 }
 
-/** A header, of the irreversible chain or of the whole one; the newest one without a height. `null`: the node does not have it. */
+/** A header of the irreversible chain or of the whole chain. Without a height, the newest one. `null`: the node doesn't have it. */
 export function headerAt(side: 'solid' | 'any', number?: number): Question<ShownHeader | null> {
   const what = number === undefined ? 'its newest block' : `block ${number}`;
   const idOrNum = number === undefined ? {} : { id_or_num: String(number) };
@@ -100,7 +100,7 @@ export function headerAt(side: 'solid' | 'any', number?: number): Question<Shown
   };
 }
 
-/** `{}` stands for a block that the node does not have. */
+/** `{}` means that the node doesn't have the block. */
 function isAbsent(json: unknown): boolean {
   return typeof json === 'object' && json !== null && Object.keys(json).length === 0;
 }

@@ -4,15 +4,15 @@ import type { AccountHex } from '../../tron/address.ts';
 import { bytesField, int64Field, readMessage, repeatedBytesField, writeBytes } from '../../tron/protobuf.ts';
 import { type Question, wholeMessage } from './question.ts';
 
-/** A contract's answer: `words` of 32 bytes in hex, `null` where it reverts; or the reason why the node did not ask it. */
+/** A contract's answer: `words` of 32 bytes in hex, `null` if the call reverts. Or the reason why the node refused the call. */
 export type ConstantAnswer = { kind: 'answered'; words: string[] | null } | { kind: 'refused'; reason: string };
 
 const SELECTOR_BYTES = 4;
 const WORD = /^(?:[0-9a-f]{64})+$/i;
 
 /**
- * Calls a method of a contract, `method` as in `balanceOf(address)`, with an argument of 32 bytes in hex or none. Nodes know the state of
- * their newest block, or of their newest irreversible one, and of no other.
+ * Calls a method of a contract, such as `balanceOf(address)`, with one argument of 32 bytes in hex or none. Nodes only know the state of
+ * their newest block and of their newest irreversible block.
  */
 export function constantCall(
   side: 'solid' | 'any',
@@ -48,8 +48,8 @@ export function constantCall(
 }
 
 /**
- * A balance of 25 USDT: `{"result":{"result":true},"energy_used":935,"constant_result":["00…017d7840"],"transaction":{"ret":[{}], …}}`.
- * A call that the contract reverts has the result true, too, and no word. A refusal's message is the hex of its UTF-8 bytes.
+ * A balance of 25 USDT: `{"result":{"result":true},"energy_used":935,"constant_result":["00…017d7840"],"transaction":{"ret":[{}], …}}`. A
+ * reverted call also has the result true, but no word. A refusal's message is the hex of its UTF-8 bytes.
  */
 function readJson(json: unknown): ConstantAnswer {
   const { result = {}, constant_result: list } = json as {
@@ -75,7 +75,7 @@ function answerOf(isRun: boolean, hex: string, message: string): ConstantAnswer 
   return { kind: 'answered', words };
 }
 
-/** Turns a message that a node writes as hex into text for people; other text stays as it is. */
+/** Decodes a message that a node writes as hex. Other text stays unchanged. */
 function decodeMessage(message: unknown): string {
   if (typeof message !== 'string') return '';
   const isHex = message.length % 2 === 0 && /^[0-9a-f]+$/i.test(message);

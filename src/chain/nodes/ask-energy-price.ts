@@ -1,16 +1,16 @@
 import { bytesField, int64Field, readMessage, repeatedBytesField } from '../../tron/protobuf.ts';
 import { type Question, wholeMessage } from './question.ts';
 
-/** In sun per unit of energy. `null`: the node does not say, or says what was never a price on a real network. */
+/** In sun per unit of energy. `null`: the node gives no price, or one that no real network ever had. */
 export type EnergyPrice = number | null;
 
-/** Votes of the network's representatives have set it between 10 and 420. A lie must not frighten payers away. */
+/** The network's votes have set it between 10 and 420. A false price must not deter payers. */
 const MAX_SUN = 1000;
 const KEY = 'getEnergyFee';
-/** Some eighty parameters make 4 KB. */
+/** About eighty parameters take 4 KB. */
 const MAX_BYTES = 64 * 1024;
 
-/** What energy costs: one of the parameters of the chain. */
+/** The price of energy, which is one of the chain parameters. */
 export const ENERGY_PRICE: Question<EnergyPrice> = {
   maxBytes: MAX_BYTES,
   http: { path: '/wallet/getchainparameters', body: {}, read: readJson },

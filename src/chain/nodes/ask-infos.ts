@@ -8,8 +8,8 @@ import type { MessageSink, Question } from './question.ts';
 import { AnswerTooLarge } from './refusal.ts';
 
 /**
- * The outcome of a transaction as a node's JSON has it, with nothing checked. Logs of other contracts are `null` where only those
- * of one were asked for. Example: see `readLogs`.
+ * The outcome of a transaction in a node's JSON, unchecked. If the logs of some contracts were requested, other logs are `null`. Example:
+ * see `readLogs`.
  */
 export type ShownInfo = {
   id?: unknown;
@@ -20,21 +20,21 @@ export type ShownInfo = {
   log?: unknown;
 };
 
-/** A block of 31 MB of infos was made on a real network; beyond this single transactions are asked for. */
+/** A real network had a block with 31 MB of infos. Above this limit Quittance asks for single transactions. */
 const INFOS_BYTES = 128 * 1024 * 1024;
 const INFOS_HELD_BYTES = 16 * 1024 * 1024;
-/** Logs of USDT hold 32 bytes; what others log, and return, may have any size and is not kept. */
+/** USDT logs hold 32 bytes. Other logs and return values may have any size and aren't kept. */
 const MAX_LOG_BYTES = 64 * 1024;
 const MAX_RECEIPT_BYTES = 4096;
-/** The bounds of one answer: beyond so many logs of USDT single transactions are asked for; no block has so many transactions. */
+/** The limits of one answer. With more USDT logs Quittance asks for single transactions. No block has that many transactions. */
 const MAX_LOGS = 60_000;
 const MAX_INFOS = 20_000;
 const [ADDRESS_BYTES, ADDRESS_PREFIX] = [20, 0x41];
 
-/** The results of calls, and the calls between contracts: they take most of the bytes, and none of them counts. */
+/** Call results and calls between contracts: most of the bytes, and unused. */
 const UNREAD = new Set(['contractResult', 'internal_transactions', 'resMessage', 'orderDetails', 'contract_address']);
 
-/** The outcomes of a block's transactions, in order, with the logs of some contracts. */
+/** The outcomes of a block's transactions in order, with the logs of the given contracts. */
 export function infosOf(number: number, ...contracts: AccountHex[]): Question<ShownInfo[]> {
   return {
     ...SIZE,
@@ -55,7 +55,7 @@ export function infosOf(number: number, ...contracts: AccountHex[]): Question<Sh
   };
 }
 
-/** The outcome of one transaction; `null`: the node knows none in a block. With `contracts` `null` all logs are kept. */
+/** The outcome of one transaction. `null`: the node has it in no block. If `contracts` is `null`, all logs are kept. */
 export function infoOf(txId: string, contracts: readonly AccountHex[] | null): Question<ShownInfo | null> {
   return {
     ...SIZE,
@@ -88,7 +88,7 @@ function shapeOf(contracts: readonly AccountHex[]) {
   return { elements: { '': keepInfo, log: keepLog }, maxTextBytes: MAX_LOG_BYTES };
 }
 
-/** Whether a log is surely of another contract; addresses come with and without the prefix 41. */
+/** Whether a log is certainly of another contract. Addresses appear with and without the prefix 41. */
 function isOtherThan(contracts: readonly AccountHex[]): (log: unknown) => boolean {
   return (log) => {
     const { address } = (log ?? {}) as { address?: unknown };
@@ -154,7 +154,7 @@ function readField(info: ShownInfo, field: number, value: number | Uint8Array | 
   }
 }
 
-/** `ResourceReceipt.result`=7, 0 where there is none. */
+/** `ResourceReceipt.result`=7; 0 if absent. */
 function readResult(bytes: Uint8Array): number {
   let result = 0;
   const isRead = visitFields(bytes, 0, bytes.length, ({ number, wireType, low32 }) => {
@@ -164,7 +164,7 @@ function readResult(bytes: Uint8Array): number {
   return isRead === null ? 0 : result;
 }
 
-/** `TransactionInfo.Log`: address=1, topics=2, data=3. `null`: it is not wanted; then nothing of it is read but its address. */
+/** `TransactionInfo.Log`: address=1, topics=2, data=3. `null`: the log is unwanted; then only its address was read. */
 function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number, end: number) => boolean) {
   let [address, addressEnd, data, dataEnd] = [0, 0, 0, 0];
   const topics: ScannedField[] = [];
@@ -184,7 +184,10 @@ function readLog(bytes: Uint8Array, isWanted: (bytes: Uint8Array, start: number,
   };
 }
 
-/** Whether an address, with or without the prefix 41, is that of one of the contracts; or is not an address, which a check refuses. */
+/**
+ * Whether an address, with or without the prefix 41, is that of one of the contracts. Also true if it isn't an address, which a later check
+ * refuses.
+ */
 function isLogOf(contracts: readonly Uint8Array[]) {
   return (bytes: Uint8Array, start: number, end: number): boolean => {
     const from = end - ADDRESS_BYTES;

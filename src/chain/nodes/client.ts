@@ -7,28 +7,28 @@ import { createHttpCaller } from './http-client.ts';
 import type { Question } from './question.ts';
 import { AnswerTooLarge, type Refusal, TransportRefusal } from './refusal.ts';
 
-/** Asks a node. Throws `NODE_REFUSED` (always worth a retry) whatever goes wrong. */
+/** Asks a node. Throws `NODE_REFUSED` (always retryable) on any failure. */
 export type NodeClient = {
   /** For logs: without credentials, key and path. */
   origin: string;
-  /** Whether it can be asked for the very bytes: by gRPC. */
+  /** Whether it can return raw bytes, by gRPC. */
   hasBytes: boolean;
-  /** Whether that is another place than the one that is asked as a rule. */
+  /** Whether the gRPC API is separate from the API that is normally used. */
   hasTwin: boolean;
-  /** Whether there is a place at which it may answer JSON-RPC. */
+  /** Whether a URL for JSON-RPC is known. */
   hasJsonRpc: boolean;
   ask<Answer>(question: Question<Answer>, call?: Call): Promise<Answer>;
-  /** Ends what is under way. */
+  /** Aborts pending requests. */
   close(): Promise<void>;
 };
 
 export type Call = {
   timeoutMs?: number;
-  /** An answer that comes steadily may take so many times as long; five times when absent. */
+  /** An answer that arrives steadily may take this many times as long. Default: five. */
   steadyShare?: number;
-  /** Less than the question's own bound. */
+  /** A limit below the question's own. */
   maxBytes?: number;
-  /** Asks by gRPC, also a node that is asked by HTTP as a rule. */
+  /** Asks by gRPC, even if the node is normally asked by HTTP. */
   wantsBytes?: boolean;
   onOutcome?(outcome: Outcome): void;
 };
@@ -36,9 +36,9 @@ export type Call = {
 export type Outcome =
   | { kind: 'ok' }
   /**
-   * `retryAfterMs`: how long the node asks to be left alone, at most five minutes. `mayBeTheQuestion`: the node was reached and does not
-   * limit us, so that what went wrong may be the doing of what was asked for. `late`: it took too long, saying nothing or answering slowly.
-   * `isTooLarge`: it is more than was wanted.
+   * `retryAfterMs`: how long the node asks Quittance to wait, at most five minutes. `mayBeTheQuestion`: the node was reached and didn't
+   * limit the request, so the question itself may be the cause. `late`: the node timed out, silently or with a slow answer. `isTooLarge`:
+   * the answer exceeded the limit.
    */
   | {
       kind: 'refused';
@@ -51,20 +51,20 @@ export type Outcome =
 
 export type NodeClientOptions = {
   spec: NodeSpec;
-  /** For a whole answer, unless the call says otherwise. */
+  /** The timeout of a whole answer, unless the call sets one. */
   timeoutMs?: number;
-  /** Less than the questions' own bounds. */
+  /** A limit below the questions' own. */
   maxAnswerBytes?: number;
-  /** The node's name in messages, in place of its URL's origin. */
+  /** The node's name in messages, instead of its URL's origin. */
   origin?: string;
 };
 
-/** More than all witnesses take; questions about blocks allow more. */
+/** More than all witnesses need. Questions about blocks allow more. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-/** A healthy node answers in milliseconds; a hang must not cost more than a few blocks. */
+/** A healthy node answers in milliseconds. A hang must not cost more than a few blocks. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** A steady answer may take this many times the timeout: silence counts, and not length. */
+/** A steady answer may take this many times the timeout, because only silence counts as a failure, not length. */
 const STEADY_SHARE = 5;
 
 export function createNodeClient(options: NodeClientOptions): NodeClient {
@@ -82,7 +82,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
     ask: async (question, call = {}) => {
       const limitMs = Math.max(call.timeoutMs ?? timeoutMs, question.timeoutMs ?? 0);
       const maxBytes = Math.min(call.maxBytes ?? maxAnswerBytes, question.maxBytes ?? MAX_ANSWER_BYTES);
-      // The same deadline covers connecting, waiting and a dripping body.
+      // The same deadline covers connecting, waiting and a slowly arriving body.
       const deadline = startDeadline(limitMs, call.steadyShare ?? STEADY_SHARE);
       const caller = call.wantsBytes === true && twin !== null ? twin : main;
       const report = (outcome: Outcome) => call.onOutcome?.(outcome);
@@ -103,7 +103,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
         const path = (caller === main && !isGrpc ? question.http : question.grpc)?.path ?? question.http.path;
         const message = `${origin}${path}: ${reason}`;
         if (isTooLarge) throw new AnswerTooLarge(message);
-        // No cause: what a transport throws may hold the whole URL.
+        // No cause: a transport's error may contain the whole URL.
         throw new AppError('NODE_REFUSED', message, { retryable: true });
       } finally {
         deadline.clear();
@@ -115,7 +115,7 @@ export function createNodeClient(options: NodeClientOptions): NodeClient {
   };
 }
 
-/** Takes the secrets out of a text, for a refusal may repeat the request. */
+/** Removes the secrets from a text, because a refusal may repeat the request. */
 function redactor(spec: NodeSpec): (text: string) => string {
   const { apiKey } = spec;
   const paths = urlsOf(spec)
@@ -130,7 +130,7 @@ function refusalOf(error: unknown): Refusal {
   return { reason: reasonOf(error), retryAfterMs: null, wasReached: !isConnectionError(error), isLimit: false };
 }
 
-/** What to write where a port does not speak what the scheme of the node's URL says; empty where nothing suggests that. */
+/** Suggests another scheme if the port doesn't speak the protocol of the node's URL. Empty if nothing suggests that. */
 function schemeHint(error: unknown, scheme: string): string {
   if (!(error instanceof Error)) return '';
   const [isGrpc, isTls] = [scheme.startsWith('grpc'), scheme.endsWith('s:')];
@@ -150,7 +150,7 @@ function schemeHint(error: unknown, scheme: string): string {
   return wasHungUp && !isTls ? `; if this lasts, the port may speak TLS: write ${scheme.slice(0, -1)}s://` : '';
 }
 
-/** Node.js and undici throw errors with a code where nothing was answered. */
+/** Node.js and undici throw errors with a code if there was no answer. */
 function isConnectionError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && !(error instanceof AppError);
 }

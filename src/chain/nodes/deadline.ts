@@ -1,21 +1,21 @@
-/** An answer that comes at this rate is not slow, however large it is. */
+/** An answer at this rate isn't slow, however large it is. */
 const GOOD_BYTES_PER_MS = 512;
-/** How an answer was late: nothing of it came, or not all. */
+/** How an answer was late: nothing arrived, or only a part. */
 export type Lateness = 'silent' | 'slow';
 
 export type Deadline = {
   signal: AbortSignal;
-  /** Bytes came: the answer may take longer, for silence counts and not length. */
+  /** Call this when bytes arrived. The answer may then take longer, because only silence counts as a failure, not length. */
   extend(bytes: number): void;
   lateness(): Lateness;
-  /** Why it passed, for people. */
+  /** Why the deadline passed, as text for people. */
   reason(): string;
   clear(): void;
 };
 
 /**
- * Aborts after `limitMs` without an answer. An answer that comes at a good rate may take up to `steadyShare` times as long; the
- * caller grows `limitMs` where that is not enough.
+ * Aborts after `limitMs` without an answer. An answer at a good rate may take up to `steadyShare` times as long. If that isn't enough, the
+ * caller increases `limitMs`.
  */
 export function startDeadline(limitMs: number, steadyShare: number): Deadline {
   const controller = new AbortController();

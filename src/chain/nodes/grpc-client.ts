@@ -13,24 +13,24 @@ import { type GrpcCall, isAboutSolid, type MessageSink, type Question } from './
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
 /**
- * The bytes that may be under way before we confirm them. The 64 KiB of Node.js would bring 640 KB/s from a node that is 100 ms
- * away; this size uses the whole line.
+ * The bytes that may be in flight before they are acknowledged. The 64 KiB of Node.js would limit a node with 100 ms latency to 640 KB/s;
+ * this size uses the full bandwidth.
  */
 const WINDOW_BYTES = 4 * 1024 * 1024;
-/** Requests at once: they share one connection, on which servers accept a hundred or more, and its bytes under way. */
+/** Concurrent requests. They share one connection and its window; servers accept a hundred or more on a connection. */
 export const MAX_STREAMS = 32;
-/** A message is preceded by a byte that says whether it is compressed, and its length in four. */
+/** A message has a prefix: one byte for compression, and four for its length. */
 const PREFIX_BYTES = 5;
 
 /** gRPC status codes (grpc.io, "Status codes and their use"). */
 const OK = 0;
 const UNIMPLEMENTED = 12;
-/** PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAUTHENTICATED: it refuses who asks, or how often. */
+/** PERMISSION_DENIED, RESOURCE_EXHAUSTED, UNAUTHENTICATED: the node refuses the caller or the request rate. */
 const LIMITING_CODES: readonly number[] = [7, 8, 16];
 
 type GrpcQuestion<Answer> = Question<Answer> & { grpc: GrpcCall<Answer> };
 
-/** Asks a TRON node's gRPC API, whose answers are the very bytes. The key goes along as metadata. */
+/** Asks a TRON node's gRPC API, which answers in raw bytes. The API key is sent as metadata. */
 export function createGrpcCaller(
   { url, solidityUrl }: NodeUrls,
   { apiKey, apiKeyHeader }: Pick<NodeSpec, 'apiKey' | 'apiKeyHeader'>,
@@ -53,7 +53,7 @@ export function createGrpcCaller(
   };
 }
 
-/** Opens a connection when it is needed, and again when it is lost. java-tron closes a silent connection, and forbids pings on it. */
+/** Opens a connection when it's needed, and reopens a lost one. java-tron closes an idle connection and forbids pings on it. */
 function createLine(url: string) {
   let session: ClientHttp2Session | null = null;
   return {
@@ -63,10 +63,10 @@ function createLine(url: string) {
         settings: { initialWindowSize: WINDOW_BYTES, enablePush: false },
       });
       opened.once('connect', () => opened.setLocalWindowSize(WINDOW_BYTES * 2));
-      // Each call hears of it by its own stream.
+      // Each call receives the error through its own stream.
       opened.on('error', () => undefined);
       opened.once('goaway', () => opened.close());
-      // Each call that waits for an answer has a timer, so the connection need not keep the process alive.
+      // Each pending call has a timer, so the connection needn't keep the process alive.
       opened.unref();
       session = opened;
       return opened;
@@ -99,7 +99,7 @@ function call<Answer>(
     };
     const onAbort = () => {
       fail(new Error('the deadline passed'));
-      // Nothing came: the connection may be dead without either side knowing. The next call makes a new one.
+      // Nothing arrived: the connection may be dead without either side knowing. The next call opens a new one.
       if (headers[':status'] === undefined) session.close();
     };
     signal.addEventListener('abort', onAbort, { once: true });
@@ -121,7 +121,7 @@ function call<Answer>(
     stream.once('close', () => {
       signal.removeEventListener('abort', onAbort);
       try {
-        // Where there is nothing but a status, it stands in the headers.
+        // If the answer is only a status, it's in the headers.
         resolve(answerOf(stream, headers, 'grpc-status' in trailers ? trailers : headers, question, unwrap.end));
       } catch (error) {
         reject(error);
@@ -171,7 +171,7 @@ function frame(message: Uint8Array): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** Takes the prefix off the one message of an answer. */
+/** Removes the prefix from the single message of an answer. */
 function createUnwrapper<Answer>(question: GrpcQuestion<Answer>, maxBytes: number) {
   let sink: MessageSink<Answer> | null = null;
   const prefix = Buffer.alloc(PREFIX_BYTES);

@@ -7,20 +7,19 @@ import { isAboutSolid, type Question } from './question.ts';
 import { AnswerTooLarge, afterReached, readRetryAfter, shown, TransportRefusal } from './refusal.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
-/** Enough to read ahead while catching up, few enough for a provider that counts connections. */
+/** Enough to read ahead while catching up, and few enough for a provider that limits connections. */
 export const MAX_CONNECTIONS = 16;
-/** A node that refuses who asks, or how often, whatever is asked. */
+/** The node refuses the caller or the request rate, whatever the question is. */
 const LIMITING_STATUSES: readonly number[] = [401, 403, 429];
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
-/** Pieces that wait already come without a turn of the event loop between them: others get one after so much. */
+/** Chunks that are already buffered arrive without a turn of the event loop in between. Quittance yields after this many bytes. */
 const YIELD_BYTES = 512 * 1024;
-/** Refusals are pages and short texts. */
+/** Refusals are HTML pages and short texts. */
 const REFUSAL_BYTES = 16 * 1024;
 
 type Body = AsyncIterable<Buffer>;
 type ReadLimits = Pick<CallLimits, 'maxBytes' | 'onBytes'>;
 
-/** Asks a TRON node's HTTP API. */
 export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyHeader }: NodeSpec): Caller {
   const agent = new Agent({
     connections: MAX_CONNECTIONS,
@@ -50,7 +49,7 @@ export function createHttpCaller({ url, solidityUrl, jsonRpcUrl, apiKey, apiKeyH
   };
 }
 
-/** A plain java-tron serves its two APIs at two ports, and answers 404 or 405 in HTML at the wrong one. */
+/** A plain java-tron serves its two APIs on two ports, and answers 404 or 405 in HTML on the wrong one. */
 function explain(status: number, question: Question<unknown>, isOnePlace: boolean): string {
   if ((status !== 404 && status !== 405) || !isOnePlace || question.http.path === '/jsonrpc') return '';
   const api = isAboutSolid(question) ? '/walletsolidity' : '/wallet';
@@ -58,7 +57,7 @@ function explain(status: number, question: Question<unknown>, isOnePlace: boolea
 }
 
 /**
- * A refusal comes with any status and any body. Two seen with status 200: `{"Error":"class java.lang.RuntimeException : lack of computing
+ * A refusal can have any status and any body. Two seen with status 200: `{"Error":"class java.lang.RuntimeException : lack of computing
  * resources"}` and the bare text `this API is closed because this node is a lite fullnode`.
  */
 export async function readAnswer<Answer>(
@@ -109,7 +108,7 @@ async function readBeginning(body: Body): Promise<string> {
   return text;
 }
 
-/** An object of three characters takes about 64 bytes, so this much text holds 11 MB at most. */
+/** An object of three characters takes about 64 bytes, so this much text needs 11 MB at most. */
 const UNSCANNED_BYTES = 512 * 1024;
 /** A value takes about this much memory. */
 const VALUE_BYTES = 64;
@@ -119,9 +118,9 @@ const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 /**
- * Reads a JSON answer in bounded memory. A small one is parsed at once. Of a larger one the elements of its outermost array, such as the
- * blocks of a range, are parsed one by one as they come: only the parts that `shape` keeps of each are held, and no parse holds up the
- * process for long. An answer with more values than may be held is read byte by byte, at a seventh of the speed, and held only as far as
+ * Reads a JSON answer in bounded memory. A small answer is parsed at once. For a larger one, the elements of its outermost array, such as
+ * the blocks of a range, are parsed one by one as they arrive. Only the parts that `shape` keeps are held, and no parse blocks the process
+ * for long. If an answer has more values than may be held, it's read byte by byte at a seventh of the speed, and held only as far as
  * `shape` keeps it.
  */
 export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
@@ -151,7 +150,7 @@ export function createAnswerReader(shape: JsonShape, maxHeldBytes: number): Json
   };
 }
 
-/** Reads what has come without the elements that were parsed already, and puts these into their places. */
+/** Reads the buffered bytes without the elements that were already parsed, and then inserts those. */
 function goOnInPieces(shape: JsonShape, maxHeldBytes: number, { chunks, array, kept }: Unfinished): JsonReader {
   const left = kept.values();
   const fill = (value: unknown) => {
@@ -165,13 +164,13 @@ function goOnInPieces(shape: JsonShape, maxHeldBytes: number, { chunks, array, k
 }
 
 type OutermostArray = { depth: number; name: string; keep(value: unknown): unknown };
-/** `chunks`: all but the elements that were parsed. */
+/** `chunks`: everything but the parsed elements. */
 type Unfinished = { chunks: readonly Uint8Array[]; array: OutermostArray | null; kept: readonly unknown[] };
 type ElementReader = ReturnType<typeof createElementReader>;
 
 /**
- * Finds the objects in the outermost array, which is the answer or a member of it, and parses each when it has come. The rest is parsed at
- * the end, with an empty object in the place of each.
+ * Finds the objects in the outermost array, which is the answer or one of its members, and parses each when it's complete. The rest is
+ * parsed at the end, with an empty object as the placeholder of each.
  */
 function createElementReader(shape: JsonShape) {
   const rest: Uint8Array[] = [];
@@ -184,7 +183,7 @@ function createElementReader(shape: JsonShape) {
   let deepest = 0;
   let values = 0;
 
-  /** Returns whether what begins is in the array itself. */
+  /** Returns whether the opening value is in the array itself. */
   const open = (byte: number): 'element' | 'array' | null => {
     const isInArray = byte === OPEN_OBJECT && depth === array?.depth;
     values += 1;
@@ -211,7 +210,7 @@ function createElementReader(shape: JsonShape) {
   const push = (chunk: Uint8Array) => {
     let from = 0;
     const takeUpTo = (to: number) => {
-      // A copy of the rest: a comma must not keep its chunk.
+      // A copy of the rest, so that a comma doesn't keep its chunk in memory.
       if (to > from && isElement) element.push(chunk.subarray(from, to));
       else if (to > from) rest.push(new Uint8Array(chunk.subarray(from, to)));
       from = to;
@@ -255,12 +254,14 @@ function isPlace(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
-/** Finds where a text ends, which may go on in the next chunk. */
+/** Finds the end of a string, which may continue in the next chunk. */
 function createTextSkipper() {
   let isOpen = false;
-  /** Backslashes at the end of the chunk before. */
+  /** Backslashes at the end of the previous chunk. */
   let slashes = 0;
-  /** Returns the place behind the closing quote, or the chunk's end. `begins`: a text begins at `start`; else one may go on there. */
+  /**
+   * Returns the index after the closing quote, or the chunk's end. `begins`: a string begins at `start`; otherwise one may continue there.
+   */
   return (chunk: Uint8Array, start: number, begins: boolean): number => {
     if (begins) slashes = 0;
     else if (!isOpen) return start;
@@ -292,7 +293,7 @@ function shapeOutermost(value: unknown, { elements = {} }: JsonShape): unknown {
   return Object.entries(elements).reduce((shaped, [name, keep]) => mapArray(shaped, name, keep), value);
 }
 
-/** Maps the array that is the value (`''`), or a member of it; returns any other value as it is. */
+/** Maps the array that is the value itself (`''`) or one of its members. Returns any other value unchanged. */
 function mapArray(value: unknown, name: string, map: (element: unknown) => unknown): unknown {
   if (Array.isArray(value)) return name === '' ? value.map((each) => map(each)) : value;
   const list = typeof value === 'object' && value !== null ? own(value as Record<string, unknown>, name) : undefined;

@@ -1,24 +1,24 @@
-/** The parts of a JSON answer that are kept. The answer comes in pieces and may be of any size. */
+/** The parts of a JSON answer to keep. The answer arrives in chunks and may have any size. */
 export type JsonShape = {
-  /** Members that are not kept, by the name of what they stand in; elements of an array have its name. */
+  /** Members to skip, by the name of their container. Elements of an array have the array's name. */
   skipped?: Readonly<Record<string, ReadonlySet<string>>>;
-  /** Returns the part of an array's element that is kept, by the array's name; `''` is an array that is the whole answer. */
+  /** Returns the part of an array's element to keep, by the array's name. `''` is an array that is the whole answer. */
   elements?: Readonly<Record<string, (element: unknown) => unknown>>;
-  /** Texts with more bytes are kept as `null`; all of them are kept when absent. */
+  /** Longer strings (in bytes) are kept as `null`. Default: all are kept. */
   maxTextBytes?: number;
 };
 
 export type JsonReader = {
-  /** Throws `NotJson`, or `TooMuchJson` as soon as what is kept takes more than the bound. */
+  /** Throws `NotJson`, or `TooMuchJson` as soon as the kept parts exceed the limit. */
   push(chunk: Uint8Array): void;
-  /** The value. Throws `NotJson` where it is not whole. */
+  /** The value. Throws `NotJson` if it's incomplete. */
   end(): unknown;
 };
 
 export class NotJson extends Error {}
 export class TooMuchJson extends Error {}
 
-/** An answer of a node is nested twelve deep at most. */
+/** Answers of nodes are nested twelve levels deep at most. */
 const MAX_DEPTH = 64;
 /** An object, an array, a member or a number takes about this much memory. */
 const VALUE_BYTES = 64;
@@ -29,15 +29,15 @@ const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
 
 type Container = {
-  /** `null`: it is not kept. */
+  /** `null`: it's skipped. */
   value: Record<string, unknown> | unknown[] | null;
   isArray: boolean;
-  /** The name under which it stands; that of an array for what is an element. */
+  /** The name of the member that holds it. An element has the name of its array. */
   name: string;
   skips: ReadonlySet<string> | undefined;
   /** The member of an object whose value comes next, once its name was read. */
   member: string | null;
-  /** The bytes that were held when its present element began. */
+  /** The bytes that were held when its current element began. */
   heldBefore: number;
   isEmpty: boolean;
 };
@@ -45,14 +45,13 @@ type Container = {
 type Expected = 'value' | 'name' | 'colon' | 'next' | 'nothing';
 
 /**
- * Reads JSON from pieces and keeps what `shape` says, at most about `maxHeldBytes` of memory: 24 to 64 MiB of `{},{},…` took two
- * gigabytes when they were parsed at once. No piece is held longer than it takes to read it, so that other work goes on between
- * two pieces.
+ * Reads JSON from chunks and keeps the parts in `shape`, within about `maxHeldBytes` of memory. Parsed at once, 24 to 64 MiB of `{},{},…`
+ * took two gigabytes. Each chunk is read at once and then released, so other work can run between two chunks.
  */
 export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const value = createJsonValue(shape, maxHeldBytes);
   const { maxTextBytes = Number.POSITIVE_INFINITY } = shape;
-  /** The text, or the literal, that is not whole yet. */
+  /** The incomplete string or literal. */
   let text: OpenText | null = null;
   let literal = '';
 
@@ -60,7 +59,7 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
     value.putLiteral(readLiteral(literal));
     literal = '';
   };
-  /** Takes the text's bytes from `at` on; returns where it goes on behind the closing quote, or the chunk's end. */
+  /** Reads the string's bytes from `at` on. Returns the index after the closing quote, or the chunk's end. */
   const takeText = (open: OpenText, chunk: Uint8Array, at: number): number => {
     const quote = findQuote(open, chunk, at);
     const piece = chunk.subarray(at, quote);
@@ -68,7 +67,7 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
     if (open.bytes > maxTextBytes) open.parts = null;
     if (open.parts !== null) {
       value.hold(piece.length);
-      // A copy: the chunk's memory is used again, and a small text must not keep a large chunk.
+      // A copy: the chunk's memory is reused, and a short string must not keep a large chunk.
       open.parts.push(new Uint8Array(piece));
     }
     if (quote === chunk.length) return quote;
@@ -113,10 +112,10 @@ export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonRe
   };
 }
 
-/** A text that is not whole yet: its bytes so far, `null` where it is not kept. */
+/** An incomplete string with its bytes so far; `null` if it's skipped. */
 type OpenText = { parts: Uint8Array[] | null; bytes: number; hasEscape: boolean; isEscaping: boolean };
 
-/** Where the text ends, from `at` on: at its closing quote, or with the chunk. */
+/** Where the string ends, from `at` on: at its closing quote, or at the chunk's end. */
 function findQuote(open: OpenText, chunk: Uint8Array, at: number): number {
   const next = (byte: number, from: number) => {
     const found = chunk.indexOf(byte, from);
@@ -135,7 +134,7 @@ function findQuote(open: OpenText, chunk: Uint8Array, at: number): number {
   return quote;
 }
 
-/** The value that is being put together: what stands open, and what comes next. */
+/** The value under construction: its open containers, and the expected token. */
 function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldBytes: number) {
   const stack: Container[] = [];
   const memory = createMemory(maxHeldBytes);
@@ -174,7 +173,7 @@ function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldByte
     hold: memory.hold,
     expected: () => expected,
     result: () => result,
-    /** Returns whether the text is wanted. */
+    /** Returns whether the string is kept. */
     beginText: (): boolean => {
       const isWanted = expected === 'name' ? stack.at(-1)?.value !== null : isKept(stack.at(-1));
       if (isWanted) memory.hold(VALUE_BYTES);
@@ -193,7 +192,7 @@ function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldByte
       fill();
       put(value);
     },
-    /** Takes a bracket, a colon or a comma; returns whether the byte is one that can stand here. */
+    /** Reads a bracket, a colon or a comma. Returns whether the byte is allowed here. */
     takeMark: (byte: number): boolean => {
       if ((byte === OPEN_OBJECT || byte === OPEN_ARRAY) && expected === 'value') open(byte === OPEN_ARRAY);
       else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) close(byte === CLOSE_ARRAY);
@@ -206,7 +205,7 @@ function createJsonValue({ skipped = {}, elements = {} }: JsonShape, maxHeldByte
   };
 }
 
-/** Whether what comes next is kept, within `top` or as the whole answer. */
+/** Whether the next value is kept, within `top` or as the whole answer. */
 function isKept(top: Container | undefined): boolean {
   return top === undefined || (top.value !== null && !(top.member !== null && top.skips?.has(top.member)));
 }
@@ -221,7 +220,7 @@ function createMemory(maxHeldBytes: number) {
       held += bytes;
       if (held > maxHeldBytes) throw new TooMuchJson(`its content needs more than ${maxHeldBytes} bytes`);
     },
-    /** Nothing of what came since is kept. */
+    /** Releases everything that was held since. */
     backTo: (before: number) => {
       held = before;
     },
@@ -251,7 +250,7 @@ function putMember(top: Container, value: unknown): void {
   top.member = null;
 }
 
-/** Names come from outside, and an object has more than its own members. */
+/** Names come from outside, and an object inherits members. */
 function own<Value>(record: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }

@@ -1,11 +1,11 @@
-/** A message that comes in pieces: what becomes of each of its fields. Those that are not named are passed over unread. */
+/** A message that arrives in chunks, and how to handle each of its fields. Other fields are skipped unread. */
 export type MessageShape = Readonly<
   Record<number, { take: number } | { enter: MessageShape; begin?(): void; end(): void }>
 >;
 
 /**
- * A field that was asked for, by its number: varints, exact below 2^53; bytes, or `null` where they are more than `take`. Bytes are a part of
- * the piece that holds them, so they must not be kept.
+ * Receives a requested field by its number: varints, exact below 2^53; bytes, or `null` if they are longer than `take`. The bytes are a
+ * view of the chunk, so don't keep them.
  */
 export type FieldVisitor = (field: number, value: number | Uint8Array | null) => void;
 
@@ -14,18 +14,18 @@ export class BadMessage extends Error {}
 /** A 64-bit varint takes at most ten bytes of seven bits each. */
 const MAX_VARINT_BYTES = 10;
 const MAX_TAG = 0xffff_ffff;
-/** Beside these there are varints, 0. */
+/** The other wire type is 0, a varint. */
 const [FIXED64, DELIMITED, FIXED32] = [1, 2, 5];
 
-/** A message and those within it that are being read; `end` is the offset at which each ends. */
+/** A message that is being read, with the offset at which it ends. */
 type Level = { shape: MessageShape; end: number; onEnd(): void };
-/** Bytes of which not all came yet; `parts` is `null` where they are passed over. */
+/** Bytes that are still incomplete. `parts` is `null` if they are skipped. */
 type Payload = { field: number; left: number; parts: Uint8Array[] | null; isReported: boolean };
 
 /**
- * Reads a protobuf message from pieces. It holds one field at a time, and that only where a piece ends within it, so a message of any size takes
- * the memory of the largest field that is taken. `push` throws `BadMessage` for bytes that are not a message; java-tron writes no groups in the
- * messages read here.
+ * Reads a protobuf message from chunks. It buffers one field at a time, and only if a chunk ends within the field. So a message of any size
+ * needs only the memory of the largest requested field. `push` throws `BadMessage` for bytes that aren't a message. java-tron writes no
+ * groups in the messages read here.
  */
 export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   const levels: Level[] = [{ shape, end: Number.POSITIVE_INFINITY, onEnd: () => undefined }];
@@ -33,7 +33,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   /** The offset of the next byte in the message. */
   let position = 0;
   let [varint, scale, varintBytes] = [0, 1, 0];
-  /** The tag whose value, or length, comes next; 0: a tag comes next. */
+  /** The tag whose value or length comes next. 0: a tag comes next. */
   let tag = 0;
   let payload: Payload | null = null;
 
@@ -44,7 +44,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
       onEnd();
     }
   };
-  /** Begins a field of so many bytes, and takes those that are in the chunk from `at` on; returns the place behind them. */
+  /** Begins a field of `length` bytes, and reads those that are in the chunk from `at` on. Returns the index after them. */
   const begin = (field: number, wireType: number, length: number, chunk: Uint8Array, at: number): number => {
     if (position + length > top.end) throw new BadMessage('a field is longer than the message around it');
     const wanted = wireType === DELIMITED ? top.shape[field] : undefined;
@@ -68,7 +68,7 @@ export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   };
   const goOn = (open: Payload, chunk: Uint8Array, at: number): number => {
     const count = Math.min(open.left, chunk.length - at);
-    // A copy: the memory of the chunk is used again.
+    // A copy, because the chunk's memory is reused.
     open.parts?.push(new Uint8Array(chunk.subarray(at, at + count)));
     open.left -= count;
     position += count;

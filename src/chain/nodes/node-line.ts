@@ -31,14 +31,14 @@ export type NodeLineOptions = {
   closing: AbortSignal;
   /** Whether no other node can be asked now. */
   isAlone(): boolean;
-  /** How nodes are asked; over the network when absent. */
+  /** Creates the client. Default: one that asks over the network. */
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
 /** The weight of the newest answer in the average. */
 const NEWEST_WEIGHT = 0.2;
 
-/** The line to one node: every request passes its budget, its pause and the counters. */
+/** The connection to one node. Every request passes its budget, its pause and the counters. */
 export function createNodeLine(options: NodeLineOptions) {
   const { spec, origin, network, clockMs, metrics, closing, patience, createClient = createNodeClient } = options;
   const budget = createNodeBudget({ ...options, ...spec });
@@ -50,7 +50,7 @@ export function createNodeLine(options: NodeLineOptions) {
     const pausedMs = Math.ceil(record.pause.remainingMs());
     return pausedMs > 0 ? `it is paused for another ${pausedMs} ms (${record.seen.reason})` : null;
   };
-  // A silent node is sick, as long as another one can be asked.
+  // A silent node counts as failing while another one can be asked.
   const isWorthWaitingFor = ({ late }: { late: Lateness | null }) =>
     late === 'slow' || (late === 'silent' && options.isAlone());
   const takeTurn = async (): Promise<string | null> => {
@@ -60,7 +60,7 @@ export function createNodeLine(options: NodeLineOptions) {
     if (turn === 'exhausted') return 'its requests for today are used up';
     if (turn === 'too-many-waiting') return 'too many requests wait for their turn';
     record.warnings.budget(budget.usedShare());
-    // The node may have been paused meanwhile; asking on would prolong a suspension.
+    // The node may have been paused in the meantime. Further requests would prolong a suspension.
     return unavailableReason();
   };
   const refuseFor = (obstacle: string | null) => {
@@ -71,7 +71,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const ask = async <Answer>(question: Question<Answer>, call: AskOptions = {}): Promise<Answer> => {
     refuseFor(record.asideReason(question));
     refuseFor(await takeTurn());
-    // The time limit of an answer begins when there is a connection for it, and a node that failed meanwhile is not asked.
+    // The timeout of an answer starts once a connection is free. A node that failed in the meantime isn't asked.
     return atOnce(async () => {
       refuseFor(unavailableReason() ?? record.asideReason(question));
       return send(question, call);
@@ -80,7 +80,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const send = async <Answer>(question: Question<Answer>, call: AskOptions): Promise<Answer> => {
     const { isOptional = false, mayBeLarge = false, wantsBytes = false, timeoutMs = options.timeoutMs } = call;
     const kind = question.substitutable;
-    // The node is not blamed for its twin, for its JSON is as good as before.
+    // A failure of the separate gRPC API isn't held against the node, because its JSON API still works.
     const isOfTwin = wantsBytes && client.hasTwin && kind === undefined;
     record.seen.requests += 1;
     if (!isOptional) record.seen.inFlight += 1;
@@ -89,7 +89,7 @@ export function createNodeLine(options: NodeLineOptions) {
       return await client.ask(question, {
         ...call,
         timeoutMs: isOptional ? timeoutMs : patience.longer(question, timeoutMs),
-        // A line that is slow is waited for where there is no other; a node that drips is not.
+        // If it's the only node, a slow answer may take longer. Otherwise a dripping answer is cut off.
         ...(options.isAlone() ? {} : { steadyShare: 1 }),
         onOutcome: (outcome) => {
           if (outcome.kind === 'ok') patience.reset(question);
@@ -116,10 +116,10 @@ export function createNodeLine(options: NodeLineOptions) {
   };
 }
 
-/** The longest time that questions with a substitute wait. */
+/** The longest pause of questions that have a substitute. */
 const LONGEST_ASIDE_MS = 10 * 60_000;
 
-/** Records how a node answers and fails, and pauses it, or questions of one kind, accordingly. */
+/** Records a node's answers and failures, and pauses the node, or questions of one kind, accordingly. */
 function createRecord(options: NodeLineOptions) {
   const { origin, network, clockMs, metrics, closing, isAlone } = options;
   const labels = { network, node: origin };
@@ -133,7 +133,7 @@ function createRecord(options: NodeLineOptions) {
   const seen = {
     requests: 0,
     refusals: 0,
-    /** Requests under way, without the optional ones, which would keep others from a node that is on trial. */
+    /** Pending requests, without the optional ones, which would block others on a node that is on trial. */
     inFlight: 0,
     answerMs: null as number | null,
     isWell: false,
@@ -159,9 +159,9 @@ function createRecord(options: NodeLineOptions) {
     pause,
     seen,
     warnings,
-    /** Pauses the node for what it said. */
+    /** Pauses the node because of a wrong answer. */
     report: (reason: string) => fail(reason, { kind: 'report', sentMs: clockMs(), costMs: 0, askedMs: null }),
-    /** Why questions of that kind are not asked now. */
+    /** Why questions of that kind are paused now. */
     asideReason: ({ substitutable: kind }: Pick<Question<unknown>, 'substitutable'>): string | null => {
       const pausedMs = kind === undefined ? 0 : Math.ceil(asides[kind].remainingMs());
       return pausedMs > 0 ? `it is not asked for ${kind} for another ${pausedMs} ms` : null;
@@ -178,15 +178,15 @@ function createRecord(options: NodeLineOptions) {
       const elapsedMs = clockMs() - sentMs;
       if (outcome.kind === 'refused') {
         seen.refusals += 1;
-        // The only one that answers slowly is worth asking again soon, with more patience.
+        // If the only node answers slowly, ask it again soon, with a longer timeout.
         const costMs = outcome.late === 'slow' && isAlone() ? 0 : elapsedMs;
         const failure = { kind: 'refusal', sentMs, costMs, askedMs: outcome.retryAfterMs } as const;
         if (kind !== undefined) {
-          // No substitute answers what is too large by itself.
+          // No substitute helps with an answer that is inherently too large.
           if (!closing.aborted && !(mayBeLarge && outcome.isTooLarge)) setAside(kind, outcome.reason, failure);
           return;
         }
-        // Requests that end because the service stops say nothing about the node, and neither does a question that a stranger chose.
+        // Requests that end because the service stops say nothing about the node. Neither does a question that a stranger chose.
         const isForgiven = (isOptional && outcome.mayBeTheQuestion) || (mayBeLarge && outcome.isTooLarge);
         if (!closing.aborted && !isForgiven) fail(outcome.reason, failure);
         return;
@@ -197,7 +197,7 @@ function createRecord(options: NodeLineOptions) {
       }
       metrics.nodeAnswerSeconds.observe(labels, elapsedMs / 1000);
       seen.answerMs = (seen.answerMs ?? elapsedMs) * (1 - NEWEST_WEIGHT) + elapsedMs * NEWEST_WEIGHT;
-      // An answer to what was asked before the pause says nothing about the node since.
+      // An answer to a request from before the pause says nothing about the node since.
       if (pause.remainingMs() > 0) return;
       seen.isWell = true;
       recover(pause.answer());
@@ -205,7 +205,7 @@ function createRecord(options: NodeLineOptions) {
   };
 }
 
-/** A sick node is worth a line when its row of failures begins and then this often, so that an outage does not fill the disk. */
+/** A failing node is logged when a series of failures begins, and then at this interval, so that an outage doesn't fill the disk. */
 const REPEAT_LOG_MS = 60_000;
 const BUDGET_WARNING_SHARE = 0.8;
 const DAY_MS = 24 * 60 * 60_000;
@@ -214,7 +214,7 @@ const SUBSTITUTES = { logs: 'infos', ranges: 'single blocks', bytes: 'JSON' } as
 
 type WarningOptions = { network: Network; origin: string; log: Logger; now(): UnixMs; clockMs(): number };
 
-/** Writes the log lines about one node, each at most so often. */
+/** Writes the log lines about one node, with a rate limit for each. */
 function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptions) {
   const labels = { network, node: origin };
   let pausedLoggedMs = Number.NEGATIVE_INFINITY;
@@ -235,7 +235,7 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
       log.warn(line, `a node does not show ${kind}: Quittance asks it for ${SUBSTITUTES[kind]} instead`);
     },
     recovered: () => log.info(labels, 'a node works again'),
-    /** `usedShare` of the day's requests; `null` without a limit. */
+    /** The `usedShare` of the day's requests; `null` without a limit. */
     budget: (usedShare: number | null) => {
       if (usedShare === null || usedShare < BUDGET_WARNING_SHARE) return;
       const today = Math.floor(now() / DAY_MS);
@@ -254,9 +254,9 @@ function createNodeWarnings({ network, origin, log, now, clockMs }: WarningOptio
 
 type Turn = 'taken' | 'exhausted' | 'too-many-waiting';
 
-/** How many requests a node may get: so many a second with a burst of one second's worth, and so many per UTC day. */
+/** Limits the requests to a node: per second, with a burst of one second's worth, and per UTC day. */
 type NodeBudget = {
-  /** Resolves when it is the caller's turn, in the order of the calls. Rejects when `signal` aborts. */
+  /** Resolves when it's the caller's turn, in the order of the calls. Rejects when `signal` aborts. */
   take(signal: AbortSignal): Promise<Turn>;
   isExhausted(): boolean;
   requestsToday(): number;
@@ -278,7 +278,7 @@ type NodeBudgetOptions = {
   clockMs(): number;
 };
 
-/** Counts from 0 when the process starts: a restart forgets what was used of the day. */
+/** Starts at 0: a restart forgets the requests already used that day. */
 function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: NodeBudgetOptions): NodeBudget {
   const perDay = requestsPerDay ?? Number.POSITIVE_INFINITY;
   const bucket = requestsPerSecond === null ? null : createBucket(requestsPerSecond, clockMs);
@@ -307,14 +307,14 @@ function createNodeBudget({ requestsPerSecond, requestsPerDay, now, clockMs }: N
   };
 }
 
-/** Tokens may go below zero: the debt sets how long the taker waits, so turns come in the order of taking. */
+/** Tokens may go below zero. The debt sets how long the caller waits, so requests are served in order. */
 function createBucket(perSecond: number, clockMs: () => number) {
   const burst = Math.max(1, perSecond);
   const maxDebt = Math.min(MAX_WAITING, Math.max(1, perSecond * MAX_WAIT_SECONDS));
   let tokens = burst;
   let filledMs = clockMs();
   return {
-    /** The wait in milliseconds; `null` when too many wait already. */
+    /** The wait in milliseconds; `null` if too many are waiting already. */
     reserve: (): number | null => {
       const nowMs = clockMs();
       tokens = Math.min(burst, tokens + ((nowMs - filledMs) / 1000) * perSecond);

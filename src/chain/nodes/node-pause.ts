@@ -5,46 +5,52 @@ export type Failure = {
   /** When the request was sent, and how long it took to fail. */
   sentMs: number;
   costMs: number;
-  /** How long the node asks to be left alone. */
+  /** How long the node asks Quittance to wait. */
   askedMs: number | null;
   /** Whether no other node can be asked. */
   isAlone: boolean;
 };
 
-/** How long a node is left alone after failures in a row. */
+/** The pause of a node after consecutive failures. */
 export type NodePause = {
   /**
-   * A failure. Those of requests that were sent before the pause began belong to it and do not lengthen it; only what the node
-   * itself asks for does. Returns whether a new pause began.
+   * Records a failure. Failures of requests that were sent before the pause belong to that pause and don't lengthen it, unless the node
+   * itself asks for that. Returns whether a new pause began.
    */
   fail(failure: Failure): boolean;
-  /** An answer. A few in a row end a row of refusals; a row of wrong answers ends with `praise` only. Returns whether a row ended. */
+  /**
+   * Records an answer. A few consecutive answers end a series of refusals. A series of wrong answers ends only with `praise`. Returns
+   * whether a series ended.
+   */
   answer(): boolean;
   praise(): boolean;
-  /** Takes up a row of wrong answers, or of refusals, that a former process knew of. */
+  /** Restores a series of wrong answers or refusals from a previous process. */
   restore(remembered: { failures: number; pausedForMs: number }): void;
-  /** Bounds what is left, save what the node asked for: where no node is left to ask, waiting long is worse than asking. */
+  /**
+   * Limits the remaining pause, except one that the node itself asked for. If no other node is available, a long wait is worse than a
+   * request.
+   */
   shorten(maxMs: number): void;
   remainingMs(): number;
-  /** Failures in a row. */
+  /** Consecutive failures. */
   failures(): number;
-  /** Whether a pause of at least `ms` began since the last time that this was asked. */
+  /** Whether a pause of at least `ms` began since the last call. */
   takeLong(ms: number): boolean;
 };
 
-/** With others to ask a sick node is left alone for longer and longer; the only one must be found well soon. */
+/** If other nodes are available, the pauses of a failing node grow long. The only node must be retried soon. */
 const WITH_OTHERS = { firstMs: 1000, longestMs: 60_000 };
 export const ALONE = { firstMs: 250, longestMs: 5000 };
-/** A node that hangs is left alone for longer than it was waited for, or a second one that hangs brings the first one back. */
+/** A node that hangs is paused for longer than its timeout. Otherwise, when a second node hangs too, the first one would be asked again. */
 const COST_FACTOR = 2;
-/** A single lucky answer between two refusals is no recovery. */
+/** A single lucky answer between two refusals isn't a recovery. */
 const ANSWERS_THAT_END_A_ROW = 3;
-/** A failure so long after the last pause starts a new row. */
+/** A failure this long after the last pause starts a new series. */
 const ROW_ENDS_MS = 10 * 60_000;
-/** Each pause is shortened by up to this share at random, so that several processes do not come back together. */
+/** Each pause is randomly shortened by up to this share, so that several processes don't retry together. */
 const JITTER = 0.25;
 
-/** `longestMs`: with others to ask. */
+/** `longestMs`: the limit while other nodes are available. */
 export function createNodePause({
   clockMs,
   random,

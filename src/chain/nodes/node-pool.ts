@@ -17,23 +17,23 @@ import { createNodeLine, type NodeLineOptions } from './node-line.ts';
 import { ALONE } from './node-pause.ts';
 import { createPatience } from './patience.ts';
 
-/** The nodes of one network, in order of preference, as far as they can be asked. */
+/** The available nodes of one network, in order of preference. */
 export type NodePool = {
   /**
-   * Those that may be asked now, in order of preference; a node that is only just being tried again comes last. Each was
-   * found to be of the right network. Makes no request, and waits for none, while a node that was checked is well.
+   * The nodes that may be asked now, in order of preference. A node that is being retried comes last. Each was verified to be on the right
+   * network. While a verified node is healthy, this makes no request and waits for none.
    */
   available(): Promise<Node[]>;
-  /** Something is wrong with what a node said: pauses it, doubling with each report in a row. */
+  /** Reports a wrong answer. Pauses the node, for twice as long with each consecutive report. */
   report(node: Node, problem: NodeProblem, reason: string): void;
-  /** Ends a node's row of failures, for its answer was right. Called per verified block. */
+  /** Ends a node's series of failures, because its answer was right. Called per verified block. */
   praise(node: Node): void;
   health(): NodeHealth[];
-  /** Goes on with the pauses that a former process knew of, by the node's origin; those of an unknown one are passed over. */
+  /** Restores the pauses from a previous process, by the node's origin. Pauses of unknown nodes are ignored. */
   restore(pauses: readonly RememberedPause[]): void;
-  /** Sets the block id by which nodes are recognised (64 hex); null: not known yet, any node passes. */
+  /** Sets the id of block 0 by which nodes are recognised (64 hex). `null`: not known yet, so any node passes. */
   setGenesis(id: string | null): void;
-  /** Ends requests under way. */
+  /** Aborts pending requests. */
   close(): Promise<void>;
 };
 
@@ -43,30 +43,33 @@ type NodePoolOptions = {
   now(): UnixMs;
   log: Logger;
   metrics: Metrics;
-  /** The block time: timeouts at the head are chosen so that failover takes less than one. */
+  /** The block time. Timeouts at the head are chosen so that failover takes less than one block time. */
   blockMs: number;
   /** A monotonic clock in milliseconds. */
   clockMs?(): number;
   random?(): number;
-  /** How nodes are asked; over the network when absent. */
+  /** Creates a client. Default: one that asks over the network. */
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
-/** For a small answer where no other node is left to ask instead. */
+/** The timeout of a small answer if no other node is available. */
 const ALONE_TIMEOUT_MS = 10_000;
-/** For a small answer where there is one: this share of a block time, so that another answers within the same block time. */
+/**
+ * The timeout of a small answer if another node is available, as a share of the block time. The other node can then answer within the same
+ * block time.
+ */
 const FAILOVER_SHARE = 0.6;
 const MIN_FAILOVER_MS = 1500;
-/** How long a start waits for further nodes once one is known to be right, so that the preferred one is not missed by a hair. */
+/** How long a start waits for further nodes once one is verified, so that a slightly slower preferred node still counts. */
 const GRACE_MS = 250;
 
-/** Never fails because of a node: one that cannot be asked is left out until it can. */
+/** Never fails because of a node. An unavailable node is left out until it can be asked again. */
 export function createNodePool(options: NodePoolOptions): NodePool {
   const { nodes, blockMs, clockMs = () => performance.now(), random = Math.random } = options;
   const timeoutMs = nodes.length === 1 ? ALONE_TIMEOUT_MS : Math.max(MIN_FAILOVER_MS, FAILOVER_SHARE * blockMs);
   const patience = createPatience();
   const closing = new AbortController();
-  // Each request that waits for its turn listens; the budget bounds their number.
+  // Each request that waits for its turn adds a listener. The budget limits their number.
   setMaxListeners(0, closing.signal);
   const origins = nameOrigins(nodes);
   const members: NodeMember[] = nodes.map((spec, index) =>
@@ -110,14 +113,14 @@ export function createNodePool(options: NodePoolOptions): NodePool {
   };
 }
 
-/** A node that failed and has an answer outstanding is on trial: one request tries it, the others go elsewhere. */
+/** A node that failed and has a pending request is on trial: one request tries it, and the others go to other nodes. */
 function inOrder(members: readonly NodeMember[]): Node[] {
   const steady = members.filter((member) => !member.isOnTrial());
   const onTrial = members.filter((member) => member.isOnTrial());
   return [...steady, ...onTrial].map(({ node }) => node);
 }
 
-/** Waits until all checks are done, or one succeeded and the others had a moment more. Checks never reject. */
+/** Waits until all checks are done, or until one succeeded and the grace period passed. Checks never reject. */
 async function firstThenGrace(checks: readonly Promise<boolean>[]): Promise<void> {
   const succeeded = checks.map(async (check) => {
     if (!(await check)) throw new Error('not recognised');
@@ -129,7 +132,7 @@ async function firstThenGrace(checks: readonly Promise<boolean>[]): Promise<void
   await Promise.race([Promise.all(checks), grace]);
 }
 
-/** Names for logs, without paths, which may hold a token. Where one host serves several nodes they are numbered. */
+/** Names for logs, without paths, which may contain a token. Several nodes on one host are numbered. */
 function nameOrigins(nodes: readonly NodeSpec[]): string[] {
   const seen = new Map<string, number>();
   return nodes.map(({ url }) => {
@@ -140,14 +143,14 @@ function nameOrigins(nodes: readonly NodeSpec[]): string[] {
   });
 }
 
-/** A node of a pool with its budget, its pauses and what is known of its network. */
+/** A node of a pool with its budget, its pauses and the state of its network check. */
 type NodeMember = {
   node: Node;
-  /** Neither paused, nor out of budget, nor of the wrong network. */
+  /** Not paused, not out of budget, and not on the wrong network. */
   isUsable(): boolean;
   isRecognised(): boolean;
   isOnTrial(): boolean;
-  /** Starts a check of its network where one is due; the check under way, or null. */
+  /** Starts a check of its network if one is due. Returns the pending check, or `null`. */
   recognise(): Promise<boolean> | null;
   report(problem: NodeProblem, reason: string): void;
   praise(): void;
@@ -159,7 +162,7 @@ type NodeMember = {
   close(): Promise<void>;
 };
 
-/** After a pause this long a node has to say again which network it is of, before others wait for its answers. */
+/** After a pause of this length a node's network is checked again, before its answers are used. */
 const LONG_PAUSE_MS = 2000;
 
 function createNodeMember(options: NodeLineOptions): NodeMember {
@@ -230,19 +233,21 @@ function createNodeMember(options: NodeLineOptions): NodeMember {
   };
 }
 
-/** Tells by the genesis block whether a node is of the right network. */
+/** Uses the genesis block to determine whether a node is on the right network. */
 type NodeIdentity = {
-  /** True as well while no genesis block is known: then any node passes. */
+  /** Also true while no genesis block is known: then any node passes. */
   isRecognised(): boolean;
   isWrong(): boolean;
   wrongReason(): string | null;
-  /** Has it checked anew before it is recognised again. */
+  /** Requires another check before the node counts as recognised. */
   doubt(): void;
   markWrong(reason: string): void;
   setGenesis(id: string | null): void;
-  /** Starts a check if one is due. The check under way or null; it never rejects and tells whether the node is recognised. */
+  /**
+   * Starts a check if one is due. Returns the pending check, which never rejects and resolves to whether the node is recognised, or `null`.
+   */
   check(): Promise<boolean> | null;
-  /** Resolves when no check is under way. */
+  /** Resolves when no check is pending. */
   settled(): Promise<unknown>;
 };
 
@@ -255,13 +260,13 @@ type IdentityOptions = {
   isAlone(): boolean;
   log: Logger;
   ask: Node['ask'];
-  /** The node answered, but not with its genesis block. */
+  /** Called when the node answers, but not with its genesis block. */
   onFailure(reason: string): void;
 };
 
 /**
- * A node of the wrong network is asked again: somebody may have corrected what stands behind its name. The pause doubles up to
- * the longest of a sick node, for the others may be too few to agree without it; where no other can be asked it stays short.
+ * A node of the wrong network is checked again, because its operator may have corrected it. The interval doubles up to the longest pause of
+ * a failing node, because the others may be too few to agree without it. It stays short if no other node is available.
  */
 const RECHECK = { firstMs: 5000, longestMs: 60_000 };
 /** A start must not wait long for a node that hangs. */
@@ -289,9 +294,9 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   };
   const run = async (): Promise<boolean> => {
     const expected = genesisId;
-    // A refusal was counted where it was sent.
+    // The request itself already counted a refusal.
     const answer = await ask(headerAt('any', 0), { timeoutMs }).then(readShown, () => null);
-    // Another genesis block may have been set meanwhile: the next check asks for that one.
+    // Another genesis block may have been set in the meantime. The next check compares with that one.
     if (answer === null || expected !== genesisId) return false;
     const { id } = answer;
     if (id === null) onFailure('it does not show its genesis block');
@@ -331,7 +336,7 @@ function createNodeIdentity(options: IdentityOptions): NodeIdentity {
   };
 }
 
-/** The id of block 0, `null` where the node shows none. */
+/** The id of block 0; `null` if the node doesn't show one. */
 function readShown(shown: ShownHeader | null): { id: string | null } {
   try {
     const mark = shown === null ? null : readBlockId(shown);

@@ -1,9 +1,9 @@
 import type { Question, Substitutable } from './question.ts';
 
 /**
- * `maxBytes`: of the answer, less than the question's own bound. `isOptional`: a stranger chose what is asked for, so that the node is
- * not paused where the question may be at fault: for an answer that is too large, too late or unreadable. `mayBeLarge`: the node is not
- * blamed for an answer that is too large. `wantsBytes`: asks over gRPC, also a node that is usually asked over HTTP.
+ * `maxBytes`: a limit of the answer below the question's own. `isOptional`: a stranger chose the question. The node isn't paused if the
+ * question may be at fault: for an answer that is too large, too late or unreadable. `mayBeLarge`: the node isn't blamed for an answer that
+ * is too large. `wantsBytes`: asks over gRPC, even if the node is normally asked over HTTP.
  */
 export type AskOptions = {
   timeoutMs?: number;
@@ -13,22 +13,24 @@ export type AskOptions = {
   wantsBytes?: boolean;
 };
 
-/** A node as those see it who ask. */
+/** A node, as its callers see it. */
 export type Node = {
-  /** Base URL; its path may be a secret. */
+  /** The base URL. Its path may be a secret. */
   url: string;
-  /** For logs and evidence: without credentials, key and path; different for each node of a pool. */
+  /** For logs and evidence: without credentials, key and path. Different for each node of a pool. */
   origin: string;
   operator: string;
-  /** Whether it can be asked for the very bytes of what it shows. */
+  /** Whether it can return raw bytes. */
   hasBytes: boolean;
-  /** Whether such questions may be asked now; for `bytes`, over gRPC of a node that is usually asked over HTTP. */
+  /**
+   * Whether questions of this kind may be asked now. `bytes` means over the separate gRPC API of a node that is normally asked over HTTP.
+   */
   isOpenFor(kind: Substitutable): boolean;
-  /** Its answers to such questions were of no use: none are asked for a while, longer with each time in a row. */
+  /** Pauses questions of this kind, because the answers were of no use. Each consecutive pause is longer. */
   setAside(kind: Substitutable, reason: string): void;
-  /** What is left of its requests of the UTC day; `null` without a limit. */
+  /** The remaining requests of the UTC day; `null` without a limit. */
   requestsLeft(): number | null;
-  /** The answer, or throws `NODE_REFUSED`. A node that is paused or out of its budget refuses at once, unasked. */
+  /** Returns the answer, or throws `NODE_REFUSED`. If the node is paused or out of budget, it throws at once without a request. */
   ask<Answer>(question: Question<Answer>, options?: AskOptions): Promise<Answer>;
 };
 
@@ -42,20 +44,20 @@ export type NodeProblem =
   | 'incomplete';
 
 export type NodeHealth = {
-  /** The node's origin, which holds no secret. */
+  /** The node's origin, which contains no secret. */
   url: string;
   operator: string;
   state: 'unknown' | 'healthy' | 'paused' | 'wrong-network' | 'out-of-budget';
   reason: string | null;
   pausedForMs: number;
-  /** In a row. */
+  /** Consecutive failures. */
   failures: number;
-  /** Since the start of the process. */
+  /** Since the process started. */
   requests: number;
   refusals: number;
   requestsToday: number;
-  /** Its limit; `null` without one. */
+  /** The daily limit; `null` without one. */
   requestsPerDay: number | null;
-  /** A moving average over answers; null before the first. */
+  /** A moving average over answers; `null` before the first. */
   answerMs: number | null;
 };

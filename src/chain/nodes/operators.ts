@@ -1,6 +1,6 @@
 import type { Node } from './node.ts';
 
-/** The first nodes, in order of preference, of `count` different operators. */
+/** The first nodes, in order of preference, of up to `count` different operators. */
 export function ofDifferentOperators<Named extends Pick<Node, 'operator'>>(
   nodes: readonly Named[],
   count: number,

@@ -1,24 +1,24 @@
 import type { Question } from './question.ts';
 
-/** How much longer than usual the nodes of a network are waited for, where a whole answer to a question did not come in time. */
+/** Extends the timeout of a question for all nodes of a network after its answer was late. */
 export type Patience = {
-  /** The answer was late: the next one to this question, of whichever node, may take twice as long. */
+  /** The answer was late. The next answer to this question, from any node, may take twice as long. */
   grow(question: Question<unknown>): void;
-  /** It was answered. */
+  /** The question was answered. */
   reset(question: Question<unknown>): void;
-  /** The limit for an answer, in milliseconds. */
+  /** The timeout of the answer, in milliseconds. */
   longer(question: Question<unknown>, limitMs: number): number;
 };
 
 const MOST = 64;
-/** A large block over a slow line takes a minute; a node that hangs costs no more than this once. */
+/** A large block over a slow connection takes a minute. A node that hangs costs at most this long, once. */
 const MAX_LIMIT_MS = 120_000;
-/** Questions that wait for a whole answer: few, for a block is not left before it is read. */
+/** Questions with an extended timeout. There are few, because a block is retried until it's read. */
 const MAX_KEPT = 200;
 
 /**
- * It counts by question, for a large answer is large on every node, and every other answer is as small as ever: a node that hangs is
- * found out as quickly, and another node may show in time the answer that this one cannot.
+ * Extends timeouts per question, because a large answer is large on every node, and all other answers stay small. So a hanging node is
+ * still detected quickly, and another node may answer in time when this one can't.
  */
 export function createPatience(): Patience {
   const factors = new Map<string, number>();

@@ -7,25 +7,24 @@ import type { NodePool } from './node-pool.ts';
 import { createTurns } from './turns.ts';
 
 type Options = {
-  /** Ends the requests under way, and every further one, with its reason. */
+  /** Aborts pending requests and rejects all further ones, with the signal's reason. */
   signal: AbortSignal;
   now(): UnixMs;
 };
 
-/** The watcher's request waits behind no more of ours, where a node takes few a second. */
+/** The watcher waits for at most this many of our requests, if a node accepts few a second. */
 const AT_ONCE = 2;
-/** Before each request: 40 a second at most, which is about 30 blocks and a quarter of a processor. */
+/** The pause before each request. It allows at most 40 requests a second, which is about 30 blocks and a quarter of a CPU core. */
 const REST_MS = 50;
-/** Nobody waits for an answer, so it may take as long as that of an only node. */
+/** No user waits for the answer, so the timeout may be as long as for a single node. */
 const TIMEOUT_MS = 10_000;
 const DAY_MS = 24 * 60 * 60_000;
-/** Following a chain takes 75,000 requests a day, and look-ups of payers 17,340 at most. */
+/** Following a chain takes 75,000 requests a day, and payers' lookups 17,340 at most. */
 const NEEDED_A_DAY = 92_340;
 
 /**
- * The same nodes for long work that can wait, beside a watcher that cannot: few requests at once, and of a day's limit only what watcher
- * and payers do not need until midnight (UTC). A node is paused for what it refuses to everybody; what is wrong with its answers pauses it
- * for this work alone.
+ * A view of the pool for long-running work that can wait, alongside a watcher that can't. It makes few concurrent requests, and leaves
+ * enough of a node's daily limit for the watcher and payers until midnight (UTC). A wrong answer pauses the node only for this work.
  */
 export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
   const inTurn = createTurns(AT_ONCE);
@@ -38,7 +37,7 @@ export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
       inTurn(async () => {
         await delay(REST_MS, undefined, { signal });
         leaveOthersTheirs(node, now());
-        // A node that keeps no history is not to blame for what is asked of it here.
+        // A node without history isn't to blame for failing these questions.
         return unlessAborted(signal, () => node.ask(question, { timeoutMs: TIMEOUT_MS, ...call, isOptional: true }));
       }),
   });

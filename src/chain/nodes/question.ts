@@ -1,20 +1,20 @@
 import type { JsonShape } from './json-reader.ts';
 
 /**
- * Questions that have a substitute: infos say what logs say, single blocks what ranges of blocks say, and JSON what the bytes of infos say.
- * What becomes of such a question never costs the node: those of its kind wait, and all others go on.
+ * Questions that have a substitute: infos replace logs, single blocks replace ranges of blocks, and JSON replaces the bytes of infos. A
+ * failure of such a question never pauses the node. Only questions of the same kind are paused.
  */
 export type Substitutable = 'logs' | 'ranges' | 'bytes';
 
-/** A question to a node, in the two languages that nodes speak. `read` throws on anything that does not answer it. */
+/** A question to a node, in both protocols that nodes support. `read` throws on anything that doesn't answer it. */
 export type Question<Answer> = {
-  /** Absent where nothing else answers the question. */
+  /** Absent if nothing else answers the question. */
   substitutable?: Substitutable;
-  /** More bytes of an answer are not read; 4 MiB when absent. */
+  /** The limit of the answer in bytes. Default: 4 MiB. */
   maxBytes?: number;
-  /** The kept parts of a JSON answer take no more memory than about this; 8 MiB when absent. */
+  /** The approximate memory limit of the kept parts of a JSON answer. Default: 8 MiB. */
   maxHeldBytes?: number;
-  /** A healthy node may take so long at least, where that is longer than for others. */
+  /** The minimum timeout of this question, if it needs longer than others. */
   timeoutMs?: number;
   http: {
     path: `/wallet/${string}` | `/walletsolidity/${string}` | '/jsonrpc';
@@ -28,19 +28,22 @@ export type Question<Answer> = {
 
 export type GrpcCall<Answer> = {
   path: `/protocol.Wallet/${string}` | `/protocol.WalletSolidity/${string}`;
-  /** Less than `maxBytes`, for bytes are shorter than JSON. */
+  /** Less than `maxBytes`, because bytes are shorter than JSON. */
   maxBytes?: number;
   request: Uint8Array;
-  /** Takes the answer's message in pieces, `length` bytes if the node is right. java-tron sends an empty message where it does not have the thing asked for. */
+  /**
+   * Receives the answer's message in chunks, `length` bytes if the node is right. java-tron sends an empty message if the requested object
+   * doesn't exist.
+   */
   newSink(length?: number): MessageSink<Answer>;
 };
 
 export type MessageSink<Answer> = { push(chunk: Uint8Array): void; end(): Answer };
 
-/** The memory that is taken for a message on the word of a node alone. */
+/** The memory allocated for a message from the length that a node claims. */
 const MOST_ON_TRUST = 4 * 1024 * 1024;
 
-/** Takes a whole message at once. A piece may be a few bytes of a large buffer of the socket, so it is copied. */
+/** Collects a whole message. A chunk may be a few bytes of a large socket buffer, so it's copied. */
 export function wholeMessage<Answer>(
   read: (message: Uint8Array) => Answer,
 ): (expected?: number) => MessageSink<Answer> {
@@ -66,7 +69,7 @@ export function wholeMessage<Answer>(
   };
 }
 
-/** A question is about the irreversible chain, which java-tron serves at another port, or about the whole one. */
+/** Whether the question is about the irreversible chain, which java-tron serves on another port. */
 export function isAboutSolid({ http }: Pick<Question<unknown>, 'http'>): boolean {
   return http.path.startsWith('/walletsolidity/');
 }

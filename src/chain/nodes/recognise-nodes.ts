@@ -6,7 +6,10 @@ import type { NodePool } from './node-pool.ts';
 
 export type RecogniseDeps = { db: Sql; network: Network; pool: Pick<NodePool, 'setGenesis'> };
 
-/** Tells the pool by which block 0 nodes are recognised. Returns whether that is known; a private network's is after the start. */
+/**
+ * Sets the block 0 by which the pool recognises nodes. Returns whether it's known. For a private network it's known only after the first
+ * start.
+ */
 export async function recogniseNodes({ db, network, pool }: RecogniseDeps): Promise<boolean> {
   const id = isLocalNetwork(network) ? await findGenesisId(db, network) : GENESIS_BLOCK_IDS[network];
   pool.setGenesis(id);

@@ -1,14 +1,17 @@
 import { AppError } from '../../domain/errors.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 
-/** As much of a refusal as a person needs to recognise it. */
+/** The length of a refusal that is shown in messages. */
 const SHOWN_CHARACTERS = 200;
-/** The longest pause that a node may ask for: a wrong header must not silence it for a day. */
+/** The longest pause that a node may request. A wrong header must not silence the node for a day. */
 const MAX_RETRY_AFTER_MS = 5 * 60_000;
 
 type Headers = Record<string, string | string[] | undefined>;
 
-/** `isLimit`: it refuses who asks, or how often, whatever is asked. `wasHungUp`: it ended the connection without a word. */
+/**
+ * `isLimit`: the node refuses the caller or the request rate, whatever the question. `wasHungUp`: it closed the connection without an
+ * answer.
+ */
 export type Refusal = {
   reason: string;
   retryAfterMs: number | null;
@@ -17,7 +20,7 @@ export type Refusal = {
   wasHungUp?: boolean;
 };
 
-/** The node refused, or something in front of it did. */
+/** The node, or something in front of it, refused. */
 export class TransportRefusal extends Error {
   readonly refusal: Refusal;
 
@@ -27,23 +30,23 @@ export class TransportRefusal extends Error {
   }
 }
 
-/** `NODE_REFUSED`, because the answer is larger than the caller wants to read. */
+/** `NODE_REFUSED`, because the answer exceeds the caller's limit. */
 export class AnswerTooLarge extends AppError {
   constructor(message: string) {
     super('NODE_REFUSED', message, { retryable: true });
   }
 }
 
-/** Wraps an error that came after the node began to answer: the node was reached, whatever broke the rest. */
+/** Wraps an error that occurred after the answer began: the node was reached, whatever broke the rest. */
 export function afterReached(error: unknown): Error {
   if (error instanceof TransportRefusal || error instanceof AnswerTooLarge) return error;
   return new TransportRefusal({ reason: reasonOf(error), retryAfterMs: null, wasReached: true, isLimit: false });
 }
 
 /**
- * How long a node asks to be left alone, in milliseconds, bounded; `null` if it does not. It says so in `Retry-After` (seconds,
- * or a date, which counts from the answer's own `Date`), or as TronGrid does in the text:
- * `{"Success":false,"Error":"The key exceeds the frequency limit(15), and the query server is suspended for 30s","StatusCode":403}`.
+ * The pause that a node asks for, in milliseconds and bounded; `null` if it asks for none. It's in `Retry-After` (seconds, or a date
+ * relative to the answer's own `Date`). TronGrid writes it in the text: `{"Success":false,"Error":"The key exceeds the frequency limit(15),
+ * and the query server is suspended for 30s","StatusCode":403}`.
  */
 export function readRetryAfter(headers: Headers, text: string): number | null {
   const header = String(headers['retry-after'] ?? '').trim();

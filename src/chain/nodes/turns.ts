@@ -1,4 +1,4 @@
-/** Lets some work at once; the others wait in line. The caller bounds their number. */
+/** A semaphore: runs up to `maxAtOnce` tasks concurrently and queues the others. The caller limits the queue. */
 export function createTurns(maxAtOnce: number) {
   const waiting: (() => void)[] = [];
   let atOnce = 0;

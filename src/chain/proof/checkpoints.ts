@@ -4,12 +4,13 @@ import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
 import { type AccountHex, accountToAddress, parseAddress } from '../../tron/address.ts';
 
 /**
- * A block of each real network with those who made blocks then, so that a first start believes no node about who they are. None is shipped
- * yet: a maintainer makes each with an instance that follows the network, and another one checks it (docs/decisions/0045-checkpoints.md).
+ * A block of each real network with its producers at that time. With it, a first start needn't trust nodes about the producers. None ships
+ * yet. A maintainer creates each one with an instance that follows the network, and another maintainer checks it
+ * (docs/decisions/0045-checkpoints.md).
  */
 const SHIPPED: Partial<Record<Network, CheckpointFile>> = {};
 
-/** An irreversible block, and who could make blocks at that time, each with the key that signed for it. */
+/** An irreversible block with the producers at that time, each with its signing key. */
 export type Checkpoint = {
   network: Network;
   number: number;
@@ -18,10 +19,10 @@ export type Checkpoint = {
   producers: readonly Member[];
 };
 
-/** A producer, and the key that signs for it. */
+/** A producer and its signing key. */
 export type Member = { account: AccountHex; signer: AccountHex };
 
-/** The same as it is shipped, printed and checked: addresses as people see them. Block 0 takes no checkpoint. */
+/** A checkpoint as it's shipped, printed and checked, with addresses in Base58. Block 0 can't be a checkpoint. */
 export type CheckpointFile = {
   network: string;
   number: number;
@@ -34,7 +35,7 @@ export type CheckpointFile = {
 /** The network has 27 super representatives; a private one may have fewer. */
 const MAX_PRODUCERS = 27;
 
-/** The checkpoint that this release ships for a network; `null`: there is none. */
+/** The checkpoint that this release ships for a network; `null` if there's none. */
 export function shippedCheckpoint(network: Network): Checkpoint | null {
   const file = SHIPPED[network];
   return file === undefined ? null : readCheckpoint(file);
@@ -51,7 +52,7 @@ export function writeCheckpoint({ time, producers, ...rest }: Checkpoint): Check
   };
 }
 
-/** Reads a checkpoint from JSON of anybody. Error: `INVALID_ARGUMENT`, which says what is wrong with it. */
+/** Reads a checkpoint from untrusted JSON. Error: `INVALID_ARGUMENT`, which names the problem. */
 export function readCheckpoint(json: unknown): Checkpoint {
   const { network, number, id, time, producers } = recordOf(json);
   if (typeof network !== 'string' || !isNetwork(network)) throw wrong('"network" is not a network');

@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 
-/** For a node that may not answer: the pool knows of it, and another one may. An unexpected error is thrown on. */
+/** For a node that may fail: the pool already recorded it, and another node may answer. Unexpected errors are rethrown. */
 export function orNull(error: unknown): null {
   if (error instanceof AppError) return null;
   throw error;

@@ -18,7 +18,7 @@ export type ProvenHeader = {
   parentId: string;
   time: UnixMs;
   producer: AccountHex;
-  /** The key that signed: the producer's witness permission key, if the header is genuine. `null`: the signed bytes cannot be had. */
+  /** The key that signed: the producer's witness permission key, if the header is genuine. `null`: the signed bytes are unavailable. */
   signer: AccountHex | null;
   txTrieRoot: string;
 };
@@ -27,13 +27,13 @@ export type ShownTransactionFacts = {
   txId: string;
   /** `ret[0].contractRet` is SUCCESS. */
   isSuccess: boolean;
-  /** A contract call or creation (types 31 and 30): only these may have logs. `null`: its bytes cannot be read. */
+  /** A contract call or creation (types 31 and 30): only these may have logs. `null`: its bytes are unreadable. */
   isContract: boolean | null;
-  /** A direct, successful `transfer` or `transferFrom` call of USDT; `null` too where the block is not proven. */
+  /** A direct, successful `transfer` or `transferFrom` call of USDT. Also `null` if the block isn't proven. */
   call: { from: AccountHex; to: AccountHex; value: bigint } | null;
 };
 
-/** `isProven`: the header commits to the transactions. Otherwise they are what a node says, whose JSON hides some of the bytes. */
+/** `isProven`: the header commits to the transactions. Otherwise they are only a node's claim, because its JSON hides some of the bytes. */
 export type ExaminedBlock = ProvenHeader & { isProven: boolean; transactions: ShownTransactionFacts[] };
 
 const HASH = /^[0-9a-f]{64}$/;
@@ -41,7 +41,7 @@ const HASH = /^[0-9a-f]{64}$/;
 const GENESIS_PREFIX = '0'.repeat(16);
 const NO_ROOT = '00'.repeat(32);
 
-/** The size of an inner node of the transactions' tree: a transaction of this size could stand for many. */
+/** The size of an inner node of the transactions' Merkle tree. A transaction of this size could pass for a whole subtree. */
 const NODE_BYTES = 64;
 
 const sha256: Sha256Hex = (bytes) => hash('sha256', bytes, 'hex');
@@ -49,9 +49,9 @@ const sha256: Sha256Hex = (bytes) => hash('sha256', bytes, 'hex');
 type Expected = { number: number; slotMs: number | null };
 
 /**
- * Proves a block from its bytes: the id and the signature belong to the header, the header commits to every transaction with its signatures
- * and its result, and there is no other. Whether the signer is the producer's key is for the caller to check. `slotMs`: block times are
- * multiples of it, null where it is not known. JSON may hide some of the bytes, and the block is then not proven.
+ * Proves a block from its bytes: the id and the signature belong to the header, and the header commits to exactly these transactions with
+ * their signatures and results. The caller checks whether the signer is the producer's key. `slotMs`: block times are multiples of it;
+ * `null` if unknown. If JSON hides some of the bytes, the block isn't proven.
  * Errors: `NODE_REFUSED` (not this block), `BLOCK_UNVERIFIABLE` (it contradicts its own hashes); both retryable.
  */
 export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: AccountHex }): ExaminedBlock {
@@ -86,7 +86,7 @@ export function examineBlock(shown: ShownBlock, expected: Expected & { usdt: Acc
   };
 }
 
-/** Proves a header, as `examineBlock` does. Nothing is said about its transactions. */
+/** Proves a header, as `examineBlock` does. It proves nothing about its transactions. */
 export function proveHeader(shown: ShownHeader, expected: Expected): ProvenHeader {
   const { hasBytes, ...header } = readHeader(shown, expected);
   if (hasBytes) return header;
@@ -94,9 +94,8 @@ export function proveHeader(shown: ShownHeader, expected: Expected): ProvenHeade
 }
 
 /**
- * Number, id and time of any block, whose signature is not looked at. The id is recomputed from the header, except for
- * block 0 in JSON: nobody signs it, and its id is compared with a known one anyway.
- * Errors as of `proveHeader`.
+ * Number, id and time of any block, without a check of its signature. The id is recomputed from the header, except for block 0 in JSON: it
+ * has no signature, and its id is compared with a known one anyway. Errors: as `proveHeader`.
  */
 export function readBlockId(shown: ShownHeader): { number: number; id: string; time: UnixMs } {
   const { number, timestamp } = decoded(shown);
@@ -109,7 +108,7 @@ export function readBlockId(shown: ShownHeader): { number: number; id: string; t
   return { number, id: isGenesis ? shownId : computed, time: unixMs(Math.max(0, timestamp)) };
 }
 
-/** Whether the header's bytes are those that its id names. A header that was received as bytes always passes. */
+/** Whether the header's bytes hash to its id. A header that was received as bytes always passes. */
 export function isReproduced({ header, shownId }: ShownHeader): boolean {
   if (shownId === null) return true;
   const number = decodeBlockHeader(header)?.number;
@@ -172,7 +171,7 @@ function contradicts(seen: string): AppError {
   return new AppError('BLOCK_UNVERIFIABLE', `the block contradicts itself: ${seen}`, { retryable: true });
 }
 
-/** More keys than a network's producers have, so that those in use stay. */
+/** More keys than a network's producers have, so that the keys in use stay cached. */
 const MAX_KEYS = 128;
 /** DER of a SubjectPublicKeyInfo with an uncompressed secp256k1 point (RFC 5480), up to the point. */
 const SPKI_PREFIX = Buffer.from('3056301006072a8648ce3d020106052b8104000a034200', 'hex');
@@ -181,12 +180,12 @@ const SPKI_PREFIX = Buffer.from('3056301006072a8648ce3d020106052b8104000a034200'
 const keys = new Map<string, { signer: AccountHex; key: KeyObject }>();
 
 /**
- * The account that signed a header, or null if none can have. To recover a key from a signature takes 1.4 ms, to verify a
- * signature with a known key a quarter of it (OpenSSL): the key that signed a producer's blocks before is tried first.
+ * The account that signed a header, or `null` if the signature is invalid. Recovering a key from a signature takes 1.4 ms, and verifying a
+ * signature with a known key a quarter of that (OpenSSL). So the key of the producer's earlier blocks is tried first.
  */
 export function recoverProducer(producer: AccountHex, header: Uint8Array, signatureHex: string): AccountHex | null {
   const known = keys.get(producer);
-  // The last byte only says which of the possible keys it is.
+  // The last byte only selects one of the possible keys.
   const signature = Buffer.from(signatureHex, 'hex').subarray(0, 64);
   if (known !== undefined && signatureHex.length >= 130 && signature.length === 64) {
     const key = { key: known.key, dsaEncoding: 'ieee-p1363' } as const;

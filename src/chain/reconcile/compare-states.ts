@@ -19,18 +19,18 @@ export type StateDeps = {
   network: Network;
   usdt: AccountHex;
   pool: Pick<NodePool, 'available'>;
-  /** How many operators must say the same before a state changes by their word: no header proves their answers. */
+  /** How many operators must agree before a state changes, because no header proves their answers. */
   agreement: number;
   log?: Logger;
 };
 
-/** The watcher sees each change of the contract: a look finds what was there before the watcher, and costs three requests. */
+/** The watcher sees each change of the contract. A check finds the state from before the watcher, and costs three requests. */
 const LOOK_MS = 3_600_000;
 const FIRST_RETRY_MS = 2000;
 
 /**
- * Compares whether the contract calls an address frozen with what the ledger knows of it, and takes the contract's word over if enough
- * operators say so. Returns whether the two are known to agree.
+ * Compares whether the contract reports an address as frozen with the ledger's state, and adopts the contract's answer if enough operators
+ * agree. Returns whether the two are known to agree.
  */
 export async function compareFreeze(
   deps: StateDeps,
@@ -39,7 +39,7 @@ export async function compareFreeze(
   shown: Flag,
 ): Promise<boolean> {
   const { account, freezeState, freezeBlock } = address;
-  // A block that may still be orphaned says more than any irreversible one.
+  // A block that may still be orphaned is newer than any irreversible one.
   if (shown.isSet === null || freezeState === 'seen' || shown.isSet === (freezeState === 'frozen')) return true;
   const change = { account, isFrozen: shown.isSet, block: shown.high };
   if (!(await isAgreed(deps, node, shown, { method: 'isBlackListed(address)', account }, freezeBlock))) return false;
@@ -49,7 +49,7 @@ export async function compareFreeze(
   return false;
 }
 
-/** The same for the pause of all transfers; `null`: no block of the network was examined yet, and nobody was asked. */
+/** The same for the pause of all transfers. `null`: no block of the network was examined yet, and no node was asked. */
 async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const known = await findPause(deps.db, deps.network);
   if (known === null) return null;
@@ -58,7 +58,7 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
   const shown = await readFlag(node, deps.usdt, { method: 'paused()' });
   const isPaused = shown.isSet;
   if (isPaused === null || known.pauseState === 'seen' || isPaused === (known.pauseState === 'paused')) return true;
-  // Until the ledger has the blocks up to there, it may learn the same from them.
+  // Until the ledger has all blocks up to that height, it may learn the state from them.
   if (((await findCursor(deps.db, deps.network))?.solid.number ?? 0) < shown.high) return false;
   if (!(await isAgreed(deps, node, shown, { method: 'paused()' }, known.pauseBlock))) return false;
   await deps.db.transaction(async (tx) => {
@@ -69,7 +69,7 @@ async function comparePause(deps: StateDeps): Promise<boolean | null> {
 
 type Asked = { method: string; account?: AccountHex };
 
-/** `changedAt`: the block of the last change that the ledger knows of. An answer from before it says nothing about now. */
+/** `changedAt`: the block of the last change that the ledger knows. An older answer says nothing about the current state. */
 async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked, changedAt: number | null) {
   const { pool, usdt, agreement, log, network } = deps;
   if (changedAt !== null && changedAt > shown.low) return false;
@@ -92,7 +92,7 @@ async function isAgreed(deps: StateDeps, first: Node, shown: Flag, asked: Asked,
   return false;
 }
 
-/** Reads whether the contract is paused at the start and every hour, and keeps the alarms about its states true. Never ends by itself. */
+/** Reads whether the contract is paused, at the start and every hour, and updates the alarms about its states. Never ends by itself. */
 export function startStateWatch(deps: StateDeps & Leading): Loop {
   const db = whileLeading(deps.db, deps.network, deps.isLeader);
   let lookAt = Number.NEGATIVE_INFINITY;

@@ -7,15 +7,14 @@ import { constantCall } from '../nodes/ask-contract.ts';
 import type { Node } from '../nodes/node.ts';
 import { isReproduced, readBlockId } from '../proof/prove-block.ts';
 
-/** A node whose irreversible chain grew by more than this while it answered one question says nothing about one height. */
+/** If a node's irreversible chain grows by more than this during one question, the answer can't be assigned to a height. */
 const MAX_SPREAD_BLOCKS = 100;
-/** As much of what a node said as a person needs. */
+/** The length of a node's message that is shown. */
 const MAX_REASON = 120;
 
 /**
- * Reads an address's balance of USDT at an irreversible height, and whether the contract has black-listed the address (`null`: it
- * does not say). A node does not answer for a past height, so its newest one is asked for before and after. Costs four requests.
- * Error: `NODE_REFUSED`.
+ * Reads an address's USDT balance at an irreversible height, and whether the contract blacklists the address (`null`: unknown). A node
+ * can't answer for a past height, so its newest height is read before and after. Costs four requests. Error: `NODE_REFUSED`.
  */
 export async function readBalance(
   node: Node,
@@ -33,10 +32,10 @@ export async function readBalance(
 
 type Asked = { method: string; account?: AccountHex };
 
-/** What the contract says at an irreversible height between `low` and `high`; `null`: it does not say. */
+/** A flag of the contract at an irreversible height between `low` and `high`. `null`: unknown. */
 export type Flag = { low: number; high: number; isSet: boolean | null };
 
-/** Reads a yes or no of the contract. Costs three requests. Error: `NODE_REFUSED`. */
+/** Reads a flag of the contract. Costs three requests. Error: `NODE_REFUSED`. */
 export async function readFlag(node: Node, usdt: AccountHex, asked: Asked): Promise<Flag> {
   const { low, high, answer } = await readAtSolid(node, () => ask(node, usdt, asked));
   return { low, high, isSet: answer === null ? null : answer !== 0n };
@@ -46,7 +45,7 @@ async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
   const before = await readSolidNumber(node);
   const answer = await read();
   const after = await readSolidNumber(node);
-  // Back ends of one node may disagree for a moment, so the second height can be the lower one.
+  // The back ends of one node may disagree for a moment, so the second height can be the lower one.
   const [low, high] = [Math.min(before, after), Math.max(before, after)];
   if (high - low > MAX_SPREAD_BLOCKS) {
     throw refused(`${node.origin} calls first block ${before} and then ${after} irreversible`);
@@ -57,11 +56,11 @@ async function readAtSolid<Answer>(node: Node, read: () => Promise<Answer>) {
 async function readSolidNumber(node: Node): Promise<number> {
   const shown = await node.ask(headerAt('solid'));
   if (shown === null) throw refused(`${node.origin} shows no irreversible block`);
-  // The height is all that counts here, and JSON may not show every byte of a header.
+  // Only the height matters here, and JSON may not show every byte of a header.
   return isReproduced(shown) ? readBlockId(shown).number : (decodeBlockHeader(shown.header)?.number ?? 0);
 }
 
-/** Makes a constant call with one address or none; `null` where the contract refuses it. */
+/** Makes a constant call with one address or none. `null` if the call reverts. */
 async function ask(node: Node, usdt: AccountHex, { method, account }: Asked): Promise<bigint | null> {
   const answer = await node.ask(constantCall('solid', usdt, method, account?.padStart(64, '0')));
   if (answer.kind === 'refused') {

@@ -13,11 +13,11 @@ import { compareFreeze, type StateDeps } from './compare-states.ts';
 import { readBalance } from './read-balance.ts';
 
 export type ReconcileDeps = StateDeps & {
-  /** The node that is asked for the balance: not the one that delivers the blocks, where there is another. */
+  /** The node that is asked for the balance: not the one that delivers the blocks, if there's another. */
   node: Node;
   now(): UnixMs;
   random(bytes: number): Uint8Array;
-  /** How long the ledger may take to reach the node's height, and how long to wait before a second reading. */
+  /** How long to wait for the ledger to reach the node's height, and how long to wait before a second reading. */
   patienceMs: number;
   confirmAfterMs: number;
   /** Ends the waiting with an `AbortError`. */
@@ -25,24 +25,24 @@ export type ReconcileDeps = StateDeps & {
 };
 
 export type Reconciled =
-  /** `openingMicro` is what the address held when it was first checked, at `openingBlock`. */
+  /** `openingMicro` is the amount that the address held when it was first checked, at `openingBlock`. */
   | { kind: 'good'; block: number; balanceMicro: bigint; openingMicro: bigint; isFirst: boolean }
   | {
       kind: 'differs';
       ledgerMicro: bigint;
       chainMicro: bigint;
-      /** The blocks that hold what is missing or too much. */
+      /** The blocks that contain the missing or excess transfers. */
       from: number;
       to: number;
     }
-  /** Nothing can be said yet: the ledger is behind the node, or the address moved while it was looked at. */
+  /** No result yet: the ledger is behind the node, or the balance changed during the check. */
   | { kind: 'too-early'; reason: string };
 
-/** Each address is looked at daily, with an hour to spare. */
+/** Each address is checked daily, with an hour to spare. */
 const DUE_MS = 23 * 3_600_000;
-/** Spreads the checks, so that addresses that were added together do not stay together. */
+/** Spreads the checks, so that addresses that were added together drift apart. */
 const JITTER_MS = 30 * 60_000;
-/** A difference, or a match only with an earlier height, is looked at again soon. */
+/** A difference, or a match only with an earlier height, is checked again soon. */
 const DUE_SOON_MS = 10 * 60_000;
 const LEDGER_POLL_MS = 1000;
 
@@ -50,8 +50,8 @@ type Reading = BalanceReading & { isBlackListed: boolean | null };
 type Compared = { balanced: Balanced; books: Books; reading: Reading; firstBlock: number | null };
 
 /**
- * Compares the ledger with the chain for one address, keeps the outcome, and raises or closes its alarms. A difference stands
- * only if a second reading confirms it, and so does what an address held at its first check. Error: `NODE_REFUSED`.
+ * Compares the ledger with the chain for one address, stores the outcome, and raises or closes its alarms. A difference counts only if a
+ * second reading confirms it. The same applies to the opening balance at the first check. Error: `NODE_REFUSED`.
  */
 export async function reconcileAddress(deps: ReconcileDeps, address: BookedAddress): Promise<Reconciled> {
   const first = await compare(deps, address, address.opening);
@@ -96,7 +96,7 @@ async function compare(
   return { balanced: balanceBooks(books, reading), books, reading, firstBlock: before.firstBlock };
 }
 
-/** Waits, within patience, until the ledger has a height. Returns where it stands. */
+/** Waits up to `patienceMs` until the ledger reaches a height. Returns the ledger's height. */
 async function awaitLedger(deps: ReconcileDeps, height: number): Promise<number> {
   const deadlineMs = performance.now() + deps.patienceMs;
   for (;;) {
@@ -144,7 +144,7 @@ async function settle(deps: ReconcileDeps, address: BookedAddress, compared: Com
   return { kind: 'differs', ...differs };
 }
 
-/** The first block that may hold what is missing: after the newest good one, or where the ledger of the address begins. */
+/** The first block that may contain the difference: after the newest good one, or where the ledger of the address begins. */
 function firstSuspect(address: BookedAddress, { books, firstBlock }: Compared): number {
   const wasNegative = books.opening.micro < books.beforeMicro;
   if (wasNegative) return firstBlock ?? books.opening.block;

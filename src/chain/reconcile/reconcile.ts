@@ -22,28 +22,28 @@ export type ReconcilerDeps = {
   log: Logger;
   loops?: LoopHealth;
   metrics: Metrics;
-  /** Whether this process follows the network. Only one checks. */
+  /** Whether this process follows the network. Only one process checks. */
   isLeader(): boolean;
-  /** Between two addresses; 2,000 ms unless a test is in a hurry. */
+  /** The pause between two addresses. Default: 2,000 ms. Tests shorten it. */
   pauseMs?: number;
   confirmAfterMs?: number;
-  /** How long one address may wait for the ledger; 40,000 ms when absent. */
+  /** How long one address may wait for the ledger. Default: 40,000 ms. */
   patienceMs?: number;
 };
 
-/** An address costs four requests, and this pause leaves the nodes their budget: 5,000 addresses a day are 20,000 requests. */
+/** An address costs four requests, and this pause leaves the nodes' budgets to others: 5,000 addresses a day are 20,000 requests. */
 const PAUSE_MS = 2000;
 const MAX_PAUSE_MS = 60_000;
-/** Looked at in one round, to find one that is not put off. */
+/** The addresses that one round considers to find one that isn't deferred. */
 const CANDIDATES = 500;
-/** An address that could not be checked lets the others go first for so long. */
+/** An address that couldn't be checked is deferred for this long. */
 const PUT_OFF_MS = 60_000;
-/** While no payer waits, the ledger follows what is irreversible every eighth block. */
+/** While no payer waits, the ledger advances only every eighth block. */
 const PATIENCE_MS = 40_000;
-/** Two blocks: another back end answers, and a balance that was of an older height is of a newer one. */
+/** Two blocks. In that time another back end answers, and a stale balance becomes current. */
 const CONFIRM_AFTER_MS = 6000;
 
-/** Checks addresses whose turn has come, one after the other, while this process is the leader. Never ends by itself. */
+/** Checks due addresses one after the other, while this process is the leader. Never ends by itself. */
 export function startReconciler(deps: ReconcilerDeps): Loop {
   const { network, pool, now, log, metrics } = deps;
   const db = whileLeading(deps.db, network, deps.isLeader);
@@ -61,9 +61,9 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       const due = await findDueAddresses(db, network, now(), CANDIDATES);
       const address = due.find(({ id }) => !putOff.has(id));
       if (address === undefined) return pauseMs;
-      // The last in the order of preference is the least likely to have delivered the blocks.
+      // The last node in order of preference is the least likely to have delivered the blocks.
       const node = (await pool.available()).at(-1);
-      if (node === undefined) return pauseMs; // The watcher says that nothing is seen of the chain.
+      if (node === undefined) return pauseMs; // The watcher reports that the chain isn't visible.
       putOff.set(address.id, performance.now() + PUT_OFF_MS);
       const wait = { patienceMs, confirmAfterMs, signal: stopping.signal };
       const outcome = await reconcileAddress({ ...deps, ...wait, db, node }, address).catch((error: unknown) => {
@@ -78,7 +78,7 @@ export function startReconciler(deps: ReconcilerDeps): Loop {
       putOff.delete(address.id);
       const labels = { network, address: address.address };
       if (outcome.kind === 'good') {
-        // A series for each address that ever was would be many; one that differs is rare.
+        // A series for each address ever checked would be too many. Addresses that differ are rare.
         metrics.balanceDifference.remove(labels);
         return pauseMs;
       }

@@ -5,44 +5,46 @@ import type { Node } from '../nodes/node.ts';
 import type { NodePool } from '../nodes/node-pool.ts';
 import { ofDifferentOperators } from '../nodes/operators.ts';
 
-/** The terms of the fee that Tether's contract takes from a transfer: `calcFee` of its source. No fee at 0 `basisPoints`, as always. */
+/**
+ * The terms of the transfer fee of Tether's contract, as in `calcFee` of its source. 0 `basisPoints` means no fee, as it has always been.
+ */
 export type FeeTerms = { owner: AccountHex; basisPoints: bigint; maxFee: bigint };
 
-/** The contract bounds what its owner can set (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`): a node that names more lies. */
+/** The contract limits the owner's settings (`MAX_SETTABLE_BASIS_POINTS`, `MAX_SETTABLE_FEE`). A node that reports more is wrong. */
 const MAX_BASIS_POINTS = 20n;
 const MAX_FEE = 50_000_000n;
-/** Without this pause, a node that shows odd splits could make us ask the contract at each of them. */
+/** Without this pause, a node that shows odd splits could make Quittance ask the contract for each of them. */
 const REFRESH_MS = 60_000;
-/** Terms that were in force once explain blocks of then. */
+/** Previous terms explain older blocks. */
 const MAX_KNOWN = 16;
-/** A single operator could name terms that hide a payment, so one is never believed. */
+/** A single operator could name terms that hide a payment, so one is never trusted. */
 const LEAST_OPERATORS = 2;
 
 /** The terms that operators agreed on since the process started. */
 export type KnownTerms = {
   known(): readonly FeeTerms[];
-  /** The contract to which Tether's, once replaced (`deprecate`), forwards calls in a block of that height; `null`: it is not known to. */
+  /** The contract to which Tether's replaced contract (`deprecate`) forwards calls in a block of that height. `null`: none is known. */
   successorAt(number: number): AccountHex | null;
   /**
-   * A direct call in the block of that height logged nothing itself. Returns whether operators agree that the contract was replaced: from that
-   * height on its successor counts, and not before, when it may have been another token. Asks once a minute at most.
+   * A direct call in the block of that height logged nothing itself. Returns whether operators agree that the contract was replaced. Its
+   * successor counts only from that height on, because before it may have been another token. Asks once a minute at most.
    */
   isForwarding(deps: TermsDeps, number: number): Promise<boolean>;
   /**
-   * The contract was replaced in the block of that height. `named`: the successor in the event, if two operators at least agreed on the event. Else
-   * nodes are asked for it.
+   * The contract was replaced in the block of that height. `named`: the successor in the event, if at least two operators agreed on the
+   * event. Otherwise nodes are asked for it.
    */
   noteReplaced(number: number, named?: AccountHex | null): void;
   /**
-   * The height of that event until the successor is known; else infinity. Transfers of the successor may be missing in that block and in all later
-   * ones. Asks at once, and then once a minute at most.
+   * The height of that event until the successor is known, then infinity. Transfers of the successor may be missing in that block and in
+   * all later ones. Asks at once, and then once a minute at most.
    */
   unansweredFrom(deps: TermsDeps): Promise<number>;
-  /** The contracts that single nodes named as its successor when they were last asked: for people, because one operator is not believed. */
+  /** The successors that single nodes named most recently. Only for display, because one operator isn't trusted. */
   namedSuccessors(): readonly AccountHex[];
-  /** Each node's answer about a successor when they were last asked, for people. */
+  /** Each node's most recent answer about a successor, for display. */
   answers(): string;
-  /** Asks anew, once a minute at most. Returns whether there are terms that were not known. */
+  /** Asks again, once a minute at most. Returns whether there are new terms. */
   refresh(deps: TermsDeps): Promise<boolean>;
 };
 
@@ -53,7 +55,7 @@ export function feeOf({ basisPoints, maxFee }: FeeTerms, value: bigint): bigint 
   return fee > maxFee ? maxFee : fee;
 }
 
-/** A contract can only be asked for its terms of now, so these count for the blocks that are read from now on, and those before. */
+/** A contract only returns its current terms. They are added to the previous ones, and apply to all blocks that are read from now on. */
 export function createKnownTerms(clockMs: () => number = () => performance.now()): KnownTerms {
   const known = new Map<string, FeeTerms>();
   let nextMs = Number.NEGATIVE_INFINITY;
@@ -68,11 +70,11 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
     heard = await Promise.all(nodes.map(async (node) => ({ origin: node.origin, terms: await readTerms(node, usdt) })));
     const answers = heard.flatMap(({ terms }) => terms ?? []);
     const [first] = answers;
-    // An operator that names other terms than the rest may be the honest one: then no terms count.
+    // If one operator names different terms, it may be the honest one, so no terms count.
     const names = new Set(answers.map(nameOf));
     if (first === undefined || answers.length < Math.max(LEAST_OPERATORS, agreement) || names.size > 1) return false;
     const { successor: replacedBy, ...terms } = first;
-    // The contract cannot take it back. Operators that name none show a state before the event.
+    // The contract can't revert this. Operators that name no successor show a state before the event.
     successor = replacedBy ?? successor;
     if (known.has(nameOf(first))) return false;
     known.set(nameOf(first), terms);
@@ -82,7 +84,7 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
     }
     return true;
   };
-  // Blocks are read at the same time: all of them wait for the first that asks.
+  // Blocks are read concurrently, so all of them wait for the first request.
   const refresh = async (deps: TermsDeps): Promise<boolean> => {
     if (underWay !== null) return underWay;
     if (clockMs() < nextMs) return false;
@@ -119,10 +121,10 @@ export function createKnownTerms(clockMs: () => number = () => performance.now()
 
 type Terms = FeeTerms & { successor: AccountHex | null };
 
-/** `null`: the node does not say, or says what cannot be. Five requests. A contract without such a method was never replaced. */
+/** `null`: the node gives no answer or an impossible one. Costs five requests. A contract without these methods was never replaced. */
 async function readTerms(node: Node, usdt: AccountHex): Promise<Terms | null> {
   const read = async (method: string): Promise<string | null> => {
-    // The newest state is asked for: the block that is looked at may have set a fee.
+    // Asks for the newest state, because the block being examined may have set a fee.
     const answer = await node.ask(constantCall('any', usdt, method));
     return answer.kind === 'answered' ? (answer.words?.[0] ?? null) : null;
   };

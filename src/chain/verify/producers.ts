@@ -20,22 +20,22 @@ import { ofDifferentOperators } from '../nodes/operators.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import type { SolidHeader } from './read-block.ts';
 
-/** The set in force, and those before it, whose members made the blocks of before. Newest first. */
+/** The current set, and earlier sets, whose members made older blocks. Newest first. */
 export type KnownProducers = { newest: ProducerSet; earlier: readonly ProducerSet[] };
 
 /** Votes are counted every 6 h, at 0, 6, 12 and 18 o'clock UTC (java-tron `MAINTENANCE_TIME_INTERVAL`). */
 export const PERIOD_MS = 6 * 3_600_000;
 
-/** Sets before the newest that still count: a vote and changes of keys may follow each other within a few blocks. */
+/** The number of earlier sets that still count. A vote and key changes may follow each other within a few blocks. */
 const EARLIER_SETS = 3;
 
-/** The producers that the database knows, or `null` before the first start. */
+/** The producers in the database, or `null` before the first start. */
 export async function loadProducers(db: Sql, network: Network): Promise<KnownProducers | null> {
   const [newest, ...earlier] = await findProducerSets(db, network, 1 + EARLIER_SETS);
   return newest === undefined ? null : { newest, earlier };
 }
 
-/** Whether a producer of now, or of a moment ago, signed the block with its key. */
+/** Whether a current or recent producer signed the block with its key. */
 export function isSignedBy({ newest, earlier }: KnownProducers, header: Signed): boolean {
   return [newest, ...earlier].some((set) => isMember(set, header));
 }
@@ -46,15 +46,15 @@ function isMember({ producers }: ProducerSet, { producer, signer }: Signed): boo
   return producers.some((member) => member.account === producer && member.signer === signer);
 }
 
-/** The same of what a node calls irreversible. Block 0 is known by its id. */
+/** The same for a block that a node calls irreversible. Block 0 is recognised by its id. */
 export function isKnownSolid(known: KnownProducers | null, solid: SolidHeader): boolean {
   return solid.producer === null || (known !== null && isSignedBy(known, solid));
 }
 
 /**
  * The height up to which verified, linked blocks (heights ascending) are irreversible, or `null`. Enough members of one set must have made
- * them, each signing with its key in that set: members, and keys, of different sets are not added up, so that several small
- * changes give nobody a say that one change would not. A member that signs with another key does not count.
+ * them, each signing with its key in that set. Members and keys of different sets aren't added up, so several small changes give no more
+ * power than one change. A member that signs with another key doesn't count.
  */
 export function solidHeightBy(
   { newest, earlier }: KnownProducers,
@@ -71,10 +71,10 @@ export function solidHeightBy(
 type ProducerDeps = { db: Sql; network: Network; agreement: number; pool: Pick<NodePool, 'report'> };
 
 /**
- * Asks nodes of different operators for the producers of now, and takes over what `agreement` of them name if it is a change
- * that a vote can make: at most as many new members in a period as cannot decide alone. The key of the producer `suspect`
- * is asked for anew; `clock` is our own. Returns what is in force then.
- * Errors: `NODES_DISAGREE`, `NODE_REFUSED` where too few answer.
+ * Asks nodes of different operators for the current producers. Adopts the set that `agreement` of them name if a vote can have made the
+ * change. A period may add at most as many new members as can't decide alone. The key of the producer `suspect` is requested again; `clock`
+ * is this server's clock. Returns the set that is then current.
+ * Errors: `NODES_DISAGREE`; `NODE_REFUSED` if too few answer.
  */
 export async function refreshProducers(
   deps: ProducerDeps,
@@ -96,7 +96,9 @@ export async function refreshProducers(
   return adopted;
 }
 
-/** The producers that the nodes agree on, for a caller that knows none yet, or that takes them however much they differ. Stores nothing. Errors as above. */
+/**
+ * The producers that the nodes agree on, for a caller that knows none yet, or that accepts any change. Stores nothing. Errors: as above.
+ */
 export async function nameProducers(
   deps: ProducerDeps,
   nodes: readonly Node[],
@@ -109,8 +111,8 @@ export async function nameProducers(
 type ProducersAnswer = { node: Node; producers: ProducerSet['producers'] };
 
 /**
- * The producers that `agreement` operators name: the preferred ones are asked first, further ones as long as these differ or
- * do not answer. A node that names other producers is paused.
+ * The producers that `agreement` operators name. Asks the preferred nodes first, and further nodes while these differ or fail. A node that
+ * names other producers is paused.
  */
 async function readAgreed(
   { agreement, pool }: ProducerDeps,
@@ -157,8 +159,8 @@ function textOf(producers: ProducerSet['producers']): string {
 }
 
 /**
- * Refuses a set that decides by more new keys than votes can bring in the time since the last period's set. A member that
- * signs with another key is as new as another member. `now` is by our own clock, for nodes can claim any time.
+ * Refuses a set with more new keys than votes can add since the last period's set. A member that signs with another key counts as a new
+ * member. `now` is this server's clock, because nodes can claim any time.
  */
 async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet['producers'], now: UnixMs) {
   const period = Math.floor(now / PERIOD_MS);
@@ -167,11 +169,11 @@ async function refuseUnlikely(db: Sql, network: Network, producers: ProducerSet[
   const pairOf = ({ account, signer }: ProducerSet['producers'][number]) => `${account} ${signer}`;
   const old = new Set(before.producers.map(pairOf));
   const added = producers.filter((producer) => !old.has(pairOf(producer))).length;
-  // Not since it was taken over: a set that was in force an hour ago cannot have changed for a week.
+  // Not since it was adopted: a set that was current an hour ago can't contain a week of changes.
   const periods = Math.max(1, period - Math.floor(before.confirmedAt / PERIOD_MS));
   const size = before.producers.length;
   const bound = Math.max(1, size - solidThreshold(size)) * periods;
-  // Fewer producers would need fewer votes: the network has had 27 for ever.
+  // Fewer producers would need fewer votes, but the network has always had 27.
   if (added <= bound && producers.length >= size) return;
   throw disagree(
     `the nodes name ${producers.length} producers of which ${added} are new, or sign with a new key, since ${toIso(before.confirmedAt)}, and at most ${bound} can be; ` +
@@ -188,12 +190,12 @@ function disagree(message: string): AppError {
   return new AppError('NODES_DISAGREE', message, { retryable: true });
 }
 
-/** `getaccount` calls that run at the same time. */
+/** Concurrent `getaccount` calls. */
 const PARALLEL_ACCOUNTS = 4;
-/** The network has 27 super representatives; a private one may have fewer. */
+/** The network has 27 super representatives. A private one may have fewer. */
 const MAX_PRODUCERS = 27;
 
-/** The active producers by `listwitnesses`, each with the key that signs for it, ordered by account. */
+/** The active producers from `listwitnesses`, each with its signing key, ordered by account. */
 async function readProducers(
   node: Node,
   known: ProducerSet | null,
@@ -211,7 +213,7 @@ async function readProducers(
   return producers.sort((left, right) => (left.account < right.account ? -1 : 1));
 }
 
-/** Without a witness permission it is the account's own key. */
+/** Without a witness permission, the account's own key signs. */
 async function readSigner(node: Node, account: AccountHex): Promise<AccountHex> {
   const known = await node.ask(accountAt(account));
   if (known === null) throw refused(`${node.origin} does not know the producer ${accountToAddress(account)}`);

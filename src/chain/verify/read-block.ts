@@ -25,10 +25,10 @@ import {
 import type { KnownTerms } from './fee-terms.ts';
 import { type BlockLogs, NoLogOfCall, readLogs } from './read-logs.ts';
 
-/** The parameters by which a network's blocks are checked. `slotMs`: block times are multiples of it; `null` where it is not known. */
+/** The parameters for checking a network's blocks. `slotMs`: block times are multiples of it; `null` if unknown. */
 export type ChainParameters = { usdt: AccountHex; slotMs: number | null };
 
-/** Everything that a check needs beside the node that is asked. `agreement`: the operators that must say the same. */
+/** The dependencies of a check, apart from the node. `agreement`: how many operators must agree. */
 export type ReadDeps = ChainParameters & {
   db: Sql;
   network: Network;
@@ -41,22 +41,22 @@ export type ReadDeps = ChainParameters & {
 /** Real networks make a block every 3 s, at times that are multiples of it (java-tron `BLOCK_PRODUCED_INTERVAL`). */
 export const SLOT_MS = 3000;
 
-/** Blocks of one `getblockbylimitnext`: 2.5 MB of JSON on the main network; with ten the service takes 305 MB, above our mark. */
+/** Blocks in one `getblockbylimitnext`: 2.5 MB of JSON on the main network. With ten, the service needs 305 MB, above the target. */
 export const RANGE_BLOCKS = 6;
-/** The same where logs of all of them stand for infos, which take most of the memory. */
+/** The same if logs replace the infos of all blocks, because infos take most of the memory. */
 export const LONG_RANGE_BLOCKS = 16;
-/** Requests for what became of single transactions that run at the same time, and how long they may take together. */
+/** Concurrent requests for the infos of single transactions, and their total timeout. */
 const PARALLEL_INFOS = 4;
 const SINGLE_INFOS_MS = 15_000;
-/** As much of what a node said as a person needs. */
+/** The length of a node's message that is shown. */
 const MAX_REASON = 600;
 
 /** A block by its height, id and time. */
 export type BlockMark = { number: number; id: string; time: UnixMs };
 
 /**
- * A block with its USDT logs. `word`: who says so, where no other node has to be asked for them any more. `digest`: of all that they say of a
- * block that is not proven (64 hex).
+ * A block with its USDT logs. `word`: the operators that agree on them, if no other node must be asked. `digest`: of their claims about an
+ * unproven block (64 hex).
  */
 export type ReadBlock = {
   node: Node;
@@ -66,7 +66,7 @@ export type ReadBlock = {
   digest?: string;
 };
 
-/** The block as the node shows it, proven unless its JSON hides bytes; `null`: it does not have it. Costs one request. */
+/** The block as the node shows it, proven unless its JSON hides bytes. `null`: the node doesn't have it. Costs one request. */
 export async function readExamined(
   deps: ReadDeps,
   node: Node,
@@ -77,7 +77,7 @@ export async function readExamined(
   return shown === null ? null : checked(deps, node, () => examineBlock(shown, { ...deps, number }));
 }
 
-/** The logs of a block; `null`: the node does not have it yet, or is on another branch for a moment, which is no fault of it. */
+/** The logs of a block. `null`: the node doesn't have it yet, or is on another branch for a moment, which isn't a fault. */
 export async function readLogsIfThere(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   const byBytes = await readByBytes(deps, node, block);
   if (byBytes !== null) return byBytes;
@@ -92,7 +92,7 @@ export async function readLogsIfThere(deps: ReadDeps, node: Node, block: Examine
   }
 }
 
-/** The logs that a node, perhaps another one, shows for a block. Costs one request at most. */
+/** The logs that a node shows for a block, which may come from another node. Costs one request at most. */
 export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs> {
   const byBytes = await readByBytes(deps, node, block);
   if (byBytes !== null) return byBytes;
@@ -107,8 +107,9 @@ export async function readLogsOf(deps: ReadDeps, node: Node, block: ExaminedBloc
 }
 
 /**
- * The logs of a block by the gRPC twin of a node that is asked over HTTP: bytes are read in a fraction of the time that JSON takes, which counts
- * where a stranger filled the block. `null`: there is no twin, or what it shows is of no use, which costs the node nothing.
+ * The logs of a block from the separate gRPC API of a node that is normally asked over HTTP. Bytes are read in a fraction of the time of
+ * JSON, which matters if a stranger filled the block. `null`: there's no such API, or its answer is of no use. The node isn't blamed for
+ * that.
  */
 async function readByBytes(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<BlockLogs | null> {
   if (!node.isOpenFor('bytes')) return null;
@@ -138,15 +139,15 @@ async function judgeLogs(
     const isAsked = fees.successorAt(block.number) !== null;
     if (!(error instanceof NoLogOfCall) || isAsked) throw error;
     if (!(await fees.isForwarding(deps, block.number))) throw explained(error, fees.namedSuccessors());
-    // This time with the logs of the successor.
+    // This time with the successor's logs.
     return judge(await readInfos(deps, node, block, isByBytes));
   } finally {
-    // Promises that were waited for hold what they brought until the next full collection, which could be hundreds of blocks away.
+    // Awaited promises hold their results until the next full garbage collection, which could be hundreds of blocks away.
     infos.length = 0;
   }
 }
 
-/** The operator reads first what a payment that is held has to do with a contract that Tether replaced. */
+/** Tells the operator first how a held payment relates to a contract that Tether replaced. */
 function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppError {
   if (successors.length === 0) return error;
   const names = successors.map(accountToAddress).join(' or ');
@@ -155,8 +156,8 @@ function explained(error: NoLogOfCall, successors: readonly AccountHex[]): AppEr
 }
 
 /**
- * Costs one request; none where the block proves that nothing in it can have logs. A stranger who fills a block with megabytes of results
- * must not hold it up: then single transactions are asked for.
+ * Costs one request, or none if the block proves that nothing in it can have logs. A stranger who fills a block with megabytes of results
+ * must not delay it. In that case single transactions are requested.
  */
 async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByBytes = false): Promise<ShownInfo[]> {
   if (block.isProven && !block.transactions.some(mayHaveLogs))
@@ -172,7 +173,7 @@ async function readInfos(deps: ReadDeps, node: Node, block: ExaminedBlock, isByB
   return readSingleInfos(deps, node, block);
 }
 
-/** Where another node can be asked, one that takes long to show them is left; the last one may take as long as it does. */
+/** If another node is available, a slow node is abandoned. The last node may take as long as it needs. */
 async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ShownInfo[]> {
   const startedMs = performance.now();
   return inGroups(block.transactions, PARALLEL_INFOS, async (transaction) => {
@@ -191,18 +192,18 @@ async function readSingleInfos(deps: ReadDeps, node: Node, block: ExaminedBlock)
   });
 }
 
-/** Those whose logs are read: that of USDT, and the one that replaced it. */
+/** The contracts whose logs are read: USDT, and its successor. */
 function contractsOf({ usdt, fees }: ReadDeps, { number }: ExaminedBlock): AccountHex[] {
   const successor = fees.successorAt(number);
   return successor === null ? [usdt] : [usdt, successor];
 }
 
-/** Only successful calls and creations of contracts have logs, whatever contract they call. */
+/** Only successful contract calls and creations have logs, whatever contract they call. */
 function mayHaveLogs({ isSuccess, isContract }: ShownTransactionFacts): boolean {
   return isSuccess && isContract !== false;
 }
 
-/** What a node shows of a transaction whose logs are these. */
+/** The info that a node would show for a transaction with these logs. */
 export function infoWithLogs(
   block: ExaminedBlock,
   transaction: ShownTransactionFacts,
@@ -212,14 +213,14 @@ export function infoWithLogs(
   return mayHaveLogs(transaction) ? { ...info, receipt: { result: 'SUCCESS' } } : info;
 }
 
-/** What every node must show of a transaction that cannot have logs. */
+/** The info that every node must show for a transaction that can't have logs. */
 function noLogs({ number, time }: ExaminedBlock, { txId }: ShownTransactionFacts): ShownInfo {
   return { id: txId, blockNumber: number, blockTimeStamp: time };
 }
 
 /**
- * The blocks from `first` to `last` (at most `LONG_RANGE_BLOCKS`), as `readExamined`, in order. Costs one request. Errors as of `readBlock`;
- * a range that is not shown whole is `NODE_REFUSED`.
+ * The blocks from `first` to `last` (at most `LONG_RANGE_BLOCKS`), as `readExamined`, in order. Costs one request. Errors: as `readBlock`;
+ * an incomplete range is `NODE_REFUSED`.
  */
 export async function readRange(deps: ReadDeps, node: Node, first: number, last: number): Promise<ExaminedBlock[]> {
   const shown = await node.ask(blocksBetween(first, last));
@@ -231,27 +232,30 @@ export async function readRange(deps: ReadDeps, node: Node, first: number, last:
   });
 }
 
-/** Block 0, which nobody signed. It is known by its id. */
+/** Block 0, which has no signature. It's recognised by its id. */
 export type Genesis = BlockMark & { number: 0; producer: null };
-/** A header that anybody may have signed, or block 0. */
+/** A header with any signer, or block 0. */
 export type SolidHeader = ProvenHeader | Genesis;
 
-/** The newest block that the node calls irreversible, signed by anybody. Costs one request. */
+/** The newest block that the node calls irreversible, with any signer. Costs one request. */
 export async function readNewestSolid(deps: ReadDeps, node: Node): Promise<SolidHeader> {
   return readHeader(deps, node, 'solid');
 }
 
-/** The irreversible header at a height. Costs one request. Errors as of `readBlock`. */
+/** The irreversible header at a height. Costs one request. Errors: as `readBlock`. */
 export function readHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
   return readHeader(deps, node, 'solid', number) as Promise<ProvenHeader>;
 }
 
-/** The same, whether or not it is irreversible yet: where back ends behind one address differ in that, all of them have it. */
+/** The same, irreversible or not. If back ends behind one address disagree about irreversibility, all of them have this header. */
 export function readAnyHeaderAt(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader> {
   return readHeader(deps, node, 'any', number) as Promise<ProvenHeader>;
 }
 
-/** The header of any block; `null`: the node does not have it, for it may keep no history. It is not paused for that, nor for refusing. */
+/**
+ * The header of any block. `null`: the node doesn't have it, because it may keep no history. The node isn't paused for that or for
+ * refusing.
+ */
 export async function readHeaderIfThere(deps: ReadDeps, node: Node, number: number): Promise<ProvenHeader | null> {
   const shown = await askHeader(node, headerAt('any', number), { isOptional: true });
   return shown === null ? null : checked(deps, node, () => proveHeader(shown, { ...deps, number }));
@@ -269,7 +273,7 @@ async function readHeader(deps: ReadDeps, node: Node, side: 'solid' | 'any', num
   });
 }
 
-/** A header that JSON does not reproduce is asked for by gRPC, where the node has it. */
+/** If JSON doesn't reproduce a header, it's requested by gRPC if the node supports that. */
 async function askHeader(
   node: Node,
   question: ReturnType<typeof headerAt>,
@@ -285,7 +289,7 @@ export function checked<Result>({ network, pool, metrics }: ReadDeps, node: Node
   try {
     return check();
   } catch (error) {
-    // Any error of a check came from the node; its message may be as long as the node likes.
+    // Any error of a check is due to the node's answer, and its message may be arbitrarily long.
     const code = error instanceof AppError ? error.code : 'NODE_REFUSED';
     const problem = code === 'BLOCK_UNVERIFIABLE' ? 'unverifiable' : 'incomplete';
     const reason = reasonOf(error).slice(0, MAX_REASON);

@@ -10,21 +10,20 @@ import type { FeeTerms } from './fee-terms.ts';
 import { infoWithLogs, type ReadBlock, type ReadDeps } from './read-block.ts';
 import { readLogs } from './read-logs.ts';
 
-/** For a single block, infos take no more requests. */
+/** A single block needs no more requests with infos. */
 const MIN_BLOCKS = 2;
 
-/** Blocks of which the logs said enough, and nodes that said nothing of any. */
+/** The blocks for which the logs were enough, and the nodes whose logs were of no use for any block. */
 type ReadByLogs = { blocks: ReadBlock[]; useless: Node[] };
 
 /**
- * Those of the blocks for which logs of USDT, as each of `nodes` shows them by JSON-RPC, stand for infos: nothing but direct calls moved
- * USDT to or from an address of a project, which the header proves, and nothing became of the contract itself. Only what concerns
- * a project is given of them. Other blocks need infos, in which a log has its place in the transaction.
- *
- * What a node shows of a block counts only if every direct call that the block proves stands in it, and there is one: a node that has no
- * index of a block shows nothing. Besides, its logs must stand between those of an earlier and of a later block of the same answer, which is
- * in order, for nodes cut long answers off without saying so. So a node can hide no more than in infos: what contracts moved. `nodes` are of
- * different operators, as many as must agree. Each is asked once, none where that saves nothing.
+ * Returns the blocks for which USDT logs, as each of `nodes` shows them by JSON-RPC, replace infos. That is possible if only direct calls,
+ * which the header proves, moved USDT to or from a project's address, and if the contract itself didn't change. The result contains only
+ * transfers of project addresses. Other blocks need infos, which give a log's position in its transaction.
+ * A node's answer for a block counts only if it contains every direct call that the block proves, and at least one. A node without an index
+ * of the block shows nothing. Its logs must also lie between those of an earlier and a later block of the same answer, in order, because
+ * nodes truncate long answers silently. So a node can hide no more than it can with infos: transfers by contracts. `nodes` are of different
+ * operators, as many as must agree. Each is asked once; none is asked if that saves no requests.
  */
 export async function readByLogs(
   deps: ReadDeps,
@@ -46,7 +45,7 @@ export async function readByLogs(
     if (transfersIn(block).some((transfer) => isOurs(transfer) && !transfer.isProven)) return [];
     const transfers = shown[0]?.get(block.id)?.filter(isOurs) ?? [];
     const nothingElse = { events: [], digest: '', hasOddSplit: false, isForwarded: false };
-    // Every direct call in it logged its transfer itself, so the contract was not replaced before.
+    // Every direct call in the block logged its transfer itself, so the contract hadn't been replaced.
     return [{ node, block, logs: { ...nothingElse, transfers, successor: deps.fees.successorAt(block.number) }, word }];
   });
   return { blocks: read, useless };
@@ -56,14 +55,14 @@ function movesUsdt({ call }: ShownTransactionFacts): boolean {
   return call !== null && call.value > 0n;
 }
 
-/** The transfers in each block, by its id, of which the node shows all that can be checked. */
+/** The transfers in each block, by block id, for the blocks of which the node shows everything that can be checked. */
 async function readTransfers(
   { usdt, fees }: ReadDeps,
   node: Node,
   blocks: readonly ExaminedBlock[],
 ): Promise<Map<string, ChainTransfer[]>> {
   const numbers = blocks.map(({ number }) => number);
-  // One block more on either side shows that those of the first and the last are whole.
+  // One extra block on either side shows that the first and the last block are complete.
   const question = logsBetween(Math.max(0, Math.min(...numbers) - 1), Math.max(...numbers) + 1, usdt);
   const logs = (await node.ask(question, { isOptional: true }).catch(orNull)) ?? [];
   const heights = logs.map(({ blockNumber }) => blockNumber);
@@ -78,7 +77,7 @@ async function readTransfers(
   return new Map(readable);
 }
 
-/** `null`: the infos of this block are needed. */
+/** `null`: this block needs its infos. */
 function transfersOf(
   block: ExaminedBlock,
   shown: readonly ShownLog[],
@@ -118,8 +117,8 @@ function grouped(logs: readonly ShownLog[], keyOf: (log: ShownLog) => string): M
 }
 
 /**
- * A log as a node's JSON-RPC shows it, in the form in which infos show theirs, with nothing checked. `blockId` and `txId` are hex without
- * prefix where they are that; `blockNumber` is `NaN` where it is no number.
+ * A log from a node's JSON-RPC in the same form as in infos, unchecked. `blockId` and `txId` are hex without prefix if they are valid.
+ * `blockNumber` is `NaN` if it isn't a number.
  */
 type ShownLog = {
   blockNumber: number;
@@ -128,14 +127,14 @@ type ShownLog = {
   log: { address: string; topics: unknown; data: string };
 };
 
-/** A log takes about 600 bytes; java-tron shows 10,000 at most (`LogMatch`). */
+/** A log takes about 600 bytes. java-tron shows 10,000 at most (`LogMatch`). */
 const LOGS_BYTES = 16 * 1024 * 1024;
 const MAX_LOGS = 20_000;
 const UNREAD = new Set(['transactionIndex', 'logIndex', 'removed']);
 
 /**
- * The logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node answers none for a block whose logs it has not
- * indexed, so that none proves nothing.
+ * The logs of a contract in the blocks from `first` to `last` (`eth_getLogs`). A node also returns none for a block that it hasn't indexed,
+ * so an empty answer proves nothing.
  */
 export function logsBetween(first: number, last: number, contract: AccountHex): Question<ShownLog[]> {
   const filter = { fromBlock: hexOf(first), toBlock: hexOf(last), address: `0x${contract}` };

@@ -10,22 +10,22 @@ import { type FeeTerms, feeOf } from './fee-terms.ts';
 
 export type BlockLogs = {
   transfers: ChainTransfer[];
-  /** What the contract announced beside transfers. */
+  /** Events of the contract other than transfers. */
   events: ContractEvent[];
-  /** sha256 (hex) over all logs of USDT that the header does not prove, in order: nodes that show the same logs have the same digest. */
+  /** sha256 (hex) over all USDT logs that the header doesn't prove, in order. Nodes that show the same logs have the same digest. */
   digest: string;
-  /** A direct call was shown as split, which no known terms of the contract explain: it counts whole. */
+  /** A direct call was shown as split, and no known terms of the contract explain that. It counts as a whole. */
   hasOddSplit: boolean;
-  /** A direct call logged nothing itself, because the contract was replaced: what became of it is the word of nodes. */
+  /** A direct call logged nothing itself, because the contract was replaced. Its effect relies on nodes alone. */
   isForwarded: boolean;
-  /** The contract that replaced USDT's, whose transfers are among these; `null`: none was known to. */
+  /** The contract that replaced USDT's, whose transfers are included. `null`: none was known. */
   successor: AccountHex | null;
 };
 
-/** `BLOCK_UNVERIFIABLE`: a direct call that moves USDT logged nothing, as it does once the contract is replaced. */
+/** `BLOCK_UNVERIFIABLE`: a direct call that moves USDT logged nothing, as happens once the contract is replaced. */
 export class NoLogOfCall extends AppError {}
 
-/** A log of the USDT contract, its hex in lower case. */
+/** A log of the USDT contract, with its hex in lower case. */
 type UsdtLog = { logIndex: number; topics: string[]; data: string; isOfSuccessor: boolean };
 
 const WORD = /^[0-9a-f]{64}$/;
@@ -39,11 +39,10 @@ const NO_PREFIX = '0'.repeat(24);
 const MAX_TOPICS = 4;
 
 /**
- * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` can
- * mean an empty block, an unknown one, a node without history or a sick one: count and ids must agree pairwise. `terms`: by which
- * the contract may have taken a fee from a direct transfer. `successor`: the contract that replaced USDT's (`upgradedAddress`), to which that one
- * forwards calls; its transfers count as USDT's.
- * Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they say what the block denies).
+ * Checks a `gettransactioninfobyblocknum` answer against the block and reads the logs of the USDT contract. `[]` can mean an empty block,
+ * an unknown block, a node without history or a faulty node, so count and ids must agree pairwise. `terms`: the known terms for a fee on a
+ * direct transfer. `successor`: the contract that replaced USDT's (`upgradedAddress`), to which that one forwards calls; its transfers
+ * count as USDT's. Errors, both retryable: `NODE_REFUSED` (not the infos of this block), `BLOCK_UNVERIFIABLE` (they contradict the block).
  */
 export function readLogs(
   block: Pick<ExaminedBlock, 'number' | 'time' | 'transactions'>,
@@ -73,13 +72,13 @@ export function readLogs(
     logs.transfers.push(...transfers);
     logs.hasOddSplit ||= isOdd;
     logs.isForwarded ||= isForwarded;
-    // A proven transfer is the same in the logs of every node: other logs were refused above.
+    // A proven transfer is the same in the logs of every node, because other logs were refused above.
     if (!transfers.some(({ isProven }) => isProven)) {
       for (const { logIndex, topics, data, isOfSuccessor } of usdtLogs)
         digest.update(`${txId} ${logIndex} ${topics.join()} ${data}${isOfSuccessor ? ' of its successor' : ''}\n`);
     }
     const events = usdtLogs.flatMap((log) => (log.isOfSuccessor ? [] : readEvent(txId, log)));
-    // No other node is asked for the logs of a direct call, so such a call may not announce anything.
+    // No other node is asked for the logs of a direct call, so such a call must not contain another event.
     if (transaction.call !== null && events.length > 0) throw contradicts(`the transfer ${txId} has another event`);
     logs.events.push(...events);
     logs.transfers.push(...events.flatMap(burnedBy));
@@ -87,7 +86,7 @@ export function readLogs(
   return { ...logs, digest: digest.digest('hex') };
 }
 
-/** The logs of USDT of one transaction; none when it failed. Throws when its info contradicts the block. */
+/** The USDT logs of one transaction; none if it failed. Throws if its info contradicts the block. */
 function readInfo(
   { txId, isSuccess, isContract }: ShownTransactionFacts,
   info: ShownInfo,
@@ -96,7 +95,7 @@ function readInfo(
   const claimed = info.receipt?.result;
   const { log: list = [] } = info;
   if (!Array.isArray(list)) throw refused(`the logs of ${txId} are not a list`);
-  // Bytes that we cannot read may be a call or not.
+  // A transaction with unreadable bytes may or may not be a call.
   if (isContract === false || (isContract === null && claimed === undefined)) {
     if (list.length > 0) throw contradicts(`${txId} calls no contract, yet its info has ${list.length} logs`);
     return [];
@@ -110,7 +109,7 @@ function readInfo(
   }
   const logs: UsdtLog[] = [];
   for (const [logIndex, log] of (list as unknown[]).entries()) {
-    // `null` stands for a log of another contract: a caller that asks for logs of USDT does not keep it.
+    // `null` is a log of another contract, which a request for USDT logs doesn't keep.
     if (log === null) continue;
     const { address, topics = [], data = '' } = (log ?? {}) as { address?: unknown; topics?: unknown; data?: unknown };
     const account = typeof address === 'string' ? address.toLowerCase() : '';
@@ -123,8 +122,8 @@ function readInfo(
 }
 
 /**
- * Topics and data in lower case. Nodes write an address in a topic with or without the prefix 41: it is taken away, so
- * that the digest is the same. In a Transfer, whose topics are known to be addresses, all of the upper bytes are.
+ * Topics and data in lower case. Nodes write an address in a topic with or without the prefix 41, so it's removed to make digests equal. In
+ * a Transfer all topics are addresses, so all upper bytes are removed.
  */
 function readHex(place: string, topics: unknown, data: unknown): { topics: string[]; data: string } {
   if (!Array.isArray(topics) || topics.length > MAX_TOPICS || typeof data !== 'string') {
@@ -143,7 +142,7 @@ function readHex(place: string, topics: unknown, data: unknown): { topics: strin
 type Contract = { usdt: AccountHex; successor: AccountHex | null; terms: readonly FeeTerms[] };
 type Transfers = { transfers: ChainTransfer[]; isOdd: boolean; isForwarded?: boolean };
 
-/** The transfers of one transaction. A direct call must have logged what it says, or that less Tether's fee. */
+/** The transfers of one transaction. A direct call must have logged its amount, or that amount less Tether's fee. */
 function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], contract: Contract): Transfers {
   const [transfers, forwarded]: [ChainTransfer[], ChainTransfer[]] = [[], []];
   for (const { logIndex, topics, data, isOfSuccessor } of logs) {
@@ -158,7 +157,7 @@ function readTransfers({ txId, call }: ShownTransactionFacts, logs: UsdtLog[], c
     call === null || isForwarded
       ? { transfers: [...transfers, ...forwarded], isOdd: false, isForwarded }
       : readCall(txId, call, transfers, contract.terms);
-  // Zero-value transfers are spam that poisons address histories; they move nothing.
+  // Zero-value transfers are spam (address poisoning) and move nothing.
   return { ...read, transfers: read.transfers.filter(({ amount }) => amount > 0n) };
 }
 
@@ -170,20 +169,20 @@ function readCall(
 ): Transfers {
   const [first, second] = transfers;
   const { from, to, value } = call;
-  // Such a call moves nothing, whatever it logs; else a node could make a payment of it.
+  // Such a call moves nothing, whatever it logs. Otherwise a node could make a payment out of it.
   if (value === 0n && transfers.every(({ amount }) => amount === 0n)) return { transfers, isOdd: false };
   if (transfers.length === 1 && first?.from === from && first.to === to && first.amount === value) {
-    // A direct call writes this log first, whatever a node shows before it: a transfer has one identity.
+    // A direct call writes this log first, whatever logs a node shows before it. So a transfer has one identity.
     return { transfers: [{ ...first, logIndex: 0, isProven: true }], isOdd: false };
   }
-  // With a fee there is a second Transfer to the contract's owner: after the first for transfer, before it for transferFrom.
+  // A fee adds a second Transfer to the contract's owner: after the first for transfer, before it for transferFrom.
   if (first !== undefined && second !== undefined && transfers.length === 2) {
     const [fee, rest] = first.to === to ? [second, first] : [first, second];
     const isSplit = fee.amount > 0n && fee.amount + rest.amount === value;
     if (isSplit && rest.to === to && first.from === from && second.from === from) {
       const isDue = terms.some((each) => each.owner === fee.to && feeOf(each, value) === fee.amount);
       if (isDue) return { transfers, isOdd: false };
-      // The header commits to the call and its success, and to no other split. Without a fee the transfer is the first log.
+      // The header commits to the call and its success, but to no other split. Without a fee the transfer is the first log.
       return { transfers: [{ txId, logIndex: 0, from, to, amount: value, isProven: true }], isOdd: true };
     }
   }
@@ -195,7 +194,7 @@ function readCall(
   throw contradicts(`${txId} moves ${value} from ${from} to ${to}, yet its logs are: ${seen}`);
 }
 
-/** Reads an event of the contract; its arguments may be indexed or not, so topics and data are read as one row of words. */
+/** Reads an event of the contract. Its arguments may be indexed or not, so topics and data are read as one sequence of words. */
 function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractEvent[] {
   const name = CONTRACT_EVENT_TOPICS.get(topics[0] ?? '');
   if (name === undefined) return [];
@@ -215,7 +214,9 @@ function readEvent(txId: string, { logIndex, topics, data }: UsdtLog): ContractE
   return [{ name, txId, logIndex, account: accounts[0] ?? null, amountMicro, detail }];
 }
 
-/** Tether destroys what a frozen account holds, and logs no Transfer: for the books it left for the account that nobody has. */
+/**
+ * Tether destroys the balance of a frozen account without a Transfer log. The books record it as a transfer to an account that no one owns.
+ */
 function burnedBy({ txId, logIndex, account, amountMicro }: ContractEvent): ChainTransfer[] {
   if (account === null || amountMicro === null || amountMicro === 0n) return [];
   return [{ txId, logIndex, from: account, to: BURNED_TO, amount: amountMicro, isProven: false }];

@@ -7,22 +7,22 @@ import type { Member } from '../proof/checkpoints.ts';
 import type { ProvenHeader } from '../proof/prove-block.ts';
 import { checked, type ReadDeps, readHeaderIfThere } from './read-block.ts';
 
-/** Each producer has one turn in a round. Two of them are enough unless turns are missed. */
+/** Each producer has one turn per round. Two rounds are enough unless turns are missed. */
 const MAX_ROUNDS = 4;
-/** Requests at the same time: a public node limits them to about as many a second. */
+/** Concurrent requests. A public node allows about this many a second. */
 const PARALLEL_HEADERS = 4;
 
-/** Blocks of a run, at most. */
+/** The maximum number of blocks in a run. */
 export function maxRunBlocks(memberCount: number): number {
   return MAX_ROUNDS * memberCount;
 }
 
-/** `id`: of its first block. `members`: who made its blocks, `null` where too few of those known before vouch for it. */
+/** `id`: of its first block. `members`: the producers of its blocks; `null` if too few of the known members built on them. */
 export type Run = { id: string; votes: number; members: Member[] | null };
 
 /**
- * Reads headers from a height on, each built on the one before, until enough of the known members built on a whole round of them.
- * `null`: the node does not have them. Costs one request a header, as a rule two rounds. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
+ * Reads linked headers from a height on, until enough of the known members built on a whole round of them. `null`: the node doesn't have
+ * them. Costs one request per header, normally two rounds. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`.
  */
 export async function readRun(
   deps: ReadDeps,
@@ -44,7 +44,7 @@ export async function readRun(
     votes = new Set(run.filter((header) => isSignedBy(known, header)).map(({ producer }) => producer)).size;
     const members = membersAfter(known, run);
     if (members !== null) return { id: run[0]?.id ?? '', votes, members };
-    // A producer that made no block in two turns will make none in the third.
+    // A producer that missed two turns will miss the third.
     if (votes === before && votes < solidThreshold(known.length)) break;
   }
   return { id: run[0]?.id ?? '', votes, members: null };
@@ -57,10 +57,10 @@ function assertLinked(parent: ProvenHeader | undefined, { number, id, parentId }
 }
 
 /**
- * The producers of a run's blocks, as many as were known before, or `null` unless enough of those built on a whole round of it. Only
- * the blocks that they built on count: anybody can put blocks on top of theirs. That proves who made a block, and not with which key,
- * for no id covers a signature, and a node may show another one. So a key is learned from a signature only where it is the producer's
- * own address: a newcomer that signs with another key is a member that cannot vote.
+ * The producers of a run's blocks, as many as were known before. `null` unless enough of the known members built on a whole round. Only
+ * blocks that they built on count, because anyone can append blocks. This proves who made a block, but not with which key: a block id
+ * doesn't cover the signature, so a node may show another signature. So a signature teaches a key only if that key is the producer's own
+ * address. A new member that signs with another key is a member without a vote.
  */
 export function membersAfter(known: readonly Member[], run: readonly ProvenHeader[]): Member[] | null {
   const voters = new Set(known.map(({ account }) => account));
@@ -74,7 +74,7 @@ export function membersAfter(known: readonly Member[], run: readonly ProvenHeade
     if (number > solid || after.has(producer)) continue;
     after.set(producer, signer === producer ? producer : (before.get(producer) ?? producer));
   }
-  // A producer that had no turn, or missed it, stays as long as there is a place.
+  // A producer that had no turn, or missed it, stays a member while there's room.
   for (const [account, signer] of before) if (!after.has(account)) after.set(account, signer);
   return [...after].slice(0, known.length).map(([account, signer]) => ({ account, signer }));
 }

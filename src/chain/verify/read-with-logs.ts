@@ -4,8 +4,8 @@ import { type ReadBlock, type ReadDeps, readExamined, readLogsIfThere, readLogsO
 import { settleUnproven } from './settle-unproven.ts';
 
 /**
- * The block at a height and its USDT logs, checked against it; both from one node, unless only another one shows all of its bytes.
- * `null`: the node does not have it yet. A miss costs one request, a block two. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`,
+ * The block at a height and its USDT logs, checked against it. Both are from one node, unless only another node shows all of its bytes.
+ * `null`: the node doesn't have it yet. A miss costs one request, a block two. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`,
  * `NODES_DISAGREE`.
  */
 export async function readBlock(deps: ReadDeps, node: Node, number: number): Promise<ReadBlock | null> {
@@ -13,7 +13,7 @@ export async function readBlock(deps: ReadDeps, node: Node, number: number): Pro
   return block === null ? null : withLogs(deps, node, block);
 }
 
-/** The same at the head, where behind one address the back end that answers for the infos may lag: `no-infos`. */
+/** The same at the head. Behind one address, the back end for the infos may lag: `no-infos`. */
 export async function readHeadBlock(
   deps: ReadDeps,
   node: Node,
@@ -26,7 +26,7 @@ export async function readHeadBlock(
   return logs === null ? 'no-infos' : { node, block, logs, word: null };
 }
 
-/** Adds its logs to a block that the node showed. Errors as of `readBlock`. */
+/** Adds the logs to a block that the node showed. Errors: as `readBlock`. */
 export async function withLogs(deps: ReadDeps, node: Node, block: ExaminedBlock): Promise<ReadBlock> {
   if (!block.isProven) return settleUnproven(deps, node, block);
   return { node, block, logs: await readLogsOf(deps, node, block), word: null };

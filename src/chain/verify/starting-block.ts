@@ -6,11 +6,11 @@ import { type ProvenHeader, readBlockId } from '../proof/prove-block.ts';
 import { type KnownProducers, solidHeightBy } from './producers.ts';
 import { checked, type Genesis, type ReadDeps, readAnyHeaderAt, readHeaderAt, type SolidHeader } from './read-block.ts';
 
-/** How far the clock of the server that created the first invoice may be ahead of the chain's: far worse than clocks are. */
+/** How far the clock of the server that created the first invoice may be ahead of the chain. Much more than real clock drift. */
 const CLOCK_MARGIN_MS = 10 * 60_000;
-/** How far behind the irreversible block one is looked for first that is old enough: a little more than the margin takes. */
+/** The first step back from the irreversible block in the search for an old enough one: a little more than the margin. */
 const FIRST_STEP_BLOCKS = 250;
-/** Headers that are read to find out who built on the starting block, at most: four rounds of all 27 producers. */
+/** The limit of headers that are read to find the producers that built on the starting block: four rounds of all 27 producers. */
 const MAX_BUILT_BLOCKS = 108;
 
 /** Block 0 of the node's network. Costs one request. Errors: `NODE_REFUSED`, `BLOCK_UNVERIFIABLE`. */
@@ -25,9 +25,9 @@ export async function readGenesis(deps: ReadDeps, node: Node): Promise<Genesis> 
 }
 
 /**
- * The block after which a new network is followed: `built`, which is irreversible, or, if invoices were already created while
- * no node answered, the newest one that is surely older than the first of them. So no payment falls before the start. Two requests for
- * each doubling of the distance, and eight more. Errors as of `readHeaderAt`.
+ * The block from which a new network is followed. Normally it's `built`, which is irreversible. If invoices were created while no node
+ * answered, it's the newest block that is certainly older than the first invoice, so that no payment precedes the start. Costs two requests
+ * for each doubling of the distance, and eight more. Errors: as `readHeaderAt`.
  */
 export async function findStartingBlock(
   deps: ReadDeps,
@@ -40,7 +40,7 @@ export async function findStartingBlock(
   if (built.time < start) return built;
   let low: SolidHeader = genesis;
   let high = built;
-  // No further back than necessary, for not every node has everything since block 0.
+  // No further back than necessary, because not every node has all blocks since block 0.
   for (let step = FIRST_STEP_BLOCKS; high.number - step > 0; step *= 2) {
     const before = await readHeaderAt(deps, node, high.number - step);
     if (before.time < start) {
@@ -58,10 +58,10 @@ export async function findStartingBlock(
 }
 
 /**
- * The newest block, `newest` or one before it, that is irreversible by the producers that built on it up to `newest`. A node may
- * call a block irreversible that is replaced a moment later, and a ledger that starts there would stand on no chain for
- * ever. Costs one request a block: 18 where all 27 producers take their turns. Errors as of `readAnyHeaderAt`; `BLOCK_UNVERIFIABLE` too
- * when the headers are no chain or not enough known producers built within the bound.
+ * The newest block, `newest` or an earlier one, that is irreversible by the producers that built on it up to `newest`. A node may call a
+ * block irreversible that is replaced a moment later, and a ledger that starts there would never match the chain. Costs one request per
+ * block: 18 if all 27 producers take their turns. Errors: as `readAnyHeaderAt`. Also `BLOCK_UNVERIFIABLE` if the headers don't form a
+ * chain, or if not enough known producers built within the limit.
  */
 export async function findBuiltUpon(
   deps: ReadDeps,

@@ -34,28 +34,28 @@ export type TransactionReaderDeps = RecogniseDeps & {
   usdt: AccountHex;
   now(): UnixMs;
   log: Logger;
-  /** Takes two of the requests that this link and client may spend; false when they are used up for now. */
+  /** Spends two of the requests that this link and client are allowed. Returns false if they are used up for now. */
   spend(question: Pick<TransactionQuestion, 'askedFor' | 'client'>): boolean;
 };
 
-/** A payer waits for so long; the node's answer is kept for when they ask again. */
+/** How long a payer waits. The node's answer is cached for their next request. */
 const PATIENCE_MS = 5000;
-/** The watcher asks the same nodes, and goes first: few of ours are under way, and few more wait. */
+/** The watcher asks the same nodes and has priority, so few of these questions run, and few more wait. */
 const MAX_UNDER_WAY = 2;
 const MAX_QUESTIONS = 20;
-/** At most four questions wait for one link, so that it takes several links to fill the line. */
+/** At most four questions of one link wait, so filling the queue takes several links. */
 const MAX_OF_ONE_LINK = 4;
-/** A node that fails, or does not have the transaction, is one of several: another one may have it. */
+/** If a node fails, or doesn't have the transaction, another one may have it. */
 const MAX_NODES = 2;
-/** A whole question: either two nodes know no such transaction, or the first one shows it. Where one fails it takes more. */
+/** A whole question: either two nodes know no such transaction, or the first one shows it. If one fails, it takes more. */
 const REQUESTS_A_SPEND = 2;
 /**
- * A transaction in an irreversible block stays, and so does its size; above that block a transaction comes, moves and goes with
+ * A transaction in an irreversible block and its size are permanent. Above that block, a transaction may appear, move or disappear with
  * each block.
  */
 const FINAL_MS = 10 * 60_000;
 const FLEETING_MS = 3000;
-/** Five megabytes at most. A transaction with more transfers is not kept: it is rare, and asking again costs two requests. */
+/** Five megabytes at most. A transaction with more transfers isn't cached: it's rare, and asking again costs two requests. */
 const MAX_KEPT = 500;
 const MAX_KEPT_TRANSFERS = 50;
 
@@ -64,9 +64,8 @@ const UNAVAILABLE = { kind: 'unavailable', why: 'for-now' } as const;
 type Kept = { facts: TransactionFacts; readAt: UnixMs; keptMs: number };
 
 /**
- * Asks the nodes of one network about transactions, for payers: bounded, and each question once at a time. Answers are kept for
- * each invoice apart, so that how fast one comes never tells that somebody else has asked. Never rejects: what cannot be
- * read is `unavailable`.
+ * Looks up transactions on the nodes of one network for payers. It limits the requests, and sends each question only once at a time.
+ * Answers are cached per invoice, so that response times never reveal other people's lookups. Never rejects: a failure is `unavailable`.
  */
 export function createTransactionReader(deps: TransactionReaderDeps): ReadTransaction {
   const { now } = deps;
@@ -85,10 +84,10 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
     const name = `${question.askedFor} ${question.txId}`;
     const known = kept.get(name);
     kept.delete(name);
-    // A clock that was set back makes an answer neither fresh nor old.
+    // After the clock was set back, an answer is neither fresh nor old.
     const ageMs = known === undefined ? Number.NaN : now() - known.readAt;
     if (known !== undefined && ageMs >= 0 && ageMs < known.keptMs) {
-      // At the end again: the first of a Map is the least recently used.
+      // Reinserts at the end: the first entry of a Map is the least recently used.
       kept.set(name, known);
       return known.facts;
     }
@@ -103,7 +102,7 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
   };
 }
 
-/** Decided when it is read: a block of that height is final, but later it may be another one. */
+/** Decided when it's read: a block of that height is final now, but later it may be a different block. */
 function staysSo(facts: TransactionFacts, { solidNumber }: TransactionQuestion): boolean {
   if (facts.kind === 'unavailable') return facts.why === 'too-large';
   if (facts.kind !== 'done' && facts.kind !== 'failed') return false;
@@ -114,7 +113,7 @@ function transferCount(facts: TransactionFacts): number {
   return facts.kind === 'done' ? facts.usdt.length + facts.otherTokens.length : 0;
 }
 
-/** Asks nodes in order of preference, until one has it. All that were asked must say that there is none. */
+/** Asks nodes in order of preference until one has it. Only if all asked nodes say so, it's `not-found`. */
 async function askNodes(deps: TransactionReaderDeps, question: TransactionQuestion): Promise<TransactionFacts> {
   const { pool, usdt, network, log } = deps;
   const { txId, head } = question;
@@ -127,7 +126,7 @@ async function askNodes(deps: TransactionReaderDeps, question: TransactionQuesti
       const known = { usdt, now: deps.now(), head };
       const shown = await readTransaction(paidBy(pay, node), txId, known).catch((error: unknown) => {
         const why = whyUnavailable(error);
-        // Those who ask use the requests up, and warnings of that would fill the log at their pace.
+        // The payers themselves use up the requests, so warnings about that would fill the log at their rate.
         const level = why === 'used-up' ? 'debug' : 'warn';
         const reason = (error as AppError).message;
         log[level]({ network, node: node.origin, txId, reason }, 'a look-up got no answer from a node');
@@ -153,7 +152,7 @@ function isTooLarge(facts: TransactionFacts): boolean {
   return facts.kind === 'unavailable' && facts.why === 'too-large';
 }
 
-/** Pays for the requests of one question, some at once: half a question would be paid for nothing. */
+/** Pays for the requests of one question in advance, because half a question would be wasted. */
 function createPurse(spend: () => boolean): () => boolean {
   let left = 0;
   return () => {
@@ -186,25 +185,24 @@ async function withPatience(answer: Promise<TransactionFacts>): Promise<Transact
 }
 
 /**
- * A payer may ask for any transaction that somebody had the chain hold, so answers are small, and the node is not blamed for their
- * size or their slowness. A payment takes four kilobytes; this is enough for one to a thousand recipients.
+ * A payer may ask for any transaction on the chain. So answers are limited in size, and the node isn't blamed for a large or slow one. A
+ * payment takes four kilobytes; this allows one to a thousand recipients.
  */
 const QUESTION = { maxBytes: 512 * 1024, isOptional: true } as const;
-/** The clocks of this machine and of the chain may differ by so much. */
+/** The maximum difference between this server's clock and the chain's. */
 const MAX_AHEAD_MS = 3_600_000;
-/** The blocks of a year: a service that stood still for longer does not answer before its watcher goes on. */
+/** The blocks of a year. A service that was down for longer answers once its watcher resumes. */
 const MAX_AHEAD_BLOCKS = 10_512_000;
 /** Tron.proto `TransferAssetContract`: a token of the chain itself. */
 const TRC10_TRANSFER_TYPE = 2;
 const MAX_REASON = 300;
 
-/** Our knowledge of the chain without the node that is asked. `head`: the newest examined block. */
+/** Facts about the chain that don't come from the node. `head`: the newest examined block. */
 export type Known = { usdt: AccountHex; now: UnixMs; head: { number: number; time: UnixMs } | null };
 
 /**
- * Reads a transaction as one node shows it; `not-found`: the node knows none in a block. Costs one request, two where there is one, and
- * three where a transfer of USDT was refused.
- * Its id, and what it asks a contract to do, are recomputed from its bytes; the rest is that node's word.
+ * Reads a transaction as one node shows it. `not-found`: the node has it in no block. Costs one request, two if it exists, and three if a
+ * USDT transfer was refused. Its id and its contract call are recomputed from its bytes. Everything else relies on that node.
  * Errors: `NODE_REFUSED`; `AnswerTooLarge`, which is one.
  */
 export async function readTransaction(
@@ -221,7 +219,10 @@ export async function readTransaction(
   return { ...facts, payer: { account, isFrozen: await isFrozen(node, known.usdt, account) } };
 }
 
-/** Whether the contract refuses what this account sends. A node that does not say so says no: the payer gets the general advice. */
+/**
+ * Whether the contract refuses transfers from this account. If a node gives no answer, it counts as no, and the payer gets the general
+ * advice.
+ */
 async function isFrozen(node: Pick<Node, 'ask'>, usdt: AccountHex, account: AccountHex): Promise<boolean> {
   const question = constantCall('any', usdt, 'isBlackListed(address)', account.padStart(64, '0'));
   const answer = await node.ask(question, { isOptional: true }).catch(orNull);
@@ -237,14 +238,14 @@ function readFactsOf(
   try {
     return readFacts(txId, shown, known);
   } catch (error) {
-    // Any error of a check came from the node; its message may be as long as the node likes.
+    // Any error of a check is due to the node's answer, and its message may be arbitrarily long.
     const reason = reasonOf(error).slice(0, MAX_REASON);
     throw new AppError('NODE_REFUSED', `${node.origin}: ${reason}`, { retryable: true });
   }
 }
 
 /**
- * Throws on an answer that is not about this transaction, or contradicts itself. The info of one that failed:
+ * Throws on an answer that isn't about this transaction or contradicts itself. The info of a failed one:
  * `{"id":"8c0f…","fee":1000000,"blockNumber":156,"blockTimeStamp":1790865477000,"contractResult":[""],"contract_address":"41…",
  * "receipt":{"energy_fee":1000000,"result":"OUT_OF_ENERGY"},"result":"FAILED","resMessage":"4e6f…"}`.
  */
@@ -261,7 +262,7 @@ export function readFacts(
   const facts = describeTransaction(txId, transaction, bytesFromHex(`41${usdt}`) ?? new Uint8Array(0));
   const { transfers } = readLogs({ ...block, transactions: [facts] }, [info], usdt);
   const placed = { blockNumber: block.number, blockTime: block.time };
-  // Only a contract can fail inside a block; anything else that fails is left out of it.
+  // Only a contract call can fail inside a block. Any other failing transaction isn't included in one.
   const mayFail = facts.isContract !== false;
   const result = contractRetName(transaction.contractRet) ?? 'DEFAULT';
   if (mayFail && !facts.isSuccess) {
@@ -271,7 +272,7 @@ export function readFacts(
   return {
     kind: 'done',
     ...placed,
-    // What an account sends to itself brings nobody money.
+    // A transfer from an account to itself pays no one.
     usdt: transfers.flatMap(({ from, to, amount }) => (from === to ? [] : { to, amountMicro: microUsdt(amount) })),
     otherTokens: mayFail ? readOtherTokens(info, usdt) : [],
     ...readContract(transaction.rawData, usdt),
@@ -282,7 +283,7 @@ function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Kn
   const isHeight = typeof blockNumber === 'number' && Number.isSafeInteger(blockNumber) && blockNumber > 0;
   const isTime = typeof blockTimeStamp === 'number' && Number.isSafeInteger(blockTimeStamp) && blockTimeStamp >= 0;
   if (!isHeight || !isTime) throw new TypeError(`it shows a transaction in block ${blockNumber} at ${blockTimeStamp}`);
-  // A local network may be ahead of the clock, and what was examined there with it.
+  // A local network may be ahead of the clock, and so may its examined blocks.
   const isAhead = blockTimeStamp - Math.max(now, head?.time ?? now) > MAX_AHEAD_MS;
   if (isAhead || (head !== null && blockNumber - head.number > MAX_AHEAD_BLOCKS)) {
     throw new RangeError(
@@ -292,7 +293,7 @@ function readPlace({ blockNumber, blockTimeStamp }: ShownInfo, { now, head }: Kn
   return { number: blockNumber, time: unixMs(blockTimeStamp) };
 }
 
-/** Transfer events of other contracts, also of those that call themselves USDT. */
+/** Transfer events of other contracts, including fake ones that call themselves USDT. */
 function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract: AccountHex; to: AccountHex }[] {
   return (log as unknown[]).flatMap((each) => {
     const transfer = decodeTransferLog(each ?? {});
@@ -303,7 +304,7 @@ function readOtherTokens({ log = [] }: ShownInfo, usdt: AccountHex): { contract:
 
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
 
-/** Whose USDT a transaction asks the USDT contract itself to move; `null`: it asks for something else. */
+/** The account whose USDT a transaction asks the USDT contract itself to move. `null`: it's another kind of transaction. */
 function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
   const contract = decodeRawTransaction(rawData)?.contract;
   if (contract?.kind !== 'trigger' || contract.contract !== usdt) return null;
@@ -311,7 +312,7 @@ function readPayer(rawData: Uint8Array, usdt: AccountHex): AccountHex | null {
   return call === null ? null : (call.from ?? contract.owner);
 }
 
-/** Reads from a transaction's bytes what it does. */
+/** Reads the transaction's effect from its bytes. */
 function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' | 'isTrc10' | 'isUsdtCall'> {
   const contract = decodeRawTransaction(rawData)?.contract;
   const isTrc10 = contract?.kind === 'other' && contract.type === TRC10_TRANSFER_TYPE;
@@ -321,7 +322,7 @@ function readContract(rawData: Uint8Array, usdt: AccountHex): Pick<Done, 'trx' |
   return { trx: { to: contract.to, amountSun: contract.amountSun }, isTrc10, isUsdtCall };
 }
 
-/** A transaction by its id, wherever it stands; `null`: the node does not know it. */
+/** A transaction by its id, in any block. `null`: the node doesn't have it. */
 export function transactionBy(txId: string): Question<TransactionBytes | null> {
   const found = (bytes: TransactionBytes | null) => {
     if (bytes === null) throw new TypeError(`its answer for ${txId} is not a transaction`);

@@ -9,34 +9,37 @@ import { maxRunBlocks, readRun } from './read-run.ts';
 
 type WalkDeps = ReadDeps & { now(): UnixMs };
 
-/** Finds out who makes blocks now from who did at a checkpoint, by signatures alone. */
+/** Derives the current producers from those of a checkpoint, by signatures alone. */
 export type Walk = {
   checkpoint: Checkpoint;
   /**
-   * As many members as the checkpoint has, by whose keys the blocks up to `newest` are counted. The next call goes on where
-   * this one failed. Errors: `CHAIN_CONTRADICTION` where the blocks do not lead there, or too slowly; `NO_NODE` where no node shows them.
+   * Returns as many members as the checkpoint has, whose keys are used to count the blocks up to `newest`. After a failure the next call
+   * resumes. Errors: `CHAIN_CONTRADICTION` if the blocks don't lead there, or too slowly; `NO_NODE` if no node shows them.
    */
   to(nodes: readonly Node[], newest: BlockMark): Promise<readonly Member[]>;
 };
 
-/** Shorter than the 7,198 blocks between two votes. In so short a stride no more members change than one vote changes. */
+/** Shorter than the 7,198 blocks between two votes. Within such a stride at most one vote can change the members. */
 const MIN_STRIDE = 7000;
-/** An attempt leads as far as known members still make blocks; many changes take more. All attempts are up to 21,600 headers. */
+/**
+ * An attempt reaches as far as known members still make blocks. Many changes need more attempts. All attempts together read up to 21,600
+ * headers.
+ */
 const MAX_ATTEMPTS = 200;
-/** A former producer may have sold or lost its key since, and 19 such keys can make another chain. */
+/** A previous producer may have sold or lost its key since, and 19 such keys can make another chain. */
 const MAX_AGE_MS = 2 * 365 * 86_400_000;
-/** After the chain contradicted the checkpoint the same nodes are not asked for so long: they would show the same. */
+/** After the chain contradicted the checkpoint, the same nodes aren't asked for this long, because they would show the same. */
 const REFUSED_MS = 600_000;
 
 /**
- * From a known set the walk looks as far ahead as enough of its members still make blocks: first at the newest block, then at half
- * the way, and so on. Nothing is stored: after a restart it begins again.
+ * From a known set, the walk looks as far ahead as enough of its members still make blocks: first at the newest block, then at half the
+ * distance, and so on. Nothing is stored, so after a restart it begins again.
  */
 export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
   let known = checkpoint.producers;
   let at = checkpoint.number;
   let stride = Number.MAX_SAFE_INTEGER;
-  /** The node that showed the last run that counted. */
+  /** The node that showed the last valid run. */
   let preferred: Node | null = null;
   let refusal: { error: AppError; untilMs: number; asked: string } | null = null;
   const name = `the checkpoint of ${toIso(checkpoint.time)}`;
@@ -45,7 +48,7 @@ export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
     refusal = { error, untilMs: performance.now() + REFUSED_MS, asked: originsOf(nodes) };
     return error;
   };
-  /** Asks one node, or all where there is no shorter stride to take; then those that show what does not count are told, and paused. */
+  /** Asks one node, or all of them if no shorter stride is possible. In that case the nodes with invalid runs are reported and paused. */
   const look = async (nodes: readonly Node[], first: number, isShortest: boolean) => {
     const failed: string[] = [];
     const doubted: { node: Node; votes: number }[] = [];
@@ -105,8 +108,8 @@ function originsOf(nodes: readonly Node[]): string {
 }
 
 /**
- * The nodes that are not of another chain than the checkpoint; the others are reported. A node without history is not judged. Where all
- * nodes contradict the checkpoint nothing shows which is wrong, so no node is blamed: an operator decides.
+ * Returns the nodes that aren't on another chain than the checkpoint, and reports the others. A node without history isn't judged. If all
+ * nodes contradict the checkpoint, it's unclear which side is wrong. Then no node is blamed, and an operator decides.
  */
 export async function ofCheckpointChain(
   deps: ReadDeps,
@@ -136,7 +139,7 @@ function contradiction(what: string): AppError {
   return new AppError('CHAIN_CONTRADICTION', `${what}, ${advice}`, { retryable: true });
 }
 
-/** The id of the node's block at a height; `null`: it does not show it. */
+/** The id of the node's block at a height. `null`: the node doesn't show it. */
 export async function idShownBy(deps: ReadDeps, node: Node, number: number): Promise<string | null> {
   const header = await readHeaderIfThere(deps, node, number).catch((error: unknown) => {
     if (error instanceof AppError) return null;
@@ -145,7 +148,7 @@ export async function idShownBy(deps: ReadDeps, node: Node, number: number): Pro
   return header?.id ?? null;
 }
 
-/** Counts the named producers that the walk led to, with the same key. `isEnough`: so many can decide. */
+/** Counts the named producers that the walk led to, with the same key. `isEnough`: this many can decide. */
 export function explainedBy(walked: readonly Member[], named: readonly Member[]): { count: number; isEnough: boolean } {
   const known = new Set(walked.map(({ account, signer }) => `${account} ${signer}`));
   const count = named.filter(({ account, signer }) => known.has(`${account} ${signer}`)).length;
