@@ -292,7 +292,7 @@ export interface webhooks {
         put?: never;
         /**
          * transfer.resolved
-         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `credited-outside`, the page of the named invoice stops asking for payment.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the page of the named invoice stops asking for payment.
          */
         post: operations["onTransferResolvedEvent"];
         delete?: never;
@@ -891,7 +891,8 @@ export interface components {
         Resolution: {
             /** @description The invoice that the operator named for this money, as it was at that time, or null */
             invoice: null | components["schemas"]["NamedInvoice"];
-            kind: "refunded" | "credited-outside" | "own-deposit" | "ignored";
+            /** @description `credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`. */
+            kind: "refunded" | "fulfilled-manually" | "own-deposit" | "kept" | "credited-outside" | "ignored";
             /** Format: date-time */
             resolvedAt: string;
         };
@@ -1038,7 +1039,7 @@ export interface components {
         };
         /**
          * TransferResolvedEvent
-         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `credited-outside`, the page of the named invoice stops asking for payment.
+         * @description The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the page of the named invoice stops asking for payment.
          */
         TransferResolvedEvent: {
             data: {

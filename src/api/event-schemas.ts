@@ -2,7 +2,7 @@ import type { EventType } from '../domain/event.ts';
 import { INVOICE_STATUSES, type InvoiceStatus } from '../domain/invoice.ts';
 import { CAUSE_CODES } from '../domain/mismatch.ts';
 import { WIRE_NETWORK } from '../domain/network.ts';
-import { RESOLUTIONS } from '../domain/resolution.ts';
+import { FORMER_RESOLUTIONS, RESOLUTIONS } from '../domain/resolution.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
 import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
 
@@ -108,7 +108,13 @@ export const EVENT_SCHEMAS = {
       invoiceId: Type.Optional(Type.String({ description: 'For a duplicate: the invoice that was already paid' })),
       resolution: Type.Object(
         {
-          kind: Type.Union(RESOLUTIONS.map((value) => Type.Literal(value))),
+          kind: Type.Union(
+            [...RESOLUTIONS, ...Object.keys(FORMER_RESOLUTIONS)].map((value) => Type.Literal(value)),
+            {
+              description:
+                '`credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`.',
+            },
+          ),
           invoice: Type.Union([Type.Null(), NamedInvoiceSchema], {
             description: 'The invoice that the operator named for this money, as it was at that time, or null',
           }),
@@ -120,7 +126,7 @@ export const EVENT_SCHEMAS = {
     {
       title: 'TransferResolvedEvent',
       description:
-        'The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `credited-outside`, the page of the named invoice stops asking for payment.',
+        'The operator resolved a transfer that paid no invoice. The newest resolution counts. No invoice changes its status. With `fulfilled-manually`, the page of the named invoice stops asking for payment.',
     },
   ),
   'endpoint.disabled': envelope(

@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest';
-import { isResolution, noteProblem, RESOLUTIONS } from './resolution.ts';
+import { noteProblem, RESOLUTIONS, readResolution } from './resolution.ts';
 
 test('what can be done about a transfer is one of four', () => {
-  expect(RESOLUTIONS).toEqual(['refunded', 'credited-outside', 'own-deposit', 'ignored']);
-  expect([...RESOLUTIONS, 'paid', ''].map(isResolution)).toEqual([true, true, true, true, false, false]);
+  expect(RESOLUTIONS).toEqual(['refunded', 'fulfilled-manually', 'own-deposit', 'kept']);
+  expect(RESOLUTIONS.map(readResolution)).toEqual(RESOLUTIONS);
+  expect(['paid', '', 'Kept', 'toString'].map(readResolution)).toEqual([null, null, null, null]);
+});
+
+test('a former name means the resolution that has another name now', () => {
+  expect(['credited-outside', 'ignored'].map(readResolution)).toEqual(['fulfilled-manually', 'kept']);
 });
 
 test('a note has up to 2000 characters, each counted once', () => {

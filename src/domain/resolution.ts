@@ -1,13 +1,23 @@
-/** An operator can resolve a transfer that paid nothing in these ways. None of them changes the status of an invoice. */
-export const RESOLUTIONS = ['refunded', 'credited-outside', 'own-deposit', 'ignored'] as const;
+/** How an operator can resolve a transfer that paid nothing. No resolution changes the status of an invoice. */
+export const RESOLUTIONS = ['refunded', 'fulfilled-manually', 'own-deposit', 'kept'] as const;
 
 export type ResolutionKind = (typeof RESOLUTIONS)[number];
 
-/** An invoice that the newest decision about a transfer names with one of these is settled, so its page asks for no payment. */
-export const SETTLING: readonly ResolutionKind[] = ['credited-outside'];
+/** Names that resolutions had before. Still accepted as input, and present in older rows and events. */
+export const FORMER_RESOLUTIONS: Readonly<Record<string, ResolutionKind>> = {
+  'credited-outside': 'fulfilled-manually',
+  ignored: 'kept',
+};
 
-export function isResolution(text: string): text is ResolutionKind {
-  return (RESOLUTIONS as readonly string[]).includes(text);
+/** An invoice that the newest decision about a transfer names with one of these is settled, so its page asks for no payment. */
+export const SETTLING: readonly ResolutionKind[] = ['fulfilled-manually'];
+
+/** The resolution with this name or former name; `null` if there is none. */
+export function readResolution(text: string): ResolutionKind | null {
+  return (
+    RESOLUTIONS.find((kind) => kind === text) ??
+    (Object.hasOwn(FORMER_RESOLUTIONS, text) ? (FORMER_RESOLUTIONS[text] ?? null) : null)
+  );
 }
 
 /** The bound of the schema, in characters. */

@@ -200,7 +200,7 @@ test('what belongs to a project that the key may not see is answered as what is 
     ['replayEvents', evt, {}, { events: [evt], isDryRun: true }],
     ['replayPeriod', whe, { endpoint: whe }, { from: '2026-09-01', status: ['all'], isDryRun: true }],
     ['showTransfers', trf, { reference: trf }],
-    ['resolveTransfers', trf, {}, { transfers: [trf], resolution: 'ignored' }],
+    ['resolveTransfers', trf, {}, { transfers: [trf], resolution: 'kept' }],
     ['retireAddresses', prj, {}, { projectId: prj, entries: [{ text: shop.tail.address, place: 'it' }] }],
     [
       'addAddresses',

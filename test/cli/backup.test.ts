@@ -111,7 +111,7 @@ test('every role and every command refuses a database of a newer release', async
     ['chain', 'rescan', '--from', '1', '--to', '2'],
     ['chain', 'producers', '--accept', '--yes'],
     ['reconcile'],
-    ['transfers', 'resolve', id('trf'), '--as', 'ignored'],
+    ['transfers', 'resolve', id('trf'), '--as', 'kept'],
     ['deliveries', 'replay', id('evt')],
   ];
   const outcomes = await Promise.all(

@@ -129,7 +129,7 @@ test('a payment that was taken back shows as such wherever it is asked for, and 
   expect(ofInvoice.stdout).toContain('anna took the transfer back because it is not on the chain');
   const ofTransaction = await run('explain', txId);
   expect(ofTransaction.stdout).toMatch(/were recorded, but this transfer is not on the chain/);
-  const resolved = await run('transfers', 'resolve', transferId, '--as', 'ignored');
+  const resolved = await run('transfers', 'resolve', transferId, '--as', 'kept');
   expect([resolved.code, resolved.stderr]).toEqual([4, expect.stringContaining('was annulled')]);
   const acknowledged = await run('chain', 'acknowledge', '--alarm', 'payment-denied', '--subject', invoiceId);
   expect(acknowledged.code).toBe(0);

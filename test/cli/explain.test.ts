@@ -353,6 +353,7 @@ describe('an invoice', () => {
     await ledger.addResolution(duplicate, 'ignored', 'eve\u009b31m', at('11:00:00'), '\u2066note');
     const { text, data } = await ask(ledger, externalId);
     expect(text.replaceAll('\n', '')).not.toMatch(/\p{C}/u);
+    expect(text).toContain('as kept');
     expect(text).toContain('order�[2J�-27��PAID');
     const { verdict, timeline, subject } = data as Json;
     expect([verdict, ...timeline.map((entry) => entry.text)].join('')).not.toMatch(/\p{C}/u);

@@ -84,16 +84,16 @@ test('transfers are listed, shown, resolved and exported as they were', async ()
     'resolve',
     trf(short),
     '--as',
-    'credited-outside',
+    'fulfilled-manually',
     '--invoice',
     'waiting',
     '--note',
     'by hand',
   ]);
-  await run(['transfers', 'resolve', trf(foreign), trf(duplicate), '--as', 'ignored', '--by', 'bert', '--json']);
+  await run(['transfers', 'resolve', trf(foreign), trf(duplicate), '--as', 'kept', '--by', 'bert', '--json']);
   await resolve(trf(short), '--as', 'refunded');
   await resolve(trf(shop.paid.transfer), '--as', 'refunded');
-  await resolve(trf(denied), '--as', 'ignored');
+  await resolve(trf(denied), '--as', 'kept');
   await resolve(`trf_${NOBODYS}`, '--as', 'own-deposit');
   await both(['transfers', 'show', trf(short)]);
   await both(['transfers', 'list', ...inShop, '--resolved']);

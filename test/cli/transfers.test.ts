@@ -305,14 +305,14 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
   test('resolve notes who, when, why and for which invoice, leaves the invoice alone, and tells what was there before', async () => {
     const first = await cli('resolve', short, '--as', 'refunded', '--note', 'tx 9f…', '--by', 'Ada', '--json');
     expect(first).toMatchObject({ code: 0, json: { resolution: 'refunded', transfers: [{ before: null }] } });
-    const args = ['resolve', short, '--as', 'credited-outside', '--invoice', 'open-1', '--by', 'Grace'];
+    const args = ['resolve', short, '--as', 'fulfilled-manually', '--invoice', 'open-1', '--by', 'Grace'];
     const second = await cli(...args, '--json');
     expect(second.json).toMatchObject({
       invoice: { externalId: 'open-1', status: 'PENDING' },
       transfers: [{ transferId: short, before: { resolution: 'refunded', note: 'tx 9f…', resolvedBy: 'Ada' } }],
     });
     const third = await cli(...args);
-    expect(third.stdout).toMatch(new RegExp(`${short} +credited-outside +credited-outside by Grace`));
+    expect(third.stdout).toMatch(new RegExp(`${short} +fulfilled-manually +fulfilled-manually by Grace`));
     expect(third.stderr).toContain('stays PENDING: PAID always means one transfer of exactly the payable amount');
     const { json } = await cli('show', short, '--json');
     expect(json.data[0].resolutions.map(({ resolvedBy }: { resolvedBy: string }) => resolvedBy)).toEqual([
@@ -420,7 +420,7 @@ describe('a project with open, resolved, duplicate and matched transfers', () =>
       direction: 'in',
       amount: '29.000008',
       kind: 'unmatched',
-      resolution: 'credited-outside',
+      resolution: 'fulfilled-manually',
       resolvedBy: 'Grace',
       note: '',
       resolvedExternalId: 'open-1',

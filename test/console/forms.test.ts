@@ -159,7 +159,7 @@ test('of two tabs on one transfer the second is told who decided meanwhile, and 
   const seenAt = /name="seenAt" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
   const again = { token: tokenIn(page, path), resolution: 'ignored', seenAt };
   expect((await console_.post(path, again, { 'x-actor': 'otto' })).status).toBe(303);
-  expect((await resolutions()).map(({ resolution }) => resolution)).toEqual(['refunded', 'ignored']);
+  expect((await resolutions()).map(({ resolution }) => resolution)).toEqual(['refunded', 'kept']);
 });
 
 test('two tabs with forms of their own both do their work', async () => {
@@ -195,7 +195,7 @@ test('a viewer reads and exports; what the role may not is refused with the role
 
 test('wrong fields of a decision are told beside the form, which keeps the note', async () => {
   const cases: [Record<string, string>, number, string][] = [
-    [{ resolution: 'paid' }, 400, 'choose refunded, credited-outside, own-deposit, ignored'],
+    [{ resolution: 'paid' }, 400, 'choose refunded, fulfilled-manually, own-deposit, kept'],
     [{ resolution: '' }, 400, 'choose refunded'],
     [{ refundTx: 'abc' }, 400, 'give a TRON transaction id'],
     [{ invoice: 'order-999' }, 400, 'has no invoice'],

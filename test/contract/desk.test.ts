@@ -132,7 +132,7 @@ describe('resolve', () => {
     const startedMs = Date.now() - 1000;
     const given = [
       await resolve(fee, 'ignored', '--by', 'ada'),
-      await resolve(fee, 'credited-outside', '--by', 'bob', '--note', NOTE, '--invoice', my(9).invoiceId),
+      await resolve(fee, 'fulfilled-manually', '--by', 'bob', '--note', NOTE, '--invoice', my(9).invoiceId),
       await resolve(over, 'own-deposit', '--by', 'ada'),
       await resolve(duplicate, 'refunded', '--by', 'ada', '--invoice', my(0).externalId),
     ];
@@ -148,8 +148,8 @@ describe('resolve', () => {
     };
     expect(told.map(({ type, sequence, data }: Json) => [type, sequence, data.transferId, data.resolution])).toEqual(
       [
-        [fee, { kind: 'ignored', invoice: null }],
-        [fee, { kind: 'credited-outside', invoice: named(my(9), 'PENDING') }],
+        [fee, { kind: 'kept', invoice: null }],
+        [fee, { kind: 'fulfilled-manually', invoice: named(my(9), 'PENDING') }],
         [over, { kind: 'own-deposit', invoice: null }],
         [duplicate, { kind: 'refunded', invoice: named(my(0), 'PAID') }],
       ].map(([id, decision]) => [
@@ -164,9 +164,9 @@ describe('resolve', () => {
     const { json } = await cli('transfers', 'show', fee, '--json');
     const [first, second, ...rest] = json.data[0].resolutions;
     expect(rest).toEqual([]);
-    expect(first).toMatchObject({ resolution: 'ignored', resolvedBy: 'ada', invoice: null });
+    expect(first).toMatchObject({ resolution: 'kept', resolvedBy: 'ada', invoice: null });
     expect(second).toMatchObject({
-      ...{ resolution: 'credited-outside', resolvedBy: 'bob', note: NOTE },
+      ...{ resolution: 'fulfilled-manually', resolvedBy: 'bob', note: NOTE },
       invoice: { invoiceId: my(9).invoiceId, status: 'PENDING' },
     });
     for (const { resolvedAt } of [first, second]) {
@@ -175,7 +175,7 @@ describe('resolve', () => {
     }
     const list = await cli('transfers', 'list', '--resolved', '--project', service.project.projectId, '--json');
     const inForce = Object.fromEntries(list.json.data.map((row: Json) => [row.transferId, row.resolution]));
-    expect(inForce).toEqual({ [fee]: 'credited-outside', [over]: 'own-deposit', [duplicate]: 'refunded' });
+    expect(inForce).toEqual({ [fee]: 'fulfilled-manually', [over]: 'own-deposit', [duplicate]: 'refunded' });
   });
 
   test('refuses what is not to be decided, all or nothing', async () => {
@@ -185,7 +185,7 @@ describe('resolve', () => {
       cli('transfers', 'resolve', matched, '--as', 'ignored'),
       cli('transfers', 'resolve', fee, matched, '--as', 'ignored'),
       cli('transfers', 'resolve', fee, '--as', 'paid'),
-      cli('transfers', 'resolve', fee, '--as', 'credited-outside', '--invoice', theirInvoice.invoiceId),
+      cli('transfers', 'resolve', fee, '--as', 'fulfilled-manually', '--invoice', theirInvoice.invoiceId),
       cli('transfers', 'resolve', fee, 'trf_00000000000000000000000000', '--as', 'ignored'),
     ]);
     for (const { code, stderr } of replies) expect(code, stderr).not.toBe(0);

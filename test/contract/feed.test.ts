@@ -249,7 +249,7 @@ describe('what really happens', () => {
       random: (size: number) => randomBytes(size),
     };
     await resolveTransfers.run(deps, commandActor('test'), {
-      ...{ transferIds, resolution: 'credited-outside', note: 'of the desk', invoice: expired.externalId },
+      ...{ transferIds, resolution: 'fulfilled-manually', note: 'of the desk', invoice: expired.externalId },
     });
     const bodies = await eventually(
       () => storedBodies(project.id),

@@ -107,7 +107,7 @@ test('a decision opens the page of a claimed invoice again, unless it settles it
     now: () => unixMs(service.clock.now()),
     random: (size: number) => new Uint8Array(size).map(() => Math.random() * 256),
   };
-  for (const resolution of ['ignored', 'credited-outside'] as const) {
+  for (const resolution of ['kept', 'fulfilled-manually'] as const) {
     const invoice = await newInvoice(service);
     const txId = await send(invoice.address, invoice.amountMicro - ONE_USDT);
     await settle();
@@ -118,7 +118,7 @@ test('a decision opens the page of a claimed invoice again, unless it settles it
     const request = { transferIds: [String(row?.['id'])], resolution, note: '', invoice: invoice.id };
     await resolveTransfers.run(deps, commandActor('test'), request);
     const page = await findCheckoutInvoice(service.db, tokenOf(invoice));
-    expect(page).toMatchObject({ claimedMicro: null, isSettled: resolution === 'credited-outside' });
+    expect(page).toMatchObject({ claimedMicro: null, isSettled: resolution === 'fulfilled-manually' });
   }
 });
 

@@ -196,7 +196,7 @@ test('an invoice that was credited outside stays unpaid, its page asks for nothi
   onTestFinished(() => stream.close());
   const last = () => stream.messages().at(-1);
   const waiting = await eventually(last, (message) => message?.state === 'waiting');
-  const resolved = await order.decide('credited-outside', order.id);
+  const resolved = await order.decide('fulfilled-manually', order.id);
   expect(resolved).toMatchObject({ resolvedBy: 'test', invoice: { status: 'PENDING' } });
   expect((await readInvoice(service, order.id)).body.status).toBe('PENDING');
   const settled = await eventually(last, (message) => message?.state === 'settled');
@@ -225,14 +225,14 @@ test('the page follows the newest decision, whatever was decided before, and eac
     for (const stream of streams) stream.close();
   });
   const decisions: { decide: [ResolutionKind, string | null]; settled: [boolean, boolean] }[] = [
-    { decide: ['credited-outside', null], settled: [false, false] },
-    { decide: ['credited-outside', order.id], settled: [true, false] },
+    { decide: ['fulfilled-manually', null], settled: [false, false] },
+    { decide: ['fulfilled-manually', order.id], settled: [true, false] },
     { decide: ['refunded', order.id], settled: [false, false] },
-    { decide: ['ignored', order.id], settled: [false, false] },
+    { decide: ['kept', order.id], settled: [false, false] },
     { decide: ['own-deposit', order.id], settled: [false, false] },
-    { decide: ['credited-outside', other.id], settled: [false, true] },
-    { decide: ['credited-outside', order.id], settled: [true, false] },
-    { decide: ['ignored', null], settled: [false, false] },
+    { decide: ['fulfilled-manually', other.id], settled: [false, true] },
+    { decide: ['fulfilled-manually', order.id], settled: [true, false] },
+    { decide: ['kept', null], settled: [false, false] },
   ];
   for (const { decide, settled } of decisions) {
     await order.decide(...decide);
@@ -247,15 +247,15 @@ test('the page follows the newest decision, whatever was decided before, and eac
   const told = await eventsAbout(order.txId);
   expect(told.filter(({ type }) => type === 'transfer.resolved')).toHaveLength(decisions.length);
   // Of two decisions about two transfers one is enough.
-  await order.decide('credited-outside', order.id);
-  await other.decide('credited-outside', order.id);
-  await order.decide('ignored', null);
+  await order.decide('fulfilled-manually', order.id);
+  await other.decide('fulfilled-manually', order.id);
+  await order.decide('kept', null);
   expect((await call(`${order.url}/status`)).body.state).toBe('settled');
 });
 
 test('a page that the shop settled says so however else it stands, and a look-up there asks for nothing', async () => {
   const order = await shortOrder();
-  await order.decide('credited-outside', order.id);
+  await order.decide('fulfilled-manually', order.id);
   await client.query('update invoices set withdrawn_at = now() where id = $1', [decodeId('inv', order.id)]);
   expect((await call(`${order.url}/status`)).body.state).toBe('settled');
   const asked = await fetch(`${order.url}/ask`, {
@@ -288,7 +288,7 @@ test('if the process dies within a decision there is neither decision nor event'
   };
   const request = {
     transferIds: [order.transferId],
-    resolution: 'credited-outside',
+    resolution: 'fulfilled-manually',
     note: '',
     invoice: order.id,
   } as const;
@@ -300,7 +300,7 @@ test('if the process dies within a decision there is neither decision nor event'
 test('more than 500 transfers are not resolved at once, whoever asks', async () => {
   const request = {
     transferIds: Array.from({ length: 501 }, () => randomUUID()),
-    resolution: 'ignored',
+    resolution: 'kept',
     note: '',
     invoice: null,
   } as const;
@@ -310,7 +310,7 @@ test('more than 500 transfers are not resolved at once, whoever asks', async () 
 });
 
 test.each([
-  ['a resolution is never changed', `update transfer_resolutions set resolution = 'ignored'`, /never changed/],
+  ['a resolution is never changed', `update transfer_resolutions set resolution = 'kept'`, /never changed/],
   ['a resolution is never deleted', 'delete from transfer_resolutions', /never deleted/],
   [
     'a transfer that paid its invoice has no resolution',

@@ -236,18 +236,18 @@ function renderNone(visit: Visit, project: ListedProjectView, state: State): Htm
 
 const RESOLVED: Record<ResolutionKind, string> = {
   refunded: 'Refunded',
-  'credited-outside': 'Fulfilled manually',
+  'fulfilled-manually': 'Fulfilled manually',
   'own-deposit': 'Own deposit',
-  ignored: 'Kept',
+  kept: 'Kept',
 };
 
 /** What each decision is for, in the words of who has to choose. */
 const MEANINGS: Record<ResolutionKind, string> = {
   refunded: 'You sent the money back from your wallet. Quittance cannot do this, because it has no private key.',
-  'credited-outside':
+  'fulfilled-manually':
     'You fulfilled the order anyway. The invoice stays unchanged: PAID always means one transfer of exactly its amount.',
   'own-deposit': 'You sent this money yourself, for example to fund the address. It was not a payment.',
-  ignored: 'You keep the money and do nothing: it is dust, or no one asked for it.',
+  kept: 'You keep the money and do nothing: it is dust, or no one asked for it.',
 };
 
 const RESOLVE_FIELDS = ['resolution', 'invoice', 'refundTx', 'elsewhere', 'note', 'token', 'seenAt'] as const;

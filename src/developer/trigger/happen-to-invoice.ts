@@ -51,7 +51,7 @@ export async function happenToInvoice(
     case 'transfer.resolved': {
       const { txIds } = await sendPayment(sandbox, 'short', invoice, null);
       const { data } = await until(isAbout('transfer.unmatched', 'txId', txIds));
-      const wanted = { transfers: [String(data['transferId'])], resolution: 'credited-outside', invoice: id };
+      const wanted = { transfers: [String(data['transferId'])], resolution: 'fulfilled-manually', invoice: id };
       await resolveTransfers.run(deps, commandActor('trigger'), resolveTransfers.read(wanted, deps.now()));
       return until(isAbout(type, 'txId', txIds));
     }

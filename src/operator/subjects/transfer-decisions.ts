@@ -6,7 +6,7 @@ import { readTransactionReference } from '../../domain/lookup/transaction-refere
 import { say, type Text } from '../../domain/message.ts';
 import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { findRefund, type NoRefund } from '../../domain/refund.ts';
-import { isResolution, noteProblem, RESOLUTIONS, type ResolutionKind } from '../../domain/resolution.ts';
+import { noteProblem, RESOLUTIONS, type ResolutionKind, readResolution } from '../../domain/resolution.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { Type } from '../../runtime/type.ts';
 import type { RecordedAction } from '../../store/access/audit-log.ts';
@@ -78,14 +78,14 @@ export const resolveTransfers = operation({
   output: schemaOf(resolvedFields),
   input: Type.Object({
     transfers: argumentList('<transfers...>', 'trf_…; either all of them are resolved, or none'),
-    resolution: needed('<resolution>', 'refunded, credited-outside, own-deposit or ignored'),
+    resolution: needed('<resolution>', 'refunded, fulfilled-manually, own-deposit or kept'),
     note: line('<text>', 'note for your records, for example the transaction of the refund'),
     invoice: invoiceInput,
   }),
   read: (given): ResolveRequest => {
     const problems: FieldProblem[] = [];
     const transferIds = gatherProblems(problems, () => readTransferIds(given.transfers));
-    const resolution = gatherProblems(problems, () => readResolution(given.resolution));
+    const resolution = gatherProblems(problems, () => needResolution(given.resolution));
     const note = readNote(given.note, problems);
     const invoice = gatherProblems(problems, () => readInvoiceName(given.invoice));
     if (transferIds === undefined || resolution === undefined || invoice === undefined || problems.length > 0) {
@@ -132,7 +132,7 @@ function resolvedText({ resolution, transfers }: ResolvedView): string {
 function adviceOnResolved({ resolution, invoice }: ResolvedView): string {
   const which =
     invoice === null ? 'no invoice changed' : `the invoice ${quote(invoice.externalId)} stays ${invoice.status}`;
-  if (resolution !== 'credited-outside') return which;
+  if (resolution !== 'fulfilled-manually') return which;
   return `${which}: PAID always means one transfer of exactly the payable amount, so record the fulfilment in your own system`;
 }
 
@@ -152,8 +152,9 @@ function readTransferIds(texts: readonly string[]): string[] {
 }
 
 /** Errors: `INVALID_ARGUMENT`. */
-function readResolution(text: string): ResolutionKind {
-  if (isResolution(text)) return text;
+function needResolution(text: string): ResolutionKind {
+  const kind = readResolution(text);
+  if (kind !== null) return kind;
   throw new FieldError('resolution', `is ${clip(text)}: choose ${RESOLUTIONS.join(', ')}`);
 }
 

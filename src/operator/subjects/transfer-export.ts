@@ -11,6 +11,7 @@ import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
 import { count, maybe, micro, type Row, sealedBefore, text } from '../../store/db/statement.ts';
 import type { Project } from '../../store/ledger/projects.ts';
+import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 import type { Actor } from '../actor.ts';
 import { clip, FieldError } from '../input/problems.ts';
@@ -188,7 +189,7 @@ const findIncomingAfter = rowsOf(
    left join lateral (
      select id, external_id from invoices where project_id = t.project_id and id = t.invoice_id limit 1) i on true
    left join lateral (
-     select resolution, note, resolved_by, resolved_at, invoice_id from transfer_resolutions
+     select ${resolutionColumn('')} as resolution, note, resolved_by, resolved_at, invoice_id from transfer_resolutions
      where transfer_id = t.id order by id desc limit 1) r on true
    left join lateral (
      select id, external_id from invoices where project_id = t.project_id and id = r.invoice_id limit 1) f on true

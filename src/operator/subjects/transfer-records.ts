@@ -11,6 +11,7 @@ import { rowsOf } from '../../store/db/rows-of.ts';
 import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_RESOLUTION, SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
 import { count, maybe, maybeText, micro, type Row, sealedBefore, statement, text } from '../../store/db/statement.ts';
+import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { ANNULMENT_COLUMNS, annulmentShape } from '../../store/ledger/standing.ts';
 import { joinRefund, refundShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
@@ -127,7 +128,7 @@ const selectResolutions = statement(
     resolvedAt: 'timestamptz',
     seal: sealedBefore(SEALED_RESOLUTION),
   },
-  `select r.transfer_id, r.resolution, r.note, i.id as invoice_id, i.external_id as invoice_external_id,
+  `select r.transfer_id, ${resolutionColumn('r.')} as resolution, r.note, i.id as invoice_id, i.external_id as invoice_external_id,
      i.status as invoice_status, r.resolved_by, r.resolved_at, ${sealColumn(SEALED_RESOLUTION, 'r.')} as seal
    from unnest($1::uuid[]) as asked (id)
    cross join lateral (

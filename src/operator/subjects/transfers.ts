@@ -26,6 +26,7 @@ import {
   sealedBefore,
   statement,
 } from '../../store/db/statement.ts';
+import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { stands } from '../../store/ledger/standing.ts';
 import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
 import { type AccountHex, accountToAddress } from '../../tron/address.ts';
@@ -319,7 +320,7 @@ const listText = (
    left join lateral (
      select id, external_id, status from invoices where project_id = t.project_id and id = t.invoice_id limit 1) i on true
    left join lateral (
-     select resolution from transfer_resolutions where transfer_id = t.id order by id desc limit 1) r on true
+     select ${resolutionColumn('')} as resolution from transfer_resolutions where transfer_id = t.id order by id desc limit 1) r on true
    order by t.is_claimed desc, t.id desc`;
 
 function asked(only: string): string {

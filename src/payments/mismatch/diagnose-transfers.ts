@@ -15,6 +15,7 @@ import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_INVOICE, SEALED_PAID, SEALED_STATUS } from '../../store/db/sealed-tables.ts';
 import { isAsSealed, maybe, micro, type Row, statement, text } from '../../store/db/statement.ts';
+import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { outgoingStands, payableAfter, stands } from '../../store/ledger/standing.ts';
 
 /** Whoever makes up more invoices that fit better than any other gets none of them named, and keeps all others from it. */
@@ -133,7 +134,7 @@ async function readSenders(db: Sql, transfers: MismatchedTransfer[]): Promise<Ma
     const known = facts.get(transferId);
     if (known === undefined) continue;
     // Money that was sent back, or was the merchant's own, is no part of a payment.
-    const isPart = resolution === null || resolution === 'credited-outside';
+    const isPart = resolution === null || resolution === 'fulfilled-manually';
     if (isUnmatched && isPart) known.siblings.push({ amountMicro, at });
     if (resolution === 'own-deposit' && at <= known.transfer.at) known.sender.hasDeposited = true;
   }
@@ -226,7 +227,7 @@ const findSiblings = rowsOf(
   // The limits stand inside, and what was taken back is left out outside them: so PostgreSQL walks an index up to the limit whatever its
   // statistics say, and a sender of many transfers costs no more than one of few.
   `select q.id as transfer_id, s.amount_micro, s.block_time as at, s.kind = 'unmatched' as is_unmatched,
-     (select r.resolution from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
+     (select ${resolutionColumn('r.')} from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
    cross join lateral (
      select id, amount_micro, block_time, kind from (

@@ -41,6 +41,7 @@ import {
   type PayingTransfer,
   payingTransfer,
 } from './paying-transfer.ts';
+import { resolutionColumn } from './resolution-column.ts';
 import { stands } from './standing.ts';
 
 /** At the commit that changes the status of an invoice its id is said here (migration 0005), or `ALL_PAGES` (migration 0034). */
@@ -174,7 +175,7 @@ const SELECT = `select ${listColumns(columns, 'i.', {
      order by d.id limit 1) second on true
    left join lateral (
      select ${sealColumn(SEALED_RESOLUTION, 'r.')} as seal from transfer_resolutions r
-     where r.invoice_id = i.id and r.resolution in (${SETTLING.map((kind) => `'${kind}'`).join()})
+     where r.invoice_id = i.id and ${resolutionColumn('r.')} in (${SETTLING.map((kind) => `'${kind}'`).join()})
        and not exists (select from transfer_resolutions l where l.transfer_id = r.transfer_id and l.id > r.id)
        and not exists (select from transfer_annulments x where x.transfer_id = r.transfer_id)
      order by r.id limit 1) settled on true

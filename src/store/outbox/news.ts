@@ -7,6 +7,7 @@ import { rowsOf } from '../db/rows-of.ts';
 import { sealColumn } from '../db/seal.ts';
 import { isOpenAlarm, SEALED_ACTION, SEALED_ALARM, SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from '../db/statement.ts';
+import { resolutionColumn } from '../ledger/resolution-column.ts';
 import { stands } from '../ledger/standing.ts';
 
 /** Of what is new for a channel. `wasRaised`: it was told, or will be, that it began. */
@@ -83,7 +84,7 @@ export const findSettledMoneyNews = rowsOf(
   { channelId: 'uuid', ...money, how: 'text' },
   `select c.id as channel_id, ${MONEY}, ended.how
    from (select distinct on (transfer_id) transfer_id, resolution as how from (
-       select transfer_id, resolution from transfer_resolutions where resolved_at > $1
+       select transfer_id, ${resolutionColumn('')} as resolution from transfer_resolutions where resolved_at > $1
        union all select transfer_id, 'taken back' from transfer_annulments where annulled_at > $1) found) ended
    join transfers t on t.id = ended.transfer_id join projects p on p.id = t.project_id
    join notify_channels c on c.removed_at is null

@@ -225,7 +225,7 @@ function writeOrder(rows: FilledRows, order: FilledOrder, story: Story, random: 
     } else {
       tell.transfer(kind, recordedAt, transfer);
       if (now - recordedAt > 3 * DAY_MS && random() < 0.6) {
-        const what = kind === 'duplicate' ? 'refunded' : random() < 0.5 ? 'credited-outside' : 'refunded';
+        const what = kind === 'duplicate' ? 'refunded' : random() < 0.5 ? 'fulfilled-manually' : 'refunded';
         const resolvedAt = after(recordedAt, DAY_MS);
         rows.transferResolutions.push({
           ...{ project_id: projectId, transfer_id: transfer.id, resolution: what, note: `ticket ${4000 + n}` },
