@@ -8,9 +8,9 @@ import { AppError } from './domain/errors.ts';
 import { keyMode } from './domain/network.ts';
 import { unixMs } from './domain/time.ts';
 import { startNotifier } from './notify/notifier.ts';
+import { createUnwatchedLook, startHealthWatch } from './payments/health-problems.ts';
 import { watchManifest } from './payments/manifest/watch-manifest.ts';
 import { notePromotion } from './payments/note-timeline.ts';
-import { createUnwatchedLook, startTroubleWatch } from './payments/troubles.ts';
 import { systemClock } from './runtime/clock.ts';
 import type { Logger } from './runtime/log.ts';
 import { logLostConnections } from './runtime/log-lost-connections.ts';
@@ -24,7 +24,7 @@ import {
   prepareTroubles,
   type ServiceOptions,
 } from './service/context.ts';
-import { patiently } from './service/patiently.ts';
+import { retryUntilReady } from './service/retry-until-ready.ts';
 import { startApi } from './service/start-api.ts';
 import { startWatchers } from './service/start-watchers.ts';
 import { type AuditHead, findAuditHead } from './store/access/audit-log.ts';
@@ -35,7 +35,7 @@ import { requiresSeals } from './store/db/ledger-identity.ts';
 import { type MigrationHooks, migrate } from './store/db/migrate.ts';
 import { startMetricsServer } from './web/metrics-server.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
-import { startRateKeeper } from './webhooks/keep-rates.ts';
+import { startRatePolling } from './webhooks/poll-rates.ts';
 import { startRetention } from './webhooks/retention.ts';
 import {
   encryptPlainSecrets,
@@ -73,12 +73,12 @@ export async function startService(options: ServiceOptions): Promise<Service> {
   };
   try {
     // With the master key of another ledger nothing is written, and no row is called changed.
-    await patiently(log, () => db.sealer(false));
+    await retryUntilReady(log, () => db.sealer(false));
     await prepareSchema(options, db);
     const isSealed = options.keyRing !== null && (config.rowMacs === 'ledger' || config.rowMacs === 'require');
-    const ledgerId = await patiently(log, () => claimLedger(db, { isSealed }));
+    const ledgerId = await retryUntilReady(log, () => claimLedger(db, { isSealed }));
     await keepRequirement(config, ledgerId, log);
-    await patiently(log, () => notePromotion({ db, log }));
+    await retryUntilReady(log, () => notePromotion({ db, log }));
     const context = createContext(options, databases, known);
     beside.push(await startTroubles(context));
     const manifest = await startManifest(context);
@@ -147,7 +147,7 @@ function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions)
             encryptPlainSecrets(tx, { keyRing: async () => keyRing, log, now, random: pooledRandom }),
         }),
   };
-  return patiently(log, () => migrate(db, hooks));
+  return retryUntilReady(log, () => migrate(db, hooks));
 }
 
 /**
@@ -180,8 +180,8 @@ async function keepRequirement(
  */
 async function startTroubles(context: Context): Promise<Loop> {
   const { clocks, shortage, db, log } = context;
-  await patiently(log, () => clocks.look(db));
-  return startTroubleWatch({
+  await retryUntilReady(log, () => clocks.look(db));
+  return startHealthWatch({
     ...context,
     looks: [clocks.look, shortage.look, createUnwatchedLook(context), context.liveness.look],
   });
@@ -261,7 +261,7 @@ async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> 
   const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
   const { networks, random, requestShare } = context;
   if (keyRing === null) throw new Error('the role webhooks needs a key ring');
-  await patiently(log, () => refuseMissingKeys({ db, keyRing }, now()));
+  await retryUntilReady(log, () => refuseMissingKeys({ db, keyRing }, now()));
   const { localTargets, retentionDays } = config.webhooks;
   const dispatcher = startDispatcher({
     ...{
@@ -290,7 +290,7 @@ async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> 
     isStalled: () => liveness.isStalled('notifier'),
     installation: { name: config.publicUrl && new URL(config.publicUrl).host, consoleUrl: config.consoleUrl ?? null },
   });
-  const rateKeeper = startRateKeeper({ db, now, log, loops, localTargets, holder });
+  const rateKeeper = startRatePolling({ db, now, log, loops, localTargets, holder });
   return {
     stop: async () => {
       const parts = [dispatcher, retention, secretWatch, receiverWatch, notifier, rateKeeper];

@@ -1,4 +1,4 @@
-import { COMMON_FEES } from '../../src/domain/mismatch/fee-slips.ts';
+import { COMMON_FEES } from '../../src/domain/mismatch/fee-errors.ts';
 import { shortly } from '../../src/domain/mismatch/finding.ts';
 import { formatAmount, type MicroUsdt } from '../../src/domain/money.ts';
 import type { BenchResult } from '../bench-context.ts';

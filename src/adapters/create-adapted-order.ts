@@ -15,7 +15,7 @@ import { clocksApart } from '../web/problem.ts';
 import { asNumber, startedField } from '../webhooks/adapter-signature.ts';
 import { checkTarget, targetRule } from '../webhooks/target.ts';
 import type { AdapterDeps } from './adapter-deps.ts';
-import type { Admitted } from './admit.ts';
+import type { Admitted } from './authenticate.ts';
 import { CODES, notHere, Refusal } from './refusal.ts';
 
 /** An order as a shop asks for it, in the words of any dialect. Texts are empty where they are left out. */

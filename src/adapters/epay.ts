@@ -8,7 +8,7 @@ import { findAdapterOrder } from '../store/outbox/adapter-orders.ts';
 import { type Fields, isSigned, PID } from '../webhooks/adapter-signature.ts';
 import { isSameText } from '../webhooks/sign.ts';
 import type { AdapterDeps } from './adapter-deps.ts';
-import { type Admitted, admit } from './admit.ts';
+import { type Admitted, admit } from './authenticate.ts';
 import { createAdaptedOrder } from './create-adapted-order.ts';
 import { routeOptions } from './error-form.ts';
 import { checkFields } from './fields.ts';

@@ -10,7 +10,7 @@ import { clientOf } from '../web/client-address.ts';
 import { refuseLimited } from '../web/refuse-limited.ts';
 import { asNumber, type Fields, isSigned, PID } from '../webhooks/adapter-signature.ts';
 import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
-import { type Admitted, admit, findEnabled, kindOf } from './admit.ts';
+import { type Admitted, admit, findEnabled, kindOf } from './authenticate.ts';
 import { createAdaptedOrder } from './create-adapted-order.ts';
 import { routeOptions } from './error-form.ts';
 import { checkFields, type FORMS } from './fields.ts';

@@ -5,8 +5,8 @@ import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import { adviseAddresses } from '../payments/watch-capacity.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createLogThrottle } from '../runtime/log-throttle.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { createSeldom } from '../runtime/seldom.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { noteRefusedAmount } from '../store/ledger/refused-amounts.ts';
@@ -22,7 +22,7 @@ export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now():
  * database fails meanwhile, the failure is logged, and the next refusal tries again.
  */
 export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
-  const seldom = createSeldom(now);
+  const seldom = createLogThrottle(now);
   return async ({ projectId, network, requestedMicro }: AmountRefusal): Promise<void> => {
     const project = encodeId('prj', projectId);
     metrics.amountUnavailable.inc({ network, project });

@@ -1,4 +1,4 @@
-import { createHoldings } from '../web/holdings.ts';
+import { createFairQueue } from '../web/fair-queue.ts';
 
 /** `types`: null for all. */
 export type Waiter = { keyId: string; projectId: string; types: readonly string[] | null };
@@ -36,7 +36,7 @@ type Open = Waiter & { wake(): void; end(): void };
 
 /** Requests of one process that wait for events. They hold a timer each, and nothing of the database. */
 export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS): EventWaits {
-  const open = createHoldings<Open>();
+  const open = createFairQueue<Open>();
   let isStopped = false;
   const all = () => [...open.entries()].map(([, wait]) => wait);
   return {

@@ -4,7 +4,7 @@ import { AppError } from '../domain/errors.ts';
 import type { Network } from '../domain/network.ts';
 import { shortageBehind } from '../domain/shortage.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
-import type { Troubles } from '../payments/troubles.ts';
+import type { HealthProblems } from '../payments/health-problems.ts';
 import { createWatchedNetworks, neverSeen, nodesVariable, type WatchedNetworks } from '../payments/watched-networks.ts';
 import { coalesce } from '../runtime/coalesce.ts';
 import { countOpenAlarms } from '../store/chain/alarms.ts';
@@ -18,7 +18,7 @@ import { pendingMigrations } from '../store/db/migrate.ts';
 /** Beyond this age of the newest examined block we say that we are blind, if no watcher says otherwise: 20 blocks of the real network. */
 const BLIND_AFTER_MS = 60_000;
 
-type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<Troubles, 'list'> };
+type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<HealthProblems, 'list'> };
 
 /** Whether invoices can be created. `body` is for operators: reasons, troubles, and each network with its open alarms. */
 export type Readiness = { isReady: boolean; body: object };

@@ -3,9 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { timeOfId } from '../domain/ids.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createLogThrottle } from '../runtime/log-throttle.ts';
 import { type Loop, startLoop } from '../runtime/loop.ts';
 import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
-import { createSeldom } from '../runtime/seldom.ts';
 import {
   forgetOldRequests,
   insertRequests,
@@ -156,7 +156,7 @@ function describe(request: FastifyRequest, { statusCode }: FastifyReply, tookMs:
 }
 
 function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
-  const seldom = createSeldom(now);
+  const seldom = createLogThrottle(now);
   beginAtZero(
     metrics.requestsUnlogged,
     LOSSES.map((reason) => ({ reason })),

@@ -3,7 +3,7 @@ import { encodeId } from '../domain/ids.ts';
 import { formatAmount } from '../domain/money.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnpaidRule } from '../domain/unpaid.ts';
-import { createSeldom } from '../runtime/seldom.ts';
+import { createLogThrottle } from '../runtime/log-throttle.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
 import { findBusiestUnpaid } from '../store/ledger/unpaid.ts';
 import type { AmountRefusalDeps } from './amount-refusals.ts';
@@ -16,7 +16,7 @@ export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidR
  * `order-flood`, which the process that follows the network ends. The answer does not depend on this, as with refused amounts.
  */
 export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
-  const seldom = createSeldom(now);
+  const seldom = createLogThrottle(now);
   return async ({ projectId, network, rule, limit }: UnpaidRefusal): Promise<void> => {
     const project = encodeId('prj', projectId);
     metrics.unpaidRefused.inc({ network, project });

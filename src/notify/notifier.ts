@@ -13,17 +13,6 @@ import { holdLease } from '../store/chain/hold-lease.ts';
 import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import {
-  countAlarms,
-  type AlarmNews as FoundAlarm,
-  findAlarmNews,
-  findMoneyNews,
-  findOwnerNews,
-  findSettledMoneyNews,
-  type MoneyNews,
-  type OwnerNews,
-  sumDay,
-} from '../store/outbox/news.ts';
-import {
   forgetOldNotifications,
   giveUpNotifications,
   isPlanned,
@@ -31,6 +20,17 @@ import {
   planNotification,
 } from '../store/outbox/notifications.ts';
 import { listNotifyChannels, type NotifyChannel } from '../store/outbox/notify-channels.ts';
+import {
+  countAlarms,
+  type PendingAlarm as FoundAlarm,
+  findPendingAlarms,
+  findPendingOwnerChanges,
+  findPendingTransfers,
+  findSettledTransfers,
+  type PendingOwnerChange,
+  type PendingTransfer,
+  sumDay,
+} from '../store/outbox/pending-notifications.ts';
 import { createWebhookSender } from '../webhooks/send.ts';
 import { type ChannelLine, createChannelLine } from './channel-line.ts';
 import { type Installation, oneLine } from './message.ts';
@@ -176,7 +176,7 @@ async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): 
 
 async function collectAlarms(deps: NewsDeps, since: UnixMs): Promise<void> {
   const sealer = await deps.db.sealer();
-  for (const { end, words, ...found } of await findAlarmNews(deps.db, since)) {
+  for (const { end, words, ...found } of await findPendingAlarms(deps.db, since)) {
     // One that somebody closed past Quittance is told as an open one.
     const isOpen = isSilenced(sealer, end);
     const news = isOpen ? { ...found, resolvedAt: null, seal: areWordsSound(sealer, words) } : found;
@@ -194,15 +194,15 @@ async function collectMoney(deps: NewsDeps, since: UnixMs): Promise<void> {
   const aboutOf = ({ channelId, transferId }: { channelId: string; transferId: string }) => {
     return { channelId, about: `transfer:${transferId}`, isUrgent: false };
   };
-  for (const news of await findMoneyNews(deps.db, since))
+  for (const news of await findPendingTransfers(deps.db, since))
     await plan(deps, { ...aboutOf(news), phase: 'raised' }, moneyWords(news));
-  for (const news of await findSettledMoneyNews(deps.db, since))
+  for (const news of await findSettledTransfers(deps.db, since))
     await plan(deps, { ...aboutOf(news), phase: 'over' }, settledWords(news));
 }
 
 /** A new owner can remove channels, so it doesn't wait for the end of quiet hours. */
 async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
-  for (const news of await findOwnerNews(deps.db, since)) {
+  for (const news of await findPendingOwnerChanges(deps.db, since)) {
     const about = { channelId: news.channelId, about: `owner:${news.seq}`, phase: 'raised', isUrgent: true } as const;
     await plan(deps, about, ownerWords(news));
   }
@@ -245,7 +245,7 @@ async function plan({ db, now, random }: NewsDeps, about: About, { title, body }
 type Words = { title: string; body: string };
 
 /** `resolvedAt`: `null` also where somebody closed it past Quittance. */
-type AlarmNews = Omit<FoundAlarm, 'end' | 'words'>;
+type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
   'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/guides/operations.md';
@@ -253,7 +253,7 @@ const MADE_UP =
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;
 
-function alarmWords(news: AlarmNews): Words {
+function alarmWords(news: PendingAlarm): Words {
   const { network, detail, raisedAt, resolvedAt, seal } = news;
   const named = name(news);
   if (resolvedAt === null) {
@@ -270,7 +270,7 @@ function alarmWords(news: AlarmNews): Words {
   };
 }
 
-function alarmOverWords(news: AlarmNews): Words {
+function alarmOverWords(news: PendingAlarm): Words {
   const { network, raisedAt, resolvedAt } = news;
   const ended = resolvedAt === null ? '' : `, resolved at ${toIso(resolvedAt)}`;
   return {
@@ -279,11 +279,11 @@ function alarmOverWords(news: AlarmNews): Words {
   };
 }
 
-function name({ kind, subject }: Pick<AlarmNews, 'kind' | 'subject'>): string {
+function name({ kind, subject }: Pick<PendingAlarm, 'kind' | 'subject'>): string {
   return subject === '' ? kind : `${kind} (${oneLine(subject, MAX_SUBJECT)})`;
 }
 
-function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, seal }: MoneyNews): Words {
+function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, seal }: PendingTransfer): Words {
   if (!seal) return { title: `Unmatched payment on ${network}: the record was changed`, body: MADE_UP };
   const why = kind === 'duplicate' ? 'it pays an invoice that is already paid' : 'it matches no invoice';
   const amount = formatAmount(microUsdt(amountMicro));
@@ -293,7 +293,7 @@ function moneyWords({ network, projectId, projectName, kind, amountMicro, txId, 
   };
 }
 
-function settledWords({ how, ...news }: MoneyNews & { how: string }): Words {
+function settledWords({ how, ...news }: PendingTransfer & { how: string }): Words {
   const { network, projectName, amountMicro, txId } = news;
   const amount = formatAmount(microUsdt(amountMicro));
   return {
@@ -302,7 +302,7 @@ function settledWords({ how, ...news }: MoneyNews & { how: string }): Words {
   };
 }
 
-const OWNER_ACTIONS: Readonly<Record<OwnerNews['action'], string>> = {
+const OWNER_ACTIONS: Readonly<Record<PendingOwnerChange['action'], string>> = {
   'admin-key.created': 'created an admin key with the role owner',
   'user.invited': 'invited an owner',
   'user.changed': 'gave a person the role owner',
@@ -310,7 +310,7 @@ const OWNER_ACTIONS: Readonly<Record<OwnerNews['action'], string>> = {
 };
 
 /** Whoever is an owner may do everything, so every channel hears of each new one. */
-function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: OwnerNews): Words {
+function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: PendingOwnerChange): Words {
   const title = 'A new owner';
   if (!seal) return { title: `${title}: entry ${seq} of the audit log was changed`, body: MADE_UP };
   const name = oneLine(detail.login ?? detail.name ?? '', MAX_SUBJECT);

@@ -5,7 +5,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { resolveAlarms } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { answerOf } from '../store/db/rows-of.ts';
-import type { Troubles } from './troubles.ts';
+import type { HealthProblems } from './health-problems.ts';
 
 const LOOK_MS = 5000;
 /** An answer that took longer does not say when the database read its clock. */
@@ -30,7 +30,7 @@ export type ClockWatch = {
 
 type Deps = {
   clock: Clock;
-  troubles: Troubles;
+  troubles: HealthProblems;
   networks: readonly Network[];
   /** Names the machine to the operator. */
   host: string;

@@ -1,8 +1,8 @@
 import { backoffMs } from './backoff.ts';
 import type { Logger } from './log.ts';
+import { createLogThrottle } from './log-throttle.ts';
 import type { LoopHealth } from './loop-health.ts';
 import { reasonOf } from './reason-of.ts';
-import { createSeldom } from './seldom.ts';
 
 export type Loop = { stop(): Promise<void> };
 
@@ -37,7 +37,7 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
   /** `told`: how many in a row there were at the last message that the loop fails. */
   const failures = { count: 0, told: 0 };
   // The same failure once a minute, so that an outage does not fill the disk, also where several take turns.
-  const seldom = createSeldom(() => performance.now());
+  const seldom = createLogThrottle(() => performance.now());
   const report = (error: unknown) => {
     failures.count += 1;
     const message = reasonOf(error);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { get } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Logger } from './log.ts';
-import { createSeldom } from './seldom.ts';
+import { createLogThrottle } from './log-throttle.ts';
 
 /** What systemd is told of this process. */
 export type ServiceManager = {
@@ -30,7 +30,7 @@ export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): Service
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC, WATCHDOG_PID = String(process.pid) } = env;
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   if (!socket) return NOBODY;
-  const seldom = createSeldom(() => performance.now());
+  const seldom = createLogThrottle(() => performance.now());
   const warn = (error: Error, message: string) => {
     if (seldom.isDue(message)) log.warn({ err: error }, message);
   };

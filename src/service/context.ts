@@ -10,16 +10,16 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { ConfiguredProcess } from '../operator/doctor/check.ts';
 import type { OperationDeps } from '../operator/operation.ts';
 import { type ClockWatch, createClockWatch } from '../payments/clocks.ts';
-import { type AddressGuard, createAddressGuard } from '../payments/manifest/address-guard.ts';
-import { createSealNotifier } from '../payments/row-alarm.ts';
 import {
+  createHealthProblems,
   createLiveness,
   createShortageWatch,
-  createTroubles,
+  type HealthProblems,
   type Liveness,
   type ShortageWatch,
-  type Troubles,
-} from '../payments/troubles.ts';
+} from '../payments/health-problems.ts';
+import { type AddressGuard, createAddressGuard } from '../payments/manifest/address-guard.ts';
+import { createSealNotifier } from '../payments/row-alarm.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
@@ -31,9 +31,9 @@ import { createRequestShare, type RequestShare } from '../runtime/request-share.
 import { createSteadyClock } from '../runtime/steady-clock.ts';
 import { createTeller } from '../store/chain/tell-alarms.ts';
 import { type DamagedAddress, describeDamaged } from '../store/db/address-column.ts';
-import { createAdmission } from '../store/db/admit-server.ts';
 import { CONNECT_TIMEOUT_MS, type Connection, type Database, openDatabase, type Seals } from '../store/db/database.ts';
 import { createSeals } from '../store/db/seals.ts';
+import { createAdmission } from '../store/db/server-admission.ts';
 import { accountToAddress } from '../tron/address.ts';
 
 /** The options that start one process of the service. */
@@ -235,11 +235,11 @@ export function poolsOf({ db, requestDb }: Pick<Databases, 'db' | 'requestDb'>):
 }
 
 /** `troubles`: what this process knows to be wrong now. */
-type Known = { troubles: Troubles; shortage: ShortageWatch; clocks: ClockWatch };
+type Known = { troubles: HealthProblems; shortage: ShortageWatch; clocks: ClockWatch };
 
 /** What hears of troubles before anything is started that may meet them. */
 export function prepareTroubles({ config, log, clock, comparesClocks = clock === undefined }: ServiceOptions): Known {
-  const troubles = createTroubles({ log });
+  const troubles = createHealthProblems({ log });
   const own = clock ?? systemClock;
   const given = { now: () => unixMs(own.now()), problem: () => null };
   const networks = Object.keys(config.networks) as Network[];

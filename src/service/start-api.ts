@@ -41,7 +41,7 @@ import { createServer } from '../web/server.ts';
 import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { Context } from './context.ts';
 import { listen } from './listen.ts';
-import { patiently } from './patiently.ts';
+import { retryUntilReady } from './retry-until-ready.ts';
 
 const MAX_BUCKETS = 10_000;
 /** For this long a new key can count as a stranger's. A stranger is refused where others of its network use up the limit of wrong keys. */
@@ -57,7 +57,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
     failureBuckets: createTokenBuckets(FAILURE_LIMIT.perSecond, FAILURE_LIMIT.burst, MAX_BUCKETS),
     now,
   });
-  await patiently(context.log, () => learnKeys(context, authenticator, Number.POSITIVE_INFINITY));
+  await retryUntilReady(context.log, () => learnKeys(context, authenticator, Number.POSITIVE_INFINITY));
   const { recognize } = authenticator;
   const requestShare = context.requestShare.current;
   const requestLog = createRequestLog({ ...context, db });

@@ -9,11 +9,11 @@ import { isLocalNetwork, type Network } from '../domain/network.ts';
 import { startBackupSchedule } from '../operator/backup/backup-schedule.ts';
 import { startLogWatch } from '../payments/audit/watch-log.ts';
 import { startClaims } from '../payments/claims.ts';
+import { startEmitting } from '../payments/emit-unmatched-events.ts';
+import { type ExternalCheckpoint, openExternalCheckpoint } from '../payments/external-checkpoint.ts';
 import { createHeldBack } from '../payments/held-back.ts';
 import { startInventoryWatch } from '../payments/inventory/watch-inventory.ts';
-import { type OutsideMark, openOutsideMark } from '../payments/outside-mark.ts';
 import { startSettling } from '../payments/settle-set-aside.ts';
-import { startTelling } from '../payments/tell-transfers.ts';
 import { startAddressChangeWatch } from '../payments/watch-address-changes.ts';
 import { startCapacityWatch } from '../payments/watch-capacity.ts';
 import { startGuaranteeWatch } from '../payments/watch-guarantees.ts';
@@ -27,10 +27,10 @@ import type { Context } from './context.ts';
  */
 export async function startWatchers(context: Context): Promise<{ stop(): Promise<void> }[]> {
   const { dataDir } = context.config;
-  const headMark = await openOutsideMark(dataDir, 'audit-head.json');
-  const marks = new Map<Network, OutsideMark | null>();
+  const headMark = await openExternalCheckpoint(dataDir, 'audit-head.json');
+  const marks = new Map<Network, ExternalCheckpoint | null>();
   for (const { network } of context.pools)
-    marks.set(network, await openOutsideMark(dataDir, `inventory-head-${network}.json`));
+    marks.set(network, await openExternalCheckpoint(dataDir, `inventory-head-${network}.json`));
   return context.pools.map(({ network, pool, usdt, agreement }, index) => {
     const held = createHeldBack();
     const watcher = startWatcher({
@@ -47,7 +47,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
     });
     const reconciler = startReconciler({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
     const states = startStateWatch({ ...context, network, pool, usdt, agreement, isLeader: watcher.isLeader });
-    const telling = startTelling({ ...context, network, isLeader: watcher.isLeader });
+    const telling = startEmitting({ ...context, network, isLeader: watcher.isLeader });
     const claims = startClaims({ ...context, network, isLeader: watcher.isLeader });
     const settling = startSettling({
       ...{ ...context, network, held, publicUrl: context.publicUrl(), isLeader: watcher.isLeader },

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../runtime/log.ts';
 import { plainAddress } from './client-address.ts';
 import { clientNetwork } from './client-network.ts';
-import { createHoldings } from './holdings.ts';
+import { createFairQueue } from './fair-queue.ts';
 
 export type ConnectionLimits = { total: number; idleOfNetwork: number };
 
@@ -92,9 +92,9 @@ export function boundConnections(
 
 /** Counts connections by network, and picks the one that gives way. */
 function createPlaces({ total }: ConnectionLimits) {
-  const [strangers, known] = [createHoldings<Socket>(), createHoldings<Socket>()];
+  const [strangers, known] = [createFairQueue<Socket>(), createFairQueue<Socket>()];
   /** Connections with requests of strangers under way; also those of callers who were not yet known when the request began. */
-  const carrying = createHoldings<Socket>();
+  const carrying = createFairQueue<Socket>();
   const hasMost = (network: string) => carrying.countOf(network) > total / 2;
   const takeIdle = (of: typeof known, beyond: number) => {
     const network = of.largest() ?? '';

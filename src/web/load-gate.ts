@@ -1,4 +1,4 @@
-import { createHoldings } from './holdings.ts';
+import { createFairQueue } from './fair-queue.ts';
 
 /**
  * The lines of requests: API callers with a key that is known to be valid; payers' pages; streams of open pages, which are no work once
@@ -164,10 +164,10 @@ export function createLoadGate(
 /** The waiting requests, by line. */
 function createQueues() {
   const of = {
-    page: createHoldings<QueuedTicket>(),
-    live: createHoldings<QueuedTicket>(),
-    api: createHoldings<QueuedTicket>(),
-    stranger: createHoldings<QueuedTicket>(),
+    page: createFairQueue<QueuedTicket>(),
+    live: createFairQueue<QueuedTicket>(),
+    api: createFairQueue<QueuedTicket>(),
+    stranger: createFairQueue<QueuedTicket>(),
   };
   return {
     of,

@@ -6,9 +6,9 @@ import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createLogThrottle, createTally } from '../runtime/log-throttle.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
-import { createSeldom, createTally } from '../runtime/seldom.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { type AdapterOrder, findCallbackOrders } from '../store/outbox/adapter-orders.ts';
 import { type LeasedDelivery, leaseDueDeliveries, returnDeliveries } from '../store/outbox/deliveries.ts';
@@ -17,7 +17,7 @@ import { findActiveSecrets, type StoredSecret } from '../store/outbox/webhook-se
 import { adapterSecret, asNumber, PID, signFields, startedField } from './adapter-signature.ts';
 import { createDeliveryBuffer, DEFAULT_ROOM, type DeliveryBuffer } from './delivery-buffer.ts';
 import { openEndpointSecrets } from './endpoint-secrets.ts';
-import type { Hastener } from './hasten.ts';
+import type { Expediter } from './expedite-retries.ts';
 import { isOutage, namesOf, recordAttempts } from './record-attempts.ts';
 import { redactAnswer } from './redact.ts';
 import { failedAttempt, type SendResult } from './send.ts';
@@ -44,7 +44,7 @@ type DeliveryLineOptions = AttemptContext & {
   db: Database;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   keyRing: KeyRing;
-  hastener: Hastener;
+  hastener: Expediter;
   concurrency: number;
   perEndpoint: number;
   timeoutMs: number;
@@ -338,11 +338,11 @@ export function createOutcomeQueue(options: {
   certainNow?(): UnixMs;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
-  hastener: Hastener;
+  hastener: Expediter;
 }): OutcomeQueue {
   const { db, clock, log } = options;
   const once = () => performance.now();
-  const deps = { ...options, pages: createSeldom(once), outages: createTally(once) };
+  const deps = { ...options, pages: createLogThrottle(once), outages: createTally(once) };
   const now = (): UnixMs => unixMs(clock.now());
   let outcomes: AttemptOutcome[] = [];
   let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];

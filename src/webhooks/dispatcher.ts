@@ -5,15 +5,15 @@ import { backoffMs } from '../runtime/backoff.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KeyRing } from '../runtime/key-ring.ts';
 import type { Logger } from '../runtime/log.ts';
+import { createLogThrottle } from '../runtime/log-throttle.ts';
 import type { LoopHealth } from '../runtime/loop-health.ts';
 import { beginAtZero, type Metrics } from '../runtime/metrics.ts';
 import type { RequestShare } from '../runtime/request-share.ts';
-import { createSeldom } from '../runtime/seldom.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 import { findOldestUndelivered } from '../store/outbox/deliveries.ts';
 import { DELIVERIES_CHANNEL } from '../store/outbox/events.ts';
 import { createDeliveryLine } from './delivery-line.ts';
-import { createHastener } from './hasten.ts';
+import { createExpediter } from './expedite-retries.ts';
 import { COUNTED_ATTEMPTS } from './record-attempts.ts';
 import { ATTEMPT_TIMEOUT_MS, createWebhookSender, type WebhookSender } from './send.ts';
 
@@ -66,7 +66,7 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
   const stopping = new AbortController();
   const wakeup = createWakeup();
   const gauge = createUndeliveredGauge({ db, clock, log, metrics });
-  const hastener = createHastener(options);
+  const hastener = createExpediter(options);
   const line = createDeliveryLine({
     ...options,
     ...{ concurrency, perEndpoint, timeoutMs, sender, hastener, wake: wakeup.wake },
@@ -130,7 +130,7 @@ async function runLoop(
 ): Promise<void> {
   const { log, loops, stopping, wakeup, restMs, onRound } = options;
   let failures = 0;
-  const seldom = createSeldom(() => performance.now());
+  const seldom = createLogThrottle(() => performance.now());
   while (!stopping.aborted) {
     let step = 'recorded';
     try {

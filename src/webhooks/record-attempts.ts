@@ -6,9 +6,9 @@ import { OUTAGE } from '../domain/retry.ts';
 import { toIso, type UnixMs } from '../domain/time.ts';
 import { parseUrl } from '../domain/url.ts';
 import type { Logger } from '../runtime/log.ts';
+import type { LogThrottle, Tally } from '../runtime/log-throttle.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { pooledRandom } from '../runtime/random.ts';
-import type { Seldom, Tally } from '../runtime/seldom.ts';
 import { insertOperatorActions } from '../store/access/audit-log.ts';
 import { BY_ITSELF } from '../store/access/service-actor.ts';
 import { raiseAlarm } from '../store/chain/alarms.ts';
@@ -24,7 +24,7 @@ import {
 } from '../store/outbox/endpoint-health.ts';
 import { insertEvents } from '../store/outbox/events.ts';
 import { disableWebhookEndpoint } from '../store/outbox/webhook-endpoints.ts';
-import type { Hastener } from './hasten.ts';
+import type { Expediter } from './expedite-retries.ts';
 import { quotePage } from './web-page.ts';
 
 type RecordDeps = {
@@ -35,9 +35,9 @@ type RecordDeps = {
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   /** How often each target has failed since the log said so. */
   outages: Tally;
-  hastener: Pick<Hastener, 'onFailure' | 'onReturn' | 'failingSince'>;
+  hastener: Pick<Expediter, 'onFailure' | 'onReturn' | 'failingSince'>;
   /** Which endpoints were warned of for their web pages; each is every time when absent. */
-  pages?: Seldom | undefined;
+  pages?: LogThrottle | undefined;
 };
 type Disabled = { endpointId: string; reason: string };
 type Failing = { id: string; failingSince: UnixMs };

@@ -11,7 +11,7 @@ import { enableAdapter, listAdapters } from '../../src/operator/subjects/adapter
 import { createLogger } from '../../src/runtime/log.ts';
 import { revokeApiKey } from '../../src/store/access/api-keys.ts';
 import { openDatabase } from '../../src/store/db/database.ts';
-import { startRateKeeper } from '../../src/webhooks/keep-rates.ts';
+import { startRatePolling } from '../../src/webhooks/poll-rates.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { createTestProject, eventually, startTestService, type TestService } from '../support/service.ts';
@@ -107,11 +107,11 @@ async function adapterOf(source: { url: string }, given: Partial<Given> = {}) {
   };
 }
 
-function startKeeper(options: Partial<Parameters<typeof startRateKeeper>[0]> = {}) {
+function startKeeper(options: Partial<Parameters<typeof startRatePolling>[0]> = {}) {
   const lines: Record<string, unknown>[] = [];
   const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(JSON.parse(line)) } });
   const deps = { db: service.db, now, log, localTargets: true, holder: randomUUID(), pollMs: 10, timeoutMs: 300 };
-  const keeper = startRateKeeper({ ...deps, ...options });
+  const keeper = startRatePolling({ ...deps, ...options });
   let stopped: Promise<void> | null = null;
   const stop = () => {
     stopped ??= keeper.stop();

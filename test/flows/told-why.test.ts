@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { AppError } from '../../src/domain/errors.ts';
 import { encodeId } from '../../src/domain/ids.ts';
-import { startTelling } from '../../src/payments/tell-transfers.ts';
+import { startEmitting } from '../../src/payments/emit-unmatched-events.ts';
 import type { Database, Sql } from '../../src/store/db/database.ts';
 import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { findInvoicePayment } from '../../src/store/ledger/payments.ts';
@@ -22,7 +22,7 @@ beforeEach(async () => {
   invoice = { id, address: found.address, payableMicro: found.payableMicro };
 });
 
-const tell = (db: Database = books.db) => startTelling({ ...books, db, network: 'devnet', isLeader: () => true });
+const tell = (db: Database = books.db) => startEmitting({ ...books, db, network: 'devnet', isLeader: () => true });
 
 /** Sends one transfer of each size, records them, and returns the ids of what paid nothing, in the order of the chain. */
 async function receive(...amounts: bigint[]): Promise<string[]> {

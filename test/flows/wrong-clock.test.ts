@@ -10,7 +10,7 @@ import type { Network } from '../../src/domain/network.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createClockWatch, createDatabaseClock } from '../../src/payments/clocks.ts';
-import { createTroubles } from '../../src/payments/troubles.ts';
+import { createHealthProblems } from '../../src/payments/health-problems.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { findOpenAlarms, raiseAlarm } from '../../src/store/chain/alarms.ts';
 import { insertCursor } from '../../src/store/chain/cursor.ts';
@@ -223,7 +223,7 @@ test('a sender whose clock is an hour off sends at once, and puts no retry off b
 
 /** A watch whose times the test moves; the database's clock is the real one. */
 function watchOver(offsetMs: number, networks: readonly Network[] = ['nile']) {
-  const troubles = createTroubles({ log });
+  const troubles = createHealthProblems({ log });
   let elapsedMs = 0;
   const clock = { now: () => Date.now() + offsetMs };
   const watch = createClockWatch({ clock, troubles, networks, host: 'here', monotonicMs: () => elapsedMs });

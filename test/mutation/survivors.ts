@@ -41,7 +41,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['arrivedMicro < payableMicro', 'equal amounts went before'],
     ['invoice.solidNumber !== null', LATER],
   ],
-  'src/domain/mismatch/fee-slips.ts': [
+  'src/domain/mismatch/fee-errors.ts': [
     ['OTHER_CENTS.uptoMicro', '1 USDT is a typical fee, and never gets here'],
     ['if (amountMicro >= payableMicro)', FAST],
     ['MAX_SHARE) - WHOLE_SHARE', FAST],
@@ -58,7 +58,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['share > 0', 'what has no share has no weight'],
     ['invoice === undefined ? 0n', 'no two findings of one cause are without an invoice'],
   ],
-  'src/domain/mismatch/rounding-slips.ts': [
+  'src/domain/mismatch/rounding-errors.ts': [
     ['differenceMicro >= ONE_USDT', FAST],
     ['amountMicro > payableMicro', 'equal amounts went before'],
     ['value < 0n', 'equal amounts went before'],
@@ -73,7 +73,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['low < 1n ? 1n', FAST],
   ],
   'src/domain/mismatch/sender-causes.ts': [['amountMicro <= TINY_MICRO', 'of 100 only the first digit is not 0']],
-  'src/domain/mismatch/typing-slips.ts': [
+  'src/domain/mismatch/typing-errors.ts': [
     ['if (digit === typed)', ITSELF],
     [
       'at < text.length - 1; at++',
@@ -86,7 +86,7 @@ const REASONS: Readonly<Record<string, readonly Reason[]>> = {
     ['if (at < point)', 'the point itself was passed over'],
     ['at > point', 'the point itself was passed over'],
   ],
-  'src/domain/mismatch/whole-payments.ts': [
+  'src/domain/mismatch/payment-patterns.ts': [
     ['const smaller', FAST],
     ['byPayable.get(restMicro) ?? []', TYPE],
     ['last !== undefined', TYPE],

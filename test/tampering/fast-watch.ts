@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { unixMs } from '../../src/domain/time.ts';
+import type { ExternalCheckpoint } from '../../src/payments/external-checkpoint.ts';
 import { startInventoryWatch } from '../../src/payments/inventory/watch-inventory.ts';
-import type { OutsideMark } from '../../src/payments/outside-mark.ts';
 import { createSealNotifier } from '../../src/payments/row-alarm.ts';
 import type { KeyRing } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -15,7 +15,7 @@ export type FastWatch = { metrics: Metrics; lookAgain(): Promise<void>; stop(): 
 
 type FastWatchOptions = {
   isLeader?: () => boolean;
-  mark?: OutsideMark | null;
+  mark?: ExternalCheckpoint | null;
   stallTickMs?: number;
   keyRing?: KeyRing;
 };

@@ -5,7 +5,7 @@ import { expect, inject, onTestFinished, test } from 'vitest';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { startLogWatch } from '../../src/payments/audit/watch-log.ts';
-import { openOutsideMark } from '../../src/payments/outside-mark.ts';
+import { openExternalCheckpoint } from '../../src/payments/external-checkpoint.ts';
 import { examineDecisions } from '../../src/payments/watch-guarantees.ts';
 import { createKeyRing, createMasterKey, type KeyRing } from '../../src/runtime/key-ring.ts';
 import { createLogger } from '../../src/runtime/log.ts';
@@ -113,7 +113,7 @@ class Ledger {
   /** All watches look at everything twice, and so does whoever asks by a command. */
   async expectUntouched(aheadMs = 0): Promise<void> {
     const { connectionString } = this.place;
-    const mark = await openOutsideMark(this.dataDir, 'inventory-head-devnet.json');
+    const mark = await openExternalCheckpoint(this.dataDir, 'inventory-head-devnet.json');
     const watch = startFastWatch({ connectionString }, () => 600_000 + aheadMs, { mark, keyRing: this.keyRing });
     const seals = createSeals({ mode: this.mode, onProblem: () => undefined }, async () => this.keyRing);
     const db = openDatabase({
@@ -122,7 +122,7 @@ class Ledger {
     let looks = 0;
     const logWatch = startLogWatch({
       ...{ db, seals, network: 'devnet', isLeader: () => true, log: SILENT },
-      headMark: await openOutsideMark(this.dataDir, 'audit-head.json'),
+      headMark: await openExternalCheckpoint(this.dataDir, 'audit-head.json'),
       // Each look walks the whole log.
       now: () => {
         looks += 1;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { decodeId, encodeId } from '../../src/domain/ids.ts';
-import { openOutsideMark } from '../../src/payments/outside-mark.ts';
+import { openExternalCheckpoint } from '../../src/payments/external-checkpoint.ts';
 import { runCli } from '../cli/run-cli.ts';
 import { runSql } from '../contract/sql.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
@@ -132,7 +132,7 @@ test.each(['while another process leads', 'while no process runs'])(
   async (when) => {
     let isLeader = true;
     const start = async () => {
-      const mark = await openOutsideMark(dataDir, 'inventory-head-devnet.json');
+      const mark = await openExternalCheckpoint(dataDir, 'inventory-head-devnet.json');
       watch = startFastWatch(service, undefined, { isLeader: () => isLeader, mark });
     };
     await start();

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { encodeId } from '../../src/domain/ids.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { createLogger } from '../../src/runtime/log.ts';
+import { createTally } from '../../src/runtime/log-throttle.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { createTally } from '../../src/runtime/seldom.ts';
 import { leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
-import { createHastener } from '../../src/webhooks/hasten.ts';
+import { createExpediter } from '../../src/webhooks/expedite-retries.ts';
 import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
 import { TEST_KEY_RING } from '../support/key-ring.ts';
 import {
@@ -247,7 +247,7 @@ describe('an endpoint is disabled', () => {
     );
     if (gone === undefined || fine === undefined) return expect.fail('two are leased');
     const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
-    const hastener = createHastener({ db, clock: world.clock, log });
+    const hastener = createExpediter({ db, clock: world.clock, log });
     await recordAttempts(
       { db, log, metrics: createMetrics(), outages: createTally(Date.now), hastener },
       [gone, fine],

@@ -5,7 +5,7 @@ import { createMetrics } from '../../src/runtime/metrics.ts';
 import { unlistedStatement } from '../../src/store/db/statement.ts';
 import { LEASE_MS, leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { createOutcomeQueue } from '../../src/webhooks/delivery-line.ts';
-import { createHastener } from '../../src/webhooks/hasten.ts';
+import { createExpediter } from '../../src/webhooks/expedite-retries.ts';
 import {
   attemptsMade,
   createWorld,
@@ -96,7 +96,7 @@ test('an event that is given back is not passed by the next one of its invoice, 
   const leased = await leaseAll(db);
   expect(leased.map(({ eventId }) => eventId)).toEqual([first.id]);
   const deps = { db, clock: world.clock, log: createLogger({ level: 'fatal' }), metrics: createMetrics() };
-  const outcomes = createOutcomeQueue({ ...deps, hastener: createHastener(deps) });
+  const outcomes = createOutcomeQueue({ ...deps, hastener: createExpediter(deps) });
   outcomes.giveBack(leased);
   await outcomes.flush();
   expect((await leaseAll(db)).map(({ eventId }) => eventId)).toEqual([first.id]);
@@ -202,7 +202,7 @@ describe('a database that fails', () => {
         return result;
       });
     const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
-    const hastener = createHastener({ db, clock: world.clock, log });
+    const hastener = createExpediter({ db, clock: world.clock, log });
     const deps = { db: { ...db, transaction }, clock: world.clock, log, metrics: createMetrics(), hastener };
     const queue = createOutcomeQueue(deps);
     queue.add(failedOutcome(delivery));

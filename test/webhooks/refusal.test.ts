@@ -7,11 +7,11 @@ import { readDeliveries } from '../../src/operator/explain/facts.ts';
 import { describeEvent } from '../../src/operator/explain/timeline.ts';
 import { enableEndpoint } from '../../src/operator/subjects/webhook-sending.ts';
 import { createLogger } from '../../src/runtime/log.ts';
+import { createTally } from '../../src/runtime/log-throttle.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
-import { createTally } from '../../src/runtime/seldom.ts';
 import { leaseDueDeliveries, returnDeliveries } from '../../src/store/outbox/deliveries.ts';
-import { hastenDeliveries } from '../../src/store/outbox/delivery-hasten.ts';
-import { createHastener } from '../../src/webhooks/hasten.ts';
+import { expediteDeliveries } from '../../src/store/outbox/expedite-deliveries.ts';
+import { createExpediter } from '../../src/webhooks/expedite-retries.ts';
 import { recordAttempts } from '../../src/webhooks/record-attempts.ts';
 import {
   createWorld,
@@ -62,7 +62,7 @@ test('a delivery that is hastened again and again without an attempt is left no 
   for (const delivery of await leaseAll(db)) await recordOne(db, failedOutcome(delivery), now());
   for (let index = 0; index < 20; index++) {
     const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
-    expect(await hastenDeliveries(db, asked, now())).toMatchObject([{ eventId: event.id }]);
+    expect(await expediteDeliveries(db, asked, now())).toMatchObject([{ eventId: event.id }]);
     // As when its secret cannot be opened.
     expect(await returnDeliveries(db, await leaseAll(db), unixMs(now() + 10_000))).toBe(1);
   }
@@ -79,7 +79,7 @@ test('an endpoint that fails and takes another before either is recorded gets at
     delivery.eventId === dropped.id ? failedOutcome(delivery) : deliveredOutcome(delivery),
   );
   outcomes.sort((a, b) => b.kind.localeCompare(a.kind));
-  const hastener = createHastener({ db, clock: world.clock, log });
+  const hastener = createExpediter({ db, clock: world.clock, log });
   await recordAttempts(
     { db, log, metrics: createMetrics(), outages: createTally(Date.now), hastener },
     outcomes,
@@ -126,7 +126,7 @@ test('what was hastened waits while its endpoint is disabled, and is tried when 
   await world.untilNothingIsUnderWay();
   world.clock.advance(4 * 3_600_000);
   const asked = [{ target: endpoint.id, isBack: true, returnedAt: null }];
-  expect(await hastenDeliveries(db, asked, now())).toEqual([]);
+  expect(await expediteDeliveries(db, asked, now())).toEqual([]);
   isGone = false;
   await enableEndpoint.run({ db, now }, commandActor('test'), { endpointId: encodeId('whe', endpoint.id) });
   await eventually(async () => expect(await world.delivery(event)).toMatchObject({ status: 'delivered' }));
@@ -140,7 +140,7 @@ test('an outage of an endpoint is one line a minute, with how often it failed, a
   const lines: Record<string, unknown>[] = [];
   const noting = createLogger({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
   let ms = 0;
-  const hastener = createHastener({ db, clock: world.clock, log });
+  const hastener = createExpediter({ db, clock: world.clock, log });
   const deps = { db, log: noting, metrics: createMetrics(), outages: createTally(() => ms), hastener };
   const failed = (await leaseAll(db)).map((delivery) => failedOutcome(delivery));
   const lasts = endpoints.flatMap(({ id }) => failed.findLast(({ delivery }) => delivery.endpointId === id) ?? []);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
 import { replayDeliveries } from '../../src/operator/subjects/delivery-replay.ts';
-import { hastenDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
+import { expediteDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
 import { LEASE_MS, leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
 import { createWorld, deliveredOutcome, failedOutcome, recordOne, type World } from './fixture.ts';
 
@@ -29,7 +29,7 @@ describe('an attempt that is under way is not made again', () => {
   test.each([0, 5, 30_000])('by a command whose clock is %i ms behind', async (behindMs) => {
     const { endpoint, event, db, now, delivery } = await leaseOne();
     const theirs = unixMs(now - behindMs);
-    expect(await hastenDeliveries(db, endpoint.id, theirs, FROM_THE_FIRST)).toEqual([]);
+    expect(await expediteDeliveries(db, endpoint.id, theirs, FROM_THE_FIRST)).toEqual([]);
     const replay = { endpointId: endpoint.id, eventIds: [event.id], now: theirs };
     expect(await replayDeliveries(db, replay)).toMatchObject([{ was: 'pending', outcome: 'due' }]);
     expect(await recordOne(db, deliveredOutcome(delivery), now)).toBe(true);
@@ -40,10 +40,10 @@ test('what waits for a later attempt is hastened, and so is a lease that a wrong
   const { endpoint, event, db, now, delivery } = await leaseOne();
   const later = { ...failedOutcome(delivery), nextAttemptAt: unixMs(now + LEASE_MS + 5000) };
   expect(await recordOne(db, later, now)).toBe(true);
-  expect(await hastenDeliveries(db, endpoint.id, now, FROM_THE_FIRST)).toEqual([event.id]);
+  expect(await expediteDeliveries(db, endpoint.id, now, FROM_THE_FIRST)).toEqual([event.id]);
   await leaseDueDeliveries(db, { now, limit: 1, defaultRoom: 1, room: new Map() });
   await world.sql("update deliveries set next_attempt_at = next_attempt_at + interval '10 years'");
-  expect(await hastenDeliveries(db, endpoint.id, now, FROM_THE_FIRST)).toEqual([event.id]);
+  expect(await expediteDeliveries(db, endpoint.id, now, FROM_THE_FIRST)).toEqual([event.id]);
 });
 
 test('what was delivered since it was chosen is not sent again', async () => {

@@ -6,8 +6,8 @@ import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { schedulePosition } from '../../src/domain/retry.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { leaseDueDeliveries } from '../../src/store/outbox/deliveries.ts';
-import { hastenDeliveries } from '../../src/store/outbox/delivery-hasten.ts';
 import { insertEvents } from '../../src/store/outbox/events.ts';
+import { expediteDeliveries } from '../../src/store/outbox/expedite-deliveries.ts';
 import { createWorld, eventually, forkDispatcher, type Row, startReceiver, type World } from './fixture.ts';
 
 let world: World;
@@ -320,7 +320,7 @@ test('an event that a receiver refuses while it takes others is tried once more 
 
 describe('of the deliveries that wait', () => {
   const ask = (endpoint: { id: string }, isBack: boolean) =>
-    hastenDeliveries(world.openDatabase(), [{ target: endpoint.id, isBack, returnedAt: null }], now());
+    expediteDeliveries(world.openDatabase(), [{ target: endpoint.id, isBack, returnedAt: null }], now());
 
   test('none is hastened that has had 240 attempts, or is under way', async () => {
     const endpoint = await world.addEndpoint('http://127.0.0.1:1/');

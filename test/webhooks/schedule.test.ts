@@ -5,7 +5,7 @@ import { uuidV7 } from '../../src/domain/ids.ts';
 import { MAX_ATTEMPTS, retryDelayMs } from '../../src/domain/retry.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { replayDeliveries } from '../../src/operator/subjects/delivery-replay.ts';
-import { hastenDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
+import { expediteDeliveries } from '../../src/operator/subjects/webhook-sending.ts';
 import { insertEvents } from '../../src/store/outbox/events.ts';
 import { createWorld } from './fixture.ts';
 
@@ -80,7 +80,7 @@ test('news, a replay and what is hurried are due at once by the database, howeve
       await replayDeliveries(db, { endpointId: endpoint.id, eventIds, now: unixMs(writerMs) });
       expect(await waiting(), `a replay, ${aheadMs} ms ahead`).toEqual([]);
       await world.sql(`update deliveries set next_attempt_at = now() + interval '3 days' where event_id = $1`, [later]);
-      await hastenDeliveries(db, endpoint.id, unixMs(writerMs), {
+      await expediteDeliveries(db, endpoint.id, unixMs(writerMs), {
         after: '00000000-0000-0000-0000-000000000000',
         limit: 100,
       });

@@ -7,9 +7,9 @@ import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { logsBetween } from '../verify/read-by-logs.ts';
+import { createAdaptiveTimeout } from './adaptive-timeout.ts';
 import { headerAt } from './ask-block.ts';
 import { createNodeLine } from './node-line.ts';
-import { createPatience } from './patience.ts';
 
 /** For what ends by itself, however slow the machine; and for what ends by the timeout only. */
 const PATIENT_MS = 10_000;
@@ -22,7 +22,7 @@ function open(url: string, timeoutMs = PATIENT_MS) {
     origin: url,
     network: 'devnet',
     timeoutMs,
-    patience: createPatience(),
+    patience: createAdaptiveTimeout(),
     now: () => unixMs(Date.now()),
     clockMs: () => performance.now(),
     random: () => 0,

@@ -5,15 +5,15 @@ import type { NodeSpec } from '../../domain/node.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Logger } from '../../runtime/log.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
+import type { AdaptiveTimeout } from './adaptive-timeout.ts';
 import { createNodeClient, type NodeClient, type NodeClientOptions, type Outcome } from './client.ts';
 import type { Lateness } from './deadline.ts';
 import { MAX_STREAMS } from './grpc-client.ts';
 import { MAX_CONNECTIONS } from './http-client.ts';
 import type { AskOptions } from './node.ts';
 import { createNodePause, type Failure } from './node-pause.ts';
-import type { Patience } from './patience.ts';
 import type { Question, Substitutable } from './question.ts';
-import { createTurns } from './turns.ts';
+import { createSemaphore } from './semaphore.ts';
 
 export type NodeLineOptions = {
   spec: NodeSpec;
@@ -21,7 +21,7 @@ export type NodeLineOptions = {
   origin: string;
   network: Network;
   timeoutMs: number;
-  patience: Patience;
+  patience: AdaptiveTimeout;
   maxAnswerBytes?: number;
   now(): UnixMs;
   clockMs(): number;
@@ -44,7 +44,7 @@ export function createNodeLine(options: NodeLineOptions) {
   const budget = createNodeBudget({ ...options, ...spec });
   const record = createRecord(options);
   const client = createClient(options);
-  const atOnce = createTurns(spec.url.startsWith('grpc') ? MAX_STREAMS : MAX_CONNECTIONS);
+  const atOnce = createSemaphore(spec.url.startsWith('grpc') ? MAX_STREAMS : MAX_CONNECTIONS);
   const unavailableReason = (): string | null => {
     if (closing.aborted) return 'the service stops';
     const pausedMs = Math.ceil(record.pause.remainingMs());

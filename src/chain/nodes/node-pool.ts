@@ -10,12 +10,12 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import type { RememberedPause } from '../../store/chain/status.ts';
 import type { ShownHeader } from '../../tron/shown-block.ts';
 import { readBlockId } from '../proof/prove-block.ts';
+import { createAdaptiveTimeout } from './adaptive-timeout.ts';
 import { headerAt } from './ask-block.ts';
 import type { NodeClient, NodeClientOptions } from './client.ts';
 import type { Node, NodeHealth, NodeProblem } from './node.ts';
 import { createNodeLine, type NodeLineOptions } from './node-line.ts';
 import { ALONE } from './node-pause.ts';
-import { createPatience } from './patience.ts';
 
 /** The available nodes of one network, in order of preference. */
 export type NodePool = {
@@ -67,7 +67,7 @@ const GRACE_MS = 250;
 export function createNodePool(options: NodePoolOptions): NodePool {
   const { nodes, blockMs, clockMs = () => performance.now(), random = Math.random } = options;
   const timeoutMs = nodes.length === 1 ? ALONE_TIMEOUT_MS : Math.max(MIN_FAILOVER_MS, FAILOVER_SHARE * blockMs);
-  const patience = createPatience();
+  const patience = createAdaptiveTimeout();
   const closing = new AbortController();
   // Each request that waits for its turn adds a listener. The budget limits their number.
   setMaxListeners(0, closing.signal);

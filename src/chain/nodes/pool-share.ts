@@ -4,7 +4,7 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { Node } from './node.ts';
 import { ALONE, createNodePause, type NodePause } from './node-pause.ts';
 import type { NodePool } from './node-pool.ts';
-import { createTurns } from './turns.ts';
+import { createSemaphore } from './semaphore.ts';
 
 type Options = {
   /** Aborts pending requests and rejects all further ones, with the signal's reason. */
@@ -27,7 +27,7 @@ const NEEDED_A_DAY = 92_340;
  * enough of a node's daily limit for the watcher and payers until midnight (UTC). A wrong answer pauses the node only for this work.
  */
 export function poolShare(pool: NodePool, { signal, now }: Options): NodePool {
-  const inTurn = createTurns(AT_ONCE);
+  const inTurn = createSemaphore(AT_ONCE);
   const pauses = new Map<string, NodePause>();
   const clockMs = () => performance.now();
   const pausedMs = ({ origin }: Node) => pauses.get(origin)?.remainingMs() ?? 0;

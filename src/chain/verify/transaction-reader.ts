@@ -23,7 +23,7 @@ import type { NodePool } from '../nodes/node-pool.ts';
 import { type Question, wholeMessage } from '../nodes/question.ts';
 import { type RecogniseDeps, recogniseNodes } from '../nodes/recognise-nodes.ts';
 import { AnswerTooLarge } from '../nodes/refusal.ts';
-import { createTurns } from '../nodes/turns.ts';
+import { createSemaphore } from '../nodes/semaphore.ts';
 import { orNull } from '../proof/or-null.ts';
 import { describeTransaction } from '../proof/prove-block.ts';
 import { readLogs } from './read-logs.ts';
@@ -71,7 +71,7 @@ export function createTransactionReader(deps: TransactionReaderDeps): ReadTransa
   const { now } = deps;
   const kept = new Map<string, Kept>();
   const open = new Map<string, Promise<TransactionFacts>>();
-  const turns = createTurns(MAX_UNDER_WAY);
+  const turns = createSemaphore(MAX_UNDER_WAY);
   const read = async (name: string, question: TransactionQuestion): Promise<TransactionFacts> => {
     const facts = await turns(() => askNodes(deps, question));
     open.delete(name);

@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { AppError } from '../../domain/errors.ts';
 import { type Actor, commandActor } from '../../operator/actor.ts';
-import { spotSecret } from '../../operator/input/spot-secret.ts';
+import { detectSecret } from '../../operator/input/detect-secret.ts';
 import { secretProblem } from './terminal.ts';
 
 /** The bound of the schema. */
@@ -14,7 +14,7 @@ const MAX_LENGTH = 200;
 export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv): string {
   if (option === undefined) return (env['SUDO_USER'] || systemUser(env)).slice(0, MAX_LENGTH);
   const name = option.trim();
-  const secret = spotSecret(name);
+  const secret = detectSecret(name);
   if (secret !== null) throw new AppError('INVALID_ARGUMENT', secretProblem('--by', secret).message);
   const length = [...name].length;
   if (length >= 1 && length <= MAX_LENGTH && !/\p{Cc}/u.test(name)) return name;

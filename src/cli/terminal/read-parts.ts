@@ -1,9 +1,9 @@
 import { constants, createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
+import { detectSecret } from '../../operator/input/detect-secret.ts';
 import { clip, quoteWhole } from '../../operator/input/problems.ts';
 import { type AddressEntry, readList } from '../../operator/input/readers.ts';
-import { spotSecret } from '../../operator/input/spot-secret.ts';
 import { declaredOption, membersOf } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';
 import type { Terminal } from './terminal.ts';
@@ -81,7 +81,7 @@ async function readAddressFile(file: string): Promise<string> {
 
 /** A person who mixes up options may give a secret instead of a file. */
 function named(file: string): string {
-  return spotSecret(file) === null ? quoteWhole(file) : clip(file);
+  return detectSecret(file) === null ? quoteWhole(file) : clip(file);
 }
 
 /** UTF-8, or UTF-16 as some spreadsheets save it; the mark at its start is left out. */

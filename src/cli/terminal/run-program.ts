@@ -1,6 +1,6 @@
 import { Command, CommanderError } from '@commander-js/extra-typings';
 import { AppError } from '../../domain/errors.ts';
-import { holdsKeyOrId, spotSecret } from '../../operator/input/spot-secret.ts';
+import { detectSecret, holdsKeyOrId } from '../../operator/input/detect-secret.ts';
 import { describeError, EXIT, type ExitCode } from './describe-error.ts';
 import { createTerminal, printError, type Surroundings, secretProblem, type Terminal } from './terminal.ts';
 
@@ -59,7 +59,7 @@ function wasAsked({ code, exitCode }: CommanderError): boolean {
 function usageError(error: CommanderError): AppError {
   if (error.code === 'commander.help') return new AppError('USAGE', 'no command was given: choose one from the help');
   // Commander repeats what it does not know. Its list of choices stands behind that, and is ours: a dozen names in a row look like a phrase.
-  const secret = spotSecret(error.message.replace(/ Allowed choices are .*$/m, ''));
+  const secret = detectSecret(error.message.replace(/ Allowed choices are .*$/m, ''));
   if (secret !== null) {
     const { message } = secretProblem('arguments', secret);
     return new AppError('USAGE', holdsKeyOrId(error.message) ? `${message} ${ID_WITHOUT_COMMAND}` : message);

@@ -41,7 +41,7 @@ export function addJobRoutes(routes: Routes, deps: ChainDeps): void {
   });
   post('/chain/jobs/:jobId/stop', 'stopJob', (asked) => stop(deps, asked));
   for (const kind of JOB_KINDS) addForm(routes, deps, jobForm(deps, kind));
-  addForm(routes, deps, mendForm(deps));
+  addForm(routes, deps, repairForm(deps));
 }
 
 const JOBS: Record<JobKind, string> = {
@@ -145,7 +145,7 @@ function jobForm(deps: ChainDeps, kind: JobKind): JobForm {
 }
 
 /** Rescans the blocks of a comparison that found something missing. */
-function mendForm(deps: ChainDeps): JobForm {
+function repairForm(deps: ChainDeps): JobForm {
   return {
     ...formOf(deps, 'rescan'),
     path: '/chain/jobs/:jobId/rescan',

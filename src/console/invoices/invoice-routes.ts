@@ -23,7 +23,7 @@ import {
   withdrawInvoiceByHand,
 } from '../../operator/subjects/invoices.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import { givingWay } from '../../runtime/give-way.ts';
+import { givingWay } from '../../runtime/yield-to-event-loop.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
 import { addForm } from '../forms/add-form.ts';

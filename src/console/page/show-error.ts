@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
 import { ACTIONS } from '../../operator/actions.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { createTally } from '../../runtime/seldom.ts';
+import { createTally } from '../../runtime/log-throttle.ts';
 import { type Html, html } from '../../web/html.ts';
 import { Problem } from '../../web/problem.ts';
 import type { Page } from './layout.ts';

@@ -12,7 +12,7 @@ import {
   type VerifiedAuditView,
   verifyAudit,
 } from '../../operator/subjects/audit.ts';
-import { givingWay } from '../../runtime/give-way.ts';
+import { givingWay } from '../../runtime/yield-to-event-loop.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';

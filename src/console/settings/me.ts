@@ -33,7 +33,7 @@ export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/me', 'listOwnSessions', async ({ visit, request }) => {
     const { done } = readQuery(request, ['project', 'done']);
     const session = await deps.findSession(request);
-    if (session === null) return visit.actor.id === null ? nobodyPage() : { goTo: '/sign-in' };
+    if (session === null) return visit.actor.id === null ? signedOutPage() : { goTo: '/sign-in' };
     const { data: passkeys } = await listOwnPasskeys.run(deps, visit.actor, {});
     const { data: sessions } = await listOwnSessions.run(deps, visit.actor, {});
     return mePage(visit, { session, passkeys, sessions, said: SAID.get(done ?? '') ?? null });
@@ -110,7 +110,7 @@ const PASSKEYS = [
 ] as const;
 
 /** The owner of a sandbox is nobody. */
-function nobodyPage(): Page {
+function signedOutPage(): Page {
   return {
     title: 'Your account',
     main: html`<section class="card empty"><h2>No account</h2><p>You used the link printed by the sandbox, and are its owner while it runs. To see how people sign in, <a href="/settings/people/new">invite a user</a>.</p></section>`,

@@ -55,7 +55,7 @@ interface Recent {
 export function createChain(start: ChainStart, readBlock: (position: number) => Block): Chain {
   const { positions, transactionHeights } = start;
   const state = createState(start.state);
-  const turns = createTurns(start);
+  const turns = createSemaphore(start);
   const recent = createRecentBlocks();
   let { block: head, schedule } = start;
   let solid = head.header.number;
@@ -120,10 +120,10 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
   };
 }
 
-type Turns = ReturnType<typeof createTurns>;
+type Turns = ReturnType<typeof createSemaphore>;
 
 /** Keeps what each producer has made, by its index. */
-function createTurns(start: ChainStart) {
+function createSemaphore(start: ChainStart) {
   const latest = [...start.latestByTurn];
   const produced = [...(start.producedByTurn ?? [])];
   const count = (turn: number, by: 1 | -1) => {

@@ -1,4 +1,4 @@
-import { COMMONEST_FEE } from '../../domain/mismatch/fee-slips.ts';
+import { COMMONEST_FEE } from '../../domain/mismatch/fee-errors.ts';
 import { cutTo, digitsSwapped, lastUnit, oneDigitWrong, roundTo, type Shown } from '../../domain/mismatch/mistakes.ts';
 
 /** What the words of a scenario depend on. Amounts as people read them. */

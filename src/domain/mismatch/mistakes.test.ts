@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { CREATED_AT, suspectOf } from '../../../test/support/mismatch-suspect.ts';
 import type { Cause } from '../mismatch.ts';
 import { microUsdt } from '../money.ts';
-import { FIXED_FEES } from './fee-slips.ts';
+import { FIXED_FEES } from './fee-errors.ts';
 import { KINDS, likelyMistake } from './likely-mistake.ts';
 import { MISTAKES, type Mistake } from './mistakes.ts';
 import { rankCauses } from './rank-causes.ts';

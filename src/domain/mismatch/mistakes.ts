@@ -1,5 +1,5 @@
 import type { CauseCode } from '../mismatch.ts';
-import { COMMON_FEES, lessShare } from './fee-slips.ts';
+import { COMMON_FEES, lessShare } from './fee-errors.ts';
 import { shortly } from './finding.ts';
 
 /** An amount as it is shown to a payer: `decimals` of its digits stand behind the point, and a negative number of them are zeros before it. */

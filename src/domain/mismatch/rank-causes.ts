@@ -2,12 +2,8 @@ import type { Cause, NearInvoice } from '../mismatch.ts';
 import { absolute } from '../money.ts';
 import type { UnixMs } from '../time.ts';
 import type { MismatchFacts, Suspect } from './facts.ts';
-import { feeDeducted, overpaid } from './fee-slips.ts';
+import { feeDeducted, overpaid } from './fee-errors.ts';
 import { exactly, type Finding, hasTail, type Slip, type SlipRule } from './finding.ts';
-import { plausibility } from './plausibility.ts';
-import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-slips.ts';
-import { senderCauses, unknown } from './sender-causes.ts';
-import { typingOrigins, typingSlip } from './typing-slips.ts';
 import {
   fractionOfInvoice,
   otherAddress,
@@ -16,7 +12,11 @@ import {
   siblingSums,
   sumsOfInvoices,
   type Weighed,
-} from './whole-payments.ts';
+} from './payment-patterns.ts';
+import { plausibility } from './plausibility.ts';
+import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-errors.ts';
+import { senderCauses, unknown } from './sender-causes.ts';
+import { typingError, typingOrigins } from './typing-errors.ts';
 
 /** Causes and invoices beyond these help nobody. */
 const MAX_CAUSES = 5;
@@ -125,7 +125,7 @@ function invoiceFindings({ transfer, siblings }: MismatchFacts, weighed: readonl
     if (requested.length > 0) return requested;
     const origin = origins.get(invoice.payableMicro);
     return [
-      ...(origin === undefined ? [] : [typingSlip(invoice, amountMicro, origin)]),
+      ...(origin === undefined ? [] : [typingError(invoice, amountMicro, origin)]),
       ...AMOUNT_RULES.flatMap((rule) => rule(invoice, amountMicro)),
       ...partWithSiblings(invoice, amountMicro, sums),
     ];

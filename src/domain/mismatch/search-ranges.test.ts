@@ -6,11 +6,11 @@ import { microUsdt } from '../money.ts';
 import { isPayable, POLICIES, type Policy, payableRange, surchargeOf } from '../policy.ts';
 import { unixMs } from '../time.ts';
 import type { Sibling } from './facts.ts';
-import { feeDeducted, overpaid } from './fee-slips.ts';
-import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-slips.ts';
+import { feeDeducted, overpaid } from './fee-errors.ts';
+import { fractionOfInvoice, paidTwice, partWithSiblings, siblingSums } from './payment-patterns.ts';
+import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-errors.ts';
 import { searchRanges } from './search-ranges.ts';
-import { typingOrigins } from './typing-slips.ts';
-import { fractionOfInvoice, paidTwice, partWithSiblings, siblingSums } from './whole-payments.ts';
+import { typingOrigins } from './typing-errors.ts';
 
 const SURCHARGE_MICRO = 10_000n;
 const CODE_WORDS = codeWords(

@@ -1,9 +1,9 @@
 import { isPayable } from '../policy.ts';
 import type { MismatchFacts } from './facts.ts';
-import { beforeShares, belowMinimum, COMMON_FEES, FIXED_FEES } from './fee-slips.ts';
-import { MAX_LEFT_SHIFT } from './rounding-slips.ts';
-import { typingOrigins } from './typing-slips.ts';
-import { siblingSums } from './whole-payments.ts';
+import { beforeShares, belowMinimum, COMMON_FEES, FIXED_FEES } from './fee-errors.ts';
+import { siblingSums } from './payment-patterns.ts';
+import { MAX_LEFT_SHIFT } from './rounding-errors.ts';
+import { typingOrigins } from './typing-errors.ts';
 
 /** Payable amounts to look up, both ends included. */
 type AmountRange = { low: bigint; high: bigint };

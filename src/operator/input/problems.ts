@@ -1,6 +1,6 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
-import { spotSecret } from './spot-secret.ts';
+import { detectSecret } from './detect-secret.ts';
 
 /** A field of an input cannot be taken. `reason` goes on behind its name: `is "odd": choose dead or delivered`, or `: this looks like a seed phrase`. */
 export class FieldError extends AppError {
@@ -39,7 +39,7 @@ export function gatherProblems<Input>(problems: FieldProblem[], read: () => Inpu
 
 /** The problem of a name of a project or key, or `null`. The schema sets the bound, in characters. */
 export function nameProblem(name: string): string | null {
-  const secret = spotSecret(name);
+  const secret = detectSecret(name);
   if (secret !== null)
     return `looks like ${secret}, but names are stored and shown in plain text: give another name. If it is a real secret, replace it`;
   const length = [...name].length;
@@ -51,7 +51,7 @@ export function nameProblem(name: string): string | null {
 
 /** A given value for a message: quoted and short. A text that looks like a secret is not shown. */
 export function clip(text: string): string {
-  return spotSecret(text) === null ? quote(text) : `(${text.length} characters, not shown)`;
+  return detectSecret(text) === null ? quote(text) : `(${text.length} characters, not shown)`;
 }
 
 /** A value of the ledger, for a message: quoted and short. */

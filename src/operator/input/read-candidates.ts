@@ -1,9 +1,9 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../../tron/address.ts';
+import { detectSecret } from './detect-secret.ts';
 import { quoteWhole } from './problems.ts';
 import type { AddressEntry } from './readers.ts';
-import { spotSecret } from './spot-secret.ts';
 
 export type Candidate = { account: AccountHex; address: TronAddress };
 
@@ -21,7 +21,7 @@ export function readCandidates(
   if (spread !== null) return { good, problems: [spread] };
   const firstPlaces = new Map<AccountHex, string>();
   for (const { text, place } of entries) {
-    const secret = spotSecret(text);
+    const secret = detectSecret(text);
     if (secret !== null) {
       problems.push(secretProblem(place, secret));
       continue;
@@ -58,8 +58,8 @@ function tooShort(text: string): string | null {
 /** A seed phrase whose words are several entries, with or without addresses among them. */
 function spotSpreadSecret(entries: readonly AddressEntry[]): FieldProblem | null {
   const others = entries.filter(({ text }) => parseAddress(text).kind === 'invalid');
-  if (others.some(({ text }) => spotSecret(text) !== null)) return null;
-  const kind = spotSecret(others.map(({ text }) => text).join('\n'));
+  if (others.some(({ text }) => detectSecret(text) !== null)) return null;
+  const kind = detectSecret(others.map(({ text }) => text).join('\n'));
   if (kind === null) return null;
   return secretProblem(
     others.every(({ place }) => place.startsWith('argument')) ? 'arguments' : 'what was given',

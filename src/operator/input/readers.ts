@@ -4,8 +4,8 @@ import { say } from '../../domain/message.ts';
 import { noteProblem } from '../../domain/resolution.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { parseAddress } from '../../tron/address.ts';
+import { detectSecret, detectSecretInNote } from './detect-secret.ts';
 import { clip, FieldError, fieldProblem } from './problems.ts';
-import { spotSecret, spotSecretInNote } from './spot-secret.ts';
 
 /** Reads one of `choices`; `null` if the field is left out. Errors: `INVALID_ARGUMENT`. */
 export function readChoice<Choice extends string>(
@@ -37,7 +37,7 @@ export type AddressEntry = { text: string; place: string };
  */
 export function readList(content: string, source: string): AddressEntry[] {
   // A wallet file is one secret, whatever stands on its lines.
-  if (/^\s*\{/.test(content) && spotSecret(content) !== null) return [{ text: content, place: source }];
+  if (/^\s*\{/.test(content) && detectSecret(content) !== null) return [{ text: content, place: source }];
   if (content.includes('\0') || content.startsWith('PK\u0003\u0004')) {
     throw new AppError('INVALID_ARGUMENT', `${source} is not a text file: save a spreadsheet as CSV first`);
   }
@@ -46,7 +46,7 @@ export function readList(content: string, source: string): AddressEntry[] {
     const place = `line ${index + 1} of ${source}`;
     const [, text = '', comment = ''] = /^([^#]*)(.*)$/.exec(line) ?? [];
     // It comes as an entry, so that it is refused.
-    const secrets = spotSecretInNote(comment) === null ? [] : [{ text: comment, place }];
+    const secrets = detectSecretInNote(comment) === null ? [] : [{ text: comment, place }];
     return text.trim() === '' ? secrets : [{ text: text.trim(), place }, ...secrets];
   });
 }
@@ -126,13 +126,13 @@ function findSecrets(text: string, rows: readonly CsvRow[], source: string): Add
   const cells = rows.flatMap((row) =>
     row.cells.map((cell, column) => ({ text: cell, place: `line ${row.line}, column ${column + 1} of ${source}` })),
   );
-  const found = [...comments, ...cells].filter((each) => spotSecretInNote(each.text) !== null);
+  const found = [...comments, ...cells].filter((each) => detectSecretInNote(each.text) !== null);
   if (found.length > 0) return found;
   const words = rows
     .filter((row) => !row.cells.some(isHeading) && !holdsAddress(row) && !isHeadOfMany(row, rows))
     .map((row) => row.cells.join(' '))
     .join('\n');
-  return spotSecret(words) === null ? [] : [{ text: words, place: source }];
+  return detectSecret(words) === null ? [] : [{ text: words, place: source }];
 }
 
 /** A heading of 12 columns or more, none of them named `address`, has the form of a phrase. */
@@ -241,7 +241,7 @@ function endOfLine(text: string, start: number): number {
  */
 export function readNote(text: string | undefined, problems: FieldProblem[], field = 'note'): string {
   const note = (text ?? '').trim();
-  const kind = spotSecretInNote(note);
+  const kind = detectSecretInNote(note);
   if (kind !== null) {
     const { subject, message } = fieldProblem(field, say`: ${{ secret: kind }}`);
     problems.push({ subject, message: say`${message}${wayOut(kind, field)}` });

@@ -8,7 +8,7 @@ import { mayReseal, SEALED_ROWS, type SealedRows } from '../../store/db/sealed-r
 import type { Actor } from '../actor.ts';
 import { clip } from '../input/problems.ts';
 import { recordActions } from '../record-actions.ts';
-import { type Judged, judge, resealedRow, type Tally, type Walked, type WrongRow, walkRows } from './walk-rows.ts';
+import { type Judged, judge, resealedRow, type Scanned, scanRows, type Tally, type WrongRow } from './scan-rows.ts';
 
 /** `wrong`: the first 100 rows that are not as they were sealed, or have no seal, or one of a key that is not at hand. */
 export type SealsView = { good: boolean; tables: Tally[]; wrong: WrongRow[] };
@@ -46,7 +46,7 @@ type Deps = { db: Database; kind: 'external' | 'embedded'; now(): UnixMs; onProg
 export async function sealLedger({ db, kind, now, onProgress }: Deps, actor: Actor): Promise<SealsView> {
   const sealer = await requireSealer(db);
   await requireOwner(db, kind);
-  const walked = await walkRows({ db, sealer, onProgress }, ({ problem }) => problem === 'unsealed');
+  const walked = await scanRows({ db, sealer, onProgress }, ({ problem }) => problem === 'unsealed');
   const view = viewSeals(walked);
   const sealed = walked.tallies.reduce((sum, { resealed }) => sum + resealed, 0);
   const ledger = await findLedgerIdentity(db);
@@ -62,10 +62,10 @@ export async function checkSeals(
 ): Promise<SealsView> {
   const sealer = await requireSealer(db);
   const limit = maxRows === undefined ? {} : { maxRows };
-  return viewSeals(await walkRows({ db, sealer, onProgress, ...limit }, () => false));
+  return viewSeals(await scanRows({ db, sealer, onProgress, ...limit }, () => false));
 }
 
-function viewSeals({ tallies, wrong }: Walked): SealsView {
+function viewSeals({ tallies, wrong }: Scanned): SealsView {
   const isGood = tallies.every(({ unsealed, changed, unknownKey }) => unsealed + changed + unknownKey === 0);
   return { good: isGood, tables: tallies, wrong };
 }

@@ -15,7 +15,7 @@ import {
   type ManifestSettings,
   rulesOf,
 } from '../../payments/manifest/read-installed.ts';
-import { checkMark, readMark } from '../../payments/manifest/serial-mark.ts';
+import { checkMark, readMark } from '../../payments/manifest/serial-checkpoint.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 import type { Database } from '../../store/db/database.ts';
 import { findLedgerIdentity } from '../../store/db/ledger-identity.ts';

@@ -161,7 +161,7 @@ type Spendable = NonNullable<ReturnType<typeof readChallenge>>;
 
 /**
  * Whose passkey has signed. `null`: it is unknown, answers another challenge, comes from another origin, did not verify its user, or its counter
- * went back. `takePasskey` must follow in the transaction of what it is used for.
+ * went back. `consumePasskey` must follow in the transaction of what it is used for.
  */
 export async function verifyPasskey(
   deps: PasskeyDeps,
@@ -190,7 +190,7 @@ export async function verifyPasskey(
 }
 
 /** Uses up what was verified: the challenge, and the count of the passkey. `false`: somebody has meanwhile. */
-export async function takePasskey(
+export async function consumePasskey(
   tx: Sql,
   { key, counter, challenge }: VerifiedPasskey,
   now: UnixMs,

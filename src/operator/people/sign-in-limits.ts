@@ -34,7 +34,7 @@ export function createSignInLimits(createBuckets: CreateBuckets, derive: Derive 
   const pairs = createBuckets(PAIR.perSecond, PAIR.burst, MAX_BUCKETS);
   const networks = createBuckets(NETWORK.perSecond, NETWORK.burst, MAX_BUCKETS);
   const pairOf = ({ login, network }: Attempt) => createHash('sha256').update(`${network}\n${login}`).digest('base64');
-  const turns = { known: createTurns(), stranger: createTurns() };
+  const turns = { known: createSemaphore(), stranger: createSemaphore() };
   return {
     take: (attempt) => {
       const ofPair = pairs.take(pairOf(attempt), attempt.nowMs);
@@ -69,7 +69,7 @@ const MAX_WAIT_MS = 10_000;
  * One at a time, and others wait. Where too many do, any of them is let go, not the newest: a flood that comes first must not keep out
  * whoever comes later.
  */
-function createTurns() {
+function createSemaphore() {
   const waiting: { start(): void; drop(): void }[] = [];
   let isBusy = false;
   const next = () => {

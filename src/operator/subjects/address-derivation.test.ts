@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { say } from '../../domain/message.ts';
 import { unixMs } from '../../domain/time.ts';
+import { detectSecret } from '../input/detect-secret.ts';
 import { fieldProblem } from '../input/problems.ts';
-import { spotSecret } from '../input/spot-secret.ts';
 import { findDerivationKey } from './address-derivation.ts';
 
 /** One of 2,000 keys has twelve runs of three to nine letters in a row. */
@@ -12,7 +12,7 @@ const LIKE_WORDS =
 const readXpub = (xpub: string) => findDerivationKey.read({ xpub }, unixMs(0)).xpub;
 
 test('an account key that looks like a seed phrase by chance is taken', () => {
-  expect(spotSecret(LIKE_WORDS)).toBe('a seed phrase');
+  expect(detectSecret(LIKE_WORDS)).toBe('a seed phrase');
   expect(readXpub(` ${LIKE_WORDS}\n`)).toBe(LIKE_WORDS);
 });
 

@@ -18,8 +18,8 @@ import {
 } from '../../tron/account-xpub.ts';
 import { parseAddress, type TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
+import { detectSecret } from '../input/detect-secret.ts';
 import { clip, FieldError, fieldProblem } from '../input/problems.ts';
-import { spotSecret } from '../input/spot-secret.ts';
 import { type Given, localOperation, type OperationDeps } from '../operation.ts';
 import { BY, flag, line, projectId } from '../option.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
@@ -31,7 +31,7 @@ import { type Proposed, policyOption } from './addresses.ts';
 function readXpub(text: string): AccountXpub {
   const parsed = parseAccountXpub(text.trim());
   if (parsed.kind === 'ok') return parsed.xpub;
-  const secret = spotSecret(text);
+  const secret = detectSecret(text);
   if (secret === null)
     throw new AppError('INVALID_ARGUMENT', say`${{ field: 'xpub' }}: ${parsed.reason}; no address was added`);
   const problems = [fieldProblem('xpub', say`: ${{ secret }}`)];

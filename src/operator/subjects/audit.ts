@@ -1,8 +1,13 @@
 import { say } from '../../domain/message.ts';
 import { partAccepted } from '../../payments/audit/accepted-problems.ts';
-import { BEGINNING, type LogProblem, type LogWalk, walkLog } from '../../payments/audit/walk-log.ts';
-import { givingWay } from '../../runtime/give-way.ts';
+import {
+  BEGINNING,
+  type ChainVerification,
+  type LogProblem,
+  walkLog,
+} from '../../payments/audit/verify-audit-chain.ts';
 import { Type } from '../../runtime/type.ts';
+import { givingWay } from '../../runtime/yield-to-event-loop.ts';
 import { type AuditFilter, type AuditHead, findAuditHead, listAuditEntries } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
@@ -213,7 +218,7 @@ export const verifyAudit = operation({
 });
 
 /** The same with the seals of a ledger that the database knows no key of. */
-export async function verifyLog({ db, sealer, kept }: LogWalk): Promise<VerifiedAuditView> {
+export async function verifyLog({ db, sealer, kept }: ChainVerification): Promise<VerifiedAuditView> {
   const accepted: LogProblem[] = [];
   let [place, entries, unsealed] = [BEGINNING, 0, 0];
   const rest = () => ({ unsealed, accepted: accepted.map(({ seq, message }) => ({ seq, message })) });

@@ -22,9 +22,9 @@ import { findInvoicePayment } from '../../store/ledger/payments.ts';
 import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
 import type { Actor } from '../actor.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
+import { detectSecret } from '../input/detect-secret.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { readChoice, readPeriod } from '../input/readers.ts';
-import { spotSecret } from '../input/spot-secret.ts';
 import { limitTime } from '../limit-time.ts';
 import { recordActions } from '../record-actions.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
@@ -289,7 +289,7 @@ const MAX_EXTERNAL_ID = 200;
 /** Errors: `INVALID_ARGUMENT`. */
 export function readExternalId(field: string, text: string): string {
   const { length } = [...text];
-  if (spotSecret(text) !== null) throw new FieldError(field, 'looks like a secret, and payers may read it');
+  if (detectSecret(text) !== null) throw new FieldError(field, 'looks like a secret, and payers may read it');
   if (length < 1 || length > MAX_EXTERNAL_ID) {
     throw new FieldError(field, `has ${length} characters: give it 1 to ${MAX_EXTERNAL_ID}`);
   }

@@ -1,5 +1,5 @@
 import { poolShare } from '../../chain/nodes/pool-share.ts';
-import { createTurns } from '../../chain/nodes/turns.ts';
+import { createSemaphore } from '../../chain/nodes/semaphore.ts';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId, uuidV7 } from '../../domain/ids.ts';
 import { type Hint, say, type Text } from '../../domain/message.ts';
@@ -88,7 +88,7 @@ export type JobListView = { network: Network; data: JobView[] };
 
 /** A database of which work takes so many connections at most; the rest of it waits. */
 export function limitConnections(db: Database, atOnce: number): Database {
-  const inTurn = createTurns(atOnce);
+  const inTurn = createSemaphore(atOnce);
   return {
     ...db,
     run: (statement, parameters) => inTurn(() => db.run(statement, parameters)),

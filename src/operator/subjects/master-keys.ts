@@ -27,7 +27,7 @@ import { describeMissingSecrets } from '../../webhooks/watch-endpoints.ts';
 import type { Actor } from '../actor.ts';
 import { columnsText, fieldsText } from '../command-text.ts';
 import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
-import { walkRows } from '../ledger/walk-rows.ts';
+import { scanRows } from '../ledger/scan-rows.ts';
 import { operation } from '../operation.ts';
 import { reencryptTotp } from '../people/totp.ts';
 import { recordActions } from '../record-actions.ts';
@@ -353,7 +353,7 @@ export async function resealRows({
   if (ledger === null) return { resealed: 0, left: new Map() };
   const sealer = createSealer(ring, ledger.id);
   const [isAllowed, current] = [await mayReseal(db), sealer.keyId()];
-  const walked = await walkRows(
+  const walked = await scanRows(
     { db, sealer, onProgress },
     ({ problem, keyId }) => isAllowed && problem === null && keyId !== current,
   );

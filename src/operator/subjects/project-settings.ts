@@ -12,9 +12,9 @@ import type { Static, Type } from '../../runtime/type.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { insertLogo, type Logo } from '../../store/ledger/logos.ts';
 import type { ProjectSettings } from '../../store/ledger/projects.ts';
+import { detectSecret, detectSecretInNote } from '../input/detect-secret.ts';
 import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
 import { parseDuration } from '../input/readers.ts';
-import { spotSecret, spotSecretInNote } from '../input/spot-secret.ts';
 import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
 
@@ -136,19 +136,19 @@ export function readSettings(input: SettingsInput, problems: FieldProblem[]): Wa
   }
   if (support !== undefined) {
     settings.supportContact = support === null ? null : support.trim();
-    if (support !== null) add('support', secretIn(support, spotSecretInNote) ?? contactProblem(support.trim()));
+    if (support !== null) add('support', secretIn(support, detectSecretInNote) ?? contactProblem(support.trim()));
   }
   if (returnUrl !== undefined) {
     const read = returnUrl === null ? null : readReturnUrl(returnUrl);
     settings.returnUrl = read?.kind === 'ok' ? read.url : null;
     if (returnUrl !== null)
-      add('returnUrl', secretIn(returnUrl, spotSecret) ?? (read?.kind === 'refused' ? read.reason : null));
+      add('returnUrl', secretIn(returnUrl, detectSecret) ?? (read?.kind === 'refused' ? read.reason : null));
   }
   if (embedOrigins !== undefined) {
     const read = embedOrigins === null ? null : readEmbedOrigins(embedOrigins);
     settings.embedOrigins = read?.kind === 'ok' ? read.origins : null;
     if (embedOrigins !== null)
-      add('embedOrigins', secretIn(embedOrigins, spotSecret) ?? (read?.kind === 'refused' ? read.reason : null));
+      add('embedOrigins', secretIn(embedOrigins, detectSecret) ?? (read?.kind === 'refused' ? read.reason : null));
   }
   if (accent !== undefined) {
     settings.accent = accent === null ? null : parseColour(accent);
@@ -183,7 +183,7 @@ function readCount(text: string): number | null {
   return count < 1 || count > MAX_COUNT ? null : count;
 }
 
-function secretIn(text: string, spot: typeof spotSecret): Text | null {
+function secretIn(text: string, spot: typeof detectSecret): Text | null {
   const kind = spot(text.trim());
   return kind === null ? null : say`: ${{ secret: kind }}`;
 }

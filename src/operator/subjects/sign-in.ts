@@ -6,14 +6,15 @@ import { type UnixMs, unixMs } from '../../domain/time.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import { Type } from '../../runtime/type.ts';
 import {
+  consumeInvitation,
+  consumeRecoveryCode,
   findInvitation,
   hasRecoveryCode,
   insertRecoveryCodes,
-  takeInvitation,
-  takeRecoveryCode,
 } from '../../store/access/invitations.ts';
 import { findPasskeys, insertPasskey, removePasskeyRow } from '../../store/access/passkeys.ts';
 import {
+  consumeTotpStep,
   findFactors,
   lockFactors,
   type Person,
@@ -21,7 +22,6 @@ import {
   personOf,
   storePassword,
   takeMiss,
-  takeTotpStep,
 } from '../../store/access/people.ts';
 import { forgetOldSessions, hasSignedInFrom, stepUpSession } from '../../store/access/sessions.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
@@ -31,12 +31,12 @@ import { maybe, of, type Shown, show, text, time } from '../fields.ts';
 import { FieldError, nameProblem } from '../input/problems.ts';
 import { localOperation } from '../operation.ts';
 import {
+  consumePasskey,
   notNew,
   notVerified,
   passkeyCreation,
   passkeyRequest,
   spend,
-  takePasskey,
   verifyCreated,
   verifyPasskey,
 } from '../people/passkey-proof.ts';
@@ -95,7 +95,7 @@ async function byPasskey(deps: SignInDeps, from: From, response: unknown): Promi
   return deps.db.transaction(async (tx) => {
     // Locked first, as by whoever takes from the person what it signs in with.
     const person = await lockFactors(tx, verified.person.id);
-    if (person === null || !(await takePasskey(tx, verified, deps.now()))) return REFUSED;
+    if (person === null || !(await consumePasskey(tx, verified, deps.now()))) return REFUSED;
     return { kind: 'started', ...(await openSession(tx, deps, { person: personOf(person), from, proof: 'passkey' })) };
   });
 }
@@ -149,7 +149,7 @@ async function takeCode(
   { person, code }: { person: PersonFactors; code: string },
 ): Promise<'totp' | 'recovery-code' | null> {
   const recovery = recoveryCodeHash(code);
-  if (recovery !== null && (await takeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
+  if (recovery !== null && (await consumeRecoveryCode(tx, recovery, person.id, now()))) return 'recovery-code';
   // Taken before it is looked at, so that many at once are no more than one after the other.
   if (!(await takeMiss(tx, person.id, now(), MISSES))) return null;
   if (TOTP_CODE.test(code) && (await takeTotp(tx, { keyRing, now }, person, code))) return 'totp';
@@ -161,7 +161,7 @@ async function takeCode(
 async function takeTotp(tx: Sql, { keyRing, now }: CodeDeps, person: PersonFactors, code: string) {
   const secret = await openTotp(keyRing, person);
   const step = secret && totpStepOf(secret, code, now());
-  return step !== null && takeTotpStep(tx, person.id, step);
+  return step !== null && consumeTotpStep(tx, person.id, step);
 }
 
 /** What the page of an invitation shows. `passkey` is `null` where browsers know none: at an IP address. */
@@ -211,7 +211,7 @@ export async function redeemInvitation(
   return db.transaction(async (tx) => {
     // Locked first, so that of two at once one waits here, and then finds the invitation taken.
     const factors = await lockFactors(tx, person.id);
-    if (factors === null || !(await takeInvitation(tx, hashToken(token), now()))) throw ended();
+    if (factors === null || !(await consumeInvitation(tx, hashToken(token), now()))) throw ended();
     const locked = personOf(factors);
     const recoveryCodes = await factor.store(tx, locked);
     const started = await openSession(tx, deps, { person: locked, from, proof: factor.proof });
@@ -326,7 +326,7 @@ export async function stepUp(
     const verified = await verifyPasskey(deps, actionPurpose(session, action), proof.passkey);
     if (verified === null || verified.person.id !== person.id) return null;
     return deps.db.transaction(async (tx) => {
-      const isTaken = (await lockFactors(tx, person.id)) !== null && (await takePasskey(tx, verified, deps.now()));
+      const isTaken = (await lockFactors(tx, person.id)) !== null && (await consumePasskey(tx, verified, deps.now()));
       return isTaken ? note(tx, 'passkey') : null;
     });
   }

@@ -21,9 +21,9 @@ import { insertEvents } from '../../store/outbox/events.ts';
 import { type Actor, maySee } from '../actor.ts';
 import { columnsText } from '../command-text.ts';
 import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields.ts';
+import { detectSecret } from '../input/detect-secret.ts';
 import { clip, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
 import { readNote } from '../input/readers.ts';
-import { spotSecret } from '../input/spot-secret.ts';
 import { operation } from '../operation.ts';
 import { argument, argumentList, line, needed } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
@@ -141,7 +141,7 @@ function readTransferIds(texts: readonly string[]): string[] {
   const ids = texts.map((text) => decodeId('trf', text));
   const problems: FieldProblem[] = texts.flatMap((text, index) => {
     if (ids[index] !== null) return [];
-    return [{ subject: spotSecret(text) === null ? text.slice(0, 60) : 'transfers', message: noTransferId(text) }];
+    return [{ subject: detectSecret(text) === null ? text.slice(0, 60) : 'transfers', message: noTransferId(text) }];
   });
   if (texts.length > MAX_RESOLVED) {
     const message = `${texts.length} transfers were given: resolve at most ${MAX_RESOLVED} at a time`;

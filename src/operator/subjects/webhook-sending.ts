@@ -470,7 +470,7 @@ export const enableEndpoint = operation({
 async function hasten({ db, now }: ActDeps, endpointId: string): Promise<number> {
   let hastened = 0;
   for (let after = NIL_UUID; ; ) {
-    const ids = await hastenDeliveries(db, endpointId, now(), { after, limit: BATCH });
+    const ids = await expediteDeliveries(db, endpointId, now(), { after, limit: BATCH });
     hastened += ids.length;
     if (ids.length < BATCH) return hastened;
     after = ids.reduce((a, b) => (a > b ? a : b));
@@ -501,7 +501,7 @@ export const isLate = (now: string) => `(
       where a.event_id = d.event_id and a.endpoint_id = d.endpoint_id and a.attempt = d.attempt_count)))`;
 
 /** Makes what waits for its next attempt at an endpoint due now, in the order of the events behind `after`. Returns their ids. */
-export const hastenDeliveries = answerOf(
+export const expediteDeliveries = answerOf(
   'delivery-hasten',
   { eventId: 'uuid' },
   `with late as (

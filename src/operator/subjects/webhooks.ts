@@ -43,9 +43,9 @@ import {
   whole,
   yes,
 } from '../fields.ts';
+import { detectSecretInNote } from '../input/detect-secret.ts';
 import { clip, FieldError, refuseSecret } from '../input/problems.ts';
 import { readGivenSecret } from '../input/read-given-secret.ts';
-import { spotSecretInNote } from '../input/spot-secret.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, needed, projectId, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
@@ -142,7 +142,7 @@ const MAX_LINE = 200;
 /** Reads a line of free text, which is kept and shown; may be empty. Errors: `INVALID_ARGUMENT`. */
 export function readLine(field: string, text: string): string {
   const line = text.trim();
-  refuseSecret(field, spotSecretInNote(line));
+  refuseSecret(field, detectSecretInNote(line));
   const length = [...line].length;
   if (length <= MAX_LINE && !/[\p{Cc}\p{Cs}]/u.test(line)) return line;
   const problem = length > MAX_LINE ? `has ${length} characters` : 'contains a line break or a control character';

@@ -3,7 +3,7 @@ import { readAcknowledged } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Sealer } from '../../store/db/seal.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
-import type { LogProblem } from './walk-log.ts';
+import type { LogProblem } from './verify-audit-chain.ts';
 
 /**
  * Parts problems of the audit log by whether an operator has acknowledged them. That stands in the log itself, so where rows are sealed it

@@ -5,10 +5,17 @@ import { type AuditHead, findAuditHead } from '../../store/access/audit-log.ts';
 import { settleAlarms, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Seals } from '../../store/db/database.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
-import { findLedgerLine, type LedgerLine, type OutsideMark } from '../outside-mark.ts';
+import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
 import { guardWhileLeading, type Leading, whileLeading } from '../watching.ts';
 import { partAccepted } from './accepted-problems.ts';
-import { BEGINNING, type LogProblem, type LogWalk, type Place, type WalkedPage, walkLog } from './walk-log.ts';
+import {
+  BEGINNING,
+  type ChainVerification,
+  type LogProblem,
+  type Place,
+  type VerifiedPage,
+  walkLog,
+} from './verify-audit-chain.ts';
 
 const LOOK_MS = 30_000;
 /** A shorter log is walked whole at each look. */
@@ -18,7 +25,7 @@ const BUDGET_MS = 100;
 /** More are a log that was written anew; the rest is told when these are settled. */
 const MAX_ALARMS = 20;
 
-type Options = Leading & { seals: Seals | undefined; headMark: OutsideMark | null };
+type Options = Leading & { seals: Seals | undefined; headMark: ExternalCheckpoint | null };
 
 /**
  * While this process is the leader, walks the audit log of the ledger: whole at once, and then every day; each minute what was added, and
@@ -39,7 +46,7 @@ function createLogWatch(options: Options) {
   let [isSealed, isBroken] = [false, false];
 
   /** What was added since the last look. */
-  const lookAtEnd = async (known: LogWalk) => {
+  const lookAtEnd = async (known: ChainVerification) => {
     const from = known.kept === null ? BEGINNING : { seq: known.kept.seq - 1, hash: null, isSealed };
     const walked = nothingYet(from);
     for await (const page of walkLog(known, from)) addPage(walked, page);
@@ -48,7 +55,7 @@ function createLogWatch(options: Options) {
     if (others.length > 0) isBroken = true;
     else await remembered.set(walked.place);
   };
-  const settle = async (known: LogWalk, { place, problems, unsealed }: Walked) => {
+  const settle = async (known: ChainVerification, { place, problems, unsealed }: Scanned) => {
     const { others } = await partAccepted(known, problems);
     await settleAlarms(options, 'audit-broken', findingsOf(options, others), { networks: [options.network] });
     [isSealed, isBroken] = [place.isSealed, others.length > 0];
@@ -86,11 +93,11 @@ function createLogWatch(options: Options) {
   };
 }
 
-type Walked = Pick<WalkedPage, 'place' | 'problems' | 'unsealed'>;
+type Scanned = Pick<VerifiedPage, 'place' | 'problems' | 'unsealed'>;
 
-const nothingYet = (place: Place): Walked => ({ place, problems: [], unsealed: 0 });
+const nothingYet = (place: Place): Scanned => ({ place, problems: [], unsealed: 0 });
 
-function addPage(walked: Walked, { place, problems, unsealed }: WalkedPage): void {
+function addPage(walked: Scanned, { place, problems, unsealed }: VerifiedPage): void {
   walked.place = place;
   walked.problems.push(...problems);
   walked.unsealed += unsealed;
@@ -98,17 +105,17 @@ function addPage(walked: Walked, { place, problems, unsealed }: WalkedPage): voi
 
 /** A walk from the first entry, which goes on for as long as it takes, a part each second. */
 function createWholeWalk() {
-  let underWay: { pages: AsyncGenerator<WalkedPage>; walked: Walked } | null = null;
+  let underWay: { pages: AsyncGenerator<VerifiedPage>; walked: Scanned } | null = null;
   return {
     isUnderWay: () => underWay !== null,
-    begin: (known: LogWalk) => {
+    begin: (known: ChainVerification) => {
       underWay = { pages: walkLog(known, BEGINNING), walked: nothingYet(BEGINNING) };
     },
     forget: () => {
       underWay = null;
     },
     /** What was found, once it has come to the end. One that fails is begun anew. */
-    goOn: async (): Promise<Walked | null> => {
+    goOn: async (): Promise<Scanned | null> => {
       const endMs = performance.now() + BUDGET_MS;
       const walk = underWay;
       underWay = null;

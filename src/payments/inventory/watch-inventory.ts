@@ -35,7 +35,7 @@ import {
 import { SETTING_TABLES } from '../../store/ledger/settings-rows.ts';
 import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { type AccountHex, accountToAddress } from '../../tron/address.ts';
-import { findLedgerLine, type LedgerLine, type OutsideMark } from '../outside-mark.ts';
+import { type ExternalCheckpoint, findLedgerLine, type LedgerLine } from '../external-checkpoint.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from '../watching.ts';
 import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
@@ -52,7 +52,7 @@ const MAX_PRODUCER_SETS = 100;
 type Options = Leading & {
   random(bytes: number): Uint8Array;
   metrics: Metrics;
-  mark: OutsideMark | null;
+  mark: ExternalCheckpoint | null;
   pauseMs?: number;
   stallTickMs?: number;
 };
@@ -173,7 +173,7 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
 const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
 
 /** Where the inventory was seen to end, kept outside the database, so that it is known to a process that begins anew. */
-function createSeenMark({ db, log, seen }: Keeping, mark: OutsideMark | null) {
+function createSeenMark({ db, log, seen }: Keeping, mark: ExternalCheckpoint | null) {
   let line: LedgerLine | null = null;
   let written = '';
   return {

@@ -15,7 +15,7 @@ import { lackOfSignatures, type PinnedKeys } from '../../domain/manifest/manifes
 import { parseAmount } from '../../domain/money.ts';
 import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
-import { checkMark, readMark } from './serial-mark.ts';
+import { checkMark, readMark } from './serial-checkpoint.ts';
 
 /** `mode`: whether what nobody vouches for is refused, or only told of. */
 export type ManifestSettings = { path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string };

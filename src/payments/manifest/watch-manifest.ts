@@ -14,7 +14,7 @@ import { listStored } from '../../store/ledger/addresses.ts';
 import { listRules } from '../../store/ledger/projects.ts';
 import { type AddressGuard, describeUnvouched } from './address-guard.ts';
 import { idsOf, lackOfNetworks, type ManifestSettings, type ReadInstalled, readInstalled } from './read-installed.ts';
-import { writeMark } from './serial-mark.ts';
+import { writeMark } from './serial-checkpoint.ts';
 
 type Deps = {
   db: Database;

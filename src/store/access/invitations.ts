@@ -41,7 +41,7 @@ export const findInvitation = answerOf(
 );
 
 /** Takes an invitation up. `false`: somebody has, or it has ended. */
-export const takeInvitation = answerOf(
+export const consumeInvitation = answerOf(
   'invitation-take',
   { personId: 'uuid' },
   'update invitations set ended_at = $2, mac = null where sha256 = $1 and ended_at is null and expires_at > $2 returning person_id',
@@ -84,7 +84,7 @@ export const hasRecoveryCode = answerOf(
 );
 
 /** Uses a recovery code up. `false`: the person has none like it. */
-export const takeRecoveryCode = answerOf(
+export const consumeRecoveryCode = answerOf(
   'recovery-code-take',
   code,
   `update recovery_codes c set ended_at = $3, mac = null

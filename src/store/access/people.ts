@@ -179,7 +179,7 @@ export const storePassword = commandOf(
 );
 
 /** Takes the code of a period, unless one of it or of a later one was taken. Forgets the misses. */
-export const takeTotpStep = answerOf(
+export const consumeTotpStep = answerOf(
   'person-take-step',
   { id: 'uuid' },
   `update people set totp_step = $2, misses = 0

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AlarmKind } from '../../domain/alarm-kinds.ts';
 import { NETWORKS, type Network } from '../../domain/network.ts';
 import type { Logger } from '../../runtime/log.ts';
-import { createSeldom } from '../../runtime/seldom.ts';
+import { createLogThrottle } from '../../runtime/log-throttle.ts';
 import type { Sql } from '../db/database.ts';
 import { findAlarmSubjects, raiseAlarm, resolveAlarms } from './alarms.ts';
 
@@ -52,7 +52,7 @@ export async function settleAlarms(
 
 /** For what any statement may meet, again and again: each subject once a minute. Never throws; one that could not be told is due again. */
 export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): number }) {
-  const seldom = createSeldom(now);
+  const seldom = createLogThrottle(now);
   return (kind: AlarmKind, networks: readonly Network[], subject: string, detail: string): void => {
     if (!seldom.isDue(`${kind} ${subject}`)) return;
     const tell = async () => {

@@ -3,8 +3,8 @@ import { AppError } from '../../domain/errors.ts';
 import { shortageBehind } from '../../domain/shortage.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 import { type AddressChecks, lacksKey, type OwnRule, readAddresses } from './address-column.ts';
-import { type Admission, createAdmission } from './admit-server.ts';
 import { isSealParameter, type LeftOut, readSeals, type Sealer, type SealJudge } from './seal.ts';
+import { type Admission, createAdmission } from './server-admission.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
 

@@ -6,7 +6,7 @@ import { hexSeal } from '../db/seal.ts';
 import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { statement } from '../db/statement.ts';
 import { WANTS_EVENT } from './adapter-orders.ts';
-import { hastenChosen, mayBeHastened } from './delivery-hasten.ts';
+import { expediteChosen, mayBeExpedited } from './expedite-deliveries.ts';
 
 /** The dispatcher listens here; a notification says only "look", so a lost one costs at most one poll. */
 export const DELIVERIES_CHANNEL = 'quittance_deliveries';
@@ -47,8 +47,8 @@ const insertDeliveries = statement(
        where d.endpoint_id = planned.endpoint_id and d.invoice_id = planned.invoice_id and d.sequence < planned.sequence
          and d.status = 'pending'
        order by d.sequence limit ${MOST_EARLIER}) d
-     where d.next_attempt_at > ${DUE} and ${mayBeHastened('d')}),
-   ${hastenChosen(DUE)}
+     where d.next_attempt_at > ${DUE} and ${mayBeExpedited('d')}),
+   ${expediteChosen(DUE)}
    select pg_notify('${DELIVERIES_CHANNEL}', '')::text as notified from (select from planned limit 1) planned`,
 );
 

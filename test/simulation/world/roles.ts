@@ -4,9 +4,9 @@ import { startReconciler } from '../../../src/chain/reconcile/reconcile.ts';
 import { createKnownTerms } from '../../../src/chain/verify/fee-terms.ts';
 import { USDT } from '../../../src/devnet/evm/keys.ts';
 import { unixMs } from '../../../src/domain/time.ts';
+import { startEmitting } from '../../../src/payments/emit-unmatched-events.ts';
 import { createHeldBack } from '../../../src/payments/held-back.ts';
 import { startSettling } from '../../../src/payments/settle-set-aside.ts';
-import { startTelling } from '../../../src/payments/tell-transfers.ts';
 import { startCapacityWatch } from '../../../src/payments/watch-capacity.ts';
 import type { KeyRing } from '../../../src/runtime/key-ring.ts';
 import { createLogger } from '../../../src/runtime/log.ts';
@@ -82,7 +82,7 @@ export function startRoles(options: RolesOptions): Running {
         leaseMs: Math.min(MAX_LEASE_MS, LEASE_SLOTS * shape.slotMs),
       });
       isLeader = watcher.isLeader;
-      startTelling({ ...shared, isLeader });
+      startEmitting({ ...shared, isLeader });
       startSettling({ ...shared, isLeader, held, publicUrl: 'http://pay.test' });
       startReconciler({ ...shared, isLeader, ...RECONCILING });
       startCapacityWatch({ ...shared, isLeader });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createHoldings } from './holdings.ts';
+import { createFairQueue } from './fair-queue.ts';
 
 test('holders take turns, each with its oldest, and who comes anew waits for one turn of each', () => {
-  const holdings = createHoldings<string>();
+  const holdings = createFairQueue<string>();
   for (const item of ['a1', 'a2', 'a3', 'b1']) holdings.add(item[0] ?? '', item);
   const taken = [holdings.takeNext()];
   holdings.add('c', 'c1');
@@ -16,7 +16,7 @@ test('whatever comes and goes, the largest holder has the most, and all counts a
   const steps = fc.array(fc.tuple(fc.constantFrom('add', 'remove', 'next', 'largest'), fc.nat(4), fc.nat(9)));
   fc.assert(
     fc.property(steps, (all) => {
-      const holdings = createHoldings<number>();
+      const holdings = createFairQueue<number>();
       const model = new Map<string, number[]>();
       const forget = (holder: string, item: number | undefined) =>
         model.set(

@@ -2,11 +2,11 @@ import { failurePauseMs, PAUSE } from '../domain/circuit.ts';
 import { type UnixMs, unixMs } from '../domain/time.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/log.ts';
-import { createSeldom } from '../runtime/seldom.ts';
+import { createLogThrottle } from '../runtime/log-throttle.ts';
 import type { Database } from '../store/db/database.ts';
 import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
-import { hastenDeliveries } from '../store/outbox/delivery-hasten.ts';
 import { findFailingCallbackUrls, findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
+import { expediteDeliveries } from '../store/outbox/expedite-deliveries.ts';
 
 /** Failing targets and those that were back lately. The one that was heard of longest ago is forgotten first. */
 const MAX_TARGETS = 1000;
@@ -26,16 +26,16 @@ const NOT_HASTENED = 'webhook retries cannot be moved forward; trying again';
 /** What is known of a target. `probeAtMs`: it fails, and one delivery is hastened then; `backAtMs`: all that wait are. */
 type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number; returnedAt: UnixMs | null };
 
-export type Hastener = ReturnType<typeof createHastener>;
+export type Expediter = ReturnType<typeof createExpediter>;
 
 /**
  * Notices that a failing receiver is back, by deliveries that are made due before their time: one whenever the pause of its target is
  * over, and all that wait once it has taken one. Of an adapter, whose shop is away, each URL is a target (`targetOf`), and the database keeps
  * nothing of its health. What stands here is lost with the process: the failing targets are learned from the database, and an attempt of which it is not known any more when it had been due has its schedule's pause once more.
  */
-export function createHastener({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
+export function createExpediter({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
   const watched = watchTargets(db);
-  const seldom = createSeldom(() => performance.now());
+  const seldom = createLogThrottle(() => performance.now());
   const hastened = new Map<string, { attempt: number; dueAt: UnixMs }>();
   let pausedUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -43,7 +43,7 @@ export function createHastener({ db, clock, log }: { db: Database; clock: Clock;
     const now = unixMs(clock.now());
     const due = await watched.due(now);
     if (due.length === 0) return false;
-    const rows = await hastenDeliveries(db, due, now);
+    const rows = await expediteDeliveries(db, due, now);
     for (const { attemptCount, dueAt, ...delivery } of rows) {
       if (attemptCount > 0) hastened.set(keyOf(delivery), { attempt: attemptCount + 1, dueAt });
     }

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { givingWay } from './give-way.ts';
+import { givingWay } from './yield-to-event-loop.ts';
 
 async function* numbers(count: number) {
   for (let number = 0; number < count; number += 1) {

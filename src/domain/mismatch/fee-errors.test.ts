@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { suspectOf } from '../../../test/support/mismatch-suspect.ts';
-import { beforeShares, COMMON_FEES, FIXED_FEES, feeDeducted, overpaid } from './fee-slips.ts';
+import { beforeShares, COMMON_FEES, FIXED_FEES, feeDeducted, overpaid } from './fee-errors.ts';
 
 const INVOICE = suspectOf(25_000_000n, 25_000_137n);
 const ROUND = suspectOf(25_000_000n, 25_000_000n);

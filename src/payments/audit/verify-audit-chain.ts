@@ -19,18 +19,18 @@ export const BEGINNING: Place = { seq: 0, hash: '0'.repeat(64), isSealed: false 
 export type LogProblem = { seq: number; name: string; message: string; passed: number };
 
 /** `entries`: how many there were. `unsealed`: of them those before the first one that has a seal. */
-export type WalkedPage = { place: Place; entries: number; unsealed: number; problems: LogProblem[] };
+export type VerifiedPage = { place: Place; entries: number; unsealed: number; problems: LogProblem[] };
 
 /** `kept`: a head that was seen before. Without a sealer the hashes alone are looked at. */
-export type LogWalk = { db: Sql; sealer: Sealer | null; kept: AuditHead | null };
+export type ChainVerification = { db: Sql; sealer: Sealer | null; kept: AuditHead | null };
 
 /** Walks the audit log behind a place to its end, some hundred entries at a time, and finds what was changed, left out, put in or made up. */
-export async function* walkLog({ db, sealer, kept }: LogWalk, from: Place): AsyncGenerator<WalkedPage> {
+export async function* walkLog({ db, sealer, kept }: ChainVerification, from: Place): AsyncGenerator<VerifiedPage> {
   let place = from;
   for (;;) {
     const links = await readAuditLinks(db, place.seq, PAGE);
     const seals = await openSeals(sealer, links);
-    const page: WalkedPage = { place, entries: links.length, unsealed: 0, problems: [] };
+    const page: VerifiedPage = { place, entries: links.length, unsealed: 0, problems: [] };
     for (const [index, link] of links.entries()) {
       const [before, seal] = [page.place, seals[index] ?? null];
       const message = problemOf(link, before, kept) ?? (seal === null ? null : sealProblemOf(link, before, seal));

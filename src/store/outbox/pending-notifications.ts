@@ -27,7 +27,7 @@ const alarm = {
   end: 'text?',
   words: 'text',
 } as const;
-export type AlarmNews = Row<typeof alarm & typeof forChannel>;
+export type PendingAlarm = Row<typeof alarm & typeof forChannel>;
 
 /** Of an outbox row of a channel about something. */
 const told = (about: string, phase: string) =>
@@ -38,7 +38,7 @@ const ABOUT_ALARM = `'alarm:' || a.id`;
  * The first 500 alarms that a channel is to be told of: those that are open, those that were raised and ended since it was added, and the end of those
  * that it was told of. What ended before `since` is no news.
  */
-export const findAlarmNews = rowsOf(
+export const findPendingAlarms = rowsOf(
   'news-alarms',
   { ...forChannel, ...alarm },
   `select c.id as channel_id, exists (${told(ABOUT_ALARM, 'raised')}) as was_raised, a.id, a.network, a.kind, a.subject, a.detail,
@@ -62,13 +62,13 @@ const money = {
   txId: hex(),
   seal: isAsSealed(SEALED_TRANSFER),
 } as const;
-export type MoneyNews = Row<typeof money & { readonly channelId: 'uuid' }>;
+export type PendingTransfer = Row<typeof money & { readonly channelId: 'uuid' }>;
 const ABOUT_TRANSFER = `'transfer:' || t.id`;
 const MONEY = `t.id as transfer_id, t.network, t.project_id, p.name as project_name, t.kind, t.amount_micro, encode(t.tx_id, 'hex') as tx_id,
   ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 
 /** The first 500 transfers without an order that came since a channel was added, and not before `since`, and that it was not told of. */
-export const findMoneyNews = rowsOf(
+export const findPendingTransfers = rowsOf(
   'news-money',
   { channelId: 'uuid', ...money },
   `select c.id as channel_id, ${MONEY}
@@ -79,7 +79,7 @@ export const findMoneyNews = rowsOf(
 );
 
 /** The first 500 of those that a channel was told of and that somebody decided about since, or that were taken back. */
-export const findSettledMoneyNews = rowsOf(
+export const findSettledTransfers = rowsOf(
   'news-money-over',
   { channelId: 'uuid', ...money, how: 'text' },
   `select c.id as channel_id, ${MONEY}, ended.how
@@ -102,13 +102,13 @@ const owner = {
   actedAt: 'timestamptz',
   seal: isAsSealed(SEALED_ACTION),
 } as const;
-export type OwnerNews = Row<typeof owner & { readonly channelId: 'uuid' }>;
+export type PendingOwnerChange = Row<typeof owner & { readonly channelId: 'uuid' }>;
 
 /**
  * The first 500 entries of the audit log, since a channel was added and not before `since`, that give somebody the role owner, or a new link to
  * an owner, and of which the channel was not told.
  */
-export const findOwnerNews = rowsOf(
+export const findPendingOwnerChanges = rowsOf(
   'news-owners',
   { channelId: 'uuid', ...owner },
   `select c.id as channel_id, ${listColumns(owner, 'o.', { seal: sealColumn(SEALED_ACTION, 'o.') })}

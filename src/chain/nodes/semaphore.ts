@@ -1,5 +1,5 @@
 /** A semaphore: runs up to `maxAtOnce` tasks concurrently and queues the others. The caller limits the queue. */
-export function createTurns(maxAtOnce: number) {
+export function createSemaphore(maxAtOnce: number) {
   const waiting: (() => void)[] = [];
   let atOnce = 0;
   return async <Result>(work: () => Promise<Result>): Promise<Result> => {

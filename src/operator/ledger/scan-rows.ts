@@ -4,7 +4,7 @@ import { coveredValues, type OpenedSeal, type Sealer } from '../../store/db/seal
 import { type Resealed, SEALED_ROWS, type SealedRows, type StoredRow } from '../../store/db/sealed-rows.ts';
 
 /** `onProgress` hears now and then how far it is. `maxRows`: no more of each table are looked at; all when absent. */
-export type WalkDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void; maxRows?: number };
+export type ScanDeps = { db: Sql; sealer: Sealer; onProgress(text: string): void; maxRows?: number };
 
 /** How the rows of a table stand after a walk. `resealed`: those of `sealed` that it gave a MAC. */
 export type Tally = {
@@ -21,7 +21,7 @@ export type WrongRow = { table: string; id: string; kind: NonNullable<OpenedSeal
  * `wrong`: the first rows that are not as they were sealed, or whose key is not at hand. `formerKeys`: how many rows are as they were sealed with
  * a key that seals no more, by its id.
  */
-export type Walked = { tallies: Tally[]; wrong: WrongRow[]; formerKeys: Map<string, number> };
+export type Scanned = { tallies: Tally[]; wrong: WrongRow[]; formerKeys: Map<string, number> };
 
 /** A row as its seals were found: of each table what it was read as, and what is in it; null where it needs none. */
 export type Judged = { key: string; seals: readonly ({ seal: string; opened: OpenedSeal } | null)[] };
@@ -41,15 +41,15 @@ const LANES = 2;
  * Looks at every row of the sealed tables, 1,000 at a time, and gives those a new MAC that are `due`. Each batch is a transaction of its own
  * and stays done; what is changed meanwhile is looked at again. May run beside services, and beside itself.
  */
-export async function walkRows(deps: WalkDeps, due: Due): Promise<Walked> {
-  const walked: Walked = { tallies: [], wrong: [], formerKeys: new Map() };
+export async function scanRows(deps: ScanDeps, due: Due): Promise<Scanned> {
+  const walked: Scanned = { tallies: [], wrong: [], formerKeys: new Map() };
   for (const source of SEALED_ROWS) await walkTable(deps, source, { walked, due });
   return walked;
 }
 
 type Due = (opened: OpenedSeal) => boolean;
 
-async function walkTable(deps: WalkDeps, source: SealedRows, { walked, due }: { walked: Walked; due: Due }) {
+async function walkTable(deps: ScanDeps, source: SealedRows, { walked, due }: { walked: Scanned; due: Due }) {
   const { db, sealer, onProgress, maxRows = Number.POSITIVE_INFINITY } = deps;
   const tallies = source.tables.map(({ name }) => ({
     ...{ table: name, sealed: 0, resealed: 0, unsealed: 0, changed: 0, unknownKey: 0 },
@@ -88,7 +88,7 @@ async function walkTable(deps: WalkDeps, source: SealedRows, { walked, due }: { 
 type Batch = { rows: number; judged: Judged[]; resealed: number[] };
 
 async function walkBatch(
-  { db, sealer }: WalkDeps,
+  { db, sealer }: ScanDeps,
   source: SealedRows,
   { rows, due }: { rows: readonly StoredRow[]; due: Due },
 ): Promise<Batch> {
@@ -154,7 +154,7 @@ function idOfKey({ idPlace }: Pick<SealedRows, 'idPlace'>, key: string): string 
 }
 
 function count(
-  walked: Walked,
+  walked: Scanned,
   tally: Tally,
   { id, opened, sealer }: { id: string; opened: OpenedSeal | undefined; sealer: Sealer },
 ): void {

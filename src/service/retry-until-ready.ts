@@ -11,7 +11,7 @@ const LOCK_WAIT_MS = 60_000;
 const RETRY_MS = 1000;
 
 /** Does one step of a start, and repeats it while the database does not answer yet. Errors: those of the step. */
-export async function patiently<Result>(log: Logger, step: () => Promise<Result>): Promise<Result> {
+export async function retryUntilReady<Result>(log: Logger, step: () => Promise<Result>): Promise<Result> {
   const begun = performance.now();
   for (;;) {
     try {

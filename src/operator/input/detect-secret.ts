@@ -2,7 +2,7 @@
  * Finds the kind of secret that stands anywhere in a text, or `null`. People paste the wrong clipboard; an error message must not
  * repeat a secret, and its owner must hear that it is now in a shell's history.
  */
-export function spotSecret(text: string): string | null {
+export function detectSecret(text: string): string | null {
   return spotKey(text) ?? (holdsKeyOrId(text) ? 'a private key' : null) ?? spotSeedPhrase(text);
 }
 
@@ -10,7 +10,7 @@ export function spotSecret(text: string): string | null {
  * The same for what people write freely, which is kept: notes, and the labels and comments beside addresses. The id of a
  * transaction has the form of a private key, so there it is none where it is called an id and nothing speaks of a key.
  */
-export function spotSecretInNote(note: string): string | null {
+export function detectSecretInNote(note: string): string | null {
   return spotKey(note) ?? (holdsKeyInNote(note.normalize('NFC')) ? 'a private key' : null) ?? spotSeedPhrase(note);
 }
 

@@ -12,7 +12,7 @@ const MOST_SEEN = 5000;
  * Whether a delivery that waits may be due before its time. One under way, which is counted and not logged, is none that waits. One that
  * failed before its endpoint's last return already is refused for its own sake, or it would have come then. A replay plans it anew.
  */
-export const mayBeHastened = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
+export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
   ${d}.max_attempts < ${MOST_ATTEMPTS} and coalesce(${d}.last_error, '') not like '%${PAUSE_ASKED}' and exists (
     select from delivery_attempts a
     where a.event_id = ${d}.event_id and a.endpoint_id = ${d}.endpoint_id and a.attempt = ${d}.attempt_count) and not exists (
@@ -27,7 +27,7 @@ export const mayBeHastened = (d: string, returnedAt = "'-infinity'") => `(${d}.a
  * hastened and not attempted has that already, so no more than a schedule is ever left. The microsecond keeps the row from looking as an
  * earlier lease left it.
  */
-export const hastenChosen = (now: string) => `picked as materialized (
+export const expediteChosen = (now: string) => `picked as materialized (
      select d.*, chosen.due_at from chosen cross join lateral (
        select d.ctid as tuple, d.event_id, d.endpoint_id, d.attempt_count from deliveries d
        where d.ctid = chosen.tuple and d.status = 'pending' and d.next_attempt_at = chosen.due_at
@@ -47,7 +47,7 @@ const AT_TARGET = `(asked.url is null or exists (
  * earlier event. To a shop of an adapter that was away none is hastened that it answered. `returnedAt` is when it was back before. Returns when
  * each had been due.
  */
-export const hastenDeliveries = rowsOf(
+export const expediteDeliveries = rowsOf(
   'delivery-hasten-waiting',
   { eventId: 'uuid', endpointId: 'uuid', callbackUrl: 'text?', attemptCount: 'int4', dueAt: 'timestamptz' },
   `with asked as (
@@ -68,13 +68,13 @@ export const hastenDeliveries = rowsOf(
          where d.endpoint_id = asked.id and d.status = 'pending' and d.next_attempt_at > $4 and ${AT_TARGET}
            and (asked.url is null or d.last_error ~ '${OUTAGE}')
          order by d.next_attempt_at, d.created_at, d.sequence limit ${MOST_SEEN}) d
-       where (asked.is_back or d.attempt_count > 0) and ${mayBeHastened('d', 'asked.returned_at')}
+       where (asked.is_back or d.attempt_count > 0) and ${mayBeExpedited('d', 'asked.returned_at')}
          and (d.attempt_count > 0 or not exists (
            select from deliveries e
            where e.endpoint_id = d.endpoint_id and e.invoice_id = d.invoice_id and e.sequence < d.sequence and e.status = 'pending'
-             and not ${mayBeHastened('e', 'asked.returned_at')}))
+             and not ${mayBeExpedited('e', 'asked.returned_at')}))
        order by d.max_attempts, d.next_attempt_at limit case when asked.is_back then ${MOST_SEEN} else 1 end) d),
-   ${hastenChosen('$4')}
+   ${expediteChosen('$4')}
    select p.event_id, p.endpoint_id, chosen.url as callback_url, p.attempt_count, p.due_at
    from picked p join chosen on chosen.tuple = p.tuple`,
   (asked: readonly { target: string; isBack: boolean; returnedAt: UnixMs | null }[], now: UnixMs) => [

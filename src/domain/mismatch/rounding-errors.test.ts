@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { suspectOf } from '../../../test/support/mismatch-suspect.ts';
-import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-slips.ts';
+import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-errors.ts';
 
 const INVOICE = suspectOf(25_000_000n, 25_000_137n);
 const ROUND = suspectOf(25_000_000n, 25_000_000n);

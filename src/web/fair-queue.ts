@@ -1,5 +1,5 @@
 /** Items by holder, each holder's in the order in which they came. The time of a call does not depend on the number of items. */
-export type Holdings<Item> = {
+export type FairQueue<Item> = {
   add(holder: string, item: Item): void;
   remove(holder: string, item: Item): void;
   count(): number;
@@ -13,7 +13,7 @@ export type Holdings<Item> = {
   entries(): Iterable<[holder: string, item: Item]>;
 };
 
-export function createHoldings<Item>(): Holdings<Item> {
+export function createFairQueue<Item>(): FairQueue<Item> {
   // A Map and a Set keep the order in which their entries were put there. The first holder of the map is the next.
   const held = new Map<string, Set<Item>>();
   /** The holders by their number of items. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { suspectOf } from '../../../test/support/mismatch-suspect.ts';
 import { exactly } from './finding.ts';
-import { typingOrigins, typingSlip } from './typing-slips.ts';
+import { typingError, typingOrigins } from './typing-errors.ts';
 
 const microOf = (text: string) => BigInt(text.replace('.', ''));
 /** What is made of an original by typing is read as an amount: six decimals are left of it. */
@@ -142,7 +142,7 @@ test.each([
 ] as const)('%i for %i is weighed by the ways and the places of the slip', (arrived, payable, weight, detail) => {
   const origin = typingOrigins(arrived).get(payable);
   if (origin === undefined) throw new Error('no slip was found');
-  const slip = typingSlip(suspectOf(25_000_000n, payable), arrived, origin);
+  const slip = typingError(suspectOf(25_000_000n, payable), arrived, origin);
   expect(slip.weight).toBeCloseTo(weight, 12);
   expect(slip).toMatchObject({ code: origin.code, evidence: origin.evidence });
   expect(slip.explanation).toBe(

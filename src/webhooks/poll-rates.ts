@@ -56,7 +56,7 @@ type State = {
  * Asks the sources of adapters for their rates, until stopped, and raises an alarm for each rate that is older than half of its limit. One process
  * does it at a time; the others stand by. What it reads stands with the adapter, so that all go by it. Of many, those are asked first that waited longest, whatever others hang.
  */
-export function startRateKeeper(options: Options): { stop(): Promise<void> } {
+export function startRatePolling(options: Options): { stop(): Promise<void> } {
   const { db, now, log, localTargets, holder, pollMs = POLL_MS, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
   const sender = createWebhookSender({ connections: CONNECTIONS, timeoutMs });
   const lease = holdLease(db, LEASE, holder, LEASE_MS);

@@ -8,7 +8,7 @@ import {
   partWithSiblings,
   siblingSums,
   sumsOfInvoices,
-} from './whole-payments.ts';
+} from './payment-patterns.ts';
 
 const INVOICE = suspectOf(25_000_000n, 25_000_137n);
 const ROUND = suspectOf(25_000_000n, 25_000_000n);

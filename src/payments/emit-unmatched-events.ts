@@ -27,7 +27,7 @@ const MAX_PAUSE_MS = 2000;
  * Tells of transfers that paid nothing, by an event each with the likeliest reason, while this process follows the network. What cannot be
  * judged is told without a reason, and what cannot be told holds up no other. Never ends by itself.
  */
-export function startTelling(options: Telling): Loop {
+export function startEmitting(options: Telling): Loop {
   const { network, isLeader } = options;
   const telling = { ...options, db: whileLeading(options.db, network, isLeader) };
   const how = { name: 'untold transfers', maxPauseMs: MAX_PAUSE_MS };

@@ -4,9 +4,9 @@ import { parseObject } from '../../runtime/parse-object.ts';
 import { writePrivateFile } from '../../runtime/private-file.ts';
 
 /** The newest manifest that was in force here. It stands outside the database, and beside no backup of it. */
-export type SerialMark = { serial: number; digest: string };
+export type SerialCheckpoint = { serial: number; digest: string };
 /** `ledgerId`: whose it was; `null` where an older release wrote the mark. */
-type KeptMark = SerialMark & { ledgerId: string | null };
+type KeptMark = SerialCheckpoint & { ledgerId: string | null };
 
 function markPath(dataDir: string): string {
   return join(dataDir, 'manifest-serial.json');
@@ -34,7 +34,7 @@ export async function readMark(
 }
 
 /** Why a manifest may not follow the newest one; `null`: it may. */
-export function checkMark(mark: SerialMark | null, { serial, digest }: SerialMark): string | null {
+export function checkMark(mark: SerialCheckpoint | null, { serial, digest }: SerialCheckpoint): string | null {
   if (mark === null || serial > mark.serial || (serial === mark.serial && digest === mark.digest)) return null;
   return serial === mark.serial
     ? `it differs from the manifest with the same serial ${serial} that was in force here`

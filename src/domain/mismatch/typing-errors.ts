@@ -46,7 +46,7 @@ function computeOrigins(amountMicro: bigint): Map<bigint, Origin> {
 }
 
 /** The slip of a payer of this invoice who mistyped its amount. */
-export function typingSlip(invoice: Suspect, amountMicro: bigint, origin: Origin): Slip {
+export function typingError(invoice: Suspect, amountMicro: bigint, origin: Origin): Slip {
   return {
     code: origin.code,
     weight: (PRIOR[origin.code] * origin.ways) / origin.places,

@@ -1,7 +1,7 @@
 import type { Question } from './question.ts';
 
 /** Extends the timeout of a question for all nodes of a network after its answer was late. */
-export type Patience = {
+export type AdaptiveTimeout = {
   /** The answer was late. The next answer to this question, from any node, may take twice as long. */
   grow(question: Question<unknown>): void;
   /** The question was answered. */
@@ -20,7 +20,7 @@ const MAX_KEPT = 200;
  * Extends timeouts per question, because a large answer is large on every node, and all other answers stay small. So a hanging node is
  * still detected quickly, and another node may answer in time when this one can't.
  */
-export function createPatience(): Patience {
+export function createAdaptiveTimeout(): AdaptiveTimeout {
   const factors = new Map<string, number>();
   return {
     grow: (question) => {

@@ -18,7 +18,7 @@ export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
 }
 
 /** What a watch saw last, in a file of the data directory: outside the database, so that who puts that back cannot make us forget. */
-export type OutsideMark = {
+export type ExternalCheckpoint = {
   /**
    * `null`: none is known of this ledger, or an operator has restored it since, so that its end is an earlier one. Error: the file is damaged, or
    * cannot be read.
@@ -28,7 +28,10 @@ export type OutsideMark = {
 };
 
 /** `null`: there is no data directory here, as beside a database elsewhere. */
-export async function openOutsideMark(dataDir: string | undefined, file: string): Promise<OutsideMark | null> {
+export async function openExternalCheckpoint(
+  dataDir: string | undefined,
+  file: string,
+): Promise<ExternalCheckpoint | null> {
   if (dataDir === undefined || !(await isThere(dataDir))) return null;
   const path = join(dataDir, file);
   let written: Promise<void> = Promise.resolve();

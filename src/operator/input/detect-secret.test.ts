@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { detectSecret, detectSecretInNote } from './detect-secret.ts';
 import { clip } from './problems.ts';
-import { spotSecret, spotSecretInNote } from './spot-secret.ts';
 
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 const numbered = (mark: string) =>
@@ -49,8 +49,8 @@ const SECRETS: readonly (readonly [string, string])[] = [
 
 test.each(SECRETS)('spots %s, alone and beside other words', (kind, text) => {
   for (const each of [text, `old wallet: ${text}`, `${text} (old)`]) {
-    expect(spotSecret(each)).toBe(kind);
-    expect(spotSecretInNote(each)).toBe(kind);
+    expect(detectSecret(each)).toBe(kind);
+    expect(detectSecretInNote(each)).toBe(kind);
     expect(clip(each)).toMatch(/^\(\d+ characters, not shown\)$/);
   }
 });
@@ -70,8 +70,8 @@ test.each([
   'El cliente pagó dos veces por error y pidió que devolviéramos el segundo pago a la misma cartera de siempre',
   '客户付了两次款,第二笔已经退回到原来的钱包,已通过电子邮件告知客户并得到确认',
 ])('%j is no secret: notes in sentences are taken', (note) => {
-  expect(spotSecretInNote(note)).toBeNull();
-  expect(spotSecret(note)).toBeNull();
+  expect(detectSecretInNote(note)).toBeNull();
+  expect(detectSecret(note)).toBeNull();
 });
 
 const TON_HASH = Buffer.alloc(32, 0x4f).toString('base64');
@@ -88,8 +88,8 @@ test.each([
   `charge cleared by tx ${KEY}, and tx ${KEY}`,
   `tx ${TON_HASH} on TON`,
 ])('the note %j holds the id of a transaction', (note) => {
-  expect(spotSecretInNote(note)).toBeNull();
-  expect(spotSecret(note)).toBe('a private key');
+  expect(detectSecretInNote(note)).toBeNull();
+  expect(detectSecret(note)).toBe('a private key');
 });
 
 test.each([
@@ -113,7 +113,7 @@ test.each([
   `возврат ${KEY}`,
   `wallet ${TON_HASH}`,
 ])('the note %j holds a private key, for nothing calls it the id of a transaction', (note) => {
-  expect(spotSecretInNote(note)).toBe('a private key');
+  expect(detectSecretInNote(note)).toBe('a private key');
 });
 
 test.each([
@@ -121,5 +121,5 @@ test.each([
   `see https://tronscan.org/#/transaction/${KEY}?lang=en for it`,
   `https://etherscan.io/tx/0x${KEY}`,
 ])('a link to a transaction is no secret: %s', (note) => {
-  expect(spotSecretInNote(note)).toBeNull();
+  expect(detectSecretInNote(note)).toBeNull();
 });

@@ -1,5 +1,5 @@
 /** For what is told once a minute of each subject, however often it happens. */
-export type Seldom = {
+export type LogThrottle = {
   /** Whether it is due; then it counts as told. */
   isDue(subject: string): boolean;
   /** It could not be told, so it is due again. */
@@ -10,7 +10,7 @@ const INTERVAL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 /** `now` in milliseconds. A clock that was put back puts nothing off. */
-export function createSeldom(now: () => number): Seldom {
+export function createLogThrottle(now: () => number): LogThrottle {
   const loggedAt = new Map<string, number>();
   return {
     isDue: (subject) => {
@@ -32,7 +32,7 @@ export type Tally = {
 
 /** `now` as above. What happened after the last telling is told with the next time that it happens. */
 export function createTally(now: () => number): Tally {
-  const seldom = createSeldom(now);
+  const seldom = createLogThrottle(now);
   const counts = new Map<string, number>();
   return {
     note: (subject) => {

@@ -34,7 +34,7 @@ type Trouble = {
 };
 
 /** What is wrong now, as far as this process knows. `GET /readyz`, the alarms and the log tell of this one list. */
-export type Troubles = {
+export type HealthProblems = {
   /** Replaces what is known of a kind. Logs what is new, and what is over. */
   set(kind: TroubleKind, found: readonly Trouble[]): void;
   list(): readonly Trouble[];
@@ -44,7 +44,7 @@ function keyOf({ kind, network, subject }: Trouble): string {
   return `${kind} ${network ?? ''} ${subject}`;
 }
 
-export function createTroubles({ log }: { log: Logger }): Troubles {
+export function createHealthProblems({ log }: { log: Logger }): HealthProblems {
   const known = new Map<TroubleKind, readonly Trouble[]>();
   return {
     set: (kind, found) => {
@@ -76,13 +76,13 @@ type Deps = {
   networks: readonly Network[];
   log: Logger;
   metrics: Pick<Metrics, 'troubles'>;
-  troubles: Troubles;
+  troubles: HealthProblems;
   /** Finds troubles; each decides itself how often. */
   looks: readonly ((db: Database) => Promise<void>)[];
 };
 
 /** Looks for what is wrong, every second, and makes alarms of it. Never ends by itself. */
-export function startTroubleWatch(deps: Deps): Loop {
+export function startHealthWatch(deps: Deps): Loop {
   const { log, looks, db } = deps;
   const alarms = createTroubleAlarms(deps);
   return startLoop({
@@ -154,7 +154,7 @@ function createTroubleAlarms({ db, networks, metrics, troubles }: Deps): { keep(
 const LOOK_MS = 15_000;
 
 type FindUnwatchedDeps = {
-  troubles: Troubles;
+  troubles: HealthProblems;
   /** Those of this process's configuration. */
   networks: readonly Network[];
   log: Logger;
@@ -206,7 +206,7 @@ export type ShortageWatch = {
  * Remembers that the database is short of something (disk, memory, connections). Some statements find room while most do not, so that one
  * that is done says nothing: a shortage lasts until none was refused for a while, and one that needs room is done.
  */
-export function createShortageWatch({ troubles, now }: { troubles: Troubles; now(): number }): ShortageWatch {
+export function createShortageWatch({ troubles, now }: { troubles: HealthProblems; now(): number }): ShortageWatch {
   let refusedAt: number | null = null;
   return {
     onShortage: (what) => {
@@ -239,7 +239,7 @@ export type Liveness = {
  * Looks whether every work goes on: the loops of this process, and what some process must do by a lease or for the queue of deliveries. It needs
  * no lease itself, so that whoever spoils one keeps nobody from hearing of it.
  */
-export function createLiveness({ troubles, loops }: { troubles: Troubles; loops: LoopHealth }): Liveness {
+export function createLiveness({ troubles, loops }: { troubles: HealthProblems; loops: LoopHealth }): Liveness {
   const seen = new Map<string, { sign: string; looks: number }>();
   let lookedMs = Number.NEGATIVE_INFINITY;
   const isStalled = (work: string) => (seen.get(work)?.looks ?? 0) > LOOKS;
