@@ -217,7 +217,7 @@ function allowed(reply: Reply): string[] {
 }
 
 test('a service that is no sandbox has none of its routes', async () => {
-  for (const path of ['/sandbox/pay', '/sandbox/advance']) {
+  for (const path of ['/sandbox/pay', '/sandbox/advance', '/sandbox/projects']) {
     const reply = await ask(service.url + path, { method: 'POST', headers: { 'x-api-key': service.project.apiKey } });
     expectProblem(reply, 404, 'ROUTE_NOT_FOUND');
   }

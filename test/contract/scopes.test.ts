@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createSandboxControls } from '../../src/developer/sandbox/run-sandbox.ts';
+import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import { SCOPES, type Scope } from '../../src/domain/scope.ts';
+import { TEST_KEY_RING } from '../support/key-ring.ts';
 import { type Json, startTestService, type TestService } from '../support/service.ts';
 import { ask, expectProblem, order, type Reply } from './ask.ts';
 import { addKey } from './keys.ts';
@@ -14,6 +15,7 @@ const NEEDED: Readonly<Record<string, Scope>> = {
   ...{ readInvoice: 'read', findInvoices: 'read', listTransfers: 'read' },
   listEvents: 'events',
   ...{ sandboxPay: 'create', sandboxAdvance: 'create' },
+  ...{ createSandboxProject: 'create', endSandboxProject: 'create' },
   ...{ listWebhookEndpoints: 'webhooks', createWebhookEndpoint: 'webhooks', readWebhookEndpoint: 'webhooks' },
   ...{ updateWebhookEndpoint: 'webhooks', rotateWebhookSecret: 'webhooks', testWebhookEndpoint: 'webhooks' },
   ...{ enableWebhookEndpoint: 'webhooks', disableWebhookEndpoint: 'webhooks' },
@@ -23,7 +25,9 @@ let service: TestService;
 let operations: { path: string; method: string; operationId: string; security: Json }[];
 const keys: Record<string, string> = {};
 beforeAll(async () => {
-  const sandbox = createSandboxControls(() => sandboxNotRunning('of the test'));
+  const sandbox = createSandboxControls(() => sandboxNotRunning('of the test'), {
+    ...{ keyRing: TEST_KEY_RING, localTargets: true },
+  });
   service = await startTestService({ sandbox });
   const { paths } = (await ask(`${service.url}/openapi.json`)).body;
   operations = Object.entries<Json>(paths).flatMap(([path, methods]) =>
@@ -65,7 +69,8 @@ describe.each(Object.entries(NEEDED))('%s takes a key with %s', (operationId, ne
 
   test('and takes one that has it and nothing else', async () => {
     const { status } = await send(keys[needed] ?? '', operation());
-    expect([200, 400, 404]).toContain(status);
+    // The sandbox of this test never runs.
+    expect([200, 400, 404, ...(operationId.includes('andbox') ? [503] : [])]).toContain(status);
   });
 
   test('and takes one without scopes, but for webhooks', async () => {

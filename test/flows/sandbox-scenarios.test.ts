@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -300,7 +303,12 @@ test('over HTTP: deadlines come forward, and what waits expires with the next bl
 test.each([
   ['/sandbox/pay', {}, 400, 'INVALID_REQUEST', ['invoice']],
   ['/sandbox/pay', { invoice: 7, scenario: 'x', more: 1 }, 400, 'INVALID_REQUEST', ['invoice', 'more', 'scenario']],
+  ['/sandbox/pay', { invoice: '' }, 400, 'INVALID_REQUEST', ['invoice']],
   ['/sandbox/pay', { invoice: 'nobody' }, 404, 'INVOICE_NOT_FOUND', undefined],
+  ['/sandbox/projects', { name: '', more: 1 }, 400, 'INVALID_REQUEST', ['more']],
+  ['/sandbox/projects', { name: 'x'.repeat(101) }, 400, 'INVALID_REQUEST', ['name']],
+  ['/sandbox/projects', { name: 7, webhookUrl: 8 }, 400, 'INVALID_REQUEST', ['name', 'webhookUrl']],
+  ['/sandbox/projects', { webhookUrl: 'shop.example.com' }, 400, 'INVALID_REQUEST', ['webhookUrl']],
   ['/sandbox/pay', 'exact', 400, 'INVALID_REQUEST', ['']],
   ['/sandbox/advance', { seconds: -1 }, 400, 'INVALID_REQUEST', ['seconds']],
   ['/sandbox/advance', { seconds: '60' }, 400, 'INVALID_REQUEST', ['seconds']],
@@ -314,4 +322,134 @@ test.each([
 test('over HTTP it takes a key and JSON, so that no page that somebody looks at can do it', async () => {
   expect((await post('/sandbox/pay', {}, { 'x-api-key': 'x' })).status).toBe(401);
   expect((await post('/sandbox/pay', {}, { 'content-type': 'text/plain' })).status).toBe(415);
+});
+
+type Fresh = { projectId: string; apiKey: string; endpoint: { url: string; secret: string } | null };
+
+const startProject = async (body: object = {}): Promise<Fresh> => {
+  const answer = await post('/sandbox/projects', body);
+  expect(answer.status).toBe(201);
+  return answer.body;
+};
+const of = ({ apiKey }: Fresh) => ({
+  create: (externalId: string) => createSandboxInvoice({ ...sandbox.file, apiKey }, externalId),
+  post: (path: string, body: unknown) => post(path, body, { 'x-api-key': apiKey }),
+  get: async (path: string) => call(sandbox.file.baseUrl + path, { headers: { 'x-api-key': apiKey } }),
+  end: () => call(`${sandbox.file.baseUrl}/sandbox/projects`, { method: 'DELETE', headers: { 'x-api-key': apiKey } }),
+});
+
+/** A test suite of a shop: it pays an order, lets another expire, pays a third wrongly, and tells what it saw. */
+async function runSuite(name: string) {
+  const receiver = await startReceiver();
+  const fresh = await startProject({ name, webhookUrl: receiver.url });
+  const project = of(fresh);
+  const [paid, expired, retired] = [
+    await project.create('order-1'),
+    await project.create('order-2'),
+    await project.create('order-3'),
+  ];
+  expect((await project.post('/sandbox/pay', { invoice: 'order-1' })).status).toBe(200);
+  await eventually(
+    () => project.get('/v1/invoices?externalId=order-1'),
+    ({ body }) => body.data[0].status === 'PAID',
+  );
+  await project.post('/sandbox/pay', { invoice: retired.checkoutUrl, scenario: 'to-retired' });
+  await eventually(
+    () => project.get('/v1/transfers'),
+    ({ body }) => body.data.length > 0,
+  );
+  const advanced = (await project.post('/sandbox/advance', { seconds: 86_400 })).body;
+  const events = await eventually(
+    () => project.get('/v1/events?limit=100&types=invoice.paid,invoice.expired,transfer.unmatched'),
+    ({ body }) => body.data.length >= 4,
+  );
+  await eventually(
+    async () => receiver.types(),
+    (types) => ['invoice.expired', 'invoice.paid', 'transfer.unmatched'].every((type) => types.includes(type)),
+  );
+  await receiver.stop();
+  const told = new Set([paid, expired, retired].map(({ invoiceId }) => invoiceId));
+  const strangers = events.body.data.filter(({ data }: Json) => data.invoiceId && !told.has(data.invoiceId));
+  const kinds = events.body.data.map(({ type }: Json) => type).sort();
+  return { fresh, advanced, kinds, strangers, paid };
+}
+
+async function startReceiver() {
+  const types: string[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    types.push(JSON.parse(Buffer.concat(chunks).toString()).type);
+    response.writeHead(204).end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const stop = async () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { url: `http://127.0.0.1:${port}/hook`, types: () => types, stop };
+}
+
+test('two test suites that run at once on one sandbox use the same order ids and never see each other', async () => {
+  const bystander = await create('waits-meanwhile', '55.00');
+  const suites = await Promise.all([runSuite('first'), runSuite('second')]);
+  for (const { advanced, kinds, strangers } of suites) {
+    expect({ advanced, kinds, strangers }).toEqual({
+      advanced: { invoices: 2 },
+      kinds: ['invoice.expired', 'invoice.expired', 'invoice.paid', 'transfer.unmatched'],
+      strangers: [],
+    });
+  }
+  expect(await read(bystander.invoiceId)).toMatchObject({ status: 'PENDING', expiresAt: bystander.expiresAt });
+  const [first, second] = suites;
+  const theirs = { ...(first?.paid as Json) };
+  for (const invoice of [
+    theirs.invoiceId,
+    theirs.checkoutUrl,
+    bystander.invoiceId,
+    bystander.checkoutUrl,
+    'waits-meanwhile',
+  ]) {
+    const answer = await of(second?.fresh as Fresh).post('/sandbox/pay', { invoice });
+    expect({ invoice, status: answer.status, code: answer.body.code }).toEqual({
+      ...{ invoice, status: 404, code: 'INVOICE_NOT_FOUND' },
+    });
+  }
+});
+
+test('an orphaned block takes only the payment that was asked for: the other one of the block comes again', async () => {
+  const project = of(await startProject());
+  const [kept, gone] = [await project.create('kept'), await create('gone', '77.00')];
+  const [, orphaned] = await Promise.all([
+    project.post('/sandbox/pay', { invoice: 'kept' }),
+    post('/sandbox/pay', { invoice: gone.invoiceId, scenario: 'orphaned' }),
+  ]);
+  expect(orphaned.status).toBe(200);
+  await eventually(
+    () => project.get(`/v1/invoices/${kept.invoiceId}`),
+    ({ body }) => body.status === 'PAID',
+  );
+  expect((await read(gone.invoiceId)).status).toBe('PENDING');
+});
+
+test('a project that has ended is known to no key, and the demo project stays', async () => {
+  const project = of(await startProject({ webhookUrl: 'http://127.0.0.1:9/hook' }));
+  expect((await project.get('/v1/webhook-endpoints')).body.data).toHaveLength(1);
+  expect((await project.end()).status).toBe(200);
+  expect([(await project.end()).status, (await project.get('/v1/invoices')).status]).toEqual([401, 401]);
+  const demo = await of(sandbox.file as unknown as Fresh).end();
+  expect(demo).toMatchObject({ status: 400, body: { code: 'INVALID_REQUEST' } });
+  expect(demo.body.detail).toContain('the key of the demo project, which stays');
+});
+
+test('a project of a sandbox has the limits of production', async () => {
+  const project = of(await startProject());
+  const answers: Json[] = [];
+  for (let order = 1; order <= 121; order += 1) answers.push(await project.create(`flood-${order}`));
+  expect(answers.filter(({ code }) => code === 'TOO_MANY_UNPAID')).toHaveLength(1);
+  expect(await runInSandbox(dataDir, 'project', 'show', sandbox.file.projectId)).toMatchObject({
+    ...{ maxUnpaid: 600, maxUnpaidPerMinute: 120 },
+  });
 });

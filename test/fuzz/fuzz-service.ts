@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createSandboxControls } from '../../src/developer/sandbox/run-sandbox.ts';
+import { createSandboxControls } from '../../src/developer/sandbox/sandbox-controls.ts';
 import { sandboxNotRunning } from '../../src/developer/sandbox/sandbox-file.ts';
 import type { Sandbox } from '../../src/developer/sandbox/with-sandbox.ts';
 import { encodeId } from '../../src/domain/ids.ts';
@@ -10,7 +10,7 @@ import { createWebhookSecret } from '../../src/webhooks/sign.ts';
 import { addTestAdapter } from '../adapters/fixture.ts';
 import { addKey } from '../contract/keys.ts';
 import { expandReferences } from '../support/expand-references.ts';
-import { addTestEndpoint } from '../support/key-ring.ts';
+import { addTestEndpoint, TEST_KEY_RING } from '../support/key-ring.ts';
 import {
   type Answer,
   call,
@@ -33,7 +33,9 @@ const WAITING = new Set<string>(['late', 'orphaned']);
 /** A service with something of everything that requests can name, and another project, of which nothing may ever be told. */
 export async function startFuzzedService(): Promise<FuzzedService> {
   let sandbox: Sandbox | null = null;
-  const controls = createSandboxControls(() => sandbox ?? sandboxNotRunning('of the test'));
+  const controls = createSandboxControls(() => sandbox ?? sandboxNotRunning('of the test'), {
+    ...{ keyRing: TEST_KEY_RING, localTargets: true },
+  });
   const service = await startTestService({
     addressCount: 3,
     // Each client has an address of its own, so that limits for clients are not all that is ever answered.

@@ -4,8 +4,10 @@ import { isCheckoutToken } from '../../domain/checkout-token.ts';
 import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId } from '../../domain/ids.ts';
 import type { InvoiceStatus } from '../../domain/invoice.ts';
+import { clip } from '../../operator/input/problems.ts';
 import { findCheckoutInvoice } from '../../store/ledger/checkout.ts';
 import { findInvoicePayment, type InvoicePayment } from '../../store/ledger/payments.ts';
+import { findIdOfOrder } from './sandbox-project.ts';
 import type { Sandbox } from './with-sandbox.ts';
 
 /** An invoice of the sandbox as its payer needs to know it. */
@@ -15,17 +17,20 @@ export type Payable = Pick<InvoicePayment, 'requestedMicro' | 'payableMicro' | '
   readStatus(): Promise<InvoiceStatus>;
 };
 
-/** The invoice behind the URL of a checkout page, or behind `inv_…` or an external id of the demo project. Errors: `NOT_FOUND`, `CONFLICT`. */
+/**
+ * The invoice behind the URL of a checkout page, or behind `inv_…` or an external id of the project. For a key it is of the key's own project,
+ * also by a URL. Errors: `NOT_FOUND`, `CONFLICT`.
+ */
 export async function findPayable(sandbox: Sandbox, target: string): Promise<Payable> {
   const token = /\/c\/([^/?#]+)/.exec(target)?.[1];
   const look =
     token === undefined
       ? lookById(sandbox, target.startsWith('inv_') ? target : await findByExternalId(sandbox, target))
-      : async () => (isCheckoutToken(token) ? findCheckoutInvoice(sandbox.db, token) : null);
+      : () => lookByToken(sandbox, token);
   const lookAgain = async () => {
     const invoice = await look();
     if (invoice !== null) return invoice;
-    throw token === undefined ? unknownName(target) : new AppError('NOT_FOUND', `the sandbox has no invoice ${target}`);
+    throw unknownName(sandbox, target);
   };
   const { id, status, ...invoice } = await lookAgain();
   if (token !== undefined && (status === 'CONFIRMING' || status === 'PAID')) {
@@ -41,46 +46,42 @@ function lookById({ db, projectUuid }: Sandbox, invoiceId: string): () => Promis
   return async () => (id === null ? null : findInvoicePayment(db, projectUuid, id));
 }
 
+async function lookByToken({ db, projectUuid, isOfKey }: Sandbox, token: string) {
+  const found = isCheckoutToken(token) ? await findCheckoutInvoice(db, token) : null;
+  return found === null || !isOfKey ? found : findInvoicePayment(db, projectUuid, found.id);
+}
+
 async function findByExternalId(sandbox: Sandbox, externalId: string): Promise<string> {
   // Half of a surrogate pair cannot be asked for, and none is stored.
-  if (!externalId.isWellFormed()) throw unknownName(externalId);
-  const path = `/v1/invoices?externalId=${encodeURIComponent(externalId)}`;
-  const { status, body } = await askApi(sandbox, path, { method: 'GET' });
-  const { data } = body as { data?: { invoiceId: string }[] };
-  if (data?.[0] !== undefined) return data[0].invoiceId;
-  if (data !== undefined) throw unknownName(externalId);
-  throw new AppError('SANDBOX_REFUSED', `the sandbox answered ${status} for ${externalId}`);
+  const id = externalId.isWellFormed() ? await findIdOfOrder(sandbox.db, sandbox.projectUuid, externalId) : null;
+  if (id === null) throw unknownName(sandbox, externalId);
+  return encodeId('inv', id);
 }
 
-function unknownName(name: string): AppError {
-  return new AppError(
-    'NOT_FOUND',
-    `the demo project of the sandbox has no invoice ${name}; to pay an invoice of another project, give the URL of its checkout page`,
-  );
+function unknownName({ isOfKey }: Sandbox, name: string): AppError {
+  const shown = clip(name);
+  if (isOfKey) return new AppError('NOT_FOUND', `The project of this key has no invoice ${shown}.`);
+  const advice = /\/c\//.test(name) ? '' : '; to pay an invoice of another project, give the URL of its checkout page';
+  const whose = advice === '' ? 'the sandbox' : 'the demo project of the sandbox';
+  return new AppError('NOT_FOUND', `${whose} has no invoice ${shown}${advice}`);
 }
 
-/** Asks for a new invoice of the demo project: its id, or what was refused. Error: `SANDBOX_NOT_RUNNING`. */
+/** Asks for a new invoice of the project: its id, or what was refused. Error: `SANDBOX_NOT_RUNNING`. */
 export async function createInvoice(
   sandbox: Sandbox,
   { amount, externalId }: { amount: string; externalId: string },
 ): Promise<{ status: number; invoiceId?: string; detail?: string }> {
   const body = JSON.stringify({ amount, asset: 'USDT', network: 'TRON', externalId });
   const headers = { 'Idempotency-Key': randomUUID(), 'Content-Type': 'application/json' };
-  const answer = await askApi(sandbox, '/v1/invoices', { method: 'POST', headers, body });
-  return { ...(answer.body as { invoiceId?: string; detail?: string }), status: answer.status };
-}
-
-/** Sends a request to the sandbox with its key; the answer is JSON. Error: `SANDBOX_NOT_RUNNING`. */
-async function askApi(
-  { baseUrl, apiKey }: Sandbox,
-  path: string,
-  { headers, ...options }: { method: 'GET' | 'POST'; headers?: Record<string, string>; body?: string },
-): Promise<{ status: number; body: unknown }> {
-  const response = await request(baseUrl + path, { ...options, headers: { ...headers, 'X-Api-Key': apiKey } }).catch(
-    (cause: unknown) => {
-      const message = `the sandbox at ${baseUrl} does not answer: is it still running?`;
-      throw new AppError('SANDBOX_NOT_RUNNING', message, { cause });
-    },
-  );
-  return { status: response.statusCode, body: await response.body.json() };
+  const { baseUrl, apiKey } = sandbox;
+  const response = await request(`${baseUrl}/v1/invoices`, {
+    method: 'POST',
+    headers: { ...headers, 'X-Api-Key': apiKey },
+    body,
+  }).catch((cause: unknown) => {
+    const message = `the sandbox at ${baseUrl} does not answer: is it still running?`;
+    throw new AppError('SANDBOX_NOT_RUNNING', message, { cause });
+  });
+  const answer = (await response.body.json()) as { invoiceId?: string; detail?: string };
+  return { ...answer, status: response.statusCode };
 }

@@ -16,11 +16,11 @@ const SAFE_BLOCKS = 2;
 const BLOCK_TIMEOUT_MS = 150_000;
 
 /**
- * Waits until a payment stands in a block and its invoice is CONFIRMING, then has the devnet orphan that block for good. It does not
- * wait for CONFIRMING when the payment would soon be irreversible. Error: `SANDBOX_REFUSED`.
+ * Waits until a payment stands in a block and its invoice is CONFIRMING, then has the devnet orphan that block and forget the payment; other
+ * payments of the block come again. It does not wait for CONFIRMING when the payment would soon be irreversible. Error: `SANDBOX_REFUSED`.
  */
 export async function orphanPayment(
-  { nodeUrl }: SandboxFile,
+  { nodeUrl }: Pick<SandboxFile, 'nodeUrl'>,
   { readStatus }: Payable,
   txId: string,
 ): Promise<OrphanedPayment> {
@@ -34,7 +34,7 @@ export async function orphanPayment(
     const solid = (await post<Solid>(nodeUrl, '/walletsolidity/getblock', {})).body.block_header.raw_data.number ?? 0;
     if (!wasConfirming && blockNumber - solid > SAFE_BLOCKS) continue;
     type Orphaned = { orphaned?: number; error?: string };
-    const order = { transactionId: txId, keepTransactions: false };
+    const order = { transactionId: txId, keepOthers: true };
     const { status, body } = await post<Orphaned>(nodeUrl, CONTROL_PATH, order);
     const { orphaned, error } = body;
     if (status === 200 && orphaned !== undefined) return { blockNumber, blocks: orphaned, wasConfirming };

@@ -44,6 +44,9 @@ export async function payInvoice(dataDir: string, options: PayOptions): Promise<
 /** The same on a sandbox at hand. */
 export async function payWith(sandbox: Sandbox, { target, scenario, withInvoice }: PayOptions): Promise<PaymentView> {
   const invoice = await findPayable(sandbox, target);
+  if (scenarioOf(scenario).needs === 'retired address' && sandbox.retiredAddress === null) {
+    throw new AppError('SANDBOX_REFUSED', `${scenario} needs a retired address, and the project has none: retire one`);
+  }
   const second = scenario === 'two-in-one' ? await findSecond(sandbox, invoice, withInvoice) : null;
   if (scenario === 'late') await letExpire(sandbox.db, invoice);
   const status = await invoice.readStatus();
@@ -97,7 +100,7 @@ export async function sendPayment(
     scenario,
     invoice: toTarget(invoice),
     requestedMicro: invoice.requestedMicro,
-    retiredAddress: sandbox.retiredAddress,
+    ...(sandbox.retiredAddress === null ? {} : { retiredAddress: sandbox.retiredAddress }),
     ...(second === null ? {} : { second: toTarget(second) }),
   });
 }

@@ -1,17 +1,11 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { secp256k1 } from '@noble/curves/secp256k1.js';
 import type { Config } from '../../config/config.ts';
 import { type Devnet, startDevnet } from '../../devnet/devnet.ts';
-import { SCENARIO_NAMES, type Scenario } from '../../devnet/payer/scenarios.ts';
-import { formatApiKey } from '../../domain/api-key.ts';
-import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { unixMs } from '../../domain/time.ts';
-import { commandActor } from '../../operator/actor.ts';
-import { enableEndpoint } from '../../operator/subjects/webhook-sending.ts';
-import { addWebhookEndpoint, updateEndpoint } from '../../operator/subjects/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { KeyRing } from '../../runtime/key-ring.ts';
 import type { Logger } from '../../runtime/log.ts';
@@ -19,26 +13,18 @@ import { logLostConnections } from '../../runtime/log-lost-connections.ts';
 import { requireKeyRing } from '../../runtime/open-key-ring.ts';
 import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
 import { createParts } from '../../runtime/parts.ts';
-import { writePrivateFile } from '../../runtime/private-file.ts';
-import type { ServiceOptions } from '../../service/context.ts';
 import { startService } from '../../service.ts';
-import { insertApiKey } from '../../store/access/api-keys.ts';
 import { type Connection, type Database, openDatabase, type Seals } from '../../store/db/database.ts';
 import { migrate } from '../../store/db/migrate.ts';
 import { createSeals } from '../../store/db/seals.ts';
 import type { ServiceDatabase } from '../../store/embedded/service-database.ts';
-import { insertAddress, markRetired } from '../../store/ledger/addresses.ts';
-import { insertProject } from '../../store/ledger/projects.ts';
-import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
-import { accountFromPublicKey } from '../../tron/public-key.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
-import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { encryptPlainSecrets } from '../../webhooks/watch-endpoints.ts';
 import { startInbox } from './inbox.ts';
-import { payWith } from './pay-invoice.ts';
+import { createSandboxControls } from './sandbox-controls.ts';
 import { removeSandboxFile, type SandboxFile, sandboxNotRunning, writeSandboxFile } from './sandbox-file.ts';
 import { sandboxNetwork } from './sandbox-network.ts';
-import { bringDeadlinesForward } from './sandbox-project.ts';
+import { type DemoSecrets, loadDemoSecrets, seedDemoProject } from './sandbox-projects.ts';
 import type { Sandbox } from './with-sandbox.ts';
 
 /**
@@ -83,7 +69,9 @@ export async function runSandbox(
     const networks = { devnet: sandboxNetwork(devnet) };
     const { blockMs } = config.devnet;
     let running: Sandbox | null = null;
-    const sandbox = createSandboxControls(() => running ?? sandboxNotRunning(dataDir));
+    const sandbox = createSandboxControls(() => running ?? sandboxNotRunning(dataDir), {
+      ...{ keyRing, localTargets: config.webhooks.localTargets },
+    });
     const sandboxToken = randomBytes(32).toString('base64url');
     const service = await parts.add(
       startService({
@@ -153,18 +141,6 @@ async function prepareTables(owner: Connection, keyRing: KeyRing, log: Logger): 
   }
 }
 
-/** What `POST /sandbox/…` does. `sandbox` answers once it runs. */
-export function createSandboxControls(sandbox: () => Sandbox): NonNullable<ServiceOptions['sandbox']> {
-  return {
-    scenarios: SCENARIO_NAMES,
-    pay: (target, scenario) => payWith(sandbox(), { target, scenario: scenario as Scenario, withInvoice: null }),
-    advance: async (seconds) => {
-      const { db, projectUuid } = sandbox();
-      return { invoices: await bringDeadlinesForward(db, projectUuid, seconds) };
-    },
-  };
-}
-
 /** Commands that a newcomer can paste, from the first invoice to its webhook. `order` is an external id that has no invoice yet. */
 export function quickStart({ baseUrl, apiKey, inboxUrl }: SandboxFile, order: string): string {
   return `
@@ -210,97 +186,3 @@ function quittanceCommand(): string {
   if (existsSync(new URL('src/', PACKAGE_ROOT))) return 'npm run quittance --';
   return PACKAGE_ROOT.href.includes('/node_modules/') ? 'npx --no quittance' : 'quittance';
 }
-
-type DemoAddress = { id: string; account: AccountHex; address: TronAddress };
-
-/** The parts of a sandbox's demo project. Ids are UUIDs. The data directory keeps them, because keys are stored hashed. */
-export type DemoSecrets = {
-  projectId: string;
-  keyId: string;
-  apiKey: string;
-  endpointId: string;
-  webhookSecret: string;
-  addresses: DemoAddress[];
-  /** Takes no new invoices, and is watched like the others. */
-  retired: DemoAddress;
-};
-
-const ADDRESSES = 3;
-
-/** Reads the demo project's secrets, or makes them. Written before the project is, so that a crash between leaves no orphan. */
-export async function loadDemoSecrets(dataDir: string, nowMs: number): Promise<DemoSecrets> {
-  const path = join(dataDir, 'sandbox-secrets.json');
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
-    throw error;
-  });
-  const kept = text === null ? null : (JSON.parse(text) as Omit<DemoSecrets, 'retired'> & Partial<DemoSecrets>);
-  // Data directories of earlier releases have no retired address.
-  if (kept?.retired !== undefined) return kept as DemoSecrets;
-  const secrets = { ...(kept ?? createSecrets(nowMs)), retired: createAddress(nowMs) };
-  await writePrivateFile(path, `${JSON.stringify(secrets, null, 2)}\n`);
-  return secrets;
-}
-
-function createSecrets(nowMs: number): Omit<DemoSecrets, 'retired'> {
-  const uuid = () => uuidV7(nowMs, randomBytes(10));
-  const keyId = uuid();
-  return {
-    projectId: uuid(),
-    keyId,
-    apiKey: formatApiKey('devnet', keyId, randomBytes(32)),
-    endpointId: uuid(),
-    webhookSecret: createWebhookSecret(randomBytes),
-    addresses: Array.from({ length: ADDRESSES }, () => createAddress(nowMs)),
-  };
-}
-
-/** A demo address never needs to be spent from, so its private key is forgotten at once. */
-function createAddress(nowMs: number): DemoAddress {
-  const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
-  return { id: uuidV7(nowMs, randomBytes(10)), account, address: accountToAddress(account) };
-}
-
-/** Puts the demo project into the database; rows that are there already stay. The inbox may have moved to another port. */
-export async function seedDemoProject(
-  db: Database,
-  keyRing: KeyRing,
-  secrets: DemoSecrets,
-  inboxUrl: string,
-): Promise<void> {
-  const { projectId } = secrets;
-  await insertProject(db, {
-    id: projectId,
-    name: 'Sandbox',
-    network: 'devnet',
-    invoiceLifetimeMs: 30 * 60_000,
-    maxUnpaid: null,
-    maxUnpaidPerMinute: null,
-  });
-  await insertApiKey(db, {
-    id: secrets.keyId,
-    projectId,
-    name: 'sandbox',
-    secretSha256: createHash('sha256').update(secrets.apiKey).digest(),
-    allowedCidrs: null,
-    expiresAt: null,
-  });
-  for (const address of secrets.addresses) await insertAddress(db, { ...address, projectId });
-  await db.transaction(async (tx) => {
-    // Retired once, not at every start: an operator may have put it back into use.
-    if (!(await insertAddress(tx, { ...secrets.retired, projectId }))) return;
-    await markRetired(tx, [secrets.retired.id], unixMs(systemClock.now()));
-  });
-  const { endpointId: id, webhookSecret: secret } = secrets;
-  const now = () => unixMs(systemClock.now());
-  const deps = { db, keyRing, now: now(), random: randomBytes };
-  await addWebhookEndpoint(deps, { id, projectId, url: inboxUrl, secret, description: 'inbox of the sandbox' });
-  const endpointId = encodeId('whe', id);
-  await updateEndpoint.run({ db, now, config: { webhooks: { localTargets: true } } }, ACTOR, {
-    endpointId,
-    url: inboxUrl,
-  });
-  await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
-}
-
-const ACTOR = commandActor('sandbox');

@@ -1,5 +1,7 @@
 import type { UnixMs } from '../../domain/time.ts';
+import { addressColumn } from '../../store/db/address-column.ts';
 import { answerOf } from '../../store/db/rows-of.ts';
+import { count } from '../../store/db/statement.ts';
 
 /**
  * Brings the deadline of a pending invoice forward, so that a trial of what comes after it need not wait for it. Returns the
@@ -34,4 +36,32 @@ export const findInvoiceOfAmount = answerOf(
    where a.network = 'devnet' and a.address = $1`,
   (address: string, amountMicro: bigint) => [address, amountMicro],
   ([row]) => row?.id ?? null,
+);
+
+/** The invoice (UUID) of a project with an external id. */
+export const findIdOfOrder = answerOf(
+  'sandbox-invoice-by-external-id',
+  { id: 'uuid' },
+  'select id from invoices where project_id = $1 and external_id = $2',
+  (projectId: string, externalId: string) => [projectId, externalId],
+  ([row]) => row?.id ?? null,
+);
+
+/** A retired address of a project that can still be paid. */
+export const findRetiredAddress = answerOf(
+  'sandbox-retired-address',
+  { address: 'address' },
+  `select ${addressColumn('a')} as address from addresses a
+   where a.project_id = $1 and a.retired_at is not null and a.barred_at is null order by a.position limit 1`,
+  (projectId: string) => [projectId],
+  ([row]) => row?.address ?? null,
+);
+
+/** How many projects of the local network are in use. */
+export const countProjects = answerOf(
+  'sandbox-projects-count',
+  { count },
+  `select count(*) from projects where network = 'devnet' and archived_at is null`,
+  () => [],
+  ([row]) => row?.count ?? 0,
 );

@@ -5,8 +5,16 @@ import { createSeals } from '../../store/db/seals.ts';
 import { readRunningPostgres } from '../../store/embedded/connection.ts';
 import { readSandboxFile, type SandboxFile, sandboxNotRunning } from './sandbox-file.ts';
 
-/** A running sandbox with its database. `projectUuid` is the demo project's. */
-export type Sandbox = SandboxFile & { db: Database; projectUuid: string };
+/**
+ * A running sandbox with its database, for the project `projectUuid` with the key `apiKey`: the demo project, or that of a request (`isOfKey`),
+ * which reaches no other.
+ */
+export type Sandbox = Omit<SandboxFile, 'retiredAddress'> & {
+  db: Database;
+  projectUuid: string;
+  retiredAddress: string | null;
+  isOfKey?: boolean;
+};
 
 /** Runs a command's work on the sandbox that runs on a data directory. Error: `SANDBOX_NOT_RUNNING`. */
 export async function withSandbox<Output>(

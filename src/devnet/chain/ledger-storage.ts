@@ -24,7 +24,7 @@ import { firstSchedule, type Schedule } from './schedule.ts';
 /** The records of a chain after its start, in order. */
 export type LedgerRecord =
   | { readonly kind: 'submitted'; readonly transaction: string }
-  | { readonly kind: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | { readonly kind: 'fork'; readonly to: number; readonly keepTransactions: boolean; readonly forget?: string }
   | { readonly kind: 'producers'; readonly schedule: Schedule }
   | { readonly kind: 'block'; readonly block: Block; readonly change: StateChange; readonly position: number };
 
@@ -34,7 +34,7 @@ export interface LedgerStorage {
     readonly replay: (record: LedgerRecord, chain: Chain) => void;
   }): Chain;
   writeSubmitted(transaction: string): void;
-  writeFork(to: number, keepTransactions: boolean): void;
+  writeFork(fork: Omit<LedgerRecord & { kind: 'fork' }, 'kind'>): void;
   writeSchedule(schedule: Schedule): void;
   /** Returns the position of the block's line. */
   writeBlock(block: Block, change: StateChange): number;
@@ -47,7 +47,7 @@ export interface LedgerStorage {
 type LogLine =
   | { readonly t: 'genesis'; readonly producers: number; readonly timestampMs: number; readonly version?: 2 }
   | { readonly t: 'submitted'; readonly transaction: string }
-  | { readonly t: 'fork'; readonly to: number; readonly keepTransactions: boolean }
+  | { readonly t: 'fork'; readonly to: number; readonly keepTransactions: boolean; readonly forget?: string }
   | { readonly t: 'producers'; readonly schedule: Schedule }
   | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
 
@@ -115,7 +115,7 @@ export function createLedgerStorage(options: StorageOptions): LedgerStorage {
       return chain;
     },
     writeSubmitted: (transaction) => void write({ t: 'submitted', transaction }),
-    writeFork: (to, keepTransactions) => void write({ t: 'fork', to, keepTransactions }),
+    writeFork: (fork) => void write({ t: 'fork', ...fork }),
     writeSchedule(schedule) {
       schedules.push({ position: write({ t: 'producers', schedule }), schedule });
     },
@@ -188,7 +188,7 @@ function recordOfLine(line: LogLine, position: number): LedgerRecord {
     case 'submitted':
       return { kind: 'submitted', transaction: line.transaction };
     case 'fork':
-      return { kind: 'fork', to: line.to, keepTransactions: line.keepTransactions };
+      return { ...line, kind: 'fork' };
     case 'producers':
       return { kind: 'producers', schedule: line.schedule };
     case 'block': {

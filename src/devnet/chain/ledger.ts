@@ -40,9 +40,14 @@ export interface Ledger {
   produceBlock(options: { readonly timestampMs: number }): Block;
   /**
    * Orphans the last `depth` blocks (none of them solid) and builds a branch of depth + 1 blocks without transactions;
-   * its last block is `stepMs` later than the old head. The orphaned transactions wait again, or are gone.
+   * its last block is `stepMs` later than the old head. The orphaned transactions wait again, but for the one to `forget`, or are gone.
    */
-  fork(options: { readonly depth: number; readonly keepTransactions: boolean; readonly stepMs: number }): Block[];
+  fork(options: {
+    readonly depth: number;
+    readonly keepTransactions: boolean;
+    readonly forget?: string;
+    readonly stepMs: number;
+  }): Block[];
   /** `full` ends at the head and `solid` at the solid block, both `lagBlocks` earlier if given. */
   view(kind: 'full' | 'solid', lagBlocks?: number): LedgerView;
   close(): void;
@@ -109,11 +114,11 @@ export function openLedger(storage: LedgerStorage): Ledger {
       requireLater(chain.head(), timestampMs);
       return extend(timestampMs, 0, [...pending.values()].slice(0, MAX_BLOCK_TRANSACTIONS));
     },
-    fork({ depth, keepTransactions, stepMs }) {
+    fork({ depth, stepMs, ...kept }) {
       requireForkable(chain, depth);
       const to = chain.head().header.number - depth;
-      storage.writeFork(to, keepTransactions);
-      const orphaned = orphan({ to, keepTransactions }, { chain, pending });
+      storage.writeFork({ to, ...kept });
+      const orphaned = orphan({ to, ...kept }, { chain, pending });
       const times = orphaned.map((block) => block.header.timestamp);
       times.push((times.at(-1) ?? 0) + stepMs);
       const skipped = turnsToSkip(chain, orphaned[0]);
@@ -226,7 +231,7 @@ function transactionHex({ rawData, signatures, hidden }: PendingTransaction): st
 
 /** Takes blocks away; their transactions wait again, before those that wait already, or are gone. */
 function orphan(
-  { to, keepTransactions }: { to: number; keepTransactions: boolean },
+  { to, keepTransactions, forget }: { to: number; keepTransactions: boolean; forget?: string },
   { chain, pending }: Moving,
 ): readonly Block[] {
   const orphaned = chain.orphanAbove(to);
@@ -236,7 +241,7 @@ function orphan(
   for (const { rawDataHex, signatures, hidden } of orphaned.flatMap((block) => block.transactions)) {
     const sent = readSent(wholeTransaction({ rawDataHex, signatures, contractRet: null, hidden }));
     const again = sent === null ? null : readPending(sent);
-    if (again !== null) pending.set(again.id, again);
+    if (again !== null && again.id !== forget) pending.set(again.id, again);
   }
   for (const [id, transaction] of later) pending.set(id, transaction);
   return orphaned;

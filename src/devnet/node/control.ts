@@ -13,7 +13,7 @@ export interface ControlAnswer {
 
 /**
  * Orphans the last `depth` blocks, or down to the one that holds `transactionId`; `keepTransactions` as in `Devnet.fork`, but false
- * when absent. Example: `{"transactionId":"0ca1…c8ae"}` → `{"orphaned":2,"head":{"number":57,"id":"…","timestampMs":…}}`.
+ * when absent; with `keepOthers` only the one that is named is gone. Example: `{"transactionId":"0ca1…c8ae"}` → `{"orphaned":2,"head":{"number":57,"id":"…","timestampMs":…}}`.
  * Status 409 with `error` when that cannot be done.
  */
 export function forkOnRequest(ledger: Ledger, slotMs: number, parameters: Parameters): ControlAnswer {
@@ -22,8 +22,9 @@ export function forkOnRequest(ledger: Ledger, slotMs: number, parameters: Parame
   if (transactionId !== '' && height === undefined) return refused(`no block holds the transaction ${transactionId}`);
   const depth = height === undefined ? integerParameter(parameters, 'depth') : ledger.head().header.number - height + 1;
   try {
-    const keepTransactions = booleanParameter(parameters, 'keepTransactions');
-    ledger.fork({ depth, keepTransactions, stepMs: slotMs });
+    const forgets = booleanParameter(parameters, 'keepOthers') ? { forget: transactionId } : {};
+    const keepTransactions = 'forget' in forgets || booleanParameter(parameters, 'keepTransactions');
+    ledger.fork({ depth, keepTransactions, ...forgets, stepMs: slotMs });
   } catch (error) {
     if (error instanceof RangeError) return refused(error.message);
     throw error;

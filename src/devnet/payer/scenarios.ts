@@ -202,16 +202,10 @@ export const SCENARIOS = {
     needs: 'requested amount',
   },
   'to-retired': {
-    ...mistaken(
-      'the payable amount, to a retired address of the demo project',
-      '',
-      undefined,
-      PAYABLE,
-      'OTHER_ADDRESS',
-    ),
+    ...mistaken('the payable amount, to a retired address of the project', '', undefined, PAYABLE, 'OTHER_ADDRESS'),
     needs: 'retired address',
     outcome: (facts) =>
-      `${EXACT} to a retired address of the demo project, which gets no new invoices but is watched permanently: ${ifUnmatched(facts)}`,
+      `${EXACT} to a retired address of the project, which gets no new invoices but is watched permanently: ${ifUnmatched(facts)}`,
   },
   reverted: {
     ...unseen(

@@ -1,0 +1,31 @@
+import { SCENARIO_NAMES, type Scenario } from '../../devnet/payer/scenarios.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import type { ServiceOptions } from '../../service/context.ts';
+import { payWith } from './pay-invoice.ts';
+import { bringDeadlinesForward, findRetiredAddress } from './sandbox-project.ts';
+import { createFreshProject, endProject } from './sandbox-projects.ts';
+import type { Sandbox } from './with-sandbox.ts';
+
+/** What `/sandbox/…` does. `sandbox` answers once it runs. Each request acts for the project of its key alone. */
+export function createSandboxControls(
+  sandbox: () => Sandbox,
+  settings: { keyRing: KeyRing; localTargets: boolean },
+): NonNullable<ServiceOptions['sandbox']> {
+  return {
+    scenarios: SCENARIO_NAMES,
+    pay: async ({ projectId: projectUuid, apiKey }, target, scenario) => {
+      const running = sandbox();
+      const retiredAddress = await findRetiredAddress(running.db, projectUuid);
+      const own = { ...running, projectUuid, apiKey, retiredAddress, isOfKey: true };
+      return payWith(own, { target, scenario: scenario as Scenario, withInvoice: null });
+    },
+    advance: async ({ projectId }, seconds) => ({
+      invoices: await bringDeadlinesForward(sandbox().db, projectId, seconds),
+    }),
+    createProject: async (wanted) => createFreshProject({ ...settings, db: sandbox().db }, wanted),
+    endProject: async ({ projectId }) => {
+      const { db, projectUuid } = sandbox();
+      return endProject(db, projectId, projectUuid);
+    },
+  };
+}

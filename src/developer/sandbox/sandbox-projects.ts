@@ -1,0 +1,170 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { formatApiKey } from '../../domain/api-key.ts';
+import { AppError } from '../../domain/errors.ts';
+import { encodeId, uuidV7 } from '../../domain/ids.ts';
+import { SCOPES, type Scope } from '../../domain/scope.ts';
+import { unixMs } from '../../domain/time.ts';
+import { commandActor } from '../../operator/actor.ts';
+import { FieldError, nameProblem } from '../../operator/input/problems.ts';
+import { revokeKey } from '../../operator/subjects/keys.ts';
+import { archiveProject } from '../../operator/subjects/projects.ts';
+import { disableEndpoint, enableEndpoint } from '../../operator/subjects/webhook-sending.ts';
+import { addWebhookEndpoint, readWebhookUrl, updateEndpoint } from '../../operator/subjects/webhooks.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import type { KeyRing } from '../../runtime/key-ring.ts';
+import { writePrivateFile } from '../../runtime/private-file.ts';
+import type { ServiceOptions } from '../../service/context.ts';
+import { insertApiKey, listApiKeys } from '../../store/access/api-keys.ts';
+import type { Database } from '../../store/db/database.ts';
+import { insertAddress, markRetired } from '../../store/ledger/addresses.ts';
+import { insertProject } from '../../store/ledger/projects.ts';
+import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
+import { type AccountHex, accountToAddress, type TronAddress } from '../../tron/address.ts';
+import { accountFromPublicKey } from '../../tron/public-key.ts';
+import { createWebhookSecret } from '../../webhooks/sign.ts';
+import { countProjects } from './sandbox-project.ts';
+
+// The projects of a sandbox: the demo project, and those that tests make for themselves.
+
+type DemoAddress = { id: string; account: AccountHex; address: TronAddress };
+
+/** The parts of a sandbox's project. Ids are UUIDs. The data directory keeps them, because keys are stored hashed. */
+export type DemoSecrets = {
+  projectId: string;
+  keyId: string;
+  apiKey: string;
+  endpointId: string;
+  webhookSecret: string;
+  addresses: DemoAddress[];
+  /** Takes no new invoices, and is watched like the others. */
+  retired: DemoAddress;
+};
+
+const ADDRESSES = 3;
+
+/** Reads the demo project's secrets, or makes them. Written before the project is, so that a crash between leaves no orphan. */
+export async function loadDemoSecrets(dataDir: string, nowMs: number): Promise<DemoSecrets> {
+  const path = join(dataDir, 'sandbox-secrets.json');
+  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  });
+  const kept = text === null ? null : (JSON.parse(text) as Omit<DemoSecrets, 'retired'> & Partial<DemoSecrets>);
+  // Data directories of earlier releases have no retired address.
+  if (kept?.retired !== undefined) return kept as DemoSecrets;
+  const secrets = { ...(kept ?? createSecrets(nowMs)), retired: createAddress(nowMs) };
+  await writePrivateFile(path, `${JSON.stringify(secrets, null, 2)}\n`);
+  return secrets;
+}
+
+function createSecrets(nowMs: number): Omit<DemoSecrets, 'retired'> {
+  const uuid = () => uuidV7(nowMs, randomBytes(10));
+  const keyId = uuid();
+  return {
+    projectId: uuid(),
+    keyId,
+    apiKey: formatApiKey('devnet', keyId, randomBytes(32)),
+    endpointId: uuid(),
+    webhookSecret: createWebhookSecret(randomBytes),
+    addresses: Array.from({ length: ADDRESSES }, () => createAddress(nowMs)),
+  };
+}
+
+/** A demo address never needs to be spent from, so its private key is forgotten at once. */
+function createAddress(nowMs: number): DemoAddress {
+  const account = accountFromPublicKey(secp256k1.getPublicKey(secp256k1.utils.randomSecretKey(), false));
+  return { id: uuidV7(nowMs, randomBytes(10)), account, address: accountToAddress(account) };
+}
+
+/** Puts a project with its key and addresses into the database; rows that are there already stay. It has the limits of production. */
+function seedProject(
+  db: Database,
+  { projectId, ...secrets }: Omit<DemoSecrets, 'endpointId' | 'webhookSecret'>,
+  { name, scopes }: { name: string; scopes?: readonly Scope[] },
+): Promise<void> {
+  return db.transaction(async (tx) => {
+    await insertProject(tx, { id: projectId, name, network: 'devnet', invoiceLifetimeMs: 30 * 60_000 });
+    await insertApiKey(tx, {
+      ...{ id: secrets.keyId, projectId, name: 'sandbox', allowedCidrs: null, expiresAt: null },
+      secretSha256: createHash('sha256').update(secrets.apiKey).digest(),
+      ...(scopes && { scopes }),
+    });
+    for (const address of secrets.addresses) await insertAddress(tx, { ...address, projectId });
+    // Retired once, not at every start: an operator may have put it back into use.
+    if (!(await insertAddress(tx, { ...secrets.retired, projectId }))) return;
+    await markRetired(tx, [secrets.retired.id], unixMs(systemClock.now()));
+  });
+}
+
+/** Puts the demo project into the database; rows that are there already stay. The inbox may have moved to another port. */
+export async function seedDemoProject(
+  db: Database,
+  keyRing: KeyRing,
+  secrets: DemoSecrets,
+  inboxUrl: string,
+): Promise<void> {
+  const { projectId } = secrets;
+  await seedProject(db, secrets, { name: 'Sandbox' });
+  const { endpointId: id, webhookSecret: secret } = secrets;
+  const now = () => unixMs(systemClock.now());
+  const deps = { db, keyRing, now: now(), random: randomBytes };
+  await addWebhookEndpoint(deps, { id, projectId, url: inboxUrl, secret, description: 'inbox of the sandbox' });
+  const endpointId = encodeId('whe', id);
+  await updateEndpoint.run({ db, now, config: { webhooks: { localTargets: true } } }, ACTOR, {
+    endpointId,
+    url: inboxUrl,
+  });
+  await enableEndpoint.run({ db, now }, ACTOR, { endpointId });
+}
+
+/** With more, every start and every list of projects would take noticeably longer. */
+const MAX_PROJECTS = 500;
+
+type CreateProject = NonNullable<ServiceOptions['sandbox']>['createProject'];
+type FreshProjectDeps = { db: Database; keyRing: KeyRing; localTargets: boolean };
+
+/** Makes a project for one test, with a key that may do everything, and an endpoint where one is wanted. Nothing is stored when it is refused. */
+export async function createFreshProject(
+  { db, keyRing, localTargets }: FreshProjectDeps,
+  { name, webhookUrl }: Parameters<CreateProject>[0],
+): ReturnType<CreateProject> {
+  const problem = nameProblem(name);
+  if (problem !== null) throw new FieldError('name', problem);
+  const place = { field: 'webhookUrl', example: 'http://127.0.0.1:3000/hook' };
+  const url = webhookUrl === null ? null : readWebhookUrl(webhookUrl, 'devnet', { webhooks: { localTargets } }, place);
+  if ((await countProjects(db)) >= MAX_PROJECTS) {
+    const fix =
+      'end those of finished tests with DELETE /sandbox/projects, or start a sandbox on an empty data directory';
+    throw new AppError('SANDBOX_REFUSED', `The sandbox has ${MAX_PROJECTS} projects, the most it takes: ${fix}.`);
+  }
+  const now = unixMs(systemClock.now());
+  const secrets = { ...createSecrets(now), retired: createAddress(now) };
+  await seedProject(db, secrets, { name, scopes: SCOPES });
+  const { projectId, apiKey, endpointId: id, webhookSecret: secret } = secrets;
+  if (url !== null) await addWebhookEndpoint({ db, keyRing, now, random: randomBytes }, { id, projectId, url, secret });
+  const endpoint = url === null ? null : { endpointId: encodeId('whe', id), url, secret };
+  return { projectId: encodeId('prj', projectId), name, apiKey, endpoint };
+}
+
+/** Ends a project: nothing is sent for it, it takes no orders, and its keys are revoked. The demo project stays. Error: `SANDBOX_REFUSED`. */
+export async function endProject(db: Database, projectUuid: string, demoUuid: string): Promise<void> {
+  if (projectUuid === demoUuid) {
+    const fix = 'send the key that POST /sandbox/projects returned';
+    throw new AppError('SANDBOX_REFUSED', `This is the key of the demo project, which stays: ${fix}.`);
+  }
+  const deps = { db, now: () => unixMs(systemClock.now()) };
+  for (const { id, disabledAt } of await listWebhookEndpoints(db, projectUuid)) {
+    if (disabledAt !== null) continue;
+    await disableEndpoint.run(deps, ACTOR, { endpointId: encodeId('whe', id), reason: 'the project has ended' });
+  }
+  await archiveProject.run(deps, ACTOR, { projectId: encodeId('prj', projectUuid) });
+  // Last, so that a request that broke off can be sent again.
+  for (const { id, revokedAt } of await listApiKeys(db, projectUuid)) {
+    if (revokedAt === null) await revokeKey.run(deps, ACTOR, { uuid: id });
+  }
+}
+
+const ACTOR = commandActor('sandbox');
