@@ -164,3 +164,48 @@ describe('a secret that cannot be one', () => {
     expect(String(state.errors[0])).not.toContain('short');
   });
 });
+
+describe('a delivery that takes too long', () => {
+  const deliver = async (route: (request: Request) => Promise<Response>) => {
+    const { headers, body } = deliveryOf(EVENT);
+    const response = await route(
+      new Request('https://shop.example/', { method: 'POST', headers, body: new Uint8Array(body) }),
+    );
+    return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() };
+  };
+
+  test('is answered with 503 and Retry-After, and what the handler reads is told to stop', async () => {
+    let reason: unknown;
+    const route = quittanceWebhook({ ...options, deadlineMs: 20 }, (_event, _request, { signal }) => {
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          reason = signal.reason;
+          reject(signal.reason);
+        });
+      });
+    });
+    expect(await deliver(route)).toEqual({ status: 503, retryAfter: '5', text: '{"error":"busy"}' });
+    expect(reason).toEqual(new Error('the webhook was not handled within 20 ms'));
+  });
+
+  test('is not handled twice: a repeat joins it while it runs, and is answered with 204 when it is done', async () => {
+    let finish = () => {};
+    let handled = 0;
+    const route = quittanceWebhook({ ...options, deadlineMs: 100 }, async () => {
+      handled += 1;
+      await new Promise<void>((resolve) => {
+        finish = resolve;
+      });
+    });
+    expect(await deliver(route)).toMatchObject({ status: 503 });
+    const repeat = deliver(route);
+    finish();
+    expect(await repeat).toMatchObject({ status: 204 });
+    expect(await deliver(route)).toMatchObject({ status: 204 });
+    expect(handled).toBe(1);
+  });
+
+  test.each([0, 14_001, Number.NaN])('a deadline of %s ms is refused when the program starts', (deadlineMs) => {
+    expect(() => quittanceWebhook({ ...options, deadlineMs }, () => {})).toThrow('deadlineMs must be from 1 to 14000');
+  });
+});

@@ -13,9 +13,9 @@ const app = express();
 // it answers 500, and Quittance sends the webhook again.
 app.post(
   '/hooks/quittance',
-  quittanceWebhook({ secret: QUITTANCE_WEBHOOK_SECRET }, async (event) => {
+  quittanceWebhook({ secret: QUITTANCE_WEBHOOK_SECRET }, async (event, _request, { signal }) => {
     if (event.type !== 'invoice.paid' || read(`handled/${event.id}`) !== null) return;
-    const invoice = await quittance.invoices.get(event.data.invoiceId);
+    const invoice = await quittance.invoices.get(event.data.invoiceId, { signal });
     const order = findOrder(invoice.externalId);
     // Only what is quick, for the answer must come within 15 s: mails and parcels are for a job that takes the paid orders.
     if (order && isFulfillable(invoice, order.externalId) && insert(`paid/${order.externalId}`))

@@ -1,6 +1,6 @@
 import { joinBytes } from '../read-bounded.ts';
 import { copyBytes, MAX_BODY_BYTES } from '../webhooks/raw-body.ts';
-import { checkOptions, type ReceivedBody, receive, type WebhookHandler, type WebhookOptions } from './receive.ts';
+import { createReceiver, type ReceivedBody, type WebhookHandler, type WebhookOptions } from './receive.ts';
 
 /** What is used of a Node request, and so of Express's, and of the Next.js pages'. */
 export type NodeRequest = {
@@ -30,12 +30,12 @@ export function quittanceWebhook<Request extends NodeRequest = NodeRequest>(
   options: WebhookOptions<Request>,
   handler: WebhookHandler<Request>,
 ): (request: Request, response: NodeResponse) => Promise<void> {
-  checkOptions(options);
+  const receive = createReceiver(options, handler);
   return async (request, response) => {
     const received = await readBody(request).catch(() => null);
     // The sender has gone; nobody reads an answer.
     if (received === null) return;
-    const answer = await receive(received, request.headers, request, options, handler);
+    const answer = await receive(received, request.headers, request);
     // Somebody else has answered meanwhile, such as a timeout; what is thrown here could end the process.
     if (response.headersSent) return;
     response.statusCode = answer.status;

@@ -1,5 +1,5 @@
 import { MAX_BODY_BYTES } from '../webhooks/raw-body.ts';
-import { checkOptions, type ReceivedBody, receive, type WebhookHandler, type WebhookOptions } from './receive.ts';
+import { createReceiver, type ReceivedBody, type WebhookHandler, type WebhookOptions } from './receive.ts';
 
 /** What is used of a Fastify request, reply and instance. */
 export type FastifyRequest = {
@@ -33,9 +33,9 @@ export function quittanceWebhook(
   options: WebhookOptions<FastifyRequest> & { path: string },
   handler: WebhookHandler<FastifyRequest>,
 ): (app: FastifyInstance) => Promise<void> {
-  checkOptions(options);
+  const receive = createReceiver(options, handler);
   const answer = async (received: ReceivedBody, request: FastifyRequest, reply: FastifyReply) => {
-    const { status, headers, body } = await receive(received, request.headers, request, options, handler);
+    const { status, headers, body } = await receive(received, request.headers, request);
     reply.code(status);
     reply.headers(headers);
     return reply.send(body);

@@ -1,4 +1,4 @@
-import { checkOptions, type WebhookHandler, type WebhookOptions } from './receive.ts';
+import { createReceiver, type WebhookHandler, type WebhookOptions } from './receive.ts';
 import { answerRequest } from './web.ts';
 
 /** What is used of Hono's context. */
@@ -12,7 +12,7 @@ export function quittanceWebhook<Context extends HonoContext = HonoContext>(
   options: WebhookOptions<Context>,
   handler: WebhookHandler<Context>,
 ): (context: Context) => Promise<Response> {
-  checkOptions(options);
+  const receive = createReceiver(options, handler);
   // Not `context.req.arrayBuffer()`, which answers a body that was parsed before by writing it anew.
-  return (context) => answerRequest(context.req.raw, context, options, handler);
+  return (context) => answerRequest(context.req.raw, context, receive);
 }

@@ -10,33 +10,103 @@ export type WebhookOptions<Context> = VerifyOptions & {
   secret: Secrets | ((context: Context) => Secrets | Promise<Secrets>);
   /** Told what the handler threw, and a secret that cannot be one; `console.error` by default. Neither is answered. */
   onError?: ((error: unknown) => void) | undefined;
+  /**
+   * How long one delivery may take before it is answered with 503, so that Quittance sends it again: 12,000 ms by default, at most 14,000,
+   * because Quittance waits 15 s.
+   */
+  deadlineMs?: number | undefined;
 };
 
-/** Called once for each genuine delivery, repeated ones too. What it throws makes Quittance deliver again. */
-export type WebhookHandler<Context> = (event: WebhookEvent, context: Context) => unknown;
+/** `signal` is aborted when the delivery has taken too long; give it to what you call: `invoices.get(id, { signal })`. */
+type Delivery = { readonly signal: AbortSignal };
+
+/**
+ * Called once for each genuine delivery, repeated ones too, but never for an event that is still being handled. What it throws makes
+ * Quittance deliver again.
+ */
+export type WebhookHandler<Context> = (event: WebhookEvent, context: Context, delivery: Delivery) => unknown;
 
 /** What a framework gave for the body; anything but bytes is refused with advice. */
 export type ReceivedBody = { kind: 'read'; body: unknown } | { kind: 'too-large' };
 
-/** Throws a TypeError for a secret that cannot be one, when the program starts and not when money has come. */
-export function checkOptions<Context>({ secret }: WebhookOptions<Context>): void {
+const DEADLINE_MS = 12_000;
+/** Quittance waits 15 s, of which the way takes some. */
+const MAX_DEADLINE_MS = 14_000;
+const RETRY_AFTER_S = 5;
+/** How many events that were handled after their answer are remembered. */
+const MAX_LATE = 1_000;
+
+/** What answers deliveries of one endpoint. */
+export type Receive<Context> = (received: ReceivedBody, headers: WebhookHeaders, context: Context) => Promise<Answer>;
+
+/**
+ * Verifies deliveries and has them handled: 204, or 400 or 413 with the diagnosis, or 500 or 503 so that they come again. Throws a TypeError
+ * for options that cannot work, when the program starts and not when money has come.
+ */
+export function createReceiver<Context>(
+  options: WebhookOptions<Context>,
+  handler: WebhookHandler<Context>,
+): Receive<Context> {
+  const { secret, deadlineMs = DEADLINE_MS } = options;
   if (typeof secret !== 'function') readSecrets(secret);
+  if (!(deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS)) {
+    throw new TypeError(`deadlineMs must be from 1 to ${MAX_DEADLINE_MS}: Quittance waits 15 s for the answer`);
+  }
+  const running = new Map<string, Promise<unknown>>();
+  const late = new Set<string>();
+  /** A repeat waits for the same handling, and one that was done after its answer is not done again. */
+  const handleOnce = (event: WebhookEvent, context: Context, delivery: Delivery): Promise<unknown> => {
+    const { id } = event;
+    if (late.has(id)) return Promise.resolve();
+    const begun = running.get(id);
+    if (begun !== undefined) return begun;
+    const handling = (async () => {
+      try {
+        await handler(event, context, delivery);
+        if (delivery.signal.aborted) late.add(id);
+        for (const oldest of late) if (late.size > MAX_LATE) late.delete(oldest);
+      } finally {
+        running.delete(id);
+      }
+    })();
+    running.set(id, handling);
+    return handling;
+  };
+  return async (received, headers, context) => {
+    const controller = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const tooLate = new Promise<Answer>((resolve) => {
+      timer = setTimeout(() => {
+        controller.abort(new Error(`the webhook was not handled within ${deadlineMs} ms`));
+        resolve(TOO_SLOW);
+      }, deadlineMs);
+    });
+    const handle = (event: WebhookEvent) => handleOnce(event, context, controller);
+    const answer = await Promise.race([answerOne(received, headers, context, options, handle), tooLate]);
+    clearTimeout(timer);
+    return answer;
+  };
 }
 
-/** Verifies one delivery and has it handled: 204, or 400 or 413 with the diagnosis, or 500 so that it comes again. */
-export async function receive<Context>(
+const TOO_SLOW: Answer = {
+  status: 503,
+  headers: { 'content-type': 'application/json', 'retry-after': String(RETRY_AFTER_S) },
+  body: '{"error":"busy"}',
+};
+
+async function answerOne<Context>(
   received: ReceivedBody,
   headers: WebhookHeaders,
   context: Context,
   options: WebhookOptions<Context>,
-  handler: WebhookHandler<Context>,
+  handle: (event: WebhookEvent) => Promise<unknown>,
 ): Promise<Answer> {
   if (received.kind === 'too-large') return diagnosticAnswer(tooLarge(options.now ?? Date.now));
   try {
     const secret = typeof options.secret === 'function' ? await options.secret(context) : options.secret;
     const event = await verify(received.body as Uint8Array, headers, secret, options).catch(toAnswer);
     if ('answer' in event) return event.answer;
-    await handler(event, context);
+    await handle(event);
     return { status: 204, headers: {}, body: '' };
   } catch (error) {
     (options.onError ?? console.error)(error);

@@ -1,24 +1,29 @@
 import { readBounded } from '../read-bounded.ts';
 import { MAX_BODY_BYTES } from '../webhooks/raw-body.ts';
-import { checkOptions, type ReceivedBody, receive, type WebhookHandler, type WebhookOptions } from './receive.ts';
+import {
+  createReceiver,
+  type Receive,
+  type ReceivedBody,
+  type WebhookHandler,
+  type WebhookOptions,
+} from './receive.ts';
 
 /** A webhook endpoint for everything that speaks `Request` and `Response`: workers, Deno, Bun, the App Router of Next.js. */
 export function quittanceWebhook<Incoming extends Request = Request>(
   options: WebhookOptions<Incoming>,
   handler: WebhookHandler<Incoming>,
 ): (request: Incoming) => Promise<Response> {
-  checkOptions(options);
-  return (request) => answerRequest(request, request, options, handler);
+  const receive = createReceiver(options, handler);
+  return (request) => answerRequest(request, request, receive);
 }
 
 /** As a `Response`, with another context than the request for the handler. */
 export async function answerRequest<Context>(
   request: Request,
   context: Context,
-  options: WebhookOptions<Context>,
-  handler: WebhookHandler<Context>,
+  receive: Receive<Context>,
 ): Promise<Response> {
-  const { status, headers, body } = await receive(await readBody(request), request.headers, context, options, handler);
+  const { status, headers, body } = await receive(await readBody(request), request.headers, context);
   return new Response(status === 204 ? null : body, { status, headers });
 }
 
