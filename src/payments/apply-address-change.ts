@@ -25,7 +25,7 @@ import { findAddresses, insertAddresses } from '../store/ledger/addresses.ts';
 import { lockProject, type Project } from '../store/ledger/projects.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../tron/address.ts';
 
-/** `contracts`: of USDT, which no wallet has. */
+/** `contracts`: the USDT contracts, whose addresses are never wallets. */
 type ApplyDeps = {
   db: Database;
   now(): UnixMs;
@@ -33,23 +33,23 @@ type ApplyDeps = {
   contracts: readonly AccountHex[];
 };
 
-/** Why a change is made: its time has come, or somebody confirms it. */
+/** Why a change is applied: its delay has passed, or someone confirms it. */
 type Cause = { kind: 'due' } | { kind: 'confirmed'; actor: RecordedActor };
 
 type Applied =
-  /** `passedOver`: addresses that the project got meanwhile. */
+  /** `passedOver`: addresses that the project got in the meantime. */
   | { kind: 'applied'; change: AddressChange; added: TronAddress[]; passedOver: TronAddress[] }
-  /** Nothing was added, and the change has ended. `detail`: of its alarm. */
+  /** Nothing was added, and the change has ended. `detail`: the text of its alarm. */
   | { kind: 'failed'; change: AddressChange; reason: string; detail: string }
-  /** It had ended, or is not due. */
+  /** The change had already ended, or isn't due. */
   | { kind: 'none' };
 
-/** Each attempt but the last was overtaken by another project that added one of the addresses. */
+/** Each attempt but the last failed because another project added one of the addresses first. */
 const MAX_ATTEMPTS = 5;
 
 /**
- * Adds the addresses of a change that waits, all of them or none, and ends it; with its rows of the audit log and its alarms, in one
- * transaction that holds the project's lock. What was checked when it was proposed is checked again. `id`: its UUID.
+ * Adds the addresses of a pending change, all of them or none, and ends it. The audit rows and alarms are written in the same transaction,
+ * which holds the project's lock. The checks of the proposal are repeated. `id`: the change's UUID.
  */
 export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cause): Promise<Applied> {
   const known = await findAddressChange(deps.db, id);
@@ -73,10 +73,9 @@ export async function applyAddressChange(deps: ApplyDeps, id: string, cause: Cau
   throw new Error(`other projects added addresses of ${encodeId('chg', id)} first, ${MAX_ATTEMPTS} times in a row`);
 }
 
-/** Rolls the transaction back. */
 class Overtaken extends Error {}
 
-/** Why a change cannot be made any more; `null` where it can. */
+/** Why a change can't be applied any more; `null` if it can. */
 async function findProblem(
   tx: Sql,
   { contracts }: ApplyDeps,
@@ -102,8 +101,8 @@ async function findProblem(
 const ENDS_TRUST: readonly RecordedAction[] = ['user.changed', 'user.reset', 'user.removed', 'admin-key.revoked'];
 
 /**
- * Why the audit log does not bear a change out; `null` where it does. Whoever can write to the table of changes cannot write a sealed entry.
- * Times of two processes may differ, so the log's numbers decide what came later.
+ * Why the audit log doesn't confirm a change; `null` if it does. An attacker who can write to the table of changes can't write a sealed
+ * entry. The clocks of two processes may differ, so entry numbers decide the order.
  */
 async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Promise<string | null> {
   const { id, addresses, actorKind, actorId } = change;
@@ -123,7 +122,7 @@ async function findUnrecorded(tx: Sql, change: AddressChange, cause: Cause): Pro
   const later = recorded.filter(({ seq }) => seq > proposed.seq);
   if (later.some((one) => isOfIt(one) && one.action !== 'address.proposed'))
     return 'according to the audit log, the change has already ended';
-  // Whoever runs a command here decides for itself whom it trusts.
+  // A person who runs a command here decides for themselves which proposals to trust.
   if (cause.kind === 'confirmed' && cause.actor.actorKind === 'cli') return null;
   if (
     later.some(({ subject, action }) => subject === proposer && ENDS_TRUST.includes(action)) ||
@@ -214,7 +213,7 @@ function actorOf(cause: Cause): { actor: RecordedActor; by: string } {
   return { actor, by: actor.actedBy };
 }
 
-/** Under the project's lock nobody else ends it. */
+/** No one else can end it while the project's lock is held. */
 async function end(tx: Sql, { id, projectId, network }: AddressChange, how: AddressChangeEnd): Promise<void> {
   if (!(await endAddressChange(tx, id, how))) throw new Error(`${encodeId('chg', id)} ended under the project's lock`);
   await settleChangeAlarm(tx, { id: projectId, network });
@@ -223,13 +222,13 @@ async function end(tx: Sql, { id, projectId, network }: AddressChange, how: Addr
 export const PENDING = 'address-change-pending';
 const FAILED = 'address-change-failed';
 
-/** The rest of them stands in `quittance address pending`. */
+/** `quittance address pending` shows the rest. */
 const MAX_CHANGES = 3;
 const MAX_ADDRESSES = 3;
 
 /**
- * Raises the alarm of a project about its changes of addresses that wait, as they are now, or closes it where none does. In the transaction
- * that changes one, so that no change ever waits unseen.
+ * Raises a project's alarm about pending address changes, or resolves it if there are none. It runs in the transaction that changes one, so
+ * that every pending change has an alarm.
  */
 export async function settleChangeAlarm(tx: Sql, { id, network }: Pick<Project, 'id' | 'network'>): Promise<void> {
   const subject = encodeId('prj', id);
@@ -252,7 +251,7 @@ export function describeChange({ id, addresses, actedBy, actorKind, dueAt }: Add
   return `${encodeId('chg', id)}: ${count} (${named}), proposed by ${actedBy} (${actorKind}), ${verb} to be added at ${toIso(dueAt)}`;
 }
 
-/** Says that a change could not be made. An operator closes it. */
+/** Reports that a change couldn't be applied. An operator closes the alarm. */
 async function raiseFailedChange(tx: Sql, change: AddressChange, reason: string): Promise<string> {
   const { id, projectId, network } = change;
   const subject = encodeId('prj', projectId);

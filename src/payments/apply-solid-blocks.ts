@@ -30,10 +30,10 @@ import { assertLinked, type Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 
 /**
- * Records a batch of contiguous irreversible blocks in one transaction: every transfer to and from our addresses once, the
- * invoices they pay, the events, the deliveries, and the cursor. After a crash anywhere, all of it is there or none. What concerns a row
- * that fails its check, or that the database refuses, is set aside in the same transaction, and the rest is recorded.
- * Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` when the batch does not continue the cursor.
+ * Records a batch of contiguous irreversible blocks in one transaction: each transfer to and from our addresses once, the invoices they
+ * pay, the events, the deliveries, and the cursor. After a crash, all of it is stored or nothing. If a row fails its check, or the database
+ * refuses it, everything about it is set aside in the same transaction, and the rest is recorded.
+ * Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` if the batch doesn't continue the cursor.
  */
 export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock[]): Promise<TransferCounts> {
   return withCursorApart(watching, async (tx, cursor, write) => {
@@ -89,10 +89,13 @@ export function applySolidBlocks(watching: Watching, blocks: readonly SolidBlock
   });
 }
 
-/** Equal transfers with the change that one makes, or the change of an invoice that lost its transfer: what is written, or set aside, as one. */
+/**
+ * Equal transfers with the invoice change that one of them causes, or the change of an invoice that lost its transfer. They are written, or
+ * set aside, together.
+ */
 type Written = { transfers: DecidedTransfer[]; change: PlannedChange | null };
 
-/** Together those of one amount to one address: the first may pay an invoice, and none of the others may take its place. */
+/** Groups transfers of one amount to one address. The first may pay an invoice, and no other may replace it. */
 function equalTransfers(incoming: readonly DecidedTransfer[]): DecidedTransfer[][] {
   const groups = new Map<string, DecidedTransfer[]>();
   for (const transfer of incoming) {
@@ -107,12 +110,12 @@ function keyOf({ invoice: { projectId, id: invoiceId } }: PlannedChange): Invoic
 }
 
 /**
- * Lets the solid chain speak for the blocks up to `last`: drops their sightings, and if the head chain that we examined
- * disagrees with it or has a gap, all of that chain. Returns the invoices that had a sighting and have none any more.
+ * Lets the solid chain replace the head chain up to `last` and drops those sightings. If the examined head chain disagrees with it or has a
+ * gap, drops all of the head chain. Returns the invoices that lost their only sighting.
  */
 async function settleSightings({ network }: Watching, tx: Sql, last: SolidBlock) {
   const examinedId = await findHeadBlockId(tx, network, last.number);
-  // What stands beyond a gap, nobody examined on this chain.
+  // Blocks beyond a gap weren't examined on this chain.
   const isHeadOrphaned = examinedId !== last.id || (await findHeadBlockId(tx, network, last.number + 1)) === null;
   const detected = await findInvoicesDetectedUpTo(tx, network, last.number);
   if (isHeadOrphaned) {

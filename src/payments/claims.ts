@@ -17,11 +17,11 @@ import { insertEvents } from '../store/outbox/events.ts';
 import { type Compared, compareTransfers } from './mismatch/diagnose-transfers.ts';
 import { guardWhileLeading, type Leading } from './watching.ts';
 
-// A claim: the payer of an invoice looked up a transfer to its address that paid nothing, so he says that it is his. It credits nothing. The
-// page says that the money arrived, the shop gets the event `transfer.claimed`, and operators see it first among the unmatched transfers.
-// Whoever has the link of an invoice can claim, so an operator compares the claim with the sender and the amount before he acts on it.
+// A claim: the payer of an invoice looked up an unmatched transfer to its address, and so claims it. A claim credits nothing. The page says
+// that the money arrived, the shop gets the event `transfer.claimed`, and operators see it first among the unmatched transfers. Anyone with
+// the link of an invoice can claim, so an operator must compare the claim with the sender and the amount before acting on it.
 
-/** Nobody keeps a payer from claiming by claiming first, and more than this help no operator. */
+/** One claim doesn't block others, but more than this don't help an operator. */
 const MAX_OF_TRANSFER = 5;
 
 const columns = {
@@ -29,7 +29,7 @@ const columns = {
   isInvoiceSound: isAsSealed(SEALED_INVOICE, { isOfOther: true }),
   txId: hex(),
   isOld: 'bool',
-  /** `null` where the transaction brought nothing that may be claimed. */
+  /** `null` if the transaction has no transfer that can be claimed. */
   transfer: maybe({
     id: 'uuid',
     txId: hex(),
@@ -39,7 +39,6 @@ const columns = {
     from: 'text',
     to: 'address',
     amountMicro: micro<MicroUsdt>(),
-    /** Other invoices that claim it. */
     otherClaims: count,
     isSound: isAsSealed(SEALED_TRANSFER),
   }),
@@ -50,8 +49,8 @@ type Claimable = NonNullable<Request['transfer']>;
 const PAGE = 100;
 
 /**
- * Requests that can be judged: what the transaction brought is recorded, and the shop was told of it; or a day has passed. Of several transfers
- * the one counts that the look-up answers about: the nearest to what the invoice asks for. `only`: this one.
+ * Requests that can be judged: the transaction's transfers are recorded and the shop was notified, or a day has passed. Of several
+ * transfers, the one that the lookup shows counts: the nearest to the payable amount. `only`: this request.
  */
 const findRequests = rowsOf(
   'claim-requests',
@@ -106,10 +105,10 @@ const insertClaim = commandOf(
   ],
 );
 
-/** What is no payer's payment, whoever asks about it. */
+/** Causes that rule out a payer's payment. */
 const NO_PAYMENT: readonly CauseCode[] = ['DUST', 'LOOK_ALIKE_SENDER', 'OWN_DEPOSIT', 'SELF_TRANSFER'];
 
-/** Whether the payer of an invoice may claim a transfer: not where it is rather the payment for another invoice, or nobody's. */
+/** Whether the payer of an invoice may claim a transfer. Not if it's more likely the payment of another invoice, or not a payment. */
 function mayClaim({ causes: [likeliest], fit }: Compared, invoiceId: string): boolean {
   if (likeliest === undefined) return true;
   if (NO_PAYMENT.includes(likeliest.code)) return false;
@@ -121,7 +120,7 @@ type Claiming = Leading & { random(bytes: number): Uint8Array };
 
 const MAX_PAUSE_MS = 2000;
 
-/** Judges the requests of payers while this process follows the network. Never ends by itself. */
+/** Judges the claims of payers while this process follows the network. Never ends by itself. */
 export function startClaims(options: Claiming): Loop {
   const how = { name: 'claims', maxPauseMs: MAX_PAUSE_MS };
   return guardWhileLeading(options, how, async (shouldEnd, progress) => {
@@ -135,8 +134,8 @@ export function startClaims(options: Claiming): Loop {
 }
 
 /**
- * Records the claim with its event, or nothing, and forgets the request, in one transaction under the cursor's lock: after a crash anywhere, and
- * of two processes, one tells once.
+ * Records the claim with its event, or nothing, and deletes the request, in one transaction under the cursor's lock. So after a crash, or
+ * with two processes, the event is written once.
  */
 async function judge({ db, network, now, random }: Claiming, request: Request): Promise<void> {
   const { invoice, txId } = request;
@@ -184,7 +183,7 @@ const claimed = {
 } as const;
 export type Claim = Omit<Row<typeof claimed>, 'isSound'>;
 
-/** The claims of transfers (UUIDs), oldest first; at most six of each. One that has none has no entry. */
+/** The claims of transfers (UUIDs), oldest first; at most six of each. A transfer without claims has no entry. */
 export const findClaims = answerOf(
   'claims-of-transfers',
   claimed,

@@ -8,21 +8,21 @@ import { answerOf } from '../store/db/rows-of.ts';
 import type { HealthProblems } from './health-problems.ts';
 
 const LOOK_MS = 5000;
-/** An answer that took longer does not say when the database read its clock. */
+/** If an answer takes longer than this, it doesn't show when the database read its clock. */
 const MOST_WAIT_MS = 5000;
-/** Between two looks the clock went on by so much more or less than time did: somebody set it. */
+/** If the clock changed by this much more or less than the elapsed time between two checks, someone set it. */
 const JUMP_MS = 2000;
 
 const KIND = 'clock-wrong';
 
 export type ClockWatch = {
-  /** The process's clock, put right while two others agree that it is wrong. */
+  /** The process's clock, corrected while two other clocks agree that it's wrong. */
   clock: Clock;
-  /** By which deliveries are due, because processes share them. */
+  /** The clock for due deliveries, because processes share them. */
   databaseClock: Clock;
-  /** By which invoices are made and expire: the database's, unless a verified block proves that one behind. */
+  /** The clock for creation and expiry of invoices: the database's, unless a verified block proves that it's behind. */
   deadlineClock: DeadlineClock;
-  /** No later than any of the clocks shows: for what deletes, and what ends for good. Nothing has passed before the first look. */
+  /** The earliest time of all clocks, for deletions and irreversible steps. Before the first check nothing counts as past. */
   certainNow(): UnixMs;
   /** Compares the clocks, every few seconds. */
   look(db: Sql): Promise<void>;
@@ -37,11 +37,12 @@ type Deps = {
   monotonicMs?(): number;
 };
 
-/** What it goes by: how far from its own clock, and whose word that is. */
+/** The current correction: how far from the process's own clock, and by which source. */
 type Correction = { byMs: number; from: 'database' | 'chain' } | null;
 
 /**
- * Compares the process's clock with those of the database and of the chain. The time of a local network is its user's, and is not compared.
+ * Compares the process's clock with those of the database and of the chain. The user sets the time of a local network, so it isn't
+ * compared.
  */
 export function createClockWatch({
   clock,
@@ -82,7 +83,7 @@ export function createClockWatch({
       const verdict = judgeClocks({ process, database, chain: shown });
       correction = correct(hasJumped ? null : correction, verdict, { process, database, chain: shown });
       if (!hasClosed && verdict.kind === 'right') {
-        // What this process, or the one before it, raised before its end: with the clocks right nothing else would close it for minutes.
+        // Resolves the alarms from before a restart. If the clocks are right, nothing else would resolve them for minutes.
         for (const network of networks)
           for (const each of [host, 'database']) await resolveAlarms(db, network, KIND, each);
         hasClosed = true;
@@ -96,12 +97,15 @@ export function createClockWatch({
 
 type Shown = { process: number; database: number; chain: ChainClock | null };
 
-/** Behind the chain it goes by recorded blocks, which most producers built on: a single one could make a block of later. */
+/**
+ * The correction for a verdict. If the process is behind the chain, only recorded blocks count, because most producers built on them. A
+ * single producer could make a block with a later time.
+ */
 function correct(former: Correction, { kind }: Verdict, { process, database, chain }: Shown): Correction {
   if (kind === 'process') return { byMs: database - process, from: 'database' };
   if (kind === 'both') {
     const byMs = (chain?.solidTime ?? 0) - process;
-    // Where the chain is not seen for a while, its last block gets older, and the clock stays as wrong as it was.
+    // While the chain isn't visible, its last block gets older, but the clock is still just as wrong.
     if (byMs >= MOST_MS || former?.from === 'chain') return { byMs: Math.max(byMs, former?.byMs ?? 0), from: 'chain' };
     return null;
   }
@@ -109,21 +113,21 @@ function correct(former: Correction, { kind }: Verdict, { process, database, cha
   return isOver ? null : former;
 }
 
-/** `time`: that of now by the chain if it is live, else of its newest examined block. */
+/** `time`: the current time by the chain if it's live, otherwise the time of its newest examined block. */
 type ChainClock = { time: number; isLive: boolean; headTime: UnixMs; solidTime: UnixMs };
 
 type Chain = { network: Network; headTime: UnixMs; solidTime: UnixMs; isCatchingUp: boolean };
 type Sight = { headTime: number; ms: number };
 
-/** Whether a chain goes on as time does shows within so long. */
+/** The time within which it becomes clear whether a chain advances at the pace of real time. */
 const SPAN_MS = 30_000;
 const KEPT_MS = 60_000;
-/** Blocks come every 3 s, and are looked for every 5. */
+/** A block is made every 3 s, and the clocks are checked every 5 s. */
 const MOST_DRIFT_MS = 10_000;
 
 /**
- * Watches how the times of chains go on. While a watcher catches up they go faster than time, and where it sees nothing they stand; when a
- * chain goes on as time does, its newest block is one of now, unless all nodes show one of before at its own pace.
+ * Observes how the times of chains advance. While a watcher catches up they advance faster than real time, and while it sees nothing they
+ * stop. If a chain advances at the pace of real time, its newest block is current, unless all nodes replay old blocks at that pace.
  */
 function createChainClock(monotonicMs: () => number): { note(chains: readonly Chain[]): ChainClock | null } {
   const sights = new Map<Network, Sight[]>();
@@ -134,14 +138,14 @@ function createChainClock(monotonicMs: () => number): { note(chains: readonly Ch
     sights.set(network, seen);
     const first = seen[0] as Sight;
     const isLive = ms - first.ms >= SPAN_MS && Math.abs(headTime - first.headTime - (ms - first.ms)) <= MOST_DRIFT_MS;
-    // Since it was examined time went on.
+    // Adds the time since the block was examined.
     const sinceMs = ms - (seen.find((sight) => sight.headTime === headTime)?.ms ?? ms);
     return { time: isLive ? headTime + sinceMs : headTime, isLive, headTime, solidTime };
   };
   return {
     note: (chains) => {
       const noted = chains.map(noteOne);
-      // What is verified was made before: the latest of several is the nearest to now.
+      // A verified block was made in the past, so the latest of several is the nearest to the current time.
       return noted.reduce<ChainClock | null>(
         (best, each) => (best === null || isBetter(each, best) ? each : best),
         null,
@@ -162,7 +166,7 @@ const UNITS = [
 
 const REMEDY = 'Set the clocks of the machines, and keep them synchronized, for example with chrony';
 
-/** Which clock is wrong and by how much, for everybody to read; `null` where none is. */
+/** Which clock is wrong and by how much, as text; `null` if none is. */
 function describeClocks(verdict: Verdict, isCorrected: boolean): string | null {
   switch (verdict.kind) {
     case 'right':
@@ -189,18 +193,18 @@ function off(byMs: number): string {
   return `${duration(Math.abs(byMs))} ${byMs < 0 ? 'behind' : 'ahead'}`;
 }
 
-/** In the largest unit of which it has two: `60 minutes`. */
+/** In the largest unit that gives at least two: `60 minutes`. */
 function duration(ms: number): string {
   const [, unitMs, name] = UNITS.find(([from]) => ms >= from) ?? [0, 1000, 's'];
   return `${Math.round(ms / unitMs)} ${name}`;
 }
 
-/** From here on an invoice that lives for five minutes would be wrong by a fifth of them. */
+/** Above this, the expiry of a five-minute invoice would be wrong by a fifth. */
 const TOLERANCE_MS = 60_000;
 
 /**
- * The database's clock, which is read now and then and goes on in between by the monotonic clock, so that nobody who sets the clock of this
- * process moves it. A machine that sleeps stops the monotonic clock, but not its own: then the two differ until the next reading.
+ * The database's clock. It's read periodically and advances in between by the monotonic clock, so setting this process's clock doesn't move
+ * it. A machine's sleep stops the monotonic clock but not its wall clock. Then the two differ until the next reading.
  */
 export function createDatabaseClock(
   clock: Clock,
@@ -211,7 +215,7 @@ export function createDatabaseClock(
     unixMs(Math.round(known === null ? clock.now() : known.database + (monotonicMs() - known.ms)));
   return {
     now,
-    /** It showed `database` when the monotonic clock showed `atMs`. */
+    /** The clock showed `database` when the monotonic clock showed `atMs`. */
     read: (database, atMs) => {
       known = { database, ms: atMs };
     },
@@ -226,8 +230,8 @@ export function createDatabaseClock(
 }
 
 /**
- * What the database's clock shows, and the times of the newest examined and of the newest recorded block of networks that were followed.
- * `isCatchingUp`: the watcher said so last.
+ * The database's time, and the times of the newest examined and the newest recorded block of each followed network. `isCatchingUp`: the
+ * watcher's last reported state.
  */
 const readClocks = answerOf(
   'clocks-read',

@@ -32,18 +32,18 @@ import { findReserved, type ReservedInvoice } from '../store/ledger/invoices.ts'
 export type CreateDeps = {
   db: Database;
   now(): UnixMs;
-  /** See `createSteadyClock`; `now` where a process creates one invoice and ends. */
+  /** See `createSteadyClock`. It's `now` in a process that creates one invoice and exits. */
   steadyNow?(): UnixMs;
-  /** By which an invoice is made and expires; the clock of `now` when absent. */
+  /** The clock for creation and expiry. Default: the clock of `now`. */
   deadlineClock?: DeadlineClock;
   random(bytes: number): Uint8Array;
   /** A uniform integer in 0 … n−1. */
   randomBelow(n: number): number;
-  /** Without it no statement is shared, and nothing is remembered. */
+  /** Without it no statements are shared, and nothing is cached. */
   sharing?: Sharing;
 };
 
-/** What creations of a process have in common. */
+/** The state that all creations in a process share. */
 export type Sharing = { places: Places; inserts: SharedInserts };
 
 export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow'>): Sharing {
@@ -51,13 +51,13 @@ export function createSharing(deps: Pick<CreateDeps, 'db' | 'now' | 'randomBelow
   return { places, inserts: shareInserts({ ...deps, places }) };
 }
 
-/** The rule may be some seconds old: what it is now is asked where it did not lead to an invoice. */
+/** The rule may be some seconds old. It's read again if it didn't lead to an invoice. */
 export type CreateInput = Rule & {
   keyId: string;
   idempotencyKey: string;
   externalId: string;
   requestedMicro: MicroUsdt;
-  /** See `formatOptions`; what is absent is null. */
+  /** See `formatOptions`; `null` for no options. */
   options?: string | null;
 };
 
@@ -66,19 +66,19 @@ export type Created =
   | Repeated<ReservedInvoice>
   | { kind: 'amount-unavailable'; policy: Policy; addressesInUse: number; frozenAddresses: number }
   | { kind: 'project-archived' }
-  /** Its deadline could be wrong; `problem` says why, and what to do. */
+  /** Its deadline could be wrong. `problem` says why, and what to do. */
   | { kind: 'clocks-apart'; problem: string }
   | { kind: 'key-not-valid' };
 
 /**
- * A round is lost when other requests took every amount that it tried, each of which is an invoice of theirs, so an end is
- * certain; the bound is a safety net.
+ * A round fails when other requests took every amount that it tried. Each of them created an invoice, so this ends. The limit is a safety
+ * net.
  */
 const MAX_ROUNDS = 50;
 
 /**
- * Creates an invoice, or answers what already holds its idempotency key or external id. The insert is one statement:
- * idempotency record, reservation and invoice are one row. Nothing is used up by a refused request. Error: `ADDRESS_NOT_VOUCHED`.
+ * Creates an invoice, or returns the one with its idempotency key or external id. The insert is one statement: idempotency record,
+ * reservation and invoice are one row. A refused request uses nothing up. Error: `ADDRESS_NOT_VOUCHED`.
  */
 export async function createInvoice(deps: CreateDeps, input: CreateInput): Promise<Created> {
   const problem = deps.deadlineClock?.problem() ?? null;
@@ -101,9 +101,8 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   const first = await allocateFirst(placing, inserts, invoice, input);
   if (first !== null) return { kind: 'created', invoice: first };
 
-  // No row: a unique constraint held, nothing that was tried was free, the policy has changed, the project
-  // is archived, or the key was revoked. Each may
-  // also happen between two statements, so all are asked in each round.
+  // No row: a unique constraint failed, none of the tried amounts was free, the policy changed, the project was archived, or the key was
+  // revoked. Each can also happen between two statements, so every round checks them all.
   for (let round = 1; ; round++) {
     const earlier = await askAgain(deps, input, now);
     if (earlier.kind !== 'new') return earlier;
@@ -113,7 +112,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
     const allocated = await allocateNext(placing, invoice, key, round);
     if (allocated.kind === 'created') return allocated;
     if (allocated.kind === 'exhausted' || round === MAX_ROUNDS) {
-      // The last amount may have gone to a request that is the same, since they were asked for.
+      // An identical request may have taken the last amount in the meantime.
       const repeated = await findRepeated(deps, input);
       if (repeated !== null) return repeated;
       const { inUse, frozen } = await countAddressesInUse(deps.db, key.projectId);
@@ -122,7 +121,7 @@ export async function createInvoice(deps: CreateDeps, input: CreateInput): Promi
   }
 }
 
-/** Nothing is made under a rule that nobody signed. Error: `ADDRESS_NOT_VOUCHED`. */
+/** Refuses to create an invoice under a rule that no one signed. Error: `ADDRESS_NOT_VOUCHED`. */
 function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
   const reason = db.refuseRule(rule);
   if (reason !== null) throw new AppError('ADDRESS_NOT_VOUCHED', reason);
@@ -131,7 +130,7 @@ function refuseUnvouched({ db }: CreateDeps, rule: Rule): void {
 type KeyNotValid = Extract<Created, { kind: 'key-not-valid' }>;
 type ValidKey = NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
 
-/** Finds what was created with this idempotency key or external id before; `null` if nothing was. */
+/** Finds the invoice that was created earlier with this idempotency key or external id; `null` if there's none. */
 export async function findEarlier(
   deps: CreateDeps,
   input: CreateInput,
@@ -157,20 +156,20 @@ async function findRepeated({ db }: CreateDeps, input: CreateInput): Promise<Rep
 
 type Deps = { db: Sql; places: Places; randomBelow(n: number): number };
 
-/** A range is looked at in parts of so many units of the tail, 900 words, because the widest ones have 90,000. */
+/** A range is searched in parts of this many units of the tail, which is 900 words, because the widest ranges have 90,000. */
 const PART_UNITS = 10_000n;
 
-/** Addresses among which requests for one amount at once may have to spread. */
+/** The number of addresses across which concurrent requests for one amount may have to spread. */
 const MAX_SPREAD = 256;
 const LEAST_SPREAD = 16;
 
-/** Every so many addresses those before are remembered as taken, so that no creation looks at many more. */
+/** At this interval of addresses, the earlier ones are marked as taken, so that no creation scans many more. */
 export const HINT_EVERY = 8;
 
 /**
- * Gives an invoice its address and payable amount in one statement, which may be that of others too. `null` if no invoice came of it,
- * for whatever reason. The first address that has something free is filled before the next one is begun, because each costs about 8 TRX
- * to empty.
+ * Assigns an address and a payable amount to an invoice in one statement, which may be shared with other requests. `null` if no invoice was
+ * created, for any reason. The first address with a free amount is filled before the next one, because emptying each address costs about 8
+ * TRX.
  */
 async function allocateFirst(
   deps: Deps,
@@ -187,8 +186,8 @@ async function allocateFirst(
 type Allocated = { kind: 'created'; invoice: ProjectedInvoice } | { kind: 'lost' } | { kind: 'exhausted' };
 
 /**
- * Looks at what is free, takes of that, and remembers the rest for those who come next. `lost`: others took it first, or something else
- * stood against the invoice. `exhausted`: nothing is free. `round` counts from 1; the more were lost, the more widely requests spread.
+ * Finds free places, uses one, and caches the rest for the next requests. `lost`: others took it first, or something else prevented the
+ * invoice. `exhausted`: nothing is free. `round` counts from 1. With each lost round, requests spread more widely.
  */
 async function allocateNext(deps: Deps, invoice: NewInvoice, rule: Rule, round: number): Promise<Allocated> {
   deps.places.forget(rule);
@@ -219,7 +218,7 @@ async function findWords(deps: Deps, invoice: NewInvoice, rule: Rule): Promise<F
     const part = drawPart(range, reserved, randomBelow);
     const offers = part === null ? [] : await offersOf(deps, place, part);
     if (offers.length > 0) return { kind: 'free', offers };
-    // What is remembered ends before an address that somebody put there, which is never full, and before one whose last amounts arrived lately.
+    // The hint must not pass an address that an attacker inserted, which is never full, nor one whose last amounts arrived recently.
     await advanceHint(db, projectId, policy, range, countCodeWords(range));
     full = place.position;
   }
@@ -234,7 +233,7 @@ async function offersOf({ db, randomBelow }: Deps, place: Place, part: WordRange
   return offers;
 }
 
-/** A part of the range in which a word is free, drawn by how many are; `null` if there is none. */
+/** A random part of the range that has a free word, weighted by the number of free words; `null` if there's none. */
 function drawPart(range: WordRange, reserved: readonly bigint[], randomBelow: (n: number) => number): WordRange | null {
   const partMicro = PART_UNITS * range.unitMicro;
   const parts = reserved.map((count, index) => {
@@ -258,7 +257,7 @@ async function findAddresses(deps: Deps, invoice: NewInvoice, rule: Rule, round:
   const limit = Math.min(LEAST_SPREAD * 4 ** (round - 1), MAX_SPREAD);
   const found = await firstSound((page) => findFreeExact(db, rule.projectId, amount, page), limit);
   if (found.length === 0) {
-    // The next refusal looks at none.
+    // So the next refusal scans none.
     if (await hasExactBehindHint(db, rule.projectId, amount))
       await advanceHint(db, rule.projectId, 'exact', amount, 1n);
     return { kind: 'exhausted' };
@@ -284,27 +283,30 @@ function shuffle<Item>(items: readonly Item[], randomBelow: (n: number) => numbe
 
 type Wanted = { invoice: NewInvoice; rule: Rule };
 
-/** Creates an invoice in one statement, alone or with those that come while others are under way. `null`: none came of it. */
+/**
+ * Creates an invoice in one statement, alone or together with requests that arrive while others are running. `null`: no invoice was
+ * created.
+ */
 type SharedInserts = Ask<Wanted, { invoice: ProjectedInvoice; place: Place } | null>;
 
-/** Few, so that creations gather: with four, PostgreSQL takes a third more time for each where 64 clients ask. */
+/** Low, so that creations are batched. With four, PostgreSQL takes a third more time per invoice at 64 clients. */
 const MAX_UNDER_WAY = 2;
-/** Beyond sixteen there is little left to share. Each takes 3 KB at most. */
+/** Beyond sixteen, sharing gains little. Each takes 3 KB at most. */
 const MAX_TOGETHER = 32;
 
 /**
- * Each word costs a MAC, a lost draw some statements, for it finds out what is free. While a fifth of an address is taken, 96 of 100 draws
- * of so many hold a free one.
+ * Each word costs a MAC, and a lost draw costs several statements, because it searches for a free amount. While a fifth of an address is
+ * taken, 96 of 100 draws of this size contain a free word.
  */
 const WORDS_EACH = 2;
-/** One word is enough while the first one of a draw is taken less often than this. */
+/** One word is enough while the first word of a draw is taken less often than this. */
 const RARELY_TAKEN = 1 / 250;
-/** The mean goes back over about so many draws. */
+/** The average covers about this many draws. */
 const MEMORY = 500;
 
 type ShareInsertsDeps = { db: Sql; places: Places; randomBelow(n: number): number };
 
-/** Makes the first statement of creations common to those that come at the same time. */
+/** Batches the first statement of concurrent creations. */
 function shareInserts(deps: ShareInsertsDeps): SharedInserts {
   let taken = 0;
   const noteDraw = (words: readonly MicroUsdt[], got: MicroUsdt | undefined) => {
@@ -318,7 +320,7 @@ function shareInserts(deps: ShareInsertsDeps): SharedInserts {
       const offered = placed.flatMap((each) => each?.invoice ?? []);
       if (offered.length === 0) return wanted.map(() => null);
       const inserted = await insertInvoices(deps.db, offered).catch((error: unknown) => {
-        // Nothing was created, and one of them may be the cause: each goes on alone, and meets its own error again.
+        // Nothing was created, and one of the requests may be the cause. Each continues alone, and a faulty one gets its own error again.
         if (wanted.length > 1 && isOfStatement(error)) return [];
         throw error;
       });
@@ -334,7 +336,7 @@ function shareInserts(deps: ShareInsertsDeps): SharedInserts {
 
 type Placed = { invoice: PlacedInvoice; place: Place } | null;
 
-/** Equals, which want the same payable amounts, draw together and share what they drew out, so that none takes the word of another. */
+/** Requests for the same payable amounts draw together and divide the result, so that none takes another's word. */
 async function placeAll(
   { places, randomBelow }: ShareInsertsDeps,
   wanted: readonly Wanted[],
@@ -343,7 +345,7 @@ async function placeAll(
   const drawn = new Map<string, MicroUsdt[]>();
   const placed: Placed[] = [];
   for (const { invoice, rule } of wanted) {
-    // An address that fails its examination is that of one project: who wants it goes on alone, and meets the error again.
+    // An address that fails its check affects one project. Its request continues alone, and gets the error again.
     const taken = await places.take(rule, invoice.requestedMicro).catch(() => null);
     if (taken === null) placed.push(null);
     else if ('words' in taken) placed.push(offer(invoice, rule, taken));
@@ -367,25 +369,25 @@ function offer(invoice: NewInvoice, rule: Rule, { place, words }: Offer): { invo
   return { invoice: { ...invoice, rule, addressId: place.id, words }, place };
 }
 
-/** An address and amounts on it that can be offered to one invoice. */
+/** An address with amounts that can be offered to one invoice. */
 type Offer = { place: Place; words: readonly MicroUsdt[] };
 
-/** What is known to be free for a range of amounts; others may have taken of it since. */
+/** The free places known for a range of amounts. Others may have taken some since. */
 type Free = { at: UnixMs; offers: Offer[] };
 
 /**
- * Where a process thinks that payable amounts are free, so that creating takes one statement, which alone decides. It is told of a range
- * only when a first try there failed.
+ * Caches where payable amounts are probably free, so that a creation takes one statement, which alone decides. A range is added only after
+ * a first try there failed.
  */
 type Places = {
-  /** Takes something to offer for an amount: of what is known to be free, or on the project's first address; null: there is none. */
+  /** Returns a place to offer for an amount: a known free one, or the project's first address. `null`: there's none. */
   take(rule: Rule, requestedMicro: MicroUsdt): Promise<Place | Offer | null>;
   remember(rule: Rule, requestedMicro: MicroUsdt, offers: Offer[]): void;
-  /** The project's first address was no place for somebody: it may be retired. */
+  /** The project's first address was of no use to a request. It may be retired. */
   forget(rule: Rule): void;
 };
 
-/** An address that comes back into use is offered again after this. */
+/** An address that is reactivated is offered again after this time. */
 const FRESH_MS = 60_000;
 /** A few megabytes. */
 const MAX_RANGES = 2000;
@@ -420,10 +422,10 @@ function nameOf(rule: Rule, requestedMicro: MicroUsdt): string {
   return `${rule.projectId} ${rule.policy} ${fromMicro} ${belowMicro}`;
 }
 
-/** Behind a page on which nothing can be offered. */
+/** The size of the next pages, after a page without a usable place. */
 const NEXT_PAGE = 1000;
 
-/** The places of the first page that has any. How many addresses somebody put before the honest ones does not matter. */
+/** The places of the first page that has any. An attacker gains nothing by inserting addresses before the genuine ones. */
 async function firstSound(read: (page: Page) => Promise<Candidate[]>, limit: number): Promise<Candidate[]> {
   let page = { after: 0, limit };
   for (;;) {

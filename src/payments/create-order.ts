@@ -11,14 +11,14 @@ export type Ordered =
   | ({ kind: 'limited' } & LimitReached)
   | { kind: 'unwatched'; network: Network; why: Unwatched };
 
-/** Each round but the last found room that others then took, each for an invoice of theirs. */
+/** Each round but the last found room that other requests then used for invoices. */
 const MAX_ROUNDS = 50;
-/** Room that nobody takes, and that we do not get either, is on addresses that somebody put there or changed. */
+/** Room that stays free, but that no invoice gets, is on addresses that someone inserted or changed in the database. */
 const MAX_UNCHANGED = 2;
 
 /**
- * Creates an invoice within the project's limits of unpaid ones; where no payable amount is free, after addresses were derived, if they
- * can be. On a network that was never watched none is created. A repeat is answered in any case: it creates nothing.
+ * Creates an invoice within the project's limits of unpaid invoices. If no payable amount is free, it first derives addresses, if possible.
+ * On a network that was never watched it creates none. A repeated request is always answered, because it creates nothing.
  */
 export async function createOrder(deps: OrderDeps, input: CreateInput): Promise<Ordered> {
   const { network } = input;

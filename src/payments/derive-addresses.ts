@@ -9,7 +9,7 @@ import { findAddresses, insertAddresses, type OwnedAddress } from '../store/ledg
 import { findProject, lockProject, type Project } from '../store/ledger/projects.ts';
 import { type AccountXpub, type DerivedAddress, deriveAddresses } from '../tron/account-xpub.ts';
 
-/** `actor`: for the record. */
+/** `actor`: for the audit log. */
 type Deps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; actor: RecordedActor };
 
 type Derived =
@@ -17,25 +17,28 @@ type Derived =
       kind: 'derived';
       project: Project;
       policy: Policy;
-      /** Fewer than were wanted if `MAX_LOOKED_AT`, or the time since a restore, did not hold as many: the next call goes on after the last one. */
+      /**
+       * Fewer than requested if `MAX_LOOKED_AT`, or the time since a restore, didn't allow as many. The next call continues after the last
+       * one.
+       */
       added: DerivedAddress[];
-      /** The addresses before the last added one that a project of the network has already, in the order of their index. */
+      /** Addresses before the last added one that a project of the network already has, in the order of their index. */
       skipped: (OwnedAddress & { index: number })[];
     }
-  /** Nothing was added, because projects of the network have each of the `count` addresses from index `from` on. */
+  /** Nothing was added, because projects of the network already have all `count` addresses from index `from` on. */
   | { kind: 'all-taken'; from: number; count: number }
   /** Nothing was added: after a restore a key yields addresses only as time passes. */
   | { kind: 'too-soon' }
   | { kind: 'key-of-another-project' }
-  /** Nothing was added: the key would add others than `only`. */
+  /** Nothing was added: the key would add other addresses than `only`. */
   | { kind: 'others-come-next' }
-  /** Nothing was added by itself: others have done it, or the key may yield no more so, or is not in use any more. */
+  /** Nothing was added automatically: another process did it, the key reached its limit, or it isn't in use any more. */
   | { kind: 'not-wanted' };
 
 /**
- * `isFresh`: the operator knows that no address of the key was ever used here, also not in data that a restore lost. `autoDeriveLimit`: the
- * limit of a new key. `only`: no others are added.
- * `isStillWanted`: automatic derivation asks it when no other process can add addresses to the project any more.
+ * `isFresh`: the operator knows that no address of the key was ever used here, including in data that a restore lost. `autoDeriveLimit`:
+ * the limit of a new key. `only`: no other addresses are added. `isStillWanted`: automatic derivation asks this once no other process can
+ * add addresses to the project.
  */
 type Wanted = {
   projectId: string;
@@ -48,19 +51,22 @@ type Wanted = {
   isStillWanted?(tx: Sql, project: Project): Promise<boolean>;
 };
 
-/** How many addresses a new key may yield by itself, unless its operator says otherwise: for tail amounts of one price 90,000 invoices. */
+/**
+ * How many addresses a new key may derive automatically, unless its operator sets a limit. With tails, that is 90,000 invoices of one
+ * price.
+ */
 export const AUTO_DERIVE_LIMIT = 100;
 
-/** As many as one command imports; to derive them takes 10 to 20 seconds. */
+/** As many as one command imports. Deriving them takes 10 to 20 seconds. */
 const MAX_LOOKED_AT = 10_000;
-/** So many are looked up at once where the first ones wanted are not free. */
+/** How many are looked up at once if the first ones aren't free. */
 const BATCH = 500;
-/** Each attempt but the last was overtaken by another command that derived addresses of the same key. */
+/** Each attempt but the last failed because another command derived addresses of the same key first. */
 const MAX_ATTEMPTS = 10;
 
 /**
- * Adds the next `count` addresses of an account key, which becomes the project's with the first call. An address that a project
- * of the network has already is passed over. If it comes last, the next call looks at it again.
+ * Adds the next `count` addresses of an account key, which belongs to the project from the first call on. An address that a project of the
+ * network already has is skipped. If it's the last one, the next call checks it again.
  */
 export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<Derived> {
   for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt += 1) {
@@ -76,12 +82,12 @@ export async function deriveNextAddresses(deps: Deps, wanted: Wanted): Promise<D
 
 type Found = { free: DerivedAddress[]; skipped: (OwnedAddress & { index: number })[] };
 
-/** `firstIndex`: where the key begins if it is new. `project`: as it was when they were looked for. */
+/** `firstIndex`: the start index if the key is new. `project`: its state at the search. */
 type Next =
   | (Found & { kind: 'found'; project: Project; firstIndex: number })
   | Extract<Derived, { kind: 'all-taken' | 'too-soon' | 'key-of-another-project' }>;
 
-/** The addresses that an account key would add next, of which nothing is stored. */
+/** The addresses that an account key would add next. Stores nothing. */
 export async function findNextAddresses(
   { db, now }: Pick<Deps, 'db' | 'now'>,
   wanted: Pick<Wanted, 'projectId' | 'xpub' | 'count' | 'isFresh'>,
@@ -124,7 +130,7 @@ async function lookAhead(
   return found;
 }
 
-/** Adds all that were found, or none if addresses were added since the look for them. */
+/** Adds all found addresses, or none if addresses were added since the search. */
 async function add(deps: Deps, wanted: Wanted, found: Found & { firstIndex: number }): Promise<Derived | 'overtaken'> {
   const { db, now, random, actor } = deps;
   const { projectId, xpub, isStillWanted, autoDeriveLimit = AUTO_DERIVE_LIMIT } = wanted;
@@ -159,5 +165,4 @@ async function add(deps: Deps, wanted: Wanted, found: Found & { firstIndex: numb
   }
 }
 
-/** Rolls the transaction back. */
 class Overtaken extends Error {}

@@ -28,14 +28,15 @@ import { withCursorApart } from './write-rows.ts';
 type Detected = { sighting: Sighting; seen: SeenTransfer };
 
 /**
- * Records examined blocks above the solid one in one transaction. `ancestorNumber` is the height they build on: what was
- * examined above it is orphaned and dropped first, so that a transfer which moves to the new branch changes no status.
- * Invoices with an exact transfer become `CONFIRMING`; those that lost theirs go back. Errors: `LEASE_LOST`,
- * `CHAIN_CONTRADICTION` when the blocks do not link to the block at `ancestorNumber`. Returns the heights of those blocks
- * that have an exact transfer for an invoice. `certainTime`: time of the newest block whose transfers are all known; an invoice that
- * lost its transfer expires by no later clock, for the transfer may stand in a block that waits. `open`: those of
- * the blocks of which not all transfers are known. Earlier sightings in them, by a watcher that knew more, stay. `orphaned`: blocks that
- * were examined before these: an address may have been added since.
+ * Records examined blocks above the solid one in one transaction, and returns the heights of the blocks that have an exact transfer for an
+ * invoice.
+ * - `ancestorNumber`: the height they build on. Blocks that were examined above it are orphaned and dropped first, so that a transfer that
+ *   moves to the new branch changes no status. Invoices with an exact transfer become `CONFIRMING`; invoices that lost theirs go back.
+ * - `certainTime`: the time of the newest block whose transfers are all known. An invoice that lost its transfer doesn't expire by a later
+ *   clock, because the transfer may be in a block that waits.
+ * - `open`: the blocks whose transfers aren't all known. Earlier sightings in them, by a watcher that knew more, stay.
+ * - `orphaned`: blocks that were examined before these, because an address may have been added since.
+ * Errors: `LEASE_LOST`; `CHAIN_CONTRADICTION` if the blocks don't link to the block at `ancestorNumber`.
  */
 export function detectBlocks(
   watching: Watching,
@@ -85,7 +86,7 @@ export function detectBlocks(
       ...failed.map(({ item, error }) => [item.invoice.id, reasonOf(error)] as const),
       ...unsound.map(({ row, error }) => [String(row['id']), error.message] as const),
     ]);
-    // One that is not shown as sighted is shown as paid once it is. One that goes on as sighted would stay so.
+    // An invoice that isn't shown as sighted is shown as paid later. One that kept a stale sighting would stay so.
     const waiting = lost.flatMap((invoice): SetAside[] => {
       const reason = reasons.get(invoice.invoiceId);
       return reason === undefined ? [] : [{ kind: 'invoice', invoice, reason }];
@@ -115,11 +116,14 @@ async function dropAbove(
   return lost;
 }
 
-/** The transfers that would pay an invoice: exact, to its address, later than it, and the invoice not paid yet. All of ours are remembered. */
+/**
+ * The transfers that would pay an invoice: exact, to its address, after its creation, and the invoice not yet paid. All transfers to our
+ * addresses are remembered.
+ */
 async function findExact({ network }: Watching, tx: Sql, blocks: readonly ChainBlock[]): Promise<Detected[]> {
   const placed = blocks.flatMap((block) => block.transfers.map((transfer) => ({ block, transfer })));
   const transfers = placed.map(({ block, transfer }) => ({ ...transfer, blockId: block.id, blockTime: block.time }));
-  // Those whose address fails its check are set aside once they are irreversible.
+  // Transfers to an address that fails its check are set aside once they are irreversible.
   const incoming = await findIncoming(tx, network, transfers, false, []);
   await noteArrivals(tx, network, transfers, incoming);
   return incoming.flatMap(({ index, projectId, invoice }) => {

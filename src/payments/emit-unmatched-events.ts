@@ -20,12 +20,12 @@ type Telling = Leading & { random(bytes: number): Uint8Array };
 const PAGE = 500;
 /** As many are judged together as are compared with the same invoices. */
 const GROUP = 50;
-/** What cannot be told is tried again so soon, and what came meanwhile is told then too. */
+/** How soon a failed notification is retried, together with transfers that arrived in the meantime. */
 const MAX_PAUSE_MS = 2000;
 
 /**
- * Tells of transfers that paid nothing, by an event each with the likeliest reason, while this process follows the network. What cannot be
- * judged is told without a reason, and what cannot be told holds up no other. Never ends by itself.
+ * Writes an event for each unmatched or duplicate transfer, with the likeliest reason, while this process follows the network. A transfer
+ * that can't be judged gets an event without a reason. One whose event can't be written delays no other. Never ends by itself.
  */
 export function startEmitting(options: Telling): Loop {
   const { network, isLeader } = options;
@@ -40,7 +40,7 @@ export function startEmitting(options: Telling): Loop {
       for (let first = 0; first < untold.length; first += GROUP) {
         const group = untold.slice(first, first + GROUP).map(({ id }) => id);
         await tellAll(telling, group, shouldEnd).catch((error: unknown) => {
-          // Nothing overtakes what waits only for the database.
+          // If only the database is unavailable, later transfers must not overtake.
           if (isAway(error)) throw error;
           failures.push(error);
         });
@@ -55,7 +55,7 @@ export function startEmitting(options: Telling): Loop {
   });
 }
 
-/** Together; if that fails, each by itself. */
+/** Writes all together; if that fails, each by itself. */
 async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () => boolean): Promise<void> {
   await tell(telling, ids).catch((error: unknown) => {
     if (ids.length === 1 || isAway(error)) throw error;
@@ -63,14 +63,14 @@ async function tellAll(telling: Telling, ids: readonly string[], shouldEnd: () =
   });
 }
 
-/** Of such an error what was asked is not the cause. A statement that takes too long is stopped for what it was asked. */
+/** Whether the error isn't caused by the statement itself. A statement that times out is itself the cause. */
 function isAway(error: unknown): boolean {
   return !isOfStatement(error) && !isTimeout(error);
 }
 
 /**
- * Judges the transfers, then writes their events in a transaction of its own that holds the cursor's lock, so that of two processes one
- * tells. After a crash anywhere each is told once.
+ * Judges the transfers, then writes their events in a separate transaction that holds the cursor's lock, so that only one of two processes
+ * writes them. After a crash each event is still written once.
  */
 async function tell(telling: Telling, ids: readonly string[]): Promise<void> {
   const { db, network, now, random } = telling;
@@ -112,7 +112,7 @@ function draftOf({ kind, fromAddress, ...transfer }: UntoldTransfer, causes: Cau
   } as const;
 }
 
-/** Transfers (UUIDs) behind `after` that are to be told of, the oldest first. */
+/** Transfers (UUIDs) after `after` whose event is missing, the oldest first. */
 const findUntold = rowsOf(
   'untold-ids',
   { id: 'uuid' },
@@ -137,12 +137,12 @@ const transfer = {
 const withEvents = { ...transfer, event: maybe({ id: 'uuid', isSound: isAsSealed(SEALED_EVENT) }) } as const;
 type UntoldTransfer = Row<typeof transfer>;
 
-/** Whoever makes up so many beside the true one lets nobody tell of it again and again. */
+/** With this many forged events beside the real one, a transfer counts as notified, so that its event isn't written repeatedly. */
 const MOST_EVENTS = 20;
 
 /**
- * Of transfers (UUIDs) those that are sound and not told of, in chain order, also where they were taken back meanwhile; and the ids of those
- * that an event tells of which is as it was sealed. What somebody made up, an annulment or an event, hides nothing.
+ * Of these transfers (UUIDs): the sound ones without an event, in chain order, including those annulled in the meantime; and the ids of
+ * those with a sealed event. A forged annulment or event hides nothing.
  */
 const readUntold = answerOf(
   'untold-transfers',
@@ -173,7 +173,7 @@ const readUntold = answerOf(
   },
 );
 
-/** Forgets transfers that an event tells of. */
+/** Removes transfers that have an event from the list. */
 const forgetTold = commandOf(
   'untold-forget',
   'select from forget_told_transfers($1, $2)',

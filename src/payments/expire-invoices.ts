@@ -7,14 +7,14 @@ import { recordChanges } from './record-changes.ts';
 import type { Watching } from './watching.ts';
 import { withCursorApart } from './write-rows.ts';
 
-/** A transaction expires at most this many, so that a long backlog does not hold the cursor's lock for seconds. */
+/** The limit of one transaction, so that a long backlog doesn't hold the cursor's lock for seconds. */
 const BATCH = 500;
 
 /**
- * Expires pending invoices by the chain's clock: those whose deadline is at or before the newest examined block. While
- * no block is examined the clock stands still, so nothing expires. Returns how many expired; call again at `BATCH`.
- * `sightedTime`: time of the newest block whose transfers are all known and sighted; nothing expires past it. `held`: those that fail
- * alone, and are tried again later. Error: `LEASE_LOST`.
+ * Expires pending invoices by the chain's clock: those whose deadline is at or before the newest examined block. While no block is examined
+ * the clock stops, so nothing expires. Returns how many expired; call again while `isMoreLeft`. `detectedTime`: the time of the newest
+ * block whose transfers are all known and sighted; no later deadline expires. `held`: invoices that fail on their own, and are retried
+ * later. Error: `LEASE_LOST`.
  */
 export async function expireInvoices(
   watching: Watching,

@@ -6,7 +6,7 @@ import { findActionsSince } from '../store/access/audit-log.ts';
 import type { Sql } from '../store/db/database.ts';
 import { findLedgerIdentity } from '../store/db/ledger-identity.ts';
 
-/** Which ledger it is, and each restore of it that its sealed audit log has. */
+/** Identifies the ledger, and each restore of it in its sealed audit log. */
 export type LedgerLine = Readonly<{ ledgerId: string; restores: readonly string[] }>;
 
 /** `null`: the ledger has no id yet. */
@@ -17,17 +17,20 @@ export async function findLedgerLine(db: Sql): Promise<LedgerLine | null> {
   return { ledgerId: identity.id, restores: restores.map(({ seq, actedAt }) => `${seq} ${actedAt}`) };
 }
 
-/** What a watch saw last, in a file of the data directory: outside the database, so that who puts that back cannot make us forget. */
+/**
+ * The last state that a watch saw, in a file of the data directory. It's outside the database, so an attacker who resets the database can't
+ * erase it.
+ */
 export type ExternalCheckpoint = {
   /**
-   * `null`: none is known of this ledger, or an operator has restored it since, so that its end is an earlier one. Error: the file is damaged, or
-   * cannot be read.
+   * `null`: there's none for this ledger, or an operator has restored it since, so that it ends earlier. Error: the file is damaged or
+   * unreadable.
    */
   read(line: LedgerLine): Promise<Record<string, unknown> | null>;
   write(line: LedgerLine, seen: object): Promise<void>;
 };
 
-/** `null`: there is no data directory here, as beside a database elsewhere. */
+/** `null`: there's no data directory here, for example if the database is elsewhere. */
 export async function openExternalCheckpoint(
   dataDir: string | undefined,
   file: string,
@@ -51,7 +54,7 @@ export async function openExternalCheckpoint(
       const isRestored = restores.some((restore) => !(Array.isArray(known) && known.includes(restore)));
       return of === ledgerId && !isRestored ? seen : null;
     },
-    // Each network has its watch, and a file takes one draft at a time.
+    // Each network has its own watch, and writes to the file must be sequential.
     write: (line, seen) => {
       const write = () => writePrivateFile(path, `${JSON.stringify({ ...line, ...seen })}\n`);
       written = written.then(write, write);

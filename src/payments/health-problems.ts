@@ -15,7 +15,7 @@ import { rowsOf } from '../store/db/rows-of.ts';
 import { maybeText } from '../store/db/statement.ts';
 import { describeUnwatched } from './watched-networks.ts';
 
-/** What a process finds out about the world that it works in. Each is an alarm, too. */
+/** Problems that a process detects in its environment. Each is also an alarm. */
 const TROUBLE_KINDS = [
   'database-full',
   'network-unwatched',
@@ -24,7 +24,10 @@ const TROUBLE_KINDS = [
 ] as const satisfies readonly AlarmKind[];
 type TroubleKind = (typeof TROUBLE_KINDS)[number];
 
-/** `network` `null`: it concerns them all. `detail` is for everybody: it names no host. `isReady`: whether invoices can be created meanwhile. */
+/**
+ * `network` `null`: it concerns all of them. `detail` is public, so it names no host. `isReady`: whether invoices can be created in the
+ * meantime.
+ */
 type Trouble = {
   kind: TroubleKind;
   network: Network | null;
@@ -33,9 +36,9 @@ type Trouble = {
   isReady: boolean;
 };
 
-/** What is wrong now, as far as this process knows. `GET /readyz`, the alarms and the log tell of this one list. */
+/** The current problems, as far as this process knows. `GET /readyz`, the alarms and the log all report this list. */
 export type HealthProblems = {
-  /** Replaces what is known of a kind. Logs what is new, and what is over. */
+  /** Replaces the known problems of a kind. Logs new and resolved ones. */
   set(kind: TroubleKind, found: readonly Trouble[]): void;
   list(): readonly Trouble[];
 };
@@ -68,7 +71,7 @@ function without(some: readonly Trouble[], others: readonly Trouble[]): Trouble[
 
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
-/** An alarm is raised again this often while its trouble lasts, so that one whose process ended is known by its age. */
+/** An alarm is raised again at this interval while its problem lasts, so that the age of an alarm shows whether its process has ended. */
 const REPEAT_MS = 60_000;
 
 type Deps = {
@@ -77,11 +80,11 @@ type Deps = {
   log: Logger;
   metrics: Pick<Metrics, 'troubles'>;
   troubles: HealthProblems;
-  /** Finds troubles; each decides itself how often. */
+  /** The checks for problems. Each decides its own interval. */
   looks: readonly ((db: Database) => Promise<void>)[];
 };
 
-/** Looks for what is wrong, every second, and makes alarms of it. Never ends by itself. */
+/** Runs the checks every second, and raises alarms for problems. Never ends by itself. */
 export function startHealthWatch(deps: Deps): Loop {
   const { log, looks, db } = deps;
   const alarms = createTroubleAlarms(deps);
@@ -92,7 +95,7 @@ export function startHealthWatch(deps: Deps): Loop {
     run: async (isStopping) => {
       const failures: unknown[] = [];
       const hasFailed = (error: unknown) => failures.push(error) > 0;
-      // One that waits for a database that is away is enough for a round, and for a stop. One that fails keeps none from its turn.
+      // One check that waits for an unavailable database is enough for a round, and for a stop. A check that fails prevents no other.
       for (const work of [...looks, alarms.keep]) {
         if (isStopping() || !(await unlessAway(work(db)).catch(hasFailed))) break;
       }
@@ -103,15 +106,15 @@ export function startHealthWatch(deps: Deps): Loop {
 }
 
 /**
- * Whether it was done. While the database is away, or full, an alarm cannot be written: the list, the log and the metric have told of it, and
- * the next round tries again.
+ * Returns whether the work was done. While the database is unavailable or full, no alarm can be written. The list, the log and the metric
+ * have reported the problem already, and the next round tries again.
  */
 async function unlessAway(work: Promise<void>): Promise<boolean> {
   return work.then(
     () => true,
     (error: unknown) => {
       if (!(error instanceof AppError) || error.code !== 'DATABASE_UNAVAILABLE') throw error;
-      // Short of something, it answers: others may be done.
+      // If the database is only short of something, it still answers, and other checks may succeed.
       return shortageBehind(error) !== null;
     },
   );
@@ -155,15 +158,15 @@ const LOOK_MS = 15_000;
 
 type FindUnwatchedDeps = {
   troubles: HealthProblems;
-  /** Those of this process's configuration. */
+  /** The networks in this process's configuration. */
   networks: readonly Network[];
   log: Logger;
   now(): number;
 };
 
 /**
- * Looks for networks that have active addresses and no watcher. Any process finds that out, because of the watchers there may be none. A
- * line is logged at the start for a network that this process does not know.
+ * Finds networks that have active addresses and no watcher. Every process checks this, because there may be no watcher process at all. At
+ * the start a line is logged for a network that this process doesn't know.
  */
 export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatchedDeps) {
   const startMs = now();
@@ -179,7 +182,7 @@ export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatc
         if (!networks.includes(each.network)) log.warn({ network: each.network }, describeUnwatched(each));
       }
     }
-    // After a start, watchers have as long to begin.
+    // After a start, watchers get the same time to begin.
     if (Math.abs(nowMs - startMs) < UNWATCHED_MS) return;
     const found = unwatched.filter(({ isSilent }) => isSilent);
     troubles.set(
@@ -192,19 +195,19 @@ export function createUnwatchedLook({ troubles, networks, log, now }: FindUnwatc
   };
 }
 
-/** A shortage is over when nothing was refused for so long, and the database has room. */
+/** A shortage ends when no statement was refused for this long, and the database has room. */
 const QUIET_MS = 10_000;
 
 export type ShortageWatch = {
-  /** The database refused a statement, for it is short of what is said. */
+  /** Call this when the database refused a statement because it's short of `what`. */
   onShortage(what: string): void;
-  /** Whether it is over. */
+  /** Checks whether the shortage is over. */
   look(db: Database): Promise<void>;
 };
 
 /**
- * Remembers that the database is short of something (disk, memory, connections). Some statements find room while most do not, so that one
- * that is done says nothing: a shortage lasts until none was refused for a while, and one that needs room is done.
+ * Remembers that the database is short of something (disk, memory, connections). During a shortage some statements still succeed, so one
+ * success proves nothing. It ends once none was refused for a while and a statement that needs room succeeds.
  */
 export function createShortageWatch({ troubles, now }: { troubles: HealthProblems; now(): number }): ShortageWatch {
   let refusedAt: number | null = null;
@@ -216,7 +219,7 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
     },
     look: async (db) => {
       if (refusedAt === null || Math.abs(now() - refusedAt) < QUIET_MS) return;
-      // What refuses it says so itself, and the time begins anew.
+      // If this is refused, `onShortage` is called, and the time starts again.
       await findShortage(db);
       refusedAt = null;
       troubles.set('database-full', []);
@@ -225,19 +228,19 @@ export function createShortageWatch({ troubles, now }: { troubles: HealthProblem
 }
 
 const WATCH_LIVENESS_LOOK_MS = 5000;
-/** Nine looks, so that with the message the alarm is told within a minute. A standby takes over within ten seconds. */
+/** Nine checks, so that the alarm is sent within a minute. A standby takes over within ten seconds. */
 const LOOKS = 8;
 const KIND = 'watch-stalled';
 
 export type Liveness = {
   look(db: Database): Promise<void>;
-  /** Whether nobody does a work that one process at a time does by a lease: it is not renewed, whoever holds it. */
+  /** Whether no process does a job that requires a lease: the lease isn't renewed by any process. */
   isStalled(work: string): boolean;
 };
 
 /**
- * Looks whether every work goes on: the loops of this process, and what some process must do by a lease or for the queue of deliveries. It needs
- * no lease itself, so that whoever spoils one keeps nobody from hearing of it.
+ * Checks that all work continues: the loops of this process, and the jobs that some process must do with a lease or for the delivery queue.
+ * It needs no lease itself, so tampering with a lease can't silence it.
  */
 export function createLiveness({ troubles, loops }: { troubles: HealthProblems; loops: LoopHealth }): Liveness {
   const seen = new Map<string, { sign: string; looks: number }>();
@@ -275,8 +278,8 @@ function troubleOf(subject: string, network: Network | null, what: string): Trou
 }
 
 /**
- * What goes on while each work is done by some process, and whether there is such work: a lease is renewed every few seconds, and the oldest
- * delivery that is due to a working endpoint is another one. `sign` is null where there is none.
+ * The sign of life of each job, and whether the job is needed. A lease is renewed every few seconds, and the oldest delivery due to a
+ * working endpoint changes. `sign` is null if there's no such job.
  */
 const findSignsOfLife = rowsOf(
   'signs-of-life',

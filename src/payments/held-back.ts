@@ -1,16 +1,18 @@
 import { backoffMs } from '../runtime/backoff.ts';
 import { keepNewest } from '../runtime/keep-newest.ts';
 
-/** Orders (UUIDs) that cannot expire, because their row fails its check or the database refuses the change. Each is tried again after a pause. */
+/**
+ * Orders (UUIDs) that can't expire, because their row fails its check or the database refuses the change. Each is retried after a pause.
+ */
 export type HeldBack = {
-  /** Those that are not to be tried now. */
+  /** The orders that aren't due for a retry. */
   resting(): string[];
   list(): { invoiceId: string; reason: string }[];
-  /** What came of a try: those that failed, of all that were overdue. `isWhole`: no other was. */
+  /** Records the result of a round: the failed orders out of all that were tried. `isWhole`: no other order was overdue. */
   note(failed: ReadonlyMap<string, string>, tried: readonly string[], isWhole: boolean): void;
 };
 
-/** Beyond it each round finds the oldest of them again, and others expire more slowly. */
+/** Beyond this limit each round finds the oldest of them again, and others expire more slowly. */
 const MAX = 10_000;
 const BACKOFF = { firstMs: 5000, longestMs: 300_000 };
 

@@ -9,23 +9,22 @@ export type TransactionQuestion = {
   txId: string;
   /** The checkout token for which the question is asked. */
   askedFor: string;
-  /** The network of the client that asks. */
+  /** The network of the asking client. */
   client: string;
 } & Pick<LookupInvoice, 'solidNumber' | 'head'>;
 
-/** Asks what the chain shows of a transaction; never rejects. */
+/** Reads a transaction from the chain; never rejects. */
 export type ReadTransaction = (question: TransactionQuestion) => Promise<TransactionFacts>;
 
 export type LookUpDeps = {
   db: Sql;
-  /** By the networks that this process has nodes of. */
+  /** One for each network whose nodes this process has. */
   readTransaction: Partial<Record<Network, ReadTransaction>>;
 };
 
 /**
- * Says what the transaction that a payer pasted is to the invoice of a checkout link; `null`: there is no such link. Our own books go
- * first, as far as they tie the transaction to this very invoice; what they know of others is never looked at. Error:
- * `DATABASE_UNAVAILABLE`.
+ * Compares the transaction that a payer pasted with the invoice of a checkout link. `null`: there's no such link. The ledger is checked
+ * first, but only for transfers of this very invoice; its other transfers are never revealed. Error: `DATABASE_UNAVAILABLE`.
  */
 export async function lookUpTransaction(
   { db, readTransaction }: LookUpDeps,
@@ -50,7 +49,7 @@ export async function lookUpTransaction(
   const read = readTransaction[network];
   const question = { txId: reference.txId, askedFor: checkoutToken, client, solidNumber, head };
   const facts = read === undefined ? ({ kind: 'unavailable', why: 'for-now' } as const) : await read(question);
-  // The id is written as Ethereum's are, and no node of TRON knows it: it is one of Ethereum's.
+  // The id has Ethereum's format, and no node of TRON knows it, so it's from Ethereum.
   if (facts.kind === 'not-found' && reference.hasPrefix && reference.linkTo === null)
     return { code: 'not_tron', looksLike: 'ethereum' };
   const answer = answerLookup(invoice, facts);

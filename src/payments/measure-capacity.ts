@@ -17,32 +17,32 @@ export type AmountCapacity = Forecast & Pick<RecentUse, 'requestedMicro' | 'used
 export type Capacity = {
   /** The most urgent first. */
   amounts: AmountCapacity[];
-  /** The free share of the scarcest amount; `null` where nothing can be said, because no amount is in use. */
+  /** The free share of the scarcest amount; `null` if no amount is in use. */
   freeShare: number | null;
-  /** The days until the first amount is gone; `null` where nothing was used. */
+  /** The days until the first amount is used up; `null` if nothing was used. */
   daysLeft: number | null;
   isLow: boolean;
 };
 
-/** Amounts that are looked at: those asked for most often. */
+/** The limit of measured amounts: the most requested ones. */
 const MAX_AMOUNTS = 100;
-/** Amounts beside them for which an invoice was refused, the latest. */
+/** The limit of additional amounts for which an invoice was refused, the latest first. */
 const MAX_REFUSED = 20;
-/** Reading so many invoices takes a few tenths of a second. Where 30 days had more, the rate is that of the latest. */
+/** Reading this many invoices takes a few tenths of a second. If 30 days had more, the rate is that of the latest. */
 const MAX_INVOICES = 100_000;
-/** Lookups of an address and an amount in all: a few seconds. More addresses mean fewer amounts. */
+/** The total of lookups of an address and an amount, which takes a few seconds. More addresses mean fewer amounts. */
 const MAX_LOOKUPS = 1_000_000;
-/** Index entries that one statement counts, if it counts more than one amount: far from the time at which it is given up. */
+/** The index entries that one statement counts if it counts more than one amount. That takes far less than the statement timeout. */
 const MAX_ENTRIES = 2_000_000;
 /** The cost of finding a range, in entries. */
 const ENTRIES_PER_LOOKUP = 20;
-/** An operator may make a key before the first address without an alarm at once. */
+/** An operator may create a key before the first address without an immediate alarm. */
 const SETUP_MS = 3_600_000;
 
 /**
- * Measures how much is free, and how long it will last: of the amounts that a project asked for most often in the last 30 days and
- * of those that were refused, or of those given. Reads only. The constants above bound its work, however many invoices and
- * addresses there are.
+ * Measures how many payable amounts are free, and how long they will last. Measures the given amounts, or else those that a project
+ * requested most often in the last 30 days and those that were refused. Reads only. The constants above limit its work, however many
+ * invoices and addresses there are.
  */
 export async function measureCapacity(
   db: Sql,
@@ -50,7 +50,7 @@ export async function measureCapacity(
   now: UnixMs,
   asked?: readonly MicroUsdt[],
 ): Promise<Capacity> {
-  // A retired address has nothing free, but it counts for since when an amount is used.
+  // A retired address has no free amounts, but it counts for the time since which an amount is used.
   const addressCount = Math.max(Number(project.activeAddresses + project.retiredAddresses), 1);
   const width = widthOf(project);
   const since30Days = unixMs(now - 30 * DAY_MS);
@@ -66,7 +66,7 @@ export async function measureCapacity(
     });
   const uses = await findUse(asked ?? { busiest: clamp(Math.floor(MAX_LOOKUPS / addressCount), 1, MAX_AMOUNTS) });
   if (asked === undefined) {
-    // An amount whose invoices are all older is none of the busiest, and is wanted all the same.
+    // An amount whose invoices are all older isn't among the busiest, but it's still in demand.
     const known = new Set(uses.map(({ requestedMicro }) => requestedMicro));
     const refused = await findRefusedAmounts(db, project.id, since30Days, MAX_REFUSED);
     const missing = refused.filter((amount) => !known.has(amount));
@@ -84,7 +84,7 @@ function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
 }
 
-/** How wide the range of payable amounts of one request is, in micro-USDT. */
+/** The width of the range of payable amounts for one requested amount, in micro-USDT. */
 function widthOf({ policy, maxSurchargeMicro }: CapacityProject): bigint {
   return policy === 'exact' ? 1n : maxSurchargeMicro;
 }
@@ -125,7 +125,7 @@ function judge(project: CapacityProject, amounts: AmountCapacity[], now: UnixMs)
   };
 }
 
-/** A project without a key and without an address cannot be asked for an invoice: it was closed, or is not set up yet. */
+/** A project without a key and without an address can't create invoices: it was closed, or isn't set up yet. */
 function judgeClosed(amounts: AmountCapacity[]): Capacity {
   return {
     amounts: amounts.map((amount) => ({ ...amount, isLow: false })),

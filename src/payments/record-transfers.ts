@@ -16,21 +16,26 @@ import type { Recording } from './watching.ts';
 
 type Placed = { block: SolidBlock; transfer: ChainTransfer };
 
-/** `index`: its place among those transfers of the blocks that concern an address of a project. */
+/** `index`: its position among the transfers of the blocks that concern a project's address. */
 export type DecidedTransfer = NewTransfer & { toAddress: TronAddress; index: number };
 
 /** The number of transfers of each kind. A transfer between two of our addresses is counted on both sides. */
 export type TransferCounts = { matched: number; duplicate: number; unmatched: number; outgoing: number };
 
-/** Whether a block of that time can concern an address that was added then. Whether it can pay an invoice is asked of the database. */
+/**
+ * Whether a block of that time can concern an address that was added at `createdAt`. The database decides whether it can pay an invoice.
+ */
 type Concerns = (createdAt: UnixMs, blockTime: UnixMs) => boolean;
 
-/** `isAgain`: transfers that were taken back are recorded again, because an operator saw that the chain has them. `mayOvertake`: they are those that were set aside. */
+/**
+ * `isAgain`: annulled transfers are recorded again, because an operator saw that the chain has them. `mayOvertake`: the transfers were set
+ * aside before.
+ */
 type Rules = { concerns?: Concerns; isAgain?: boolean; mayOvertake?: boolean };
 
 /**
- * `incoming`: what the ledger does not have yet, in chain order, with what each is. `invoices`: those that they are about. `aside`: what
- * cannot be recorded now, because the row of its address or invoice fails its check, or an equal transfer before it waits for that.
+ * `incoming`: transfers that the ledger lacks, in chain order, with their kinds. `invoices`: their invoices. `aside`: transfers that can't
+ * be recorded now, because the row of their address or invoice fails its check, or because an earlier equal transfer waits for that.
  */
 export type Decided = {
   incoming: DecidedTransfer[];
@@ -40,7 +45,7 @@ export type Decided = {
 };
 
 /**
- * Decides what the transfers to and from our addresses are. The caller's transaction holds the cursor's lock, so that no other process
+ * Decides the kind of each transfer to and from our addresses. The caller's transaction holds the cursor's lock, so that no other process
  * decides at the same time.
  */
 export async function decideTransfers(
@@ -51,7 +56,8 @@ export async function decideTransfers(
 ): Promise<Decided> {
   const { network } = recording;
   const parties = blocks.flatMap(({ transfers }) => transfers.flatMap(({ from, to }) => [from, to]));
-  // Nearly all transfers are of strangers. Addresses that are added from here on have none in these blocks, neither incoming nor outgoing.
+  // Nearly all transfers are between strangers. Addresses that are added from now on have no transfers in these blocks, neither incoming
+  // nor outgoing.
   const ours = await findOurAccounts(tx, network, [...new Set(parties)]);
   const placed = blocks.flatMap((block) =>
     block.transfers
@@ -96,7 +102,7 @@ function asideOf({ block, transfer }: Placed, reason: string): SetAside {
   return { kind: 'transfer', block: { ...block, transfers: [transfer] }, reason };
 }
 
-/** A transfer that was decided on, and could not be written. */
+/** A transfer that was decided on but couldn't be written. */
 export function setAsideOf(blocks: readonly SolidBlock[], { txId, logIndex, blockId }: NewTransfer, reason: string) {
   const block = blocks.find(({ id }) => id === blockId);
   const transfer = block?.transfers.find((each) => each.txId === txId && each.logIndex === logIndex);
@@ -111,7 +117,7 @@ export function countTransfers(incoming: readonly NewTransfer[], outgoing: numbe
 }
 
 /**
- * Writes the transfers that the ledger does not have yet, and the invoices that they pay with their events. What cannot be recorded now is
+ * Writes the transfers that the ledger lacks, and the invoices that they pay with their events. Transfers that can't be recorded now are
  * set aside.
  */
 export async function recordTransfers(
@@ -130,10 +136,16 @@ export async function recordTransfers(
   return { counts: countTransfers(incoming, left), aside };
 }
 
-/** So far apart are two clocks at most of which none is told as wrong, each by 30 s. Whoever plants an id beyond it moves no other. */
+/**
+ * The largest difference of two clocks that raises no alarm, because each may be off by 30 s. An id that an attacker inserts beyond it
+ * affects no other id.
+ */
 const MOST_APART_MS = 60_000;
 
-/** The time for ids above all that the projects have, so that who reads on behind the last one misses none, whosever clock was ahead. */
+/**
+ * The time for ids above all existing ones of the projects. So a reader that continues after the last id misses none, whichever process's
+ * clock was ahead.
+ */
 async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Promise<UnixMs> {
   const at = now();
   const projectIds = [...new Set(arrived.map(({ projectId }) => projectId))];
@@ -141,7 +153,7 @@ async function timeOfNext({ now }: Recording, tx: Sql, arrived: Incoming[]): Pro
   return newest === null ? at : unixMs(Math.max(at, timeOfId(encodeId('trf', newest)) + 1));
 }
 
-/** Decides each incoming transfer in chain order; the first exact one of an invoice pays it, the next is a duplicate. */
+/** Decides each incoming transfer in chain order. The first exact transfer of an invoice pays it, and the next is a duplicate. */
 function decide(
   placed: Placed[],
   arrived: Incoming[],
@@ -160,7 +172,7 @@ function decide(
     if (kind === 'matched' && invoice !== null) paidHere.add(invoice.id);
     return [
       {
-        // Ids rise in chain order, and events follow it.
+        // Ids increase in chain order, and events follow it.
         id: newId(place),
         projectId,
         addressId,
@@ -184,7 +196,7 @@ function describeOutgoing(placed: Placed[], left: Outgoing[], concerns: Concerns
   });
 }
 
-/** Both sides of a transfer keep this of it. */
+/** The fields that both sides of a transfer store. */
 function describe(block: SolidBlock, transfer: ChainTransfer) {
   return {
     txId: transfer.txId,
@@ -204,7 +216,7 @@ function placedAt(placed: Placed[], index: number): Placed {
   return found;
 }
 
-/** The invoices of those transfers, as `findChangeable` wants them. */
+/** The invoices of those transfers, in the form that `findChangeable` expects. */
 function invoicesOf(transfers: readonly NewTransfer[]): { projectId: string; invoiceId: string }[] {
   return transfers.flatMap(({ projectId, invoiceId }) => (invoiceId === null ? [] : [{ projectId, invoiceId }]));
 }

@@ -6,22 +6,25 @@ import type { Sql } from '../store/db/database.ts';
 import { describeSealProblem, type SealJudge, type SealProblem } from '../store/db/seal.ts';
 import { SEALED_LIMITS, SEALED_OUTGOING } from '../store/db/sealed-tables.ts';
 
-/** Rows of a table without a seal that are met first in a minute, and each have an alarm; those after them share one, so that many hide none that comes later. */
+/**
+ * In each minute, this many rows of a table without a seal get their own alarm. Further ones share one alarm, so that a flood doesn't hide
+ * later rows.
+ */
 const MAX_NAMED = 20;
 const NAMED_MS = 60_000;
-/** Of each table, whether each of them has its own. */
+/** The limit of rows per table for which it's remembered whether they have their own alarm. */
 const MAX_MET = 10_000;
-/** Rows of these got seals in this release, so a ledger that required seals before has some without. */
+/** Rows of these tables got seals in this release, so a ledger that already required seals has some without. */
 const SEALED_LATELY: readonly string[] = [SEALED_OUTGOING.name, SEALED_LIMITS.name];
-/** A row of a key that is not at hand, and rows that are older than their seals, are no sign of anybody's work. */
+/** A row of a master key that isn't configured, and rows that are older than their seals, don't indicate tampering. */
 type About = { kind: 'row-changed' | 'row-unsealed' | 'key-unknown'; subject: string };
 type Naming = { at: UnixMs; count: number; ids: Map<string, boolean> };
 /** `networks`: those of this process, for a row that belongs to none. */
 type Deps = { db(): Sql; log: Logger; now(): UnixMs; networks: readonly Network[] };
 
 /**
- * Raises an alarm for what a statement met: `row-changed` for each row that was changed; `key-unknown` for all rows of a master key that is not
- * at hand; `row-unsealed` for all rows of a table without a seal, where an older release may have left many. Never throws.
+ * Raises an alarm for each problem that a statement finds: `row-changed` for each changed row; `key-unknown` for all rows of a master key
+ * that isn't configured; `row-unsealed` for all unsealed rows of a table that an older release may have left. Never throws.
  */
 export function createSealNotifier(deps: Deps): SealJudge['onProblem'] {
   const tell = createTeller(deps);
@@ -39,7 +42,7 @@ export function createSealNotifier(deps: Deps): SealJudge['onProblem'] {
     tables.set(table, naming);
     const before = naming.ids.get(id);
     if (before !== undefined) return before;
-    // A clock that was put back does not put this off.
+    // A clock that was set back doesn't delay this.
     if (Math.abs(deps.now() - naming.at) >= NAMED_MS) Object.assign(naming, { at: deps.now(), count: 0 });
     naming.count += 1;
     if (naming.ids.size >= MAX_MET) naming.ids.clear();

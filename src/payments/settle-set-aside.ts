@@ -24,17 +24,17 @@ import { isOfRow } from './write-rows.ts';
 
 type Settling = Leading & Recording & { held: HeldBack };
 
-/** The alarm of something that is new in the list is raised so soon. */
+/** How soon the alarm of a new entry is raised. */
 const PAUSE_MS = 2000;
 const PAGE = 500;
-/** As many as a person looks at; when there are more, one alarm says how many. */
+/** As many as a person can handle. If there are more, one alarm shows their number. */
 const MAX_NAMED = 20;
 const KIND = 'set-aside';
 const MAX_SUBJECT = 200;
 
 /**
- * Records what was set aside as soon as the row that it waits for is repaired, and keeps an alarm for each while it waits. Runs while this
- * process follows the network, and never ends by itself.
+ * Records each entry that was set aside as soon as its row is repaired, and keeps an alarm open until then. Runs while this process follows
+ * the network, and never ends by itself.
  */
 export function startSettling(options: Settling): Loop {
   const { network, isLeader } = options;
@@ -53,7 +53,7 @@ export function startSettling(options: Settling): Loop {
   });
 }
 
-/** Why it waits on; `null`: it is settled. */
+/** Why it still waits; `null`: it's settled. */
 async function settleOne(settling: Settling, row: WaitingRow): Promise<string | null> {
   const { db } = settling;
   if (!row.isDue) return row.reason;
@@ -92,7 +92,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
 
 const REST = 'Everything else keeps working. See "set-aside" in docs/guides/operations.md';
 
-/** An invoice is named as everywhere; a transfer by its transaction and log. */
+/** An invoice has its usual name. A transfer is named by its transaction and log. */
 function subjectOf({ id }: WaitingRow): string {
   const [, kind, ...rest] = id.split(' ');
   const [invoiceId = ''] = rest;

@@ -3,7 +3,7 @@ import { MINUTE_MS, tightest, UNPAID_MS, type UnpaidRule } from '../domain/unpai
 import type { Sql } from '../store/db/database.ts';
 import { countUnpaid, type Unpaid } from '../store/ledger/unpaid.ts';
 
-/** A limit that is reached, and when one more may be let in at the latest, as far as a minute ahead. */
+/** A limit that is reached, and when one more invoice may be possible at the latest, up to a minute ahead. */
 export type LimitReached = { rule: UnpaidRule; limit: number; retryAfterSeconds: number };
 
 /** Call `leave` once the admitted creation is over, whatever its result. */
@@ -11,15 +11,15 @@ type Entered = { kind: 'pass'; leave(): void } | ({ kind: 'limited' } & LimitRea
 
 export type UnpaidGate = { enter(projectId: string): Promise<Entered> };
 
-/** How old a count may be. Where counting takes long, it takes a twentieth of the time at most. */
+/** The maximum age of a count. If counting is slow, it takes at most a twentieth of the time. */
 const FRESH_MS = { least: 1000, most: 10_000 };
 const REST_PER_LOOK = 20;
-/** A payment makes room sooner than age does, so no caller is sent away for longer. */
+/** A payment makes room sooner than ageing does, so callers are never asked to wait longer. */
 const LONGEST_RETRY_S = 60;
 const MAX_REMEMBERED = 10_000;
 
 type Look = { unpaid: Unpaid; at: UnixMs; freshMs: number };
-/** `allowance`: how many may pass before the next look. `waiting`: the callers that wait until one of those under way is over. */
+/** `allowance`: how many may pass before the next count. `waiting`: callers that wait until one of the running creations is over. */
 type Known = {
   last: Look | null;
   allowance: number;
@@ -30,9 +30,9 @@ type Known = {
 };
 
 /**
- * Lets invoices be created while a project is within its limits. The database is asked beside creation and not within it: once a second,
- * and when half of what was left at the last look is used up. Only the next look sees what other processes create in the meantime, so
- * n processes may exceed a limit by (n − 1) / 2 of what was left, once.
+ * Admits creations while a project is within its limits. The database is asked outside the creation: once a second, and when half of the
+ * remaining room is used up. Only the next count sees the invoices of other processes. So n processes may exceed a limit once, by (n − 1) /
+ * 2 of the remaining room.
  */
 export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): UnpaidGate {
   const projects = new Map<string, Known>();
@@ -43,7 +43,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
     if (unpaid === null) throw new Error(`project ${projectId} vanished; projects are never deleted`);
     const restMs = (performance.now() - startMs) * REST_PER_LOOK;
     known.last = { unpaid, at, freshMs: Math.min(Math.max(FRESH_MS.least, restMs), FRESH_MS.most) };
-    // The look may have counted some of those that are under way since it began. Counted twice, they only cause another look, once they are
+    // The count may include some creations that were running when it began. Counting them twice only causes another count once they are
     // over.
     const left = leftOf(unpaid) - (known.begun - ended);
     known.allowance = Math.max(0, Math.ceil(left / 2));
@@ -61,7 +61,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
         const { last } = known;
         const isFresh = last !== null && Math.abs(now() - last.at) < last.freshMs;
         if (last !== null && known.allowance > 0) {
-          // No request waits for it. If it fails, the next request tries again.
+          // No request waits for this count. If it fails, the next request tries again.
           if (!isFresh) lookOnce(projectId, known).catch(() => undefined);
           known.allowance -= 1;
           known.begun += 1;
@@ -72,7 +72,7 @@ export function createUnpaidGate({ db, now }: { db: Sql; now(): UnixMs }): Unpai
           return { kind: 'pass', leave };
         }
         if (isFresh && leftOf(last.unpaid) <= 0) return limited(last.unpaid, now());
-        // Something is left, but the requests under way may use it up. No request passes meanwhile, so they come to an end.
+        // There's room left, but the running requests may use it up. No request passes in the meantime, so they come to an end.
         if (isFresh && known.begun > known.ended) await new Promise<void>((wake) => known.waiting.push(wake));
         await lookOnce(projectId, known);
       }

@@ -13,12 +13,11 @@ export type AddressChangeWatchDeps = Leading & {
   certainNow(): UnixMs;
 };
 
-/** Nobody waits for a change that waits for a day; the alarm was raised by whoever proposed it. */
+/** A change waits for a day, so seconds don't matter. Its proposal already raised the alarm. */
 const PAUSE_MS = 5000;
 
 /**
- * Makes the changes of addresses of a network whose time has come, and keeps their alarm, while this process is the leader. Never ends by
- * itself.
+ * Applies the address changes of a network that are due, and maintains their alarm, while this process is the leader. Never ends by itself.
  */
 export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
   const { network, isLeader, usdt } = options;
@@ -38,7 +37,7 @@ export function startAddressChangeWatch(options: AddressChangeWatchDeps): Loop {
 
 type Deps = AddressChangeWatchDeps & { contracts: readonly AccountHex[] };
 
-/** One that cannot be looked at keeps no other from its time. */
+/** A change that fails doesn't delay the others. */
 async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]> {
   const { db, network, certainNow, log } = deps;
   const failures: unknown[] = [];
@@ -57,7 +56,9 @@ async function makeDue(deps: Deps, shouldEnd: () => boolean): Promise<unknown[]>
   return failures;
 }
 
-/** Logs each change that waits once, and puts right what somebody did to the alarm: it is raised and closed with its changes. */
+/**
+ * Logs each pending change once, and corrects the alarm if someone tampered with it. Normally it's raised and resolved with its changes.
+ */
 async function keepAlarm({ db, network, log }: Deps, logged: Set<string>): Promise<void> {
   const waiting = await listWaitingOfNetwork(db, network);
   const projects = new Set(waiting.map(({ projectId }) => encodeId('prj', projectId)));

@@ -26,11 +26,11 @@ import { type Leading, loopWhileLeading, whileLeading } from './watching.ts';
 
 type CapacityWatchDeps = Leading & { metrics: Metrics };
 
-/** What is low, or well again, is told within a minute. A refused invoice raises the alarm at once. */
+/** A low capacity or a recovery is reported within a minute. A refused invoice raises the alarm at once. */
 const CHECK_MS = 30_000;
-/** Where measuring takes long, it takes a twentieth of the time at most. */
+/** If measuring is slow, it takes at most a twentieth of the time. */
 const PAUSE_PER_ROUND = 20;
-/** Amounts that an alarm names, for `quittance address capacity` shows all; and failures that the log names. */
+/** The limits of amounts in an alarm, because `quittance address capacity` shows all, and of failures in a log line. */
 const MAX_NAMED = 3;
 
 /** Measures each project of a network, at once and then every 30 seconds, while this process is the leader. Never ends by itself. */
@@ -47,7 +47,7 @@ export function startCapacityWatch(options: CapacityWatchDeps): Loop {
     await measureAll(deps, shown, shouldEnd);
     dueMs = startMs + Math.max(CHECK_MS, (performance.now() - startMs) * PAUSE_PER_ROUND);
   };
-  // Another process measures then; what this one saw last gets older and older.
+  // Another process measures now, so this process's values would be stale.
   const onFollower = () => {
     for (const project of shown) forget(metrics, network, project);
     shown.clear();
@@ -60,8 +60,8 @@ type Measuring = CapacityWatchDeps & Pick<Relief, 'relieve'>;
 type Failure = { what: string; error: unknown };
 
 /**
- * Goes one round. A project that cannot be measured keeps no other from it: what failed is
- * told once, at the end, and tried again with the next round.
+ * Measures all projects once. A project that can't be measured delays no other. Failures are logged once, at the end, and retried in the
+ * next round.
  */
 async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => boolean): Promise<void> {
   const failures: Failure[] = [];
@@ -71,7 +71,7 @@ async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => 
       const name = encodeId('prj', project.id);
       try {
         const capacity = await measureRelieved(deps, project);
-        // This process tells what it saw only while it leads, and nothing once it is told to stop.
+        // This process reports its results only while it leads, and not after it's asked to stop.
         if (shouldEnd()) return;
         shown.add(name);
         show(deps, project, capacity);
@@ -90,7 +90,7 @@ async function measureAll(deps: Measuring, shown: Set<string>, shouldEnd: () => 
   }
 }
 
-/** Measured again if a pool was 80 % taken and addresses could be derived. */
+/** Measures again if a pool was 80 % used and addresses could be derived. */
 async function measureRelieved({ db, now, relieve }: Measuring, project: CapacityProject): Promise<Capacity> {
   const capacity = await measureCapacity(db, project, now());
   const scarce = capacity.amounts.filter(({ total, free }) => total > 0n && free * 100n <= total * LOW_PERCENT);
@@ -170,27 +170,27 @@ function describeAmount({ requestedMicro, free, total, daysLeft }: AmountCapacit
 type AmountPool = { projectId: string; policy: Policy; maxSurchargeMicro: bigint; requestedMicro: MicroUsdt };
 
 export type Relief = {
-  /** Says that an invoice was created. Looks at its pool now and then, beside the answer. */
+  /** Records that an invoice was created. Checks its pool periodically in the background. */
   noteCreated(pool: AmountPool): void;
-  /** Derives addresses if 80 % of a pool are taken. The pool as it is then; `null`: no key of the project may yield any. */
+  /** Derives addresses if a pool is 80 % used. Returns the resulting pool; `null`: no key of the project may derive any. */
   relieve(pool: AmountPool): Promise<Pool | null>;
 };
 
 type ReliefDeps = { db: Database; now(): UnixMs; random(bytes: number): Uint8Array; log: Logger };
 
-/** For every four addresses in use, one is added, so that two thirds of the pool are taken; 25 take 25 ms. */
+/** One address is added for every four in use, so that two thirds of the pool are used. Adding 25 takes 25 ms. */
 const IN_USE_PER_ADDED = 4n;
 const MAX_ADDED = 25;
-/** Of what an address can take, so much is created of one amount before a process looks for the first time: 45 of 900. */
+/** A process first checks a pool after it created this share of an address's capacity for one amount: 45 of 900. */
 const FIRST_LOOK_SHARE = 20n;
-/** How long it is remembered that nothing can be derived for a project. */
+/** How long to remember that a project can't derive addresses. */
 const BARE_MS = 1000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * Adds addresses by itself where payable amounts get scarce. Every process may; the project's lock lets one do it at a time, and the
- * next one finds that there is enough. It never derives an address from a key that has no address in use: the operator has left that
- * wallet, or wants no invoices, or the ledger was restored.
+ * Adds addresses automatically when payable amounts run low. Every process may do it. The project's lock allows one at a time, and the next
+ * one finds enough. It never derives an address from a key without an active address: the operator has left that wallet, or wants no
+ * invoices, or the ledger was restored.
  */
 export function createRelief(deps: ReliefDeps): Relief {
   const { now, log } = deps;
@@ -240,7 +240,7 @@ function firstLook(pool: AmountPool): number {
   return Math.max(2, Number(wordsOf(pool) / FIRST_LOOK_SHARE));
 }
 
-/** `total` payable amounts, of which `free` are reserved for nobody. */
+/** `total` payable amounts, of which `free` aren't reserved. */
 export type Pool = { addresses: bigint; total: bigint; free: bigint };
 
 async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
@@ -252,7 +252,7 @@ async function measure(db: Sql, pool: AmountPool): Promise<Pool> {
   return { addresses, total, free: total > reserved ? total - reserved : 0n };
 }
 
-/** How many may still be taken before 80 % are; below 0 where more are. */
+/** How many more may be used before 80 % are; negative above that. */
 function spareOf({ total, free }: Pool): bigint {
   return free - (total * LOW_PERCENT) / 100n;
 }
@@ -261,14 +261,14 @@ function isScarce(pool: Pool): boolean {
   return pool.addresses > 0n && spareOf(pool) <= 0n;
 }
 
-/** Measures a pool, and derives addresses if it is scarce. `null`: none can be. */
+/** Measures a pool, and derives addresses if it's scarce. `null`: no addresses can be derived. */
 async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Promise<Pool | null> {
   const { projectId } = pool;
   const keys = await listAccountKeys(db, projectId);
   const key = keys.find((each) => each.isInUse && each.autoDerived < each.autoDeriveLimit);
   const found = await measure(db, pool);
   if (found.addresses === 0n) return null;
-  // Another look may have derived the last ones since an invoice found none.
+  // Another check may have derived the last addresses after an invoice found none.
   if (key === undefined) return found.free > 0n ? found : null;
   if (!isScarce(found)) return found;
   const wanted = Number((found.addresses + IN_USE_PER_ADDED - 1n) / IN_USE_PER_ADDED);
@@ -295,7 +295,7 @@ async function look({ db, now, random, log }: ReliefDeps, pool: AmountPool): Pro
   return measure(db, pool);
 }
 
-/** Says what an operator can do where payable amounts get scarce, and why the project did not help itself. */
+/** Explains what an operator can do when payable amounts run low, and why the project didn't derive addresses automatically. */
 export async function adviseAddresses(db: Sql, projectId: string): Promise<string> {
   const project = encodeId('prj', projectId);
   const add = `Add addresses: quittance address add --project ${project} T…`;
@@ -308,5 +308,4 @@ export async function adviseAddresses(db: Sql, projectId: string): Promise<strin
   return `${why}Quittance has derived ${spent.autoDerived} addresses of its account key automatically, which is the limit. Raise the limit with quittance address derive --project ${project} --auto-limit ${spent.autoDeriveLimit + RAISED_BY}, if your wallet shows that many addresses. Or: ${add}`;
 }
 
-/** For the command that is proposed. */
 const RAISED_BY = 100;

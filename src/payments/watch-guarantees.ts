@@ -20,15 +20,15 @@ import { accountToAddress } from '../tron/address.ts';
 import { notePromotion } from './note-timeline.ts';
 import { guardWhileLeading, type Leading, takeEach, whileLeading } from './watching.ts';
 
-/** Half of the minute within which what is wrong is found. One look takes about 0.1 s. */
+/** Half of the minute within which problems are found. One check takes about 0.1 s. */
 const CHECK_MS = 30_000;
-/** A change of more than these is a change of everything; the rest is told when these are put right. */
+/** More changes than this mean that everything changed. The rest is reported once these are resolved. */
 const MAX_ALARMS = 20;
 const MAX_SHOWN = 700;
 
 /**
- * Compares the schema with the one of this release, and each address of a network with its account, examines what operators decided, and notes a promotion: at once, and then every 30 s,
- * while this process is the leader. Never ends by itself.
+ * Compares the schema with that of this release, and each address of a network with its account. Checks the seals of operators' decisions,
+ * and records a promotion. Runs at once and then every 30 s, while this process is the leader. Never ends by itself.
  */
 export function startGuaranteeWatch(options: Leading): Loop {
   const { network, now, isLeader } = options;
@@ -36,7 +36,7 @@ export function startGuaranteeWatch(options: Leading): Loop {
   let lookedAt: UnixMs | null = null;
   const look = async () => {
     const at = now();
-    // A clock that was put back does not put this off.
+    // A clock that was set back doesn't delay this.
     if (lookedAt !== null && at >= lookedAt && at - lookedAt < CHECK_MS) return;
     const own = { ...options, db };
     await takeEach([
@@ -61,15 +61,15 @@ async function checkSchema({ network, ...telling }: Leading): Promise<void> {
   if (found !== undefined) await settleAlarms(telling, 'schema-changed', found, { networks: [network] });
 }
 
-/** `null` where it cannot be told: a newer release has changed the schema, and this process goes on until it is replaced. */
+/** `null` if unknown: a newer release has changed the schema, and this process runs until it's replaced. */
 async function compareSchema(db: Database): Promise<SchemaChange[] | null> {
   for (const isLast of [false, true]) {
     const changes = await db.snapshot(async (tx) => {
       await waitBriefly(tx);
       return (await isOfThisRelease(tx)) ? findSchemaChanges(tx) : null;
     });
-    // PostgreSQL describes an object as it is now, not as it was at the start of a transaction: a migration that ends meanwhile would
-    // look like a change.
+    // PostgreSQL describes an object as it is now, not as of the start of a transaction. A migration that ends in the meantime would look
+    // like a change.
     if (changes === null || changes.length === 0 || isLast) return changes;
   }
   return null;
@@ -105,7 +105,7 @@ async function checkAddresses({ network, ...telling }: Leading): Promise<void> {
 
 const isSound = (table: SealedTable) => ({ isSound: isAsSealed({ ...table, isReadOnce: true }) });
 
-/** What operators decide is little; somebody who puts more there is found by the first of it. */
+/** Operators make few decisions. If an attacker adds many, the first of them reveals it. */
 const newest = (name: string, table: SealedTable, order: string) =>
   rowsOf(
     name,
@@ -114,7 +114,7 @@ const newest = (name: string, table: SealedTable, order: string) =>
     () => [],
   );
 
-/** What left each project's addresses lately: "transfers refund" relies on it. */
+/** The recent outgoing transfers of each project's addresses, on which "transfers refund" relies. */
 const outgoing = rowsOf(
   'decisions-outgoing',
   isSound(SEALED_OUTGOING),
@@ -140,7 +140,7 @@ const DECISIONS = [
   newest('decisions-passed-blocks', SEALED_PASSED, 't.id'),
 ];
 
-/** Reads the newest decisions of operators, and what left their addresses, which examines the seals. */
+/** Reads the newest decisions of operators and the outgoing transfers, which checks their seals. */
 export async function examineDecisions(db: Sql): Promise<void> {
   for (const read of DECISIONS) await read(db);
 }

@@ -9,7 +9,7 @@ import type { Lease } from '../store/chain/leases.ts';
 import { endAlarm, tellAlarm } from '../store/chain/tell-alarms.ts';
 import type { Database, Sql } from '../store/db/database.ts';
 
-/** The means to record what a network's chain holds. `random(n)` returns n random bytes; `publicUrl` goes into events. */
+/** The dependencies for recording a network's chain. `random(n)` returns n random bytes; `publicUrl` is part of events. */
 export type Recording = {
   db: Database;
   network: Network;
@@ -18,12 +18,12 @@ export type Recording = {
   random(bytes: number): Uint8Array;
 };
 
-/** Every use case of a watcher needs these. */
+/** The dependencies of every use case of a watcher. */
 export type Watching = Recording & { lease: Lease };
 
 /**
- * Runs `work` in one transaction that holds the cursor's lock and has checked the lease, so that a watcher which lost
- * its lease, however late it wakes up, writes nothing. Error: `LEASE_LOST`.
+ * Runs `work` in one transaction that holds the cursor's lock and has checked the lease. So a watcher that lost its lease writes nothing,
+ * however late it resumes. Error: `LEASE_LOST`.
  */
 export function withCursor<Result>(
   { db, network, lease }: Watching,
@@ -40,8 +40,8 @@ export function withCursor<Result>(
 }
 
 /**
- * The database of whoever follows a network, for what `withCursor` does not fence: alarms, states, comparisons. A process that was
- * paused learns from its own clock that others may have gone on, and its next statement is refused. Error: `LEASE_LOST`.
+ * The database of the process that follows a network, for writes that `withCursor` doesn't fence: alarms, states, comparisons. A process
+ * that was paused learns from its own clock that another may have taken over, and its next statement is refused. Error: `LEASE_LOST`.
  */
 export function whileLeading(db: Database, network: Network, isLeader: () => boolean): Database {
   const only = (sql: Sql): Sql['run'] => {
@@ -66,7 +66,9 @@ export function whileLeading(db: Database, network: Network, isLeader: () => boo
   };
 }
 
-/** The needs of what a process does beside following a network. `isLeader`: whether it follows it; only one does at a time. */
+/**
+ * The dependencies of background work alongside a watcher. `isLeader`: whether this process follows the network; only one does at a time.
+ */
 export type Leading = {
   db: Database;
   network: Network;
@@ -79,12 +81,12 @@ export type Leading = {
 const TICK_MS = 1000;
 const MAX_PAUSE_MS = 60_000;
 
-/** How a work is repeated: `maxPauseMs` at most after failures. */
+/** How work is repeated. After failures the pause is at most `maxPauseMs`. */
 type Turns = { name: string; pauseMs?: number; maxPauseMs?: number; onFollower?: () => void };
 
 /**
- * Runs `work` again and again while this process follows the network, with a pause of `pauseMs`. `onFollower` is called each second in
- * which another process follows it. Never ends by itself.
+ * Repeats `work` while this process follows the network, with a pause of `pauseMs`. `onFollower` is called each second while another
+ * process follows it. Never ends by itself.
  */
 export function loopWhileLeading(
   { network, log, loops, isLeader }: Omit<Leading, 'db'>,
@@ -107,14 +109,14 @@ export function loopWhileLeading(
   });
 }
 
-/** A look that fails, or waits, for so many of these is an alarm. */
+/** A check that fails or waits for this many ticks raises an alarm. */
 const STALL_TICK_MS = 10_000;
 const STALL_TICKS = 6;
 
 /**
- * As `loopWhileLeading`, for a watch that guarantees rely on: while it finishes no look for a minute, there is the alarm `watch-stalled`. A
- * look that is long calls `progress` after each part. Time is counted in ticks of this process, so that one that was paused does not take
- * it for a minute.
+ * Like `loopWhileLeading`, for a watch that guarantees rely on. If it completes no check for a minute, it raises the alarm `watch-stalled`.
+ * A long check calls `progress` after each part. Time is counted in ticks of this process, so a suspended process doesn't count the
+ * suspension.
  */
 export function guardWhileLeading(
   options: Leading,
@@ -125,12 +127,12 @@ export function guardWhileLeading(
   const { name, stallTickMs = STALL_TICK_MS } = how;
   const about = ['watch-stalled', name] as const;
   let ticks = 0;
-  // A former process may have left one.
+  // A previous process may have left an open alarm.
   let mayBeOpen = true;
   const progress = () => {
     ticks = 0;
   };
-  // It has an alarm of its own.
+  // It has its own alarm.
   const { loops: _own, ...guarded } = options;
   const loop = loopWhileLeading(guarded, how, async (shouldEnd) => {
     await work(shouldEnd, progress);
@@ -156,7 +158,7 @@ export function guardWhileLeading(
   return { stop: async () => void (await Promise.all([loop.stop(), clock.stop()])) };
 }
 
-/** Takes each step of a look, though one before it failed; then throws the first failure. */
+/** Runs each step, even if an earlier one failed, and then throws the first failure. */
 export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = [];
   for (const step of steps) await step().catch((error: unknown) => failures.push(error));

@@ -6,8 +6,8 @@ import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 import type { LogProblem } from './verify-audit-chain.ts';
 
 /**
- * Parts problems of the audit log by whether an operator has acknowledged them. That stands in the log itself, so where rows are sealed it
- * takes the seal of the entry: whoever changed the log cannot say that somebody has seen it.
+ * Splits problems of the audit log by whether an operator has acknowledged them. The log itself records that, so in a ledger with seals
+ * only sealed entries count. An attacker who changed the log can't acknowledge the change.
  */
 export async function partAccepted(
   { db, sealer }: { db: Sql; sealer: Sealer | null },

@@ -4,27 +4,29 @@ import type { Sql } from '../../store/db/database.ts';
 import type { OpenedSeal, Sealer, SealProblem } from '../../store/db/seal.ts';
 import { SEALED_ACTION } from '../../store/db/sealed-tables.ts';
 
-/** Some milliseconds of work, for others of the process wait for it. */
+/** Some milliseconds of work, because it blocks the rest of the process. */
 const PAGE = 250;
 
-/** How far a walk has come. `hash`: of the entry `seq`; `null`: not known. `isSealed`: whether an entry up to there had a seal. */
+/** The position of a walk. `hash`: of the entry `seq`; `null`: unknown. `isSealed`: whether an entry up to there had a seal. */
 export type Place = { seq: number; hash: string | null; isSealed: boolean };
 
 export const BEGINNING: Place = { seq: 0, hash: '0'.repeat(64), isSealed: false };
 
 /**
- * Where the log is not as it was written. `name`: of the entry with what was found there, so that something else there has another one.
- * `passed`: how many entries of the page stand before it.
+ * A place where the log was tampered with. `name`: identifies the entry and its current content, so another change of the same entry gets
+ * another name. `passed`: how many entries of the page precede it.
  */
 export type LogProblem = { seq: number; name: string; message: string; passed: number };
 
-/** `entries`: how many there were. `unsealed`: of them those before the first one that has a seal. */
+/** `entries`: the number of entries. `unsealed`: the entries before the first sealed one. */
 export type VerifiedPage = { place: Place; entries: number; unsealed: number; problems: LogProblem[] };
 
-/** `kept`: a head that was seen before. Without a sealer the hashes alone are looked at. */
+/** `kept`: a head from an earlier check. Without a sealer only the hashes are checked. */
 export type ChainVerification = { db: Sql; sealer: Sealer | null; kept: AuditHead | null };
 
-/** Walks the audit log behind a place to its end, some hundred entries at a time, and finds what was changed, left out, put in or made up. */
+/**
+ * Walks the audit log from a position to its end, a few hundred entries at a time, and finds changed, removed, inserted and forged entries.
+ */
 export async function* walkLog({ db, sealer, kept }: ChainVerification, from: Place): AsyncGenerator<VerifiedPage> {
   let place = from;
   for (;;) {
@@ -47,7 +49,7 @@ export async function* walkLog({ db, sealer, kept }: ChainVerification, from: Pl
   }
 }
 
-/** What is wrong with the seals; another process may have made a new key. */
+/** The problems with the seals. If a key is unknown, reloads the keys, because another process may have created one. */
 async function openSeals(sealer: Sealer | null, links: readonly AuditLink[]): Promise<OpenedSeal['problem'][]> {
   if (sealer === null) return [];
   const open = () => links.map(({ seal }) => (seal === null ? 'unsealed' : sealer.open(SEALED_ACTION, seal).problem));
@@ -68,7 +70,7 @@ function problemOf({ seq, hash, fields }: AuditLink, before: Place, kept: AuditH
   return null;
 }
 
-/** Entries without a seal that stand before all others are older than the seals. */
+/** Entries without a seal at the start of the log are older than the seals. */
 function sealProblemOf({ seq }: AuditLink, { isSealed }: Place, kind: SealProblem['kind']): string | null {
   if (kind === 'changed') return `the seal of entry ${seq} is wrong: the entry was forged or changed`;
   if (kind === 'unknown-key') return `entry ${seq} was sealed with a master key that is not configured`;
@@ -85,13 +87,13 @@ function cutOff(kept: AuditHead, { seq, hash }: Place): Omit<LogProblem, 'passed
   };
 }
 
-/** A seal that is made anew changes no name. */
+/** A renewed seal doesn't change the name. */
 function nameOf({ seq, fields, hash }: AuditLink, before: Place): string {
   const found = createHash('sha256').update(JSON.stringify([before.seq, fields, hash]));
   return `entry ${seq} ${found.digest('hex').slice(0, 16)}`;
 }
 
-/** SHA-256 of the hash before and of the fields: each as the count of its bytes, ":" and its bytes, or "-" for none. */
+/** SHA-256 of the previous hash and the fields. Each field is its byte count, ":" and its bytes, or "-" if absent. */
 function chainedHash(fields: AuditLink['fields'], before: string): string {
   const content = fields.map((field) => {
     if (!field.startsWith('+')) return '-';

@@ -18,19 +18,18 @@ import {
 } from './verify-audit-chain.ts';
 
 const LOOK_MS = 30_000;
-/** A shorter log is walked whole at each look. */
+/** A shorter log is walked completely at each check. */
 const SHORT = 1000;
-/** Of each second a walk takes so much at most. */
 const BUDGET_MS = 100;
-/** More are a log that was written anew; the rest is told when these are settled. */
+/** More problems mean that the whole log was rewritten. The rest is reported once these are resolved. */
 const MAX_ALARMS = 20;
 
 type Options = Leading & { seals: Seals | undefined; headMark: ExternalCheckpoint | null };
 
 /**
- * While this process is the leader, walks the audit log of the ledger: whole at once, and then every day; each minute what was added, and
- * that the newest entry of the last look is there as it was. That entry stays remembered, also in a file where there is a data directory.
- * Never ends by itself.
+ * Checks the ledger's audit log while this process is the leader: completely at the start and every day, and each minute the new entries
+ * and whether the newest entry of the last check is unchanged. That entry is remembered, also in a file if there's a data directory. Never
+ * ends by itself.
  */
 export function startLogWatch(options: Options): Loop {
   const { network, now, isLeader } = options;
@@ -45,7 +44,7 @@ function createLogWatch(options: Options) {
   let [lookedAt, wholeAt]: [UnixMs | null, UnixMs | null] = [null, null];
   let [isSealed, isBroken] = [false, false];
 
-  /** What was added since the last look. */
+  /** Checks the entries since the last check. */
   const lookAtEnd = async (known: ChainVerification) => {
     const from = known.kept === null ? BEGINNING : { seq: known.kept.seq - 1, hash: null, isSealed };
     const walked = nothingYet(from);
@@ -70,7 +69,7 @@ function createLogWatch(options: Options) {
       whole.forget();
     },
     look: async (at: UnixMs) => {
-      // A clock that was put back does not put this off.
+      // A clock that was set back doesn't delay this.
       const isDue = (before: UnixMs | null, pauseMs: number) =>
         before === null || at < before || at - before >= pauseMs;
       if (lookedAt === null) await remembered.read();
@@ -103,7 +102,7 @@ function addPage(walked: Scanned, { place, problems, unsealed }: VerifiedPage): 
   walked.unsealed += unsealed;
 }
 
-/** A walk from the first entry, which goes on for as long as it takes, a part each second. */
+/** A walk from the first entry that takes as long as it needs, a part each second. */
 function createWholeWalk() {
   let underWay: { pages: AsyncGenerator<VerifiedPage>; walked: Scanned } | null = null;
   return {
@@ -114,7 +113,7 @@ function createWholeWalk() {
     forget: () => {
       underWay = null;
     },
-    /** What was found, once it has come to the end. One that fails is begun anew. */
+    /** Returns the result once the end is reached. A failed walk starts again. */
     goOn: async (): Promise<Scanned | null> => {
       const endMs = performance.now() + BUDGET_MS;
       const walk = underWay;
@@ -131,13 +130,13 @@ function createWholeWalk() {
   };
 }
 
-/** The newest entry that was found as it should be. */
+/** The newest entry that passed its check. */
 function createRemembered({ db, log, headMark }: Options) {
   let [head, marked]: [AuditHead | null, AuditHead | null] = [null, null];
   let line: LedgerLine | null = null;
   return {
     get: () => head,
-    /** As long as none is known the one that is there now, which the walk goes by. */
+    /** If none is remembered, starts with the current head, which the walk then relies on. */
     read: async () => {
       line = await findLedgerLine(db);
       if (headMark !== null && line !== null) {

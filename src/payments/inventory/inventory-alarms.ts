@@ -7,12 +7,12 @@ import { endAlarm, tellAlarm } from '../../store/chain/tell-alarms.ts';
 import type { Listed, Subject } from '../../store/ledger/inventory.ts';
 import type { Keeping } from './keeping.ts';
 
-/** As many as a person looks at; the rest is told when these are put right. */
+/** As many as a person can handle. The rest is reported once these are resolved. */
 const MAX_ALARMS = 20;
 const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', events: 'evt' };
 const SEE = 'docs/guides/operations.md';
 
-/** Raises `rows-missing` for rows that are gone, but for those that an operator accepted, and ends it for those of `listed` that are there. */
+/** Raises `rows-missing` for missing rows, except those that an operator accepted, and resolves it for rows of `listed` that exist. */
 export async function tellMissing(
   keeping: Keeping,
   table: Listed,
@@ -38,10 +38,10 @@ export async function tellMissing(
   }
 }
 
-/** Before the subject of an alarm about the inventory itself. */
+/** The prefix of the subject of an alarm about the inventory itself. */
 export const INVENTORY = 'inventory_pages:';
 
-/** The inventory itself has lost its end, or a page. */
+/** The inventory itself lost its end, or a page. */
 export function tellCutOff(keeping: Keeping, subject: Subject): Promise<void> {
   const detail = `the list of all ${subject} lacks earlier entries: the database, or a part of it, was reset to an earlier state. See "rows-missing" in ${SEE}`;
   return tell(keeping, 'rows-missing', `${INVENTORY}${subject}`, detail);
@@ -56,7 +56,7 @@ export function tellUnpaid(
   return tell(keeping, 'row-changed', `invoices.paid ${invoiceId}`, detail);
 }
 
-/** A row that stands as no recorded action left it. */
+/** A row whose state no recorded action explains. */
 export function tellUnexplained(
   keeping: Keeping,
   { table, id, name, isGone }: { table: string; id: string; name: string; isGone: boolean },
@@ -69,7 +69,7 @@ export function tellUnexplained(
   return tell(keeping, 'row-changed', `${table} ${id}`, detail);
 }
 
-/** Somebody keeps an event from an endpoint. */
+/** Someone withholds an event from an endpoint. */
 export function tellDelivery(
   keeping: Keeping,
   { eventId, endpointId, what }: { eventId: string; endpointId: string; what: string },

@@ -13,22 +13,24 @@ import { tellCutOff, tellMissing, tellUnpaid } from './inventory-alarms.ts';
 import type { Keeping } from './keeping.ts';
 
 /**
- * Rows that are younger are not listed yet: ids rise with the time of the process that makes them, and a transaction may end some seconds
- * after it made its ids. A row that comes later still is on no list. Until then this process remembers which it saw.
+ * Younger rows aren't listed yet. Ids increase with the time of the process that creates them, and a transaction may commit some seconds
+ * later. A row that commits even later is never listed. Until then this process remembers the rows that it saw.
  */
 const SETTLE_MS = 60_000;
-/** Thousands of young rows that are looked at: more come in a minute of the largest load that was measured. What is beyond is listed alone. */
+/**
+ * Thousands of young rows that are checked. More than are created in a minute at the highest measured load. Rows beyond it are only listed.
+ */
 const MAX_YOUNG_READS = 20;
-/** Thousands of rows that may lie among those of a page, because they came too late to be listed, before they are passed over. */
+/** Thousands of late, unlisted rows that may lie among those of a page, before the rest is skipped. */
 const MAX_READS = 5;
 const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** Puts the next rows of a subject on its last page, or on a new one. Returns whether there may be more. */
+/** Adds the next rows of a subject to its last page, or to a new one. Returns whether there may be more. */
 export async function listNewRows(keeping: Keeping, subject: Listed): Promise<boolean> {
   const { db, network, now, random, seen } = keeping;
   const last = await findLastInventoryPage(db, network, subject);
   if (await isCutOff(keeping, subject, last)) return false;
-  // What was put there is an alarm already, and nothing is added to it.
+  // A forged page already has an alarm, and nothing is added to it.
   if (last !== null && !last.seal) return false;
   const listed = last === null ? [] : decodeIds(last.content);
   const isFull = listed.length >= MAX_PAGE_IDS;
@@ -60,13 +62,13 @@ function youngOf({ young }: Keeping, subject: Listed): Set<string> {
   return ids;
 }
 
-/** How many rows the pages hold: all but the last one are full. */
+/** How many rows the pages hold. All but the last page are full. */
 export function countListed({ seen }: Keeping, subject: Listed): number {
   const last = seen.get(subject);
   return last === undefined || last.number === 0 ? 0 : (last.number - 1) * MAX_PAGE_IDS + last.bytes / ID_BYTES;
 }
 
-/** Whether the inventory ends before where this process saw it end. */
+/** Whether the inventory ends before the point where this process last saw it end. */
 async function isCutOff(keeping: Keeping, subject: Listed, last: InventoryPage | null): Promise<boolean> {
   const [before, now] = [keeping.seen.get(subject), { number: last?.number ?? 0, bytes: last?.content.length ?? 0 }];
   const isLess =
@@ -76,7 +78,7 @@ async function isCutOff(keeping: Keeping, subject: Listed, last: InventoryPage |
   return isLess;
 }
 
-/** Looks whether each row of a page is there, and as it was sealed. There is no page 0. */
+/** Checks that each row of a page exists and has a valid seal. There's no page 0. */
 export async function lookOverPage(keeping: Keeping, subject: Listed, number: number): Promise<void> {
   if (number === 0) return;
   const { db, network } = keeping;
@@ -86,7 +88,7 @@ export async function lookOverPage(keeping: Keeping, subject: Listed, number: nu
   const listed = decodeIds(page.content);
   const upTo = listed.at(-1) ?? NIL_UUID;
   const missing = new Set(listed);
-  // From the page before on: what somebody put between two pages is found too.
+  // Starts at the previous page's end, so rows that someone inserted between two pages are found too.
   for (let [after, reads] = [lastIdOf(page.before), 1]; ; reads += 1) {
     const rows = await readListed(db, subject, { network, after, upTo, limit: MAX_PAGE_IDS });
     for (const { id, unpaidInvoiceId } of rows) {
@@ -107,8 +109,8 @@ function lastIdOf(content: Buffer | null): string {
 }
 
 /**
- * Looks at the rows that are too young to be listed, and at those whose ids say that they are not made yet: reading them examines them. One
- * that was there before and is gone is missing, and is listed with the others when its time has come.
+ * Reads the rows that are too young to be listed, and rows with ids in the future; reading them checks their seals. A row that existed
+ * before and has disappeared is missing, and it's listed with the others once it's old enough.
  */
 export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<void> {
   const { db, network, now } = keeping;
@@ -125,7 +127,7 @@ export async function lookAtYoung(keeping: Keeping, subject: Listed): Promise<vo
     if (rows.length < MAX_PAGE_IDS) break;
     after = rows.at(-1)?.id ?? LAST_UUID;
   }
-  // Some may be older by now than what was read.
+  // Some may have become older than the rows that were read.
   if (missing.size > 0) for (const id of await FIND_KNOWN[subject](db, network, [...missing])) missing.delete(id);
   if (young.size > 0) await tellMissing(keeping, subject, [...young], missing);
 }
@@ -134,7 +136,7 @@ const ID_BYTES = 16;
 /** 16 KB. */
 const MAX_PAGE_IDS = 1000;
 
-/** UUIDs as the content of a page: 16 bytes each. */
+/** Encodes UUIDs as the content of a page: 16 bytes each. */
 export function encodeIds(ids: readonly string[]): Buffer {
   return Buffer.from(ids.join('').replaceAll('-', ''), 'hex');
 }

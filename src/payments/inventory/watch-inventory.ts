@@ -41,9 +41,9 @@ import { INVENTORY, tellCutOff, tellDelivery, tellUnexplained } from './inventor
 import type { Keeping } from './keeping.ts';
 import { countListed, listNewRows, lookAtYoung, lookOverPage } from './list-rows.ts';
 
-/** What is wrong with the newest rows and with settings is found within a minute, also when several rounds fail. */
+/** Problems with the newest rows and with settings are found within a minute, even if several rounds fail. */
 const PAUSE_MS = 10_000;
-/** A tenth of the time at most: a look at the whole of a large ledger takes many rounds. */
+/** At most a tenth of the time. Checking all of a large ledger takes many rounds. */
 const WORK_MS = 1000;
 
 /** As many as change in a month. */
@@ -58,9 +58,10 @@ type Options = Leading & {
 };
 
 /**
- * Keeps the inventory of a network while this process is its leader: lists the rows that came, looks whether those on the newest page are there
- * and as they were sealed, and then those on older ones, compares settings with how they stood, and keeps alarms open that nobody closed as they should. Does nothing where no rows are sealed.
- * What it saw is not forgotten while another process leads: whoever takes the lease away must not make it forget. Never ends by itself.
+ * Keeps the inventory of a network while this process is its leader. Lists new rows, and checks that those on the newest page exist with
+ * valid seals, and then those on older pages. Compares settings with their previous state, and reopens alarms that were closed outside
+ * Quittance. Does nothing if rows aren't sealed. Its memory survives while another process leads, so that an attacker who takes the lease
+ * can't erase it. Never ends by itself.
  */
 export function startInventoryWatch(options: Options): Loop {
   const { network, isLeader, metrics, mark, pauseMs = PAUSE_MS } = options;
@@ -113,7 +114,7 @@ export function startInventoryWatch(options: Options): Loop {
   return guardWhileLeading(options, { ...options, name: 'inventory', pauseMs, onFollower }, look);
 }
 
-/** Reads rows that few ask for: that examines them, and one that is not as it was sealed is an alarm by then. */
+/** Reads rows that are otherwise rarely read. Reading checks their seals, and a wrong seal raises an alarm. */
 async function examine(read: () => Promise<unknown>): Promise<void> {
   try {
     await read();
@@ -128,7 +129,7 @@ function* olderPages(keeping: Keeping): Generator<{ subject: Listed; number: num
   }
 }
 
-/** 0: there is none. */
+/** 0: there's none. */
 function lastPage({ seen }: Keeping, subject: Listed): number {
   return seen.get(subject)?.number ?? 0;
 }
@@ -136,14 +137,17 @@ function lastPage({ seen }: Keeping, subject: Listed): number {
 const DAY_MS = 86_400_000;
 /** The longest pause between two attempts is a day and a half. */
 const LONGEST_MS = 2 * DAY_MS;
-/** Clocks of processes differ by less, or that is an alarm. */
+/** Clocks of processes differ by less, or there's an alarm. */
 const SKEW_MS = 60_000;
-/** As many as a person looks at. */
+/** As many as a person can handle. */
 const MAX_TOLD = 20;
-/** Since one of these, an endpoint wants other events than before. */
+/** After one of these actions, an endpoint may want other events than before. */
 const REASONS: readonly RecordedAction[] = ['webhook.added', 'webhook.changed', 'webhook.enabled'];
 
-/** Finds events of the last day that somebody keeps from an endpoint, and makes due what nobody puts off for so long. */
+/**
+ * Finds events of the last day that someone withholds from an endpoint, and makes deliveries due that were postponed for longer than
+ * Quittance does.
+ */
 async function lookAtDeliveries(keeping: Keeping): Promise<void> {
   const { db, network, now } = keeping;
   for (const { eventId, endpointId } of (await hastenPutOff(db, network, now(), unixMs(now() + LONGEST_MS))).slice(
@@ -172,12 +176,12 @@ async function lookAtDeliveries(keeping: Keeping): Promise<void> {
 
 const SUBJECTS: readonly Subject[] = [...LISTED, 'settings'];
 
-/** Where the inventory was seen to end, kept outside the database, so that it is known to a process that begins anew. */
+/** The last seen end of the inventory, stored outside the database, so that it survives a restart. */
 function createSeenMark({ db, log, seen }: Keeping, mark: ExternalCheckpoint | null) {
   let line: LedgerLine | null = null;
   let written = '';
   return {
-    /** Once. */
+    /** Reads only once. */
     read: async () => {
       if (mark === null || line !== null) return;
       const found = await findLedgerLine(db);
@@ -212,15 +216,15 @@ function isEnd(value: unknown): value is { number: number; bytes: number } {
   return Number.isSafeInteger(number) && Number.isSafeInteger(bytes);
 }
 
-/** These end by themselves too, and are raised again while their cause is there. */
+/** These also end by themselves, and are raised again while their cause exists. */
 const END_ANYHOW: readonly AlarmKind[] = ['rows-missing', 'audit-broken'];
-/** But not what is said of the inventory itself: it is said once. */
+/** Except alarms about the inventory itself, which are raised only once. */
 const isKept = ({ kind, subject }: Alarm) =>
   alarmRow(kind).endsBy === 'operator' && (!END_ANYHOW.includes(kind) || subject.startsWith(INVENTORY));
 
 /**
- * Raises again what somebody closed past Quittance: an alarm that only operators close, and that ended though none of them is on record with it.
- * Every other alarm is raised again by who sees its cause.
+ * Reopens alarms that were closed outside Quittance: alarms that only operators close, and that ended without an operator's action in the
+ * audit log. Every other alarm is raised again by the check that detects its cause.
  */
 async function keepAlarms(keeping: Keeping): Promise<void> {
   const { db, network, log, alarms: before } = keeping;
@@ -243,13 +247,13 @@ async function keepAlarms(keeping: Keeping): Promise<void> {
 }
 
 const SILENCED = 'alarms-silenced';
-/** Whoever closes alarms comes back. */
+/** An attacker who closes alarms is likely to do it again. */
 const TOLD_MS = 86_400_000;
 const MAX_NAMED = 5;
 
 /**
- * Tells that somebody closes alarms past Quittance: for a day from the last one on, and whoever closes this one is told of by it. An end that names
- * a master key which this process lacks may be another process's, so it has an alarm of its own.
+ * Raises an alarm that alarms were closed outside Quittance. It lasts for a day from the last one on, and closing this alarm also counts.
+ * An end that names a master key unknown to this process may be the work of another process, so it has a separate alarm.
  */
 async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const silenced = await findSilenced(db, network);
@@ -257,7 +261,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   const other = silenced.find((alarm) => !isOwn(alarm));
   if (other !== undefined) {
     const problem = { table: 'alarms', id: other.id, network, kind: 'unknown-key' } as const;
-    // One for all of them, or whoever closes this one with another key each time would multiply it.
+    // One alarm for all of them. Otherwise an attacker who closes this one with another key each time would multiply it.
     const alarm = {
       kind: 'key-unknown',
       subject: 'alarms',
@@ -273,9 +277,9 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
     if (told !== undefined && now() - told.seenAt > TOLD_MS) await resolveAlarms(db, network, SILENCED);
     return;
   }
-  // Seen again it would be a new row, where somebody has closed it meanwhile.
+  // Raising it again would create a new row if someone has closed it in the meantime.
   if (told !== undefined && own.every(({ kind, seenAt }) => kind === SILENCED || seenAt <= told.seenAt)) return;
-  // Processes without a key, and of the former release, close what they see the end of.
+  // Processes without a key, and of the previous release, close alarms whose end they observe.
   const isMixed = !requiresSeals((await findLedgerIdentity(db))?.id ?? '');
   if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
   const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
@@ -285,9 +289,12 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   if (told === undefined) log.error({ alarm: SILENCED }, detail);
 }
 
-/** `audit`: the last entry of the audit log then. `rows`: a digest of the state of each, by `TABLE:ID`. */
+/** `audit`: the last entry of the audit log at that time. `rows`: a digest of each row's state, by `TABLE:ID`. */
 type Settings = { audit: number; rows: Record<string, string> };
-/** `name`: as the audit log calls it. `digest`: `null` where the row is not as it was sealed, so that it stands for nothing. `besides`: as of its table. */
+/**
+ * `name`: its name in the audit log. `digest`: `null` if the row's seal is wrong, so that its state doesn't count. `besides`: further
+ * actions that explain a change of any row of its table.
+ */
 type Found = { table: string; id: string; name: string; digest: string | null; besides: readonly RecordedAction[] };
 
 const PAGE = 1;
@@ -300,8 +307,8 @@ const OF_ALL_ROWS: readonly RecordedAction[] = [
 const NOTHING: Settings = { audit: 0, rows: {} };
 
 /**
- * Compares projects, keys, endpoints and addresses with how they stood before: each one that is not as it was must be named by an action in the
- * audit log since. A new one needs none, for it is sealed. What is not explained stays on the page as it was, and is told again.
+ * Compares projects, keys, endpoints and addresses with their previous state. An action in the audit log must name each one that changed
+ * since. A new one needs none, because it's sealed. An unexplained change stays on the page as it was, and is reported again.
  */
 async function compareSettings(keeping: Keeping): Promise<void> {
   const { db, network, now, random } = keeping;
@@ -345,7 +352,7 @@ function isAbout({ table, id, name, besides }: Omit<Found, 'digest'>, { action, 
   return (subject === name && !besides.includes(action)) || subject === `${table}:${id}`;
 }
 
-/** The page was put back: so was a row that stands as on it, though it was changed since. */
+/** The page was reset to an earlier state. So was a row that matches it, although it was changed since. */
 async function tellPutBack(
   keeping: Keeping,
   before: Settings,
@@ -359,7 +366,7 @@ async function tellPutBack(
   }
 }
 
-/** Where seals only warn, somebody may have put there what is no page: that is an alarm already, and it is written anew. */
+/** If seals only warn, someone may have stored an invalid page. That is an alarm already, and the page is rewritten. */
 function readPage(content: Buffer): Settings {
   try {
     const { audit, rows } = JSON.parse(content.toString()) as Partial<Settings>;
@@ -393,7 +400,7 @@ async function readSettings(tx: Sql, { network }: Keeping): Promise<Map<string, 
   return found;
 }
 
-/** The rows that are gone, or stand otherwise than before. */
+/** The rows that are missing or have changed. */
 function differences(before: Settings, found: ReadonlyMap<string, Found>) {
   return Object.entries(before.rows).flatMap(([key, was]) => {
     const row = found.get(key);
@@ -411,8 +418,8 @@ const doubt = {
 } as const;
 
 /**
- * Of the newest 1,000 events with ids from one on: `missing`, an endpoint that is there longer, is active and wants the event, is told nothing of it;
- * `unproven`, a delivery ended, and no attempt says so. A ping is for one endpoint. The first 20.
+ * Checks the newest 1,000 events with ids from the given one on. `missing`: an older, active endpoint wants the event, but has no delivery
+ * of it. `unproven`: a delivery ended without a matching attempt. A ping is for one endpoint. Returns the first 20.
  */
 const findDeliveryDoubts = rowsOf(
   'delivery-doubts',
@@ -432,7 +439,7 @@ const findDeliveryDoubts = rowsOf(
   (network: Network, from: string) => [network, from],
 );
 
-/** Makes what is put off until later than `after` due at `now`, up to 100 of each endpoint, and returns it. */
+/** Makes deliveries that are due after `after` due at `now`, up to 100 per endpoint, and returns them. */
 const hastenPutOff = rowsOf(
   'delivery-hasten-put-off',
   { eventId: 'uuid', endpointId: 'uuid' },

@@ -11,44 +11,46 @@ import { type InstalledManifest, type ManifestSettings, proveAddress } from './r
 
 type Place = Pick<OwnAddress, 'network' | 'projectId' | 'address'>;
 
-/** Knows which addresses are vouched for. It stands between the database and all who read an address in it. */
+/** Knows which addresses the manifest signs. Every address that is read from the database passes through it. */
 export type AddressGuard = {
   mode: ManifestSettings['mode'] | 'off';
   /**
-   * Why an address that a statement reads must not be used, in words; `null`: it may be. It tells of what is not vouched for, and refuses it
+   * Why an address that a statement reads must not be used, as text; `null`: it may be. It reports each unsigned address, and refuses it
    * only in `enforce`.
    */
   refuse(address: OwnAddress, statement?: string): string | null;
-  /** Whether it is left out: a transfer to it is none of ours, as nobody vouches for it and it was taken out of use; or no order gets it. */
+  /** Whether an address is skipped. A transfer to it doesn't count as ours, because it's unsigned and retired; or no order uses it. */
   passesOver(address: OwnAddress, statement: string): boolean;
-  /** The same of what an invoice would be made under: the manifest has the policy of its project, and its largest surcharge. */
+  /** The same for an invoice's rule: the manifest contains the project's policy and its maximum surcharge. */
   refuseRule(rule: OwnRule): string | null;
-  /** How a project differs from what the manifest says of it, in words and whatever the mode; `null`: not, or it is not in there. */
+  /** How a project differs from the manifest, as text and in any mode; `null`: it doesn't, or it isn't in the manifest. */
   lackOfRule(rule: OwnRule): string | null;
-  /** Why an address is not vouched for, whatever the mode. */
+  /** Why an address isn't signed, in any mode. */
   lackOf(address: Place): string | null;
-  /** Whether the manifest in force names an address for its project. */
+  /** Whether the current manifest lists an address for its project. */
   vouchesFor(address: Place): boolean;
-  /** The proof for whoever pays to an address; `null` where none is vouched for, or no manifest is in force. */
+  /** The proof for a payer of an address; `null` if it isn't signed, or no manifest is installed. */
   proofOf(network: Network, address: string): AddressProof | null;
-  /** Whether addresses of a network need to be vouched for: those that the manifest names, and always those of real money. */
+  /** Whether addresses of a network must be signed: if the manifest names the network, and always on a network with real money. */
   isGuarded(network: Network): boolean;
   installed(): InstalledManifest | null;
   install(installed: InstalledManifest): void;
-  /** How many times one was met that nobody vouches for. */
+  /** How often an unsigned address was encountered. */
   met(): number;
-  /** Takes the addresses that are out of use, and that nobody vouches for. They hold up the watcher no more. */
+  /** Sets the retired, unsigned addresses, which no longer block the watcher. */
   setAside(addresses: readonly OwnAddress[]): void;
 };
 
 const OFFERED: readonly string[] = OFFERED_ADDRESSES;
-/** What operators are told by these, payers are not. */
+/** Operators see the results of these statements, but payers don't. */
 const OF_OPERATORS: readonly string[] = BALANCE_CHECKS;
 
 /** `subject`: an address, a project, or the manifest itself. */
 export type Unvouched = { network: string; subject: string };
 
-/** `settings`: `null` where no manifest is set up, and nothing is refused. `onUnvouched` hears of each use of one. */
+/**
+ * `settings`: `null` if no manifest is configured; then nothing is refused. `onUnvouched` is called for each use of an unsigned address.
+ */
 export function createAddressGuard(
   settings: ManifestSettings | null,
   onUnvouched: (unvouched: Unvouched, reason: string) => void,
@@ -122,7 +124,7 @@ function keyOf({ network, address }: OwnAddress): string {
   return `${network} ${address}`;
 }
 
-/** It says to the operator what happened and what to do. */
+/** Tells the operator what happened and what to do. */
 export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
   return `the address ${address} of ${encodeId('prj', projectId)} on ${network} is not signed: ${lack}. If it is yours, sign and install a manifest that lists it; if not, the database was changed directly. See "address-not-vouched" in docs/guides/operations.md`;
 }

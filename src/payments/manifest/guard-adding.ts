@@ -7,8 +7,8 @@ import { type ManifestSettings, readInstalled } from './read-installed.ts';
 const OFFERED: readonly string[] = OFFERED_ADDRESSES;
 
 /**
- * For the pools of operators, who must see what nobody vouches for, and in `enforce` add nothing to it, and make no invoice to be paid
- * there.
+ * The checks for the connection pools of operators. They must be able to see unsigned addresses, but in `enforce` they can't add them or
+ * create invoices on them.
  */
 export function guardAdditions({
   mode,
@@ -26,7 +26,7 @@ export function guardAdditions({
   };
 }
 
-/** The same for a command, by the manifest that is installed here. */
+/** The same for a command, with the manifest that is installed here. */
 export async function guardCommand(settings: ManifestSettings | null): Promise<AddressChecks> {
   if (settings?.mode !== 'enforce') return {};
   const guard = createAddressGuard(settings, () => undefined);

@@ -17,23 +17,23 @@ import type { Policy } from '../../domain/policy.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { checkMark, readMark } from './serial-checkpoint.ts';
 
-/** `mode`: whether what nobody vouches for is refused, or only told of. */
+/** `mode`: whether unsigned addresses are refused, or only reported. */
 export type ManifestSettings = { path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string };
 
 /** The project of an address, by its UUID, and its leaf in the tree. */
 type Place = { projectId: string; leaf: number };
 
-/** What a project is vouched for besides its addresses. */
+/** The signed settings of a project, apart from its addresses. */
 type VouchedRule = { policy: Policy; maxSurchargeMicro: bigint };
 
-/** `places`: of each network those of the addresses that are vouched for. `rules`: of each network those of its projects, by their UUIDs. */
+/** `places`: the signed addresses by network. `rules`: the signed rules by network and the projects' UUIDs. */
 export type InstalledManifest = SignedManifest & {
   head: ManifestHead;
   places: ReadonlyMap<string, ReadonlyMap<string, Place>>;
   rules: ReadonlyMap<string, ReadonlyMap<string, VouchedRule>>;
 };
 
-/** 0.3 µs; one in JavaScript takes eight times as long. */
+/** 0.3 µs. A JavaScript implementation takes eight times as long. */
 export const nativeSha256: Sha256 = (text) => hash('sha256', text, 'hex');
 
 export type ReadInstalled = { kind: 'ok'; installed: InstalledManifest } | { kind: 'refused'; reason: string };
@@ -43,7 +43,7 @@ type ManifestText =
   | { kind: 'unreadable'; code: string }
   | { kind: 'refused'; reason: string };
 
-/** The text of a manifest's file, whose size is looked at first: nobody makes a process read more than a manifest can be. */
+/** The text of a manifest file. The size is checked first, so that a process never reads more than the maximum size of a manifest. */
 export async function readManifestText(path: string): Promise<ManifestText> {
   try {
     const file = await open(path, 'r');
@@ -65,12 +65,12 @@ export async function readManifestText(path: string): Promise<ManifestText> {
   }
 }
 
-/** `ledgerId`: that of the database; `null` where it is not known. `now`: `null` where it does not matter whether it has expired. */
+/** `ledgerId`: that of the database; `null` if unknown. `now`: `null` if its expiry doesn't matter. */
 type ReadBy = { ledgerId: string | null; now: UnixMs | null };
 
 /**
- * Reads the manifest that is installed, and checks its signatures, and that no newer one was here. One that expires while it is in force goes
- * on vouching; one that had expired before never comes into force.
+ * Reads the installed manifest, and checks its signatures and that no newer one was installed here. A manifest that expires while in force
+ * stays in force. An expired one never takes effect.
  */
 export async function readInstalled(settings: ManifestSettings, { ledgerId, now }: ReadBy): Promise<ReadInstalled> {
   const { path, pinned, dataDir } = settings;
@@ -101,19 +101,19 @@ export async function readInstalled(settings: ManifestSettings, { ledgerId, now 
   };
 }
 
-/** Why a manifest is not one of this ledger; `null`: it is, or nobody knows. */
+/** Why a manifest doesn't belong to this ledger; `null`: it does, or the ledger is unknown. */
 export function lackOfLedger({ ledgerId }: Pick<Manifest, 'ledgerId'>, known: string | null): string | null {
   if (known === null || ledgerId === known) return null;
   return `it belongs to the ledger ${ledgerId}, but this one is ${known}`;
 }
 
-/** Why a manifest comes into force no more; `null`: it may. */
+/** Why a manifest can no longer take effect; `null`: it can. */
 export function lackOfTime({ notAfter }: Pick<Manifest, 'notAfter'>, now: UnixMs): string | null {
   if (now <= Date.parse(notAfter)) return null;
   return `it expired at ${notAfter}: review it, then create and sign a new one`;
 }
 
-/** The proof that an address is vouched for, and for which project; `null`: it is not. */
+/** The proof that an address is signed, and for which project; `null`: it isn't signed. */
 export function proveAddress(
   { head, signatures, places }: InstalledManifest,
   network: string,
@@ -125,12 +125,11 @@ export function proveAddress(
   return { head: head.text, signatures, network, projectId, path: pathOf(head.tree, place.leaf) };
 }
 
-/** The UUIDs of all projects of a manifest. */
 export function idsOf(rules: InstalledManifest['rules']): string[] {
   return [...rules.values()].flatMap((projects) => [...projects.keys()]);
 }
 
-/** Why a manifest does not fit the projects that there are (UUIDs): each is listed under its network. `null`: it fits. */
+/** Why a manifest doesn't fit the existing projects (UUIDs): each must be listed under its network. `null`: it fits. */
 export function lackOfNetworks(
   rules: InstalledManifest['rules'],
   projects: readonly { id: string; network: string }[],

@@ -26,20 +26,19 @@ type Deps = {
   now(): UnixMs;
 };
 
-/** A look at the time of a file costs microseconds. */
+/** Checking a file's modification time costs microseconds. */
 const LOOK_MS = 2000;
-/** Addresses in use are compared so often; 10,000 take some 50 ms. */
+/** How often the active addresses are compared; 10,000 take about 50 ms. */
 const COMPARE_MS = 30_000;
-/** After one was met, whose alarm is to end soon after what heals it. */
+/** The interval after an unsigned address was encountered. Its alarm should end soon after the fix. */
 const COMPARE_MET_MS = 10_000;
-/** More are a manifest that is missing; the rest is told when these are put right. */
+/** More alarms mean that the whole manifest is missing. The rest is reported once these are resolved. */
 const MAX_ALARMS = 20;
-/** The subject of alarms about the manifest as a whole. */
 const MANIFEST = 'addresses.manifest';
 
 /**
- * Takes the installed manifest into force, compares the addresses in use with it, and goes on doing so whenever the file changes. Errors,
- * in the mode `enforce` alone: `MANIFEST_REFUSED`, `ADDRESS_NOT_VOUCHED`.
+ * Puts the installed manifest in force, compares the active addresses with it, and repeats this whenever the file changes. Errors, only in
+ * the mode `enforce`: `MANIFEST_REFUSED`, `ADDRESS_NOT_VOUCHED`.
  */
 export async function watchManifest(deps: Deps): Promise<Loop> {
   const { settings, guard, log, loops } = deps;
@@ -61,7 +60,7 @@ export async function watchManifest(deps: Deps): Promise<Loop> {
         problem = await takeIntoForce(deps);
         stamp = found;
         compared.atMs = Number.NEGATIVE_INFINITY;
-        // What was in force goes on vouching: whoever can write the file alone gains nothing.
+        // The previous manifest stays in force, so an attacker who can only write the file gains nothing.
         if (problem !== null) log.error({ manifest: settings.path }, problem);
       }
       const met = guard.met();
@@ -75,7 +74,7 @@ export async function watchManifest(deps: Deps): Promise<Loop> {
   });
 }
 
-/** Returns why the file cannot come into force. */
+/** Returns why the file can't take effect. */
 async function takeIntoForce({ db, guard, settings, log, now }: Deps): Promise<string | null> {
   const identity = await findLedgerIdentity(db);
   const ledgerId = identity?.id ?? null;
@@ -94,14 +93,14 @@ async function takeIntoForce({ db, guard, settings, log, now }: Deps): Promise<s
   return null;
 }
 
-/** It goes on vouching: a shop that stopped at midnight for want of a signature would soon do without signatures. */
+/** An expired manifest stays in force. If missing a signature stopped a shop at midnight, the operator would soon turn signatures off. */
 function expiry(guard: AddressGuard, now: UnixMs): string | null {
   const manifest = guard.installed()?.manifest;
   if (manifest === undefined || now <= Date.parse(manifest.notAfter)) return null;
   return `the address manifest (serial ${manifest.serial}) expired at ${manifest.notAfter}: review it, then sign and install a new one. Until then, it stays in force`;
 }
 
-/** Those in use that nobody vouches for. Such as are out of use are set aside. */
+/** Active addresses that are unsigned. Retired ones are set aside. */
 async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress & { lack: string })[]> {
   const found: (OwnAddress & { lack: string })[] = [];
   const aside: OwnAddress[] = [];
@@ -119,7 +118,7 @@ async function findUnvouched({ db, guard, networks }: Deps): Promise<(OwnAddress
   return found;
 }
 
-/** Projects in use whose policy or surcharge nobody signed. */
+/** Active projects whose policy or surcharge is unsigned. */
 async function findStrangeRules({ db, guard }: Deps): Promise<{ network: Network; subject: string; lack: string }[]> {
   const rules = guard.installed()?.rules;
   if (rules === undefined) return [];
@@ -160,7 +159,7 @@ function refusedStart(unvouched: readonly (OwnAddress & { lack: string })[]): Ap
   );
 }
 
-/** Changes whenever the file is another one; without a file it is empty. */
+/** Changes whenever the file does. Empty without a file. */
 async function stampOf(path: string): Promise<string> {
   const found = await stat(path).catch(() => null);
   return found === null ? '' : `${found.mtimeMs} ${found.ino} ${found.size}`;

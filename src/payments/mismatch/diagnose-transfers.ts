@@ -18,12 +18,15 @@ import { isAsSealed, maybe, micro, type Row, statement, text } from '../../store
 import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { outgoingStands, payableAfter, stands } from '../../store/ledger/standing.ts';
 
-/** Whoever makes up more invoices that fit better than any other gets none of them named, and keeps all others from it. */
+/**
+ * After this many rounds no invoice is named. An attacker who forges many best-fitting invoices hides the real ones, but gets none named.
+ */
 const MOST_ROUNDS = 5;
 
 /**
- * Why each of these transfers (UUIDs, at most 500) paid nothing: likely causes, best first, never empty. They name no invoice that is not as it
- * was sealed. `isList`: a page or table of many, where each is compared with fewer orders. Transfers that paid an invoice or do not exist are left out. Reads only. Throws a RangeError for more than 500.
+ * The likely causes why each of these transfers (UUIDs, at most 500) is unmatched or a duplicate, best first and never empty. They name no
+ * invoice with a wrong seal. `isList`: a page or table of many transfers, each of which is compared with fewer orders. Transfers that paid
+ * an invoice or don't exist are left out. Reads only. Throws a RangeError for more than 500.
  */
 export async function diagnoseTransfers(
   db: Sql,
@@ -47,10 +50,10 @@ export async function diagnoseTransfers(
   return causes;
 }
 
-/** Likely causes, and how the transfer fits the invoice that was asked about; `null` if it hardly does, or repeats an invoice. */
+/** The likely causes, and how the transfer fits the given invoice; `null` if it hardly fits, or repeats an invoice. */
 export type Compared = { causes: Cause[]; fit: Fit | null };
 
-/** As `diagnoseTransfers`, and each transfer is compared with one invoice of the same project (UUIDs) whatever else fits. */
+/** Like `diagnoseTransfers`, but also compares each transfer with one invoice of the same project (UUIDs), whatever else fits. */
 export async function compareTransfers(
   db: Sql,
   transferIds: readonly string[],
@@ -74,19 +77,22 @@ function rank({ facts, repeated }: Pick<Mismatch, 'facts' | 'repeated'>): Cause[
 }
 
 const MAX_AT_ONCE = 500;
-/** The most transfers compared with invoices at once: each may have some thousand invoices, and others wait meanwhile. */
+/**
+ * The limit of transfers that are compared with invoices at once. Each may have about a thousand invoices, and other work waits in the
+ * meantime.
+ */
 const GROUP = 10;
-/** Transfers of the same ten minutes are compared with the same newest invoices. */
+/** Transfers within the same ten minutes are compared with the same newest invoices. */
 const WINDOW_MS = 600_000;
-/** For a list with more, 200 invoices each would be thousands of rows: then 50 of each are read. */
+/** With more windows, 200 invoices each would be thousands of rows, so only 50 of each are read. */
 const MANY_WINDOWS = 10;
 
-/** The facts about a transfer that paid nothing. `repeated` is the paid invoice that a duplicate repeats, else `null`. */
+/** The facts about an unmatched or duplicate transfer. `repeated` is the paid invoice that a duplicate repeats, else `null`. */
 type Mismatch = { transferId: string; facts: MismatchFacts; repeated: Suspect | null };
 
 /**
- * Reads the facts about each of these transfers (UUIDs, at most 500). Those that paid an invoice or do not exist are left out.
- * Throws a RangeError for more than 500.
+ * Reads the facts about each of these transfers (UUIDs, at most 500). Transfers that paid an invoice or don't exist are left out. Throws a
+ * RangeError for more than 500.
  */
 export async function* readMismatches(
   db: Sql,
@@ -108,7 +114,7 @@ export async function* readMismatches(
     for (const transfer of group) {
       const facts = { ...factsOf(transfer, senders), invoices: suspects.get(transfer.id) ?? [] };
       yield { transferId: transfer.id, facts, repeated: repeated.get(transfer.id) ?? null };
-      // What is made of one may take ten milliseconds; requests are answered in between.
+      // Processing one may take ten milliseconds. This lets requests be answered in between.
       await setImmediate();
     }
   }
@@ -133,7 +139,7 @@ async function readSenders(db: Sql, transfers: MismatchedTransfer[]): Promise<Ma
   for (const { transferId, amountMicro, at, isUnmatched, resolution } of await findSiblings(db, transfers)) {
     const known = facts.get(transferId);
     if (known === undefined) continue;
-    // Money that was sent back, or was the merchant's own, is no part of a payment.
+    // Refunded money, or the merchant's own, isn't part of a payment.
     const isPart = resolution === null || resolution === 'fulfilled-manually';
     if (isUnmatched && isPart) known.siblings.push({ amountMicro, at });
     if (resolution === 'own-deposit' && at <= known.transfer.at) known.sender.hasDeposited = true;
@@ -153,7 +159,7 @@ async function readRepeated(db: Sql, transfers: MismatchedTransfer[]): Promise<M
   return new Map(found.map((suspect) => [duplicates[suspect.question]?.id ?? '', suspect]));
 }
 
-/** The invoices that come into question for each transfer: near in amount, exact elsewhere, and the newest that were not paid. */
+/** The candidate invoices for each transfer: near in amount, exact at another address, and the newest unpaid ones. */
 async function readSuspects(
   db: Sql,
   transfers: MismatchedTransfer[],
@@ -174,7 +180,7 @@ async function readSuspects(
   return new Map([...suspects].map(([id, byId]) => [id, [...byId.values()]]));
 }
 
-/** Many transfers of one amount, as dust is, ask for the same ranges. */
+/** Many transfers of one amount, such as dust, need the same ranges. */
 function groupByRange(
   transfers: MismatchedTransfer[],
   senders: Map<string, SenderFacts>,
@@ -216,16 +222,16 @@ function parametersOf(questions: readonly SenderQuestion[]): string[][] {
   ];
 }
 
-/** How many transfers of one sender are read: a wallet of an exchange sends thousands. */
+/** The limit of transfers of one sender that are read. A wallet of an exchange sends thousands. */
 const SIBLINGS_READ = 500;
 const SIBLINGS_KEPT = 20;
 
-/** Other transfers of the same sender to the same project that paid nothing; the newest up to a day after, at most 20 each. */
+/** Other unmatched or duplicate transfers of the same sender to the same project: the newest up to a day later, at most 20 each. */
 const findSiblings = rowsOf(
   'mismatch-siblings',
   { transferId: 'uuid', amountMicro: 'numeric', at: 'timestamptz', isUnmatched: 'bool', resolution: 'text?' },
-  // The limits stand inside, and what was taken back is left out outside them: so PostgreSQL walks an index up to the limit whatever its
-  // statistics say, and a sender of many transfers costs no more than one of few.
+  // The limits are inside, and annulled transfers are filtered outside them. So PostgreSQL walks an index up to the limit regardless of its
+  // statistics, and a sender of many transfers costs no more than one of few.
   `select q.id as transfer_id, s.amount_micro, s.block_time as at, s.kind = 'unmatched' as is_unmatched,
      (select ${resolutionColumn('r.')} from transfer_resolutions r where r.transfer_id = s.id order by r.id desc limit 1) as resolution
    from unnest($1::uuid[], $2::uuid[], $3::text[], $4::timestamptz[]) as q (id, project_id, sender, at)
@@ -240,12 +246,12 @@ const findSiblings = rowsOf(
   parametersOf,
 );
 
-/** 1 USDT. An address that sent less is not imitated: it is an imitation itself. */
+/** 1 USDT. An address that sent less isn't imitated. It's an imitation itself. */
 const IMITATED_FROM_MICRO = 1_000_000n;
 
 /**
- * By transfer: an address that its sender resembles by the first 4 and last 4 characters but is not: `own` of the project, else
- * `strange`, which money went to or came from before.
+ * By transfer: another address that its sender resembles by the first 4 and last 4 characters. `own`: an address of the project. Else
+ * `strange`: an earlier recipient or sender.
  */
 const findResembled = rowsOf(
   'mismatch-resembled',
@@ -286,10 +292,9 @@ const mismatchedShape = {
   /** The paid invoice that a duplicate repeats. */
   invoiceId: 'uuid?',
 } as const;
-/** A transfer that paid nothing, as it is looked into. */
 type MismatchedTransfer = Row<typeof mismatchedShape>;
 
-/** Those of these transfers (UUIDs, at most 500) that came and paid nothing. */
+/** The unmatched and duplicate transfers among these (UUIDs, at most 500). */
 const findMismatched = rowsOf(
   'mismatch-transfers',
   mismatchedShape,
@@ -306,7 +311,7 @@ const findMismatched = rowsOf(
 );
 
 const suspectShape = {
-  /** An index into the list that was asked about. */
+  /** An index into the list of questions. */
   question: 'int4',
   id: 'uuid',
   externalId: 'text',
@@ -330,15 +335,17 @@ const WITH_ADDRESS_AND_PAYMENT = `join addresses a on a.id = i.address_id
 const READ_OF_INVOICE =
   'id, external_id, status, requested_micro, payable_micro, address_id, created_at, payable_after, expires_at, paid_transfer_id';
 
-/** Many invoices may stand within one range (900 in a cent). So many are read of each, and so many kept: unpaid and newest first. */
+/**
+ * Many invoices may lie within one range (900 in a cent). These are the limits that are read and kept per range, unpaid and newest first.
+ */
 const READ = 1000;
 const KEPT = 60;
 
-/** A statement with more would take too much memory; 50 transfers have some 7,000. */
+/** A statement with more would need too much memory. 50 transfers have about 7,000. */
 const MAX_QUESTIONS = 20_000;
 
-// A figure as the limit tells PostgreSQL to walk along the index and stop; a parameter lets it collect and sort all that is in
-// the range, which may be 90,000.
+// A literal limit makes PostgreSQL walk along the index and stop. With a parameter it may collect and sort the whole range, which may be
+// 90,000 rows.
 const selectInRanges = statement(
   'mismatch-invoices-in-ranges',
   suspectShape,
@@ -354,7 +361,7 @@ const selectInRanges = statement(
    ${WITH_ADDRESS_AND_PAYMENT}`,
 );
 
-/** The invoices of an address whose payable amounts lie in a range, both ends included; of its 1,000 lowest at most 60. */
+/** The invoices of an address whose payable amounts lie in a range, both ends included; at most 60 of its 1,000 lowest. */
 async function findInvoicesInRanges(
   db: Sql,
   questions: readonly { addressId: string; low: bigint; high: bigint }[],
@@ -372,10 +379,7 @@ async function findInvoicesInRanges(
   return found;
 }
 
-/**
- * The newest invoices of a project before an id that were not paid; of the `read` newest at most `kept` for each question. Ids rise with
- * time.
- */
+/** The newest unpaid invoices of a project before an id: at most `kept` of the `read` newest for each question. Ids increase with time. */
 const recentUnpaid = (name: string, read: number, kept: number) =>
   rowsOf(
     name,
@@ -395,19 +399,19 @@ const recentUnpaid = (name: string, read: number, kept: number) =>
     ],
   );
 
-/** Up to 200 of the 500 newest: two or three hundred open invoices at a time are a busy shop. */
+/** Up to 200 of the 500 newest. A busy shop has two or three hundred open invoices at a time. */
 export const findRecentUnpaid = recentUnpaid('mismatch-invoices-recent', 500, 200);
 /** Up to 50 of 125. */
 export const findFewRecentUnpaid = recentUnpaid('mismatch-invoices-recent-few', 125, 50);
 
-/** A project may have thousands of addresses, and each is one lookup for each transfer. */
+/** A project may have thousands of addresses, and each costs one lookup per transfer. */
 const ADDRESSES_ASKED = 200;
 const ELSEWHERE_KEPT = 10;
 
-// Only addresses whose policy can have the amount are asked.
+// Only addresses whose policy allows the amount are searched.
 /**
- * Invoices of exactly this payable amount at the project's other addresses, retired ones included; at most 10 for each
- * question, of its 200 newest addresses.
+ * Invoices of exactly this payable amount at the project's other addresses, including retired ones: at most 10 for each question, at its
+ * 200 newest addresses.
  */
 const findInvoicesElsewhere = rowsOf(
   'mismatch-invoices-elsewhere',
@@ -432,7 +436,7 @@ const findInvoicesElsewhere = rowsOf(
   ],
 );
 
-/** Those of these invoices, of the projects of these transfers (UUIDs), that are not as they were sealed. */
+/** The invoices among these, of the projects of these transfers (UUIDs), that have a wrong seal. */
 const findUnsound = answerOf(
   'mismatch-invoices-unsound',
   {
@@ -444,7 +448,7 @@ const findUnsound = answerOf(
    from (select distinct project_id from transfers where id = any($1::uuid[])) t
    join invoices i on i.project_id = t.project_id and i.id = any($2::uuid[])`,
   (transferIds: readonly string[], ids: readonly string[]) => [transferIds, ids],
-  // A seal that a row does not need is null.
+  // A seal that a row doesn't need is null.
   (rows) => rows.flatMap(({ id, ...seals }) => (Object.values(seals).includes(false) ? [id] : [])),
 );
 
