@@ -1,28 +1,31 @@
 import { type MicroUsdt, microUsdt } from './money.ts';
 import { countPayable, POLICIES, type Policy, payableRange, surchargeOf, TAIL_DECIMALS } from './policy.ts';
 
-/** Orders that a shop expects, paid or not: so many a day, spread evenly over so many different amounts. */
+/** The orders that a shop expects, paid or not: `perDay` a day, spread evenly over `prices` prices. */
 export type ExpectedOrders = { perDay: number; prices: number };
 
 type Rule = { policy: Policy; maxSurchargeMicro: bigint };
 
-/** How long one address lasts, and how many are used up in 90 and in 365 days. */
+/** How long one address lasts, and how many addresses are used up in 90 and in 365 days. */
 export type AddressNeed = { daysOfOne: number; for90Days: number; for365Days: number };
 
-/** The addresses that these orders use up. Amounts nearer to each other than the surcharge share what there is, and need more. */
+/**
+ * The number of addresses that these orders use up. Prices that are closer together than the surcharge limit share payable amounts, and
+ * need more addresses.
+ */
 export function addressNeed({ perDay, prices }: ExpectedOrders, rule: Rule): AddressNeed {
   const ofOne = prices * Number(countPayable(rule.policy, payableRange(rule, USUAL_MICRO)));
   const forDays = (days: number) => Math.max(1, Math.ceil((perDay * days) / ofOne));
   return { daysOfOne: ofOne / perDay, for90Days: forDays(90), for365Days: forDays(365) };
 }
 
-/** The amount hardly matters: a range has 9 words of each 100 units of the tail, and only its ends differ. */
+/** The amount hardly matters: a range has 9 words per 100 units of the tail, and only its ends vary. */
 const USUAL_MICRO = microUsdt(25_000_000n);
 
 /**
- * What a policy makes of the amounts in use. `perAddress`: invoices of one amount, of the one that has fewest. `addedMicro`: payers pay less
- * than this more. `decimals`: those that they must be able to send; `null`: those of the price. `for90Days`: addresses at the rate of the
- * busiest amount; `null` where nothing was used.
+ * The effect of a policy on the amounts in use. `perAddress`: invoices per address of the amount that has fewest. `addedMicro`: payers pay
+ * less than this on top. `decimals`: those that payers must be able to send; `null`: the decimals of the price. `for90Days`: addresses at
+ * the rate of the busiest amount; `null` if nothing was used.
  */
 export type ComparedPolicy = {
   policy: Policy;
@@ -32,7 +35,7 @@ export type ComparedPolicy = {
   for90Days: number | null;
 };
 
-/** Each policy with the limit that is usual for it, and a project's own with its own limit. */
+/** Compares the policies, each with its usual limit, and the project's own with its own limit. */
 export function comparePolicies(
   own: Rule,
   amounts: readonly { requestedMicro: MicroUsdt; perDay: number }[],

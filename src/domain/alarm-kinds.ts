@@ -2,25 +2,27 @@ import { say, type Text } from './message.ts';
 
 type AlarmRow = {
   /**
-   * `network`: everyone who sees a project of the network sees it. `project`: its subject is a project, or something of one, and there may be many.
-   * `installation`: only for those who see all projects.
+   * `network`: visible to everyone who sees a project of the network. `project`: its subject is a project or a part of one, and there may
+   * be many. `installation`: only for people who see all projects.
    */
   scope: 'network' | 'project' | 'installation';
   /** 1: stops or threatens money. 2: waits for a person. */
   rank: 1 | 2;
-  /** Whether its message is sent in quiet hours too: each hour may cost money, or someone is at work in the database. */
+  /** Whether its message is also sent in quiet hours, because each hour may cost money, or someone is tampering with the database. */
   isUrgent: boolean;
   /** Whether no block is recorded while it is open. */
   holdsBlocks?: true;
-  /** `operator`: reports a single event, so it ends when an operator has read it. */
+  /** `operator`: it reports a single event, so it ends when an operator has read it. */
   endsBy: 'cause' | 'operator';
-  /** What to do. docs/explained/chain-truth.md says more of each. */
+  /** The next steps. docs/explained/chain-truth.md has more about each. */
   advice: Text;
 };
 
-/** Everything that an operator must be told of, declared once. A new kind needs a row here, one in docs/explained/chain-truth.md and a rule for Prometheus. */
+/**
+ * Every alarm for operators, declared once. A new kind needs a row here, one in docs/explained/chain-truth.md and a rule for Prometheus.
+ */
 const ROWS = {
-  // What is seen of the chain.
+  // Visibility of the chain.
   blind: {
     scope: 'network',
     rank: 1,
@@ -70,7 +72,7 @@ const ROWS = {
     advice:
       'The node follows another chain, or the known block producers are outdated. Compare both with a block explorer.',
   },
-  // What Tether's contract did.
+  // Actions of Tether's contract.
   'contract-event': {
     scope: 'network',
     rank: 1,
@@ -100,7 +102,7 @@ const ROWS = {
     endsBy: 'operator',
     advice: 'Ask Tether. The ledger records the money as sent to no one, so the books still balance.',
   },
-  // What is recorded of the chain.
+  // Records of the chain.
   'unproven-block': {
     scope: 'network',
     rank: 1,
@@ -201,7 +203,7 @@ const ROWS = {
     endsBy: 'operator',
     advice: say`No address was added. See why with "${{ command: 'address pending' }}", then add the right ones again.`,
   },
-  // Writes to the database past Quittance.
+  // Writes to the database outside Quittance.
   'schema-changed': {
     scope: 'network',
     rank: 1,
@@ -338,7 +340,7 @@ export const ALARMS: Readonly<Record<AlarmKind, AlarmRow>> = ROWS;
 
 export const ALARM_KINDS = Object.keys(ROWS) as readonly AlarmKind[];
 
-/** A kind of a newer release is not known: the database may hold its alarms. */
+/** The database may hold alarms of a newer release, whose kind is unknown here. */
 export function alarmRow(kind: string): AlarmRow {
   return Object.hasOwn(ALARMS, kind) ? ALARMS[kind as AlarmKind] : UNKNOWN;
 }

@@ -1,4 +1,4 @@
-/** Ends a `switch` over a union: the compiler refuses a forgotten case, and at run time it throws. */
+/** Ends a `switch` over a union. The compiler rejects a forgotten case, and at run time this throws. */
 export function assertNever(value: never): never {
   throw new Error(`unexpected value: ${JSON.stringify(value)}`);
 }

@@ -1,10 +1,10 @@
-/** The ledger's view of one address. Amounts are micro-USDT; heights are blocks; money in counts positive, out negative. */
+/** The ledger's view of one address. Amounts are micro-USDT; heights are blocks; incoming money is positive, outgoing money negative. */
 export type Books = {
   /** Its balance on the chain at the height where the comparison began. */
   opening: { block: number; micro: bigint };
   /** The ledger's sum at or below the opening block. */
   beforeMicro: bigint;
-  /** The ledger's changes above the opening block, one entry a block, heights ascending. */
+  /** The ledger's changes above the opening block, one entry per block, heights ascending. */
   movements: readonly { block: number; micro: bigint }[];
 };
 
@@ -12,18 +12,18 @@ export type Books = {
 export type BalanceReading = { low: number; high: number; balanceMicro: bigint };
 
 export type Balanced =
-  /** `block` is the newest height at which the ledger has the node's amount. */
+  /** `block` is the newest height at which the ledger's amount equals the node's. */
   | { kind: 'good'; block: number; expectedMicro: bigint }
-  /** `expectedMicro` is the ledger's at `high`. */
+  /** `expectedMicro` is the ledger's amount at `high`. */
   | { kind: 'differs'; expectedMicro: bigint };
 
-/** How far behind the others a back end of a node may be that answers about the balance: a minute of blocks. */
+/** How far behind a node's back end that answers the balance may be: a minute of blocks. */
 export const BEHIND_BLOCKS = 20;
 
 /**
- * Compares the books with the chain: opening + in − out must be the balance at one of the heights that the node may have
- * meant. Before it was known to the ledger an address held 0 or more, so if the ledger saw more come in up to the opening
- * than was there and left, something that left is missing. `reading.high` is at or above the opening block.
+ * Compares the books with the chain: opening + in − out must be the balance at one of the heights that the node may have meant. Before the
+ * ledger knew an address, it held 0 or more. So if the ledger's sum up to the opening exceeds the opening balance, an outgoing transfer is
+ * missing. `reading.high` is at or above the opening block.
  */
 export function balanceBooks({ opening, beforeMicro, movements }: Books, reading: BalanceReading): Balanced {
   const { low, high, balanceMicro } = reading;

@@ -1,28 +1,27 @@
 import type { UnixMs } from './time.ts';
 
 /**
- * How long the free payable amounts of a requested amount will last. A reserved amount stays reserved, so the free ones only
- * ever get fewer, and an operator must add addresses before they are gone.
+ * Forecasts how long the free payable amounts of a requested amount will last. A reserved amount stays reserved permanently, so the free
+ * ones only decrease, and an operator must add addresses before they are used up.
  */
 
-/** How much of an amount was taken lately. */
 export type AmountUse = {
   used7Days: bigint;
   used30Days: bigint;
-  /** When it was first taken; `null` if that was before `countedSince`, or never. */
+  /** The time of its first use; `null` if that was before `countedSince`, or never. */
   firstUseAt: UnixMs | null;
-  /** From when on it was counted: 30 days ago, or later where there was too much to count. */
+  /** The start of the count: 30 days ago, or later if there was too much to count. */
   countedSince: UnixMs;
 };
 
 export type Forecast = {
   total: bigint;
   free: bigint;
-  /** 0 … 1; 0 where there is nothing at all. */
+  /** 0 … 1; 0 if there are no amounts at all. */
   freeShare: number;
   perDay7: number;
   perDay30: number;
-  /** Whole days until nothing is free at each rate, rounded down; `null` where nothing was used. */
+  /** Whole days until nothing is free at each rate, rounded down; `null` if nothing was used. */
   daysLeft7: number | null;
   daysLeft30: number | null;
   /** The shorter of the two. */
@@ -31,15 +30,15 @@ export type Forecast = {
 };
 
 export const DAY_MS = 86_400_000;
-/** Below these, an operator is told: there is time to make addresses in the wallet without haste. */
+/** Below these limits an operator is notified. There is still enough time to create addresses in the wallet. */
 export const LOW_PERCENT = 20n;
 export const LOW_DAYS = 14;
-/** Fewer uses in 30 days make no rate to raise an alarm by: an amount that was asked for once may never be again. */
+/** Fewer uses in 30 days don't count as a rate for an alarm, because an amount that was requested once may never be requested again. */
 export const USES_OF_A_RATE = 5n;
 
 /**
- * The forecast for one amount, of which `free` of `total` payable amounts are free. A rate counts from the first use on, because a project
- * of two days made all its use in two days. It counts over a day at least, because the first hour says nothing of a day.
+ * The forecast for one amount, of which `free` of `total` payable amounts are free. A rate starts at the first use, because a project of
+ * two days made all its use in two days. It covers at least a day, because the first hour says little about a day.
  */
 export function forecastCapacity(
   { total, free }: { total: bigint; free: bigint },
@@ -65,7 +64,7 @@ export function forecastCapacity(
   };
 }
 
-/** Over how long something was used within the last `days`. A young amount's is a day at least, unless less was counted. */
+/** The time within the last `days` over which use is measured. For a new amount it's at least a day, unless less was counted. */
 function windowMs(days: number, { firstUseAt, countedSince }: AmountUse, now: UnixMs): number {
   const since = Math.max(now - days * DAY_MS, countedSince);
   const counted = Math.max(now - since, 1);
@@ -77,7 +76,7 @@ function daysUntilGone(free: bigint, used: bigint, overMs: number): number | nul
   return used === 0n ? null : Number((free * BigInt(overMs)) / (used * BigInt(DAY_MS)));
 }
 
-/** The most urgent amount for an operator comes first: low ones, then by days left, then by how much is free. */
+/** Sorts the most urgent amount first: low ones, then by days left, then by the free share. */
 export function byUrgency(a: Forecast, b: Forecast): number {
   if (a.isLow !== b.isLow) return a.isLow ? -1 : 1;
   const [daysA, daysB] = [a.daysLeft ?? Number.MAX_VALUE, b.daysLeft ?? Number.MAX_VALUE];

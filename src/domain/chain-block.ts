@@ -5,19 +5,19 @@ import type { UnixMs } from './time.ts';
 export type ChainTransfer = {
   /** 64 lowercase hex characters. */
   txId: string;
-  /** Index of the log within its transaction. */
+  /** The index of the log within its transaction. */
   logIndex: number;
   from: AccountHex;
   to: AccountHex;
   amount: bigint;
   /**
-   * The block's header commits to it: it is a direct `transfer` or `transferFrom` call that succeeded, and its log says the
-   * same. Otherwise only nodes say so.
+   * The block's header commits to it: it's a direct, successful `transfer` or `transferFrom` call, and its log agrees. Otherwise it relies
+   * on nodes alone.
    */
   isProven: boolean;
 };
 
-/** A block as far as invoices need it: how it is linked, when and by whom it was made, its successful USDT transfers in order. */
+/** The parts of a block that invoices need: its links, its time and producer, and its successful USDT transfers in order. */
 export type ChainBlock = {
   number: number;
   /** 64 lowercase hex characters. */
@@ -29,13 +29,13 @@ export type ChainBlock = {
   transfers: ChainTransfer[];
 };
 
-/** The nodes that showed the logs of a block (their origins), and how many different operators run them. */
+/** The nodes that showed the logs of a block (their origins), and the number of different operators that run them. */
 export type Evidence = { nodes: readonly string[]; operatorCount: number };
 
-/** An irreversible block, with who showed it. */
+/** An irreversible block with its evidence. */
 export type SolidBlock = ChainBlock & { evidence: Evidence };
 
-/** How a transfer of the ledger was verified: `proven` by the block's header, `agreed:n` by n operators, `single-node` believed. */
+/** How a transfer of the ledger was verified: `proven` by the block's header, `agreed:n` by n operators, or `single-node` on trust. */
 export type Verified = 'proven' | `agreed:${number}` | 'single-node';
 
 export function verifiedBy(transfer: ChainTransfer, { operatorCount }: Evidence): Verified {

@@ -1,28 +1,28 @@
 import type { UnixMs } from './time.ts';
 
-/** By which invoices are made and expire. `problem`: why none may be made by it now, or `null`. */
+/** The clock for creation and expiry of invoices. `problem`: why no invoice may be created by it now, or `null`. */
 export type DeadlineClock = { now(): UnixMs; problem(): string | null };
 
 /**
- * What the clocks show at one moment, in Unix milliseconds. `chain`: of the newest verified block that is known, `null` where no real
- * network is followed. `isLive`: its time goes on as time does, so it is that of now, to some seconds. Else it says only that it is later by
- * now: what is verified was made before.
+ * The readings of all clocks at one moment, in Unix milliseconds. `chain`: the time of the newest known verified block; `null` if no real
+ * network is followed. `isLive`: its time advances at the pace of real time, so it's current to within some seconds. Otherwise it's only a
+ * lower bound, because a verified block was made in the past.
  */
 export type Readings = { process: number; database: number; chain: { time: number; isLive: boolean } | null };
 
 /**
- * `byMs`: how far ahead, less than 0 where behind; of `both` the one that is nearer. `unclear`: it cannot be told; how far both
- * are ahead of the chain, or the process of the database, which is 0 then.
+ * `byMs`: how far ahead, negative if behind; for `both` that of the nearer clock. `unclear`: it can't be decided. Then the values are how
+ * far both are ahead of the chain, or how far the process is ahead of the database, which is then 0.
  */
 export type Verdict =
   | { kind: 'right' }
   | { kind: 'process' | 'database' | 'both'; byMs: number }
   | { kind: 'unclear'; process: number; database: number };
 
-/** Clocks that are looked after differ by milliseconds; a block that is examined is seconds old. */
+/** Synchronized clocks differ by milliseconds, and an examined block is seconds old. */
 export const MOST_MS = 30_000;
 
-/** Which clock is wrong: the one that two others agree against, or that is behind a block which was made already. */
+/** Decides which clock is wrong: the one that two others contradict, or that is behind a block that was already made. */
 export function judgeClocks({ process, database, chain }: Readings): Verdict {
   const apart = process - database;
   const areApart = Math.abs(apart) >= MOST_MS;

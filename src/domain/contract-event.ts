@@ -6,20 +6,20 @@ import type { AccountHex } from '../tron/address.ts';
 export type ContractState = 'paused' | 'frozen';
 
 /**
- * What Quittance does with each event of Tether's contract: the table of docs/explained/chain-truth.md. `arguments` are 32-byte words. `begins` and
- * `ends` name a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event, and an operator closes it. An event with
- * none of these changes nothing for a shop.
+ * How Quittance handles each event of Tether's contract: the table of docs/explained/chain-truth.md. `arguments` are 32-byte words.
+ * `begins` and `ends` name a state, whose effects are in `STATE_EFFECTS`. `alarm` reports a single event, and an operator closes it. An
+ * event with none of these changes nothing for a shop.
  */
 export const CONTRACT_EVENTS = {
   Pause: { arguments: [], begins: 'paused' },
   Unpause: { arguments: [], ends: 'paused' },
   AddedBlackList: { arguments: ['address'], begins: 'frozen' },
   RemovedBlackList: { arguments: ['address'], ends: 'frozen' },
-  // The contract logs no Transfer for it, so the ledger records it as a transfer to nobody: see `BURNED_TO`.
+  // The contract logs no Transfer for it, so the ledger records it as a transfer to `BURNED_TO`.
   DestroyedBlackFunds: { arguments: ['address', 'uint256'], alarm: 'funds-destroyed' },
   Deprecate: { arguments: ['address'], alarm: 'contract-event' },
   Params: { arguments: ['uint256', 'uint256'], alarm: 'contract-event' },
-  // These change the balance of the contract's owner, and no other.
+  // These change only the balance of the contract's owner.
   Issue: { arguments: ['uint256'] },
   Redeem: { arguments: ['uint256'] },
 } as const satisfies Record<string, EventRow>;
@@ -47,7 +47,6 @@ export const CONTRACT_EVENT_TOPICS: ReadonlyMap<string, ContractEventName> = new
   ]),
 );
 
-/** The row of an event, with the members that it leaves out. */
 export function contractEventRow(name: ContractEventName): EventRow {
   return CONTRACT_EVENTS[name];
 }
@@ -58,11 +57,11 @@ export type ContractEvent = {
   txId: string;
   logIndex: number;
   account: AccountHex | null;
-  /** Of `DestroyedBlackFunds`. */
+  /** Only for `DestroyedBlackFunds`. */
   amountMicro: bigint | null;
-  /** The arguments, for people. */
+  /** The arguments as text for people. */
   detail: string;
 };
 
-/** The account of all zero bytes, which nobody has a key for. */
+/** The account of all zero bytes, for which no one has a key. */
 export const BURNED_TO = '0'.repeat(40) as AccountHex;

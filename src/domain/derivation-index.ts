@@ -1,15 +1,15 @@
 import type { UnixMs } from './time.ts';
 
 /**
- * After a restore nobody knows which indexes were used since the backup, nor in how many restores of it before. Only time tells: an
- * index that is reached no sooner than a clock reaches it was used by nobody before. It runs from 2026 at two a second, and ends with
- * the indexes (2³¹) in 2060.
+ * After a restore it's unknown which indexes were used since the backup, or after earlier restores of it. Only time decides: an index that
+ * is used no earlier than this clock reaches it can't have been used before. The clock starts in 2026, advances two indexes a second, and
+ * reaches the last index (2³¹) in 2060.
  */
 const EPOCH_MS = Date.UTC(2026, 0, 1);
 const INDEXES_A_SECOND = 2;
 const LAST_INDEX = 2 ** 31 - 1;
 
-/** The lowest index that was never used, whatever happened to the ledger before. */
+/** The lowest index that certainly was never used, whatever happened to the ledger before. */
 export function indexAt(now: UnixMs): number {
   const seconds = Math.max(0, Math.floor((now - EPOCH_MS) / 1000));
   return Math.min(LAST_INDEX, 1 + seconds * INDEXES_A_SECOND);

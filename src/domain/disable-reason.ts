@@ -1,9 +1,9 @@
-/** Why somebody disabled an endpoint, and who: `moves house (by anna)`, or `by anna` where no reason was given. */
+/** Why and by whom an endpoint was disabled: `moves house (by anna)`, or `by anna` without a reason. */
 export function disabledReason(reason: string, name: string): string {
   return reason === '' ? `by ${name}` : `${reason} (by ${name})`;
 }
 
-/** The same without who it was, for keys of the API: who the people are is the operator's. */
+/** The same without the name, for API keys: the names of people are private to the operator. */
 export function withoutName(reason: string): string {
   return reason.replace(/(^| \()by .*$/s, (_, before) => (before === '' ? 'by hand' : ' (by hand)'));
 }

@@ -1,6 +1,6 @@
 import type { Text } from './message.ts';
 
-/** Every way in which a promise of the program can be broken. Expected outcomes are returned, not thrown. */
+/** Every error that Quittance throws. Expected outcomes are returned, not thrown. */
 export type ErrorCode =
   | 'CONFIG_INVALID'
   | 'DATABASE_UNAVAILABLE'
@@ -38,10 +38,13 @@ export type ErrorCode =
   | 'SANDBOX_NOT_RUNNING'
   | 'SANDBOX_REFUSED';
 
-/** A single problem, of several. `subject` is what it is about: a field of the input, a variable, an address. */
+/** One of several problems. `subject` names the field of the input, the variable or the address. */
 export type FieldProblem = { subject: Text; message: Text };
 
-/** A broken promise, or a refusal. `text` says what happened, the values seen and what to do; it never holds a secret. `message` is the same for a log. */
+/**
+ * A broken promise, or a refusal. `text` says what happened, the values seen and what to do; it never contains a secret. `message` is the
+ * same as a string for logs.
+ */
 export class AppError extends Error {
   override readonly name = 'AppError';
   readonly code: ErrorCode;

@@ -12,7 +12,7 @@ export const INVOICE_EVENTS = {
   EXPIRED: 'invoice.expired',
 } as const satisfies Record<InvoiceStatus, string>;
 
-/** Every type of event. Receivers ignore those that they do not know, for this list grows. */
+/** Every type of event. Receivers must ignore unknown types, because this list grows. */
 export const EVENT_TYPES = [
   ...Object.values(INVOICE_EVENTS),
   'transfer.unmatched',
@@ -26,12 +26,12 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** The characters of the longest type, for columns of text. */
+/** The length of the longest type, for text columns. */
 export const EVENT_TYPE_WIDTH = Math.max(...EVENT_TYPES.map(({ length }) => length));
 
 /**
- * Whether an endpoint that was not told of an event is told later: always; only if it was planned for it, because the event is of no
- * use to others; or only when the type is asked for, because what it says is over.
+ * Whether a missed event is sent to an endpoint later: always; only if it was planned for the endpoint, because it's of no use to others;
+ * or only if the type is requested, because its content is out of date.
  */
 const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for'>> = {
   'invoice.pending': 'always',
@@ -47,10 +47,10 @@ const RETOLD: Readonly<Record<EventType, 'always' | 'if planned' | 'if asked for
   ping: 'if asked for',
 };
 
-/** The types of which an event that was never planned for an endpoint is missed there. */
+/** The types of which an endpoint can miss an event that was never planned for it. */
 export const MISSABLE_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] === 'always');
 
-/** The types that a replay sends where none is named. */
+/** The types that a replay sends if none is named. */
 export const REPLAYED_TYPES = EVENT_TYPES.filter((type) => RETOLD[type] !== 'if asked for');
 
 /** The API and the events show exactly these five fields of an invoice. */
@@ -62,7 +62,7 @@ export type InvoiceProjection = {
   expiresAt: string;
 };
 
-/** An invoice as the projection needs it. `id` is a UUID; `checkoutToken` is the base58 text in the link. */
+/** The fields that the projection needs. `id` is a UUID; `checkoutToken` is the base58 text in the link. */
 export type ProjectedInvoice = {
   id: string;
   externalId: string;
@@ -107,7 +107,7 @@ export type PaymentDetail = {
   };
 };
 
-/** `headNumber` is the newest block that was examined; a transaction in it has one confirmation. */
+/** `headNumber` is the newest examined block. A transaction in it has one confirmation. */
 export function describePayment(
   invoice: { requestedMicro: MicroUsdt; payableMicro: MicroUsdt; address: string },
   transaction: (SeenTransfer & { late: boolean; headNumber: number }) | null,
@@ -146,10 +146,10 @@ export function describeTransfer(
   };
 }
 
-/** The transfer by which another one was sent back. It left an address of the project for the sender, with exactly the amount. */
+/** The transfer that refunded another one: from an address of the project to the sender, with exactly the amount. */
 export type SeenRefund = { txId: string; logIndex: number; blockNumber: number; blockTime: UnixMs; from: string };
 
-/** The refund in lists and in the data of `transfer.refunded`, which is that of the other events of transfers beside it. */
+/** The refund in lists and in the data of `transfer.refunded`, which also has the data of other transfer events. */
 export function describeRefund(
   { txId, logIndex, blockNumber, blockTime, from }: SeenRefund,
   { from: to, amountMicro }: { from: string; amountMicro: MicroUsdt },
@@ -165,14 +165,14 @@ export function describeRefund(
   return { txId, logIndex, blockNumber, blockTime: toIso(blockTime), from, to, amount: formatAmount(amountMicro) };
 }
 
-/** A decision in the data of `transfer.resolved`, beside the transfer. The operator's note and name stay with the operator. */
+/** A decision in the data of `transfer.resolved`, in addition to the transfer. The operator's note and name stay private. */
 export function describeDecision({
   resolution: kind,
   invoice,
   resolvedAt,
 }: {
   resolution: ResolutionKind;
-  /** The one that the money was for. `id` is a UUID. */
+  /** The invoice that the money was for. `id` is a UUID. */
   invoice: { id: string; externalId: string; status: InvoiceStatus } | null;
   resolvedAt: UnixMs;
 }): {
@@ -188,7 +188,7 @@ export function describeDecision({
   return { kind, invoice: named, resolvedAt: toIso(resolvedAt) };
 }
 
-/** An event before it has its id. UUIDs; `sequence` counts the events of one invoice from 1 without a gap, else it is 1. */
+/** An event before it has its id. The ids are UUIDs. `sequence` counts the events of one invoice from 1 without gaps; for others it's 1. */
 export type EventDraft = {
   type: EventType;
   projectId: string;
@@ -199,8 +199,8 @@ export type EventDraft = {
 };
 
 /**
- * The event of a draft, with its id and its stored body. These bytes are sent unchanged on every attempt, so they are built once, here.
- * `index`: its place among the events of one transaction, whose ids rise in the order in which they are told.
+ * Creates the event of a draft, with its id and its stored body. Every attempt sends these bytes unchanged, so they are built once, here.
+ * `index`: its position among the events of one transaction, whose ids increase in delivery order.
  */
 export function newEvent(
   { data, ...draft }: EventDraft,

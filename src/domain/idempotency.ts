@@ -1,10 +1,13 @@
 import { differingOptions } from './invoice-options.ts';
 import type { MicroUsdt } from './money.ts';
 
-/** The content of a request to create an invoice (`options`: see `formatOptions`). Asset and network are no part of it: there is one of each in a project. */
+/**
+ * The content of a request to create an invoice (`options`: see `formatOptions`). It excludes asset and network, because a project has one
+ * of each.
+ */
 export type Asked = { requestedMicro: MicroUsdt; externalId: string; options: string | null };
 
-/** An invoice that holds the idempotency key of a request, its external id, or both. */
+/** An invoice that has the idempotency key of a request, its external id, or both. */
 export type Holder = Asked & { hasKey: boolean };
 
 export type Repeated<Invoice extends Holder> =
@@ -12,9 +15,9 @@ export type Repeated<Invoice extends Holder> =
   | { kind: 'conflict'; rule: 'idempotencyKey' | 'externalId'; fields: string[]; existing: Invoice };
 
 /**
- * Compares a request with the invoices of its project that hold its key or its external id; `null` where none does. A used key
- * is asked for the same again, or it is a conflict; an external id that was used under another key is always one. `fields`
- * are those that differ in meaning. The key's rule comes first.
+ * Compares a request with the invoices of its project that have its key or its external id; `null` if there are none. A used key requires
+ * an identical request, otherwise it's a conflict. An external id that was used under another key is always a conflict. `fields` are those
+ * that differ in meaning. The key's rule has priority.
  */
 export function judgeRepeat<Invoice extends Holder>(
   holders: readonly Invoice[],

@@ -1,6 +1,6 @@
 /**
- * What a shop may say of an invoice beside what it must. `returnUrl`: `https://shop.example/orders/{invoiceId}`; `description`: what the payer
- * reads; `metadata`: the shop's own words, shown to nobody else.
+ * The optional fields of an invoice. `returnUrl`: `https://shop.example/orders/{invoiceId}`; `description`: shown to the payer; `metadata`:
+ * private values of the shop.
  */
 export type InvoiceOptions = {
   returnUrl?: string;
@@ -11,7 +11,7 @@ export type InvoiceOptions = {
 
 export const OPTION_NAMES = ['returnUrl', 'expiresInSeconds', 'description', 'metadata'] as const;
 
-/** The one text of what was said, whatever its order was: it is kept, sealed and compared. `null` where nothing was said. */
+/** The canonical text of the options, independent of their order. It's stored, sealed and compared. `null` if there are none. */
 export function formatOptions(options: InvoiceOptions): string | null {
   const { metadata = {}, ...rest } = options;
   const pairs = Object.entries(metadata).toSorted(([one], [other]) => (one < other ? -1 : 1));
@@ -20,7 +20,7 @@ export function formatOptions(options: InvoiceOptions): string | null {
   return entries.length === 0 ? null : JSON.stringify(Object.fromEntries(entries));
 }
 
-/** Of such a text. What is of another type, somebody wrote to the database: it is left out, for a page must show nothing else than text. */
+/** Parses such a text. A value of another type was written directly to the database. It's dropped, because a page must show only text. */
 export function readOptions(text: string | null): InvoiceOptions {
   if (text === null) return {};
   const { returnUrl, expiresInSeconds, description, metadata } = JSON.parse(text) as Record<string, unknown>;
@@ -38,7 +38,7 @@ function isTexts(value: unknown): value is Record<string, string> {
   );
 }
 
-/** The names of those that differ between two such texts. */
+/** The names of the options that differ between two such texts. */
 export function differingOptions(one: string | null, other: string | null): string[] {
   if (one === other) return [];
   const [ours, theirs] = [readOptions(one), readOptions(other)];

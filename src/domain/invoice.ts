@@ -4,7 +4,7 @@ import type { UnixMs } from './time.ts';
 export const INVOICE_STATUSES = ['PENDING', 'CONFIRMING', 'EXPIRED', 'PAID'] as const;
 export type InvoiceStatus = (typeof INVOICE_STATUSES)[number];
 
-/** The chain changes an invoice in these ways. `clock` is the chain's clock: the time of the newest examined block. */
+/** The ways in which the chain changes an invoice. `clock` is the chain's clock: the time of the newest examined block. */
 export type InvoiceChange =
   | { kind: 'sighted' }
   | { kind: 'orphaned'; clock: UnixMs }
@@ -12,8 +12,8 @@ export type InvoiceChange =
   | { kind: 'clock-passed'; clock: UnixMs };
 
 /**
- * The status after a change, or `null` if the change does nothing. `PAID` is never left, an expired invoice is still
- * payable, and an orphaned sighting returns to `EXPIRED` if the chain's clock has passed `expiresAt`, else to `PENDING`.
+ * The status after a change, or `null` if the change does nothing. `PAID` is final, and an expired invoice is still payable. An orphaned
+ * sighting returns to `EXPIRED` if the chain's clock has passed `expiresAt`, else to `PENDING`.
  */
 export function transition(
   invoice: { status: InvoiceStatus; expiresAt: UnixMs },
@@ -36,19 +36,19 @@ export function transition(
   }
 }
 
-/** Block times rise strictly, so once a block at or after `expiresAt` was examined, all blocks in time were. */
+/** Block times increase strictly, so once a block at or after `expiresAt` was examined, so were all blocks before the deadline. */
 function hasExpired(expiresAt: UnixMs, clock: UnixMs): boolean {
   return clock >= expiresAt;
 }
 
-/** Whether a transfer came after the deadline. It pays all the same. A transfer at `expiresAt` itself is in time. */
+/** Whether a transfer arrived after the deadline. It still pays. A transfer exactly at `expiresAt` is in time. */
 export function isLate(blockTime: UnixMs, expiresAt: UnixMs): boolean {
   return blockTime > expiresAt;
 }
 
 /**
- * Whether an invoice that waits now had a payment whose block was orphaned. `eventCount`: changes of its status so far. The way back
- * from CONFIRMING is the only one to a PENDING that was something else before, and expiring alone is one change.
+ * Whether an invoice that waits now had a payment whose block was orphaned. `eventCount`: its status changes so far. A `PENDING` invoice
+ * only has changes if it returned from `CONFIRMING`, and expiry alone is one change.
  */
 export function hadPayment(status: InvoiceStatus, eventCount: number): boolean {
   if (status === 'PENDING') return eventCount > 0;

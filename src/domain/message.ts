@@ -1,6 +1,6 @@
 /**
- * A next step: a use case by the name of its command. `args` stand without a name, `input` are fields by their names: a list is given
- * more than once, and `true` is only said. A command line prints the command, a page shows a link or a button.
+ * A next step: a use case by the name of its command. `args` are positional, and `input` are named fields: a list repeats the field, and
+ * `true` is a flag. A command line prints the command, and a page shows a link or a button.
  */
 export type Hint = {
   command: string;
@@ -8,10 +8,13 @@ export type Hint = {
   input?: Readonly<Record<string, string | readonly string[] | true>>;
 };
 
-/** What each face words by itself: a field of the input, a next step, or that a secret of a kind was given, and `place` says where. */
+/**
+ * The parts that each interface words itself: a field of the input, a next step, or a note that a secret of a kind was given, where `place`
+ * says where.
+ */
 type Named = { field: string } | { secret: string; place?: string } | Hint;
 
-/** The words of a face: `field('webhookUrl')` is `--webhook-url` on a command line, and a label on a page. */
+/** The wording of an interface: `field('webhookUrl')` is `--webhook-url` on a command line, and a label on a page. */
 export type Words = {
   field(name: string): string;
   step(hint: Hint): string;
@@ -25,7 +28,7 @@ const BARE: Words = {
   secret: (kind) => `this looks like ${kind}`,
 };
 
-/** A text in which fields and next steps stand as data. Each face writes it with its own words. */
+/** A text that contains fields and next steps as data. Each interface words them itself. */
 export class Message {
   readonly parts: readonly (string | Named)[];
 
@@ -47,15 +50,14 @@ export class Message {
   }
 }
 
-/** A text, which is a message where it names a field or a next step. */
+/** A text. It's a `Message` if it names a field or a next step. */
 export type Text = string | Message;
 
-/** Builds a text: say`there is no project: make one with "${{ command: 'project create' }}"`. Messages in it keep their names. */
+/** Builds a text: say`there is no project: make one with "${{ command: 'project create' }}"`. Nested messages keep their named parts. */
 export function say(texts: TemplateStringsArray, ...values: readonly (Text | number | Named)[]): Text {
   return textOf(texts.flatMap((text, index) => [text, ...partsOf(values[index] ?? '')]));
 }
 
-/** Texts one after the other. */
 export function joinTexts(texts: readonly Text[], separator: string): Text {
   return textOf(texts.flatMap((text, index) => [index === 0 ? '' : separator, ...partsOf(text)]));
 }

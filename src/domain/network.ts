@@ -1,13 +1,13 @@
-/** The TRON networks a project can belong to. A project keeps its network for life. */
+/** The TRON networks. A project keeps its network permanently. */
 export const NETWORKS = ['mainnet', 'nile', 'devnet'] as const;
 export type Network = (typeof NETWORKS)[number];
 
 /** `mainnet, nile or devnet` */
 export const NETWORK_CHOICE = NETWORKS.join(', ').replace(/, (?=\w+$)/, ' or ');
 
-/** The network of real money: code about this network alone names it. */
+/** The network with real money. Only code for this network names it. */
 type LiveNetwork = 'mainnet';
-/** A network that its user makes, so its first block and its pace are its own. */
+/** A network that its user runs, so it has its own first block and block time. */
 type LocalNetwork = 'devnet';
 type Kind<Each> = Each extends LiveNetwork ? 'live' : Each extends LocalNetwork ? 'local' : 'test';
 
@@ -17,7 +17,7 @@ const KINDS: Readonly<{ [Each in Network]: Kind<Each> }> = {
   devnet: 'local',
 };
 
-/** The only network name and the only asset name on the wire. The key tells which TRON network it is. */
+/** The only network name and the only asset name on the wire. The API key determines the TRON network. */
 export const WIRE_NETWORK = 'TRON';
 export const WIRE_ASSET = 'USDT';
 

@@ -1,18 +1,18 @@
-/** Where the two sides of a node answer: the whole chain, and what is irreversible. Base URLs without trailing slashes. */
+/** The base URLs of a node's two APIs: for the whole chain, and for irreversible blocks. Without trailing slashes. */
 export type NodeUrls = {
   /** `http://`, `https://`, `grpc://` or `grpcs://`. A path may be a provider's secret. */
   url: string;
-  /** The same as `url` where one place serves both, as the big providers do over HTTP. */
+  /** The same as `url` if one URL serves both, as with the big providers over HTTP. */
   solidityUrl: string;
 };
 
-/** A TRON node as the operator of Quittance configures it. */
+/** A TRON node in the operator's configuration. */
 export type NodeSpec = NodeUrls & {
-  /** The gRPC API of a node that is asked over HTTP: it shows the very bytes of a block. `null`: none is known. */
+  /** The gRPC API of a node that is asked over HTTP. It returns the raw bytes of a block. `null`: unknown. */
   grpc: NodeUrls | null;
-  /** Where `/jsonrpc` is tried, which may not be there; `null`: nowhere. */
+  /** The URL at which `/jsonrpc` is tried, although it may not exist; `null`: none. */
   jsonRpcUrl: string | null;
-  /** Its operator's name; two nodes of one operator count as one for agreement. */
+  /** Its operator's name. Two nodes of one operator count as one for agreement. */
   operator: string;
   apiKey: string | null;
   /** The header, or gRPC metadata, that carries the key; in lower case. */
@@ -23,10 +23,10 @@ export type NodeSpec = NodeUrls & {
   requestsPerDay: number | null;
 };
 
-/** As TronGrid takes keys. */
+/** The header that TronGrid expects. */
 export const API_KEY_HEADER = 'tron-pro-api-key';
 
-/** A node without key and limits, as in the sandbox. Each is an operator of its own unless told otherwise. */
+/** A node without key and limits, as in the sandbox. By default each is a separate operator. */
 export function unlimitedNode(url: string, operator: string = url, urls: Partial<NodeSpec> = {}): NodeSpec {
   return {
     url,
@@ -42,18 +42,17 @@ export function unlimitedNode(url: string, operator: string = url, urls: Partial
   };
 }
 
-/** All places at which a node is asked. */
 export function urlsOf({ url, solidityUrl, grpc, jsonRpcUrl }: NodeSpec): string[] {
   const twin = grpc === null ? [] : [grpc.url, grpc.solidityUrl];
   return [url, solidityUrl, ...twin, ...(jsonRpcUrl === null ? [] : [jsonRpcUrl])];
 }
 
-/** Whether a node can be asked for the very bytes of a block. */
+/** Whether a node can return the raw bytes of a block. */
 export function showsBytes({ url, grpc }: NodeSpec): boolean {
   return url.startsWith('grpc') || grpc !== null;
 }
 
-/** Scheme, host and port of a node's URL, which hold no secret. */
+/** Scheme, host and port of a node's URL, which contain no secret. */
 export function nodeOrigin(url: string): string {
   const { protocol, host } = new URL(url);
   return `${protocol}//${host}`;

@@ -2,14 +2,14 @@ import { amountAlone, countCodeWords, isCodeWord, type WordRange, wordRange } fr
 import { type MicroUsdt, microUsdt } from './money.ts';
 
 /**
- * How the invoices of one amount are told apart: by a tail on a shared address, of six, four or three decimals, or by an address of their
- * own. An address keeps its policy for life: a word of six decimals, rounded, could be one of four.
+ * How the invoices of one amount are distinguished: by a tail on a shared address, of six, four or three decimals, or by a separate address
+ * each. An address keeps its policy permanently, because a word of six decimals, when rounded, could be one of four.
  */
 export const POLICIES = ['tail', 'tail-4', 'tail-3', 'exact'] as const;
 
 export type Policy = (typeof POLICIES)[number];
 
-/** The decimals that a payer has to be able to send. `null`: those of the requested amount. */
+/** The decimals that a payer must be able to send. `null`: those of the requested amount. */
 export const TAIL_DECIMALS: Readonly<Record<Policy, number | null>> = {
   tail: 6,
   'tail-4': 4,
@@ -19,13 +19,13 @@ export const TAIL_DECIMALS: Readonly<Record<Policy, number | null>> = {
 
 const unitOf = (policy: Policy) => 10n ** BigInt(6 - (TAIL_DECIMALS[policy] ?? 6));
 
-/** The least limit holds 8 to 10 words. The schema has the same bounds. */
+/** The minimum limit has 8 to 10 words. The schema has the same limits. */
 const LEAST_UNITS = 100n;
 const MOST_SURCHARGE_MICRO = microUsdt(1_000_000n);
 
 /**
- * What a surcharge limit may be, and is unless said otherwise. The default of a coarser tail holds 90 words and 9, and payers pay less than
- * 0.1 USDT more; that of six decimals holds 900. With `exact` the limit has no effect and waits for a tail.
+ * The allowed surcharge limits and the default. The defaults of the coarser tails have 90 and 9 words, and payers pay less than 0.1 USDT
+ * more. The default of six decimals has 900 words. With `exact` the limit has no effect until the policy changes to a tail.
  */
 export function surchargeOf(policy: Policy): { leastMicro: MicroUsdt; mostMicro: MicroUsdt; usualMicro: MicroUsdt } {
   const unitMicro = unitOf(policy);
@@ -33,7 +33,10 @@ export function surchargeOf(policy: Policy): { leastMicro: MicroUsdt; mostMicro:
   return { leastMicro: microUsdt(LEAST_UNITS * unitMicro), mostMicro: MOST_SURCHARGE_MICRO, usualMicro };
 }
 
-/** The amounts that an invoice can get: with a tail from the requested one to the surcharge limit, with `exact` that alone. */
+/**
+ * The amounts that an invoice can get: with a tail from the requested amount up to the surcharge limit, with `exact` only the requested
+ * amount.
+ */
 export function payableRange(
   { policy, maxSurchargeMicro }: { policy: Policy; maxSurchargeMicro: bigint },
   requestedMicro: MicroUsdt,
@@ -42,12 +45,12 @@ export function payableRange(
   return wordRange(requestedMicro, maxSurchargeMicro, unitOf(policy));
 }
 
-/** How many invoices of one requested amount an address can take. */
+/** How many invoices of one requested amount fit on an address. */
 export function countPayable(policy: Policy, range: WordRange): bigint {
   return policy === 'exact' ? 1n : countCodeWords(range);
 }
 
-/** Whether any invoice of an address can have this payable amount. */
+/** Whether an invoice on an address can have this payable amount. */
 export function isPayable(policy: Policy, amountMicro: bigint): boolean {
   return policy === 'exact' || (amountMicro > 0n && isCodeWord(amountMicro, unitOf(policy)));
 }

@@ -3,8 +3,8 @@ import { toIso, type UnixMs, unixMs } from './time.ts';
 import { parseUrl } from './url.ts';
 
 /**
- * Where the price of one USDT is read: `url` answers JSON, in which the number stands at `path` and its time at `timePath` (JSON pointers,
- * RFC 6901: `/tether/cny`); without the latter its time is when it was asked for. `min` and `max` are decimals.
+ * The source of the price of one USDT. `url` returns JSON with the number at `path` and its time at `timePath` (JSON pointers, RFC 6901:
+ * `/tether/cny`). Without `timePath` the time of the request counts. `min` and `max` are decimals.
  */
 export type RateSource = {
   url: string;
@@ -15,25 +15,28 @@ export type RateSource = {
   maxAgeMs: number;
 };
 
-/** `rateMicro`: in millionths, as all that is read. */
+/** `rateMicro`: in millionths, as everywhere in this file. */
 export type ReadRate = { kind: 'ok'; rateMicro: bigint; at: UnixMs } | { kind: 'refused'; reason: string };
 
-/** Between which a rate must stay, in millionths. Nothing prices an order outside them. */
+/** The bounds of a rate, in millionths. No order is priced outside them. */
 export type RateBounds = { minMicro: bigint; maxMicro: bigint };
 
-/** The bounds of a fixed rate for which the operator names none: 0.7 to 1.4 times it, so that the upper one is about twice the lower. */
+/** The default bounds of a fixed rate: 0.7 to 1.4 times it, so that the upper one is about twice the lower. */
 export function boundsAround(rateMicro: bigint): RateBounds {
   const minMicro = (rateMicro * 7n) / 10n;
   return { minMicro: minMicro > 0n ? minMicro : 1n, maxMicro: (rateMicro * 14n + 9n) / 10n };
 }
 
-/** Whether a rate differs from the former one by more than a fifth of it. */
+/** Whether a rate differs from the previous one by more than a fifth of it. */
 export function isLargeChange(beforeMicro: bigint, afterMicro: bigint): boolean {
   const apart = afterMicro > beforeMicro ? afterMicro - beforeMicro : beforeMicro - afterMicro;
   return apart * 5n > beforeMicro;
 }
 
-/** Of a text that is kept, which is JSON. What is of another type, somebody wrote to the database: it leads nowhere, and no rate is young enough for it. */
+/**
+ * Parses a stored source, which is JSON. A value of another type was written directly to the database. It becomes empty, and no rate is
+ * recent enough for it.
+ */
 export function readRateSource(text: string): RateSource {
   const kept = JSON.parse(text) as Record<string, unknown>;
   const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
@@ -45,25 +48,25 @@ export function readRateSource(text: string): RateSource {
   };
 }
 
-/** Where a source is, without its path and query, which may hold a token. */
+/** The origin of a source, without its path and query, which may contain a token. */
 export function originOf({ url }: Pick<RateSource, 'url'>): string {
   return parseUrl(url)?.origin ?? 'invalid URL';
 }
 
-/** Clocks differ by so much. */
+/** The maximum difference between two clocks. */
 const AHEAD_MS = 60_000;
 
 /**
- * Whether a rate of this time may be used. One from the future is as wrong as an old one: a clock was put back, and what is right by it may be
- * of long ago.
+ * Whether a rate of this time may be used. One from the future is as wrong as an old one: after a clock was set back, it may be much older
+ * than it seems.
  */
 export function isCurrentRate(at: UnixMs, { maxAgeMs }: Pick<RateSource, 'maxAgeMs'>, now: UnixMs): boolean {
   return now - at <= maxAgeMs && at - now <= AHEAD_MS;
 }
 
 /**
- * The rate in the answer of a source, `{"tether":{"cny":7.19,"last_updated_at":1790000000}}`, if it may be used. Its text is read, never a
- * float; what it has beyond six decimals is cut off, so that no merchant gets less.
+ * The rate in a source's answer, `{"tether":{"cny":7.19,"last_updated_at":1790000000}}`, if it may be used. The text is read, never a
+ * float. Digits beyond six decimals are cut off, so that no merchant gets less.
  */
 export function readRate(answer: string, source: RateSource, now: UnixMs): ReadRate {
   const document = parseExact(answer);
@@ -90,7 +93,7 @@ function refused(reason: string): ReadRate {
   return { kind: 'refused', reason };
 }
 
-/** JSON in which each number is its text: `7.19` is `"7.19"`. Only what ends with a bracket is surely whole. */
+/** Parses JSON so that each number is its text: `7.19` is `"7.19"`. Only a document that ends with a bracket is certainly complete. */
 function parseExact(json: string): object | undefined {
   try {
     if (typeof JSON.parse(json) !== 'object') return undefined;
@@ -115,7 +118,7 @@ function textAt(document: object, pointer: string): string | null {
 
 const ISO = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
 
-/** A time of a source: seconds, milliseconds, or ISO 8601. `null`: it is none, or ahead of ours. */
+/** A source's time: seconds, milliseconds, or ISO 8601. `null`: it isn't a time, or it's ahead of this server's clock. */
 function readTime(text: string | null, now: UnixMs): UnixMs | null {
   if (text === null) return null;
   const [, seconds, milliseconds] = /^(\d{10})(?:\.\d+)?$|^(\d{13})$/.exec(text) ?? [];

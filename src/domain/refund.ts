@@ -1,9 +1,10 @@
 import type { MicroUsdt } from './money.ts';
 
-/** What came, and may be sent back. */
 export type Refundable = { from: string; amountMicro: MicroUsdt; blockNumber: number };
 
-/** A transfer that left an address of the same project. `refundOf`: what it is the refund of already; `stands`: the chain does not deny it. */
+/**
+ * A transfer from an address of the same project. `refundOf`: the transfer that it already refunds; `stands`: the chain doesn't deny it.
+ */
 export type SentBack = {
   to: string;
   amountMicro: MicroUsdt;
@@ -12,7 +13,7 @@ export type SentBack = {
   refundOf: string | null;
 };
 
-/** Why none of them is the refund; the nearest miss is told. */
+/** Why none of them is the refund. Reports the nearest miss. */
 export type NoRefund<Sent extends SentBack = SentBack> =
   | { kind: 'none-left' }
   | { kind: 'denied' }
@@ -22,8 +23,8 @@ export type NoRefund<Sent extends SentBack = SentBack> =
   | { kind: 'taken'; refundOf: string };
 
 /**
- * Which of the transfers that left in one transaction sends another one back: to its sender, of exactly its amount, in a later block, and the
- * refund of nothing else. Of several the first one.
+ * Finds the refund among the outgoing transfers of one transaction: to the sender, with exactly the amount, in a later block, and not yet
+ * the refund of another transfer. If several match, the first one.
  */
 export function findRefund<Sent extends SentBack>(
   came: Refundable,

@@ -1,18 +1,18 @@
-/** How an operator can resolve a transfer that paid nothing. No resolution changes the status of an invoice. */
+/** How an operator can resolve an unmatched or duplicate transfer. No resolution changes the status of an invoice. */
 export const RESOLUTIONS = ['refunded', 'fulfilled-manually', 'own-deposit', 'kept'] as const;
 
 export type ResolutionKind = (typeof RESOLUTIONS)[number];
 
-/** Names that resolutions had before. Still accepted as input, and present in older rows and events. */
+/** Previous names of resolutions. They are still accepted as input, and appear in older rows and events. */
 export const FORMER_RESOLUTIONS: Readonly<Record<string, ResolutionKind>> = {
   'credited-outside': 'fulfilled-manually',
   ignored: 'kept',
 };
 
-/** An invoice that the newest decision about a transfer names with one of these is settled, so its page asks for no payment. */
+/** If the newest decision about a transfer names an invoice with one of these, the invoice is settled, so its page asks for no payment. */
 export const SETTLING: readonly ResolutionKind[] = ['fulfilled-manually'];
 
-/** The resolution with this name or former name; `null` if there is none. */
+/** The resolution with this current or previous name; `null` if there's none. */
 export function readResolution(text: string): ResolutionKind | null {
   return (
     RESOLUTIONS.find((kind) => kind === text) ??
@@ -20,10 +20,10 @@ export function readResolution(text: string): ResolutionKind | null {
   );
 }
 
-/** The bound of the schema, in characters. */
+/** The schema's limit, in characters. */
 const MAX_NOTE = 2000;
 
-/** Says why a note is refused, or `null`. A note is a single line, so that it fits every table and file. */
+/** Why a note is refused, or `null`. A note is a single line, so that it fits every table and file. */
 export function noteProblem(note: string): string | null {
   const length = [...note].length;
   if (length > MAX_NOTE) return `has ${length} characters: use at most ${MAX_NOTE}`;

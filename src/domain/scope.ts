@@ -1,14 +1,13 @@
 /**
- * What a key of the API may do. `create`: create and withdraw invoices; `read`: read invoices and transfers; `events`: read the feed of events;
- * `webhooks`: manage the endpoints that events are sent to.
+ * The scopes of an API key. `create`: create and withdraw invoices; `read`: read invoices and transfers; `events`: read the event feed;
+ * `webhooks`: manage the endpoints that receive events.
  */
 export const SCOPES = ['create', 'read', 'events', 'webhooks'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Of a key that was made without any: what keys could do before they had scopes. Where events go must be asked for. */
+/** The scopes of a key that was created without any: those of keys before scopes existed. Managing webhooks must be requested. */
 const DEFAULT_SCOPES: readonly Scope[] = ['create', 'read', 'events'];
 
-/** The scopes of a key, from those that were stored with it. */
 export function scopesOf(stored: readonly string[] | null): readonly Scope[] {
   return stored === null ? DEFAULT_SCOPES : SCOPES.filter((scope) => stored.includes(scope));
 }

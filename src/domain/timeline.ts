@@ -1,6 +1,6 @@
 import type { UnixMs } from './time.ts';
 
-/** The kinds of entries in a timeline. Entries of the same time stand in this order: causes before their effects. */
+/** The kinds of entries in a timeline. Entries of the same time have this order: causes before their effects. */
 export const TIMELINE_KINDS = [
   'added',
   'requested',
@@ -25,7 +25,7 @@ export const TIMELINE_KINDS = [
 
 type TimelineKind = (typeof TIMELINE_KINDS)[number];
 
-/** A fact or decision. `text` is one plain sentence, `details` what else is known; `data` says the same for machines. */
+/** A fact or decision. `text` is one plain sentence, and `details` has further facts; `data` is the same for machines. */
 export type TimelineEntry = {
   at: UnixMs;
   kind: TimelineKind;
@@ -34,7 +34,7 @@ export type TimelineEntry = {
   data: Readonly<Record<string, unknown>>;
 };
 
-/** Orders entries by time, then by kind; those that are equal in both stay in the order given. */
+/** Sorts entries by time, then by kind. Entries that are equal in both keep their order. */
 export function orderTimeline(entries: readonly TimelineEntry[]): TimelineEntry[] {
   return entries.toSorted((left, right) => left.at - right.at || rank(left) - rank(right));
 }

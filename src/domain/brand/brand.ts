@@ -1,10 +1,10 @@
 import { isLoopbackLink } from '../loopback.ts';
 import { parseUrl } from '../url.ts';
 
-/** A support contact as a page shows it; `href` is `null` where it is only text, such as the name of a Telegram account. */
+/** A support contact as a page shows it. `href` is `null` if it's only text, such as the name of a Telegram account. */
 export type SupportLink = { text: string; href: string | null };
 
-/** `help@shop.example` becomes a `mailto:` link, an https URL a link, anything else stays text. */
+/** `help@shop.example` becomes a `mailto:` link, and an https URL a link. Anything else stays text. */
 export function supportLink(contact: string): SupportLink {
   if (MAIL_ADDRESS.test(contact)) return { text: contact, href: `mailto:${contact}` };
   const read = readLink(contact);
@@ -12,15 +12,15 @@ export function supportLink(contact: string): SupportLink {
   return { text: contact, href: isLink ? read.url : null };
 }
 
-/** The bound of the schema, in characters. */
+/** The schema's limit, in characters. */
 const MAX_CONTACT = 200;
 
-/** Says why a support contact is refused, or `null`. */
+/** Why a support contact is refused, or `null`. */
 export function contactProblem(contact: string): string | null {
   return lineProblem(contact, { most: MAX_CONTACT, give: 'an e-mail address, a link or a name' });
 }
 
-/** Says why a line of text that payers read is refused, or `null`. `most`: its characters; `give`: what it should be. */
+/** Why a line of text for payers is refused, or `null`. `most`: the maximum length in characters; `give`: the expected content. */
 export function lineProblem(line: string, { most, give }: { most: number; give: string }): string | null {
   const length = [...line].length;
   if (length === 0) return `is empty: give ${give}, of 1 to ${most} characters`;
@@ -34,16 +34,16 @@ export function lineProblem(line: string, { most, give }: { most: number; give: 
 }
 
 export type ReadLink =
-  /** As browsers write it. */
+  /** In the form that browsers write. */
   { kind: 'ok'; url: string } | { kind: 'refused'; reason: string };
 
-/** The bound of the schema, in characters. */
+/** The schema's limit, in characters. */
 const MAX_URL = 2048;
 
-/** An https URL without credentials, `https://shop.example/thanks`; http only on this machine. The reason repeats nothing of it. */
+/** An https URL without credentials, `https://shop.example/thanks`; http only on this machine. The reason never quotes it. */
 export function readLink(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
-  // Browsers drop some of these in silence, and read a backslash as a slash: what is stored should be what was written.
+  // Browsers silently drop some of these, and read a backslash as a slash. The stored URL must be what the user wrote.
   if (/[\s\p{C}\\]/u.test(text)) {
     return refuse('contains a space, a backslash or a control character: percent-encode it, or remove it');
   }
@@ -59,12 +59,12 @@ export function readLink(text: string): ReadLink {
   return { kind: 'ok', url: url.href };
 }
 
-/** Where the id of the invoice goes in a return link. */
+/** The placeholder of the invoice id in a return link. */
 const PLACE = '{invoiceId}';
-/** As long as every id, and made of what needs no encoding. */
+/** Has the length of every id, and needs no encoding. */
 const STAND_IN = `inv_${'0'.repeat(26)}`;
 
-/** A return link: as `readLink` reads it, with `{invoiceId}` in its path, query or fragment as often as it is wanted. */
+/** A return link: like `readLink`, but its path, query or fragment may contain `{invoiceId}` any number of times. */
 export function readReturnUrl(text: string): ReadLink {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
   const rest = text.replaceAll(PLACE, '');
@@ -89,14 +89,17 @@ export function fillReturnUrl(url: string, id: string): string {
   return url.replaceAll(PLACE, id);
 }
 
-/** Whether the payers of a project may see the ids of their invoices: its return link shows them. */
+/** Whether the payers of a project may see the ids of their invoices, because its return link shows them. */
 export function showsInvoiceId(url: string | null): boolean {
   return url?.includes(PLACE) ?? false;
 }
 
-/** It allows only characters that mean nothing in a `mailto:` link (RFC 6068). */
+/** Allows only characters without a special meaning in a `mailto:` link (RFC 6068). */
 const MAIL_ADDRESS =
   /^[a-z0-9_+-]+(?:\.[a-z0-9_+-]+)*@(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i;
 
-/** Also what separates lines, and what embeds, overrides or isolates a direction of writing. Joiners stay: Persian needs them. */
+/**
+ * Includes line separators, and characters that embed, override or isolate a writing direction. Joiners stay allowed, because Persian needs
+ * them.
+ */
 const HIDDEN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\ufff9-\ufffb\u{e0000}-\u{e007f}]/u;

@@ -1,14 +1,17 @@
 import { lightnessOf, type Rgb, toLinearLight, withLightness } from './oklch.ts';
 
-/** The colours that a page derives from a merchant's in one scheme, each as `#rrggbb`. `onAccent` is black or white; `tint` a ground. */
+/**
+ * The colours that a page derives from a merchant's accent in one scheme, each as `#rrggbb`. `onAccent` is black or white; `tint` is a
+ * background.
+ */
 export type AccentColours = { accent: string; onAccent: string; tint: string };
 
 export type AccentPalette = { light: AccentColours; dark: AccentColours };
 
 /**
- * The colours that a merchant's `accent` (`#0a6549`) gives a page. In each scheme the accent has a contrast of at least 4.5 to
- * the card, the ground of the page and its own tint; so has `onAccent` to it; and text at least 7 to the tint. An accent that
- * has them stays as it is; of any other the lightness is moved as little as that takes, and the hue is kept.
+ * The colours that a merchant's `accent` (`#0a6549`) gives a page. In each scheme the accent has a contrast of at least 4.5 to the card, to
+ * the page's background and to its own tint. `onAccent` has the same to the accent, and text has at least 7 to the tint. An accent that
+ * meets this is unchanged. Otherwise its lightness moves as little as needed, and its hue stays.
  */
 export function accentPalette(accent: string): AccentPalette {
   const colour = toRgb(accent);
@@ -22,16 +25,18 @@ export function parseColour(text: string): string | null {
   return `#${digits.length === 6 ? digits : [...digits].map((digit) => digit + digit).join('')}`;
 }
 
-/** From 1 to 21, whichever of the two is the lighter (WCAG 2.2, "contrast ratio" and "relative luminance"). */
+/** From 1 to 21, in either order (WCAG 2.2, "contrast ratio" and "relative luminance"). */
 export function contrast(one: string, other: string): number {
   return contrastOf(toRgb(one), toRgb(other));
 }
 
-/** WCAG 2.2, success criteria 1.4.3 and 1.4.6: for text of any size, and much more than 1.4.11 asks for borders. */
+/** WCAG 2.2, success criteria 1.4.3 and 1.4.6: for text of any size. That exceeds the requirement of 1.4.11 for borders by far. */
 const LEAST_ACCENT_CONTRAST = 4.5;
 const LEAST_INK_CONTRAST = 7;
 
-/** Colours of public/tokens.css. `tintShare` is how much of the accent its tint has; `end` where every contrast is reached. */
+/**
+ * Colours of public/tokens.css. `tintShare` is the accent's share in its tint; `end` is the lightness at which every contrast is reached.
+ */
 type Scheme = { ink: Rgb; ground: Rgb; card: Rgb; tintShare: number; end: 0 | 1 };
 
 const LIGHT: Scheme = {
@@ -49,7 +54,7 @@ const DARK: Scheme = {
   end: 1,
 };
 
-/** Halves what is unknown of the lightness to less than a step of a channel. */
+/** Bisects the lightness to less than one step of a channel. */
 const LIGHTNESS_STEPS = 10;
 
 function coloursIn(scheme: Scheme, wanted: Rgb): AccentColours {

@@ -2,17 +2,17 @@ import { isLoopbackLink } from '../loopback.ts';
 import { parseUrl } from '../url.ts';
 import type { ReadLink } from './brand.ts';
 
-/** The bounds of the schema. */
+/** The schema's limits. */
 const MAX_ORIGINS = 5;
 const MAX_CHARS = 1000;
 const EXAMPLE = 'https://shop.example.com';
 
-/** As they stand in a header, with a space between. */
+/** In the form of a header, separated by spaces. */
 type ReadOrigins = { kind: 'ok'; origins: string } | Extract<ReadLink, { kind: 'refused' }>;
 
 /**
- * Reads the sites that may show the payer's page in a frame, `https://shop.example.com`, with spaces or commas between them, 1 to 5. http only
- * on this machine. The reason repeats nothing of them.
+ * Reads the sites that may embed the payer's page, `https://shop.example.com`, 1 to 5, separated by spaces or commas. http only on this
+ * machine. The reason never quotes them.
  */
 export function readEmbedOrigins(text: string): ReadOrigins {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
@@ -31,7 +31,7 @@ export function readEmbedOrigins(text: string): ReadOrigins {
   return { kind: 'ok', origins: joined };
 }
 
-/** What it allows means nothing else in a header. */
+/** Allows only characters without a special meaning in a header. */
 const ORIGIN = /^https?:\/\/[a-z0-9.-]+(?::\d{1,5})?$/;
 
 function readOrigin(text: string): string | null {
@@ -39,9 +39,9 @@ function readOrigin(text: string): string | null {
   return url?.href === `${url?.origin}/` && ORIGIN.test(url.origin) ? url.origin : null;
 }
 
-/** The sites of a shop, as its project names them. */
+/** The sites of a shop from its project's settings. */
 export function shopOrigins(returnUrl: string | null, embedOrigins: string | null): string[] {
-  // Somebody may have written another text to the database, which must stop nothing.
+  // Someone may have written another text to the database, which must not break anything.
   const own = returnUrl === null ? null : parseUrl(returnUrl);
   return [...new Set([...(own === null ? [] : [own.origin]), ...(embedOrigins?.split(' ') ?? [])])];
 }

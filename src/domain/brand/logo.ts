@@ -5,14 +5,14 @@ export type ReadLogo =
   /** The reason says what to do. */
   | { kind: 'refused'; reason: string };
 
-/** The bound of the schema: a logo is shown 2.5 rem high, for which this is plenty. */
+/** The schema's limit. A logo is shown 2.5 rem high, for which this is plenty. */
 export const MAX_LOGO_BYTES = 32 * 1024;
-/** Pixels of a side. A smaller logo is blurred, and every payer's phone has to scale a larger one down. */
+/** Pixels per side. A smaller logo looks blurred, and every payer's phone has to scale a larger one down. */
 const SIDE = { least: 16, most: 1024 };
 
 /**
- * Recognises a still PNG, JPEG or WebP by its bytes, and reads its size from its header. The picture itself is not decoded. Any
- * bytes are borne.
+ * Recognises a still PNG, JPEG or WebP by its bytes, and reads its size from its header. It doesn't decode the picture. It accepts any
+ * bytes.
  */
 export function readLogo(bytes: Uint8Array): ReadLogo {
   const refuse = (reason: string) => ({ kind: 'refused', reason }) as const;
@@ -56,7 +56,7 @@ const FORMATS: readonly Format[] = [
 function readPng(bytes: Uint8Array): Picture | 'animated' | null {
   const view = viewOf(bytes);
   let picture: Picture | null = null;
-  // A chunk takes 12 bytes at least, so this ends.
+  // A chunk has at least 12 bytes, so this ends.
   for (let at = 8; at + 12 <= bytes.length; at += 12 + view.getUint32(at)) {
     const type = latin1(bytes, at + 4, at + 8);
     if (type === 'acTL') return 'animated';
@@ -70,31 +70,31 @@ function readPng(bytes: Uint8Array): Picture | 'animated' | null {
 }
 
 /**
- * Segments of marker, length and content; that of a frame (`SOF`) holds the size, and after it the mark of the end (`EOI`) stands
- * only there (ITU-T T.81, B.1.1 and B.2.2).
+ * Segments of marker, length and content. A frame's segment (`SOF`) has the size. After it the end marker (`EOI`) appears only at the end
+ * (ITU-T T.81, B.1.1 and B.2.2).
  */
 function readJpeg(bytes: Uint8Array): Picture | null {
   const view = viewOf(bytes);
   let at = 2;
-  // A segment takes 4 bytes at least, so this ends.
+  // A segment has at least 4 bytes, so this ends.
   while (at + 9 <= bytes.length && bytes[at] === 0xff) {
     const marker = view.getUint8(at + 1);
     if (isFrame(marker)) {
       const isWhole = latin1(bytes, at, bytes.length).includes('\xff\xd9');
       return isWhole ? { width: view.getUint16(at + 7), height: view.getUint16(at + 5) } : null;
     }
-    // A marker may be preceded by fill bytes.
+    // Fill bytes may precede a marker.
     at += marker === 0xff ? 1 : 2 + Math.max(view.getUint16(at + 2), 2);
   }
   return null;
 }
 
-/** `SOF0` to `SOF15`, among which the markers of tables (`DHT`, `JPG`, `DAC`) stand. */
+/** `SOF0` to `SOF15`, without the table markers in between (`DHT`, `JPG`, `DAC`). */
 function isFrame(marker: number): boolean {
   return marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker);
 }
 
-/** The first chunk says the size, each of the three kinds in its own way (RFC 9649, 2.5 to 2.7). */
+/** The first chunk contains the size, in a different form for each of the three kinds (RFC 9649, 2.5 to 2.7). */
 function readWebp(bytes: Uint8Array): Picture | 'animated' | null {
   const view = viewOf(bytes);
   const kind = latin1(bytes, 12, 16);
@@ -117,7 +117,7 @@ function readWebp(bytes: Uint8Array): Picture | 'animated' | null {
   }
 }
 
-/** Names a file that has none of our formats. */
+/** Names a file in an unsupported format. */
 function nameOther(bytes: Uint8Array): string {
   const start = latin1(bytes, 0, 512);
   if (/^GIF8[79]a/.test(start)) return 'is a GIF';
@@ -128,7 +128,7 @@ function nameOther(bytes: Uint8Array): string {
   return 'is not a PNG, JPEG or WebP';
 }
 
-/** Each byte as the character of its number. */
+/** Maps each byte to the character with its code. */
 function latin1(bytes: Uint8Array, start: number, end: number): string {
   return String.fromCharCode(...bytes.subarray(start, end));
 }

@@ -1,12 +1,12 @@
-/** A colour of sRGB; each channel is a whole number from 0 to 255. */
+/** An sRGB colour. Each channel is an integer from 0 to 255. */
 export type Rgb = readonly [red: number, green: number, blue: number];
 
-/** A colour of OKLab: `lightness` 0 (black) to 1 (white). The direction of (a, b) is the hue, its length the chroma. */
+/** An OKLab colour: `lightness` from 0 (black) to 1 (white). The direction of (a, b) is the hue, its length the chroma. */
 type Oklab = { lightness: number; a: number; b: number };
 
 /**
- * The same hue at another lightness, 0 to 1. The chroma is kept as well, or as much of it as sRGB has there. The matrices are
- * those of B. Ottosson, "A perceptual color space for image processing" (2020).
+ * The same hue at another lightness, 0 to 1. It keeps the chroma, or as much of it as sRGB allows there. The matrices are from B. Ottosson,
+ * "A perceptual color space for image processing" (2020).
  */
 export function withLightness(colour: Rgb, lightness: number): Rgb {
   const { a, b } = toOklab(colour);
@@ -26,13 +26,13 @@ export function lightnessOf(colour: Rgb): number {
   return toOklab(colour).lightness;
 }
 
-/** The light of a channel, 0 to 1: the transfer function of sRGB (IEC 61966-2-1). */
+/** The linear light of a channel, 0 to 1: the transfer function of sRGB (IEC 61966-2-1). */
 export function toLinearLight(channel: number): number {
   const value = channel / 255;
   return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 }
 
-/** Halves what is unknown of the chroma to less than a step of a channel. */
+/** Bisects the chroma to less than one step of a channel. */
 const CHROMA_STEPS = 9;
 
 function fromLinearLight(light: number): number {
@@ -41,7 +41,7 @@ function fromLinearLight(light: number): number {
   return Math.round(value * 255);
 }
 
-/** The matrices are rounded, so that colours at the very edge of sRGB come back a little outside it. */
+/** The matrices are rounded, so colours at the very edge of sRGB end up slightly outside it. */
 const GAMUT_SLACK = 1e-6;
 
 function isInGamut(linear: readonly number[]): boolean {

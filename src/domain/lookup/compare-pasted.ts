@@ -1,6 +1,6 @@
 import { parseAddress } from '../../tron/address.ts';
 
-/** Turns full-width and other variants of characters into the plain ones, and removes white space around and invisible characters. */
+/** Normalises full-width and other variants of characters, and removes surrounding white space and invisible characters. */
 export function trimPasted(text: string): string {
   return text
     .normalize('NFKC')
@@ -8,7 +8,7 @@ export function trimPasted(text: string): string {
     .trim();
 }
 
-/** Compares a pasted text with the address that is to be paid. `other`: a valid address of TRON, and not this one. */
+/** Compares a pasted text with the receiving address. `other`: a valid TRON address, but a different one. */
 export function comparePasted(address: string, pasted: string): 'same' | 'other' | 'no-address' {
   const text = trimPasted(pasted);
   if (text === address) return 'same';

@@ -15,19 +15,18 @@ export type LookupInvoice = {
   payableMicro: MicroUsdt;
   status: InvoiceStatus;
   createdAt: UnixMs;
-  /** Whatever pays it is in a later block. */
+  /** A payment must be in a block later than this. */
   payableAfter: UnixMs;
-  /** Of the first block in which the transaction was seen to bring this amount here: a fork may have moved it since. */
+  /** The time of the first block in which the transaction was seen with this exact transfer. A fork may have moved it since. */
   firstSeenAt: UnixMs | null;
   /** The transaction that paid it, or the first one that is about to. */
   payingTxId: string | null;
-  /** The transaction that is asked about was seen as its payment before, in whatever block. */
+  /** Whether this transaction was seen as its payment before, in any block. */
   wasSighted: boolean;
-  /** Up to here the transfers of irreversible blocks are recorded; `null` before the first. */
+  /** The height up to which transfers of irreversible blocks are recorded; `null` before the first. */
   solidNumber: number | null;
   /** The newest examined block, at or above the solid one. */
   head: { number: number; time: UnixMs } | null;
-  /** Transfers of USDT are paused now. */
   isPaused: boolean;
 };
 
@@ -35,31 +34,34 @@ type Placed = { blockNumber: number; blockTime: string };
 type Exact = Placed & { amount: string };
 type Differing = Placed & { arrived: string; expected: string; by: string; likely: LikelyMistake | null };
 
-/** The answer on the wire. Amounts are decimal strings with six decimals, times ISO 8601, addresses and contracts `T…`. */
+/** The answer on the wire. Amounts are decimal strings with six decimals, times are ISO 8601, addresses and contracts `T…`. */
 export type LookupAnswer =
   | ({ code: 'paid' } & Exact)
-  /** `earlierTransaction`: another exact one that came first and will pay instead; this one then pays nothing. */
+  /** `earlierTransaction`: another exact transfer that arrived first and will pay instead. Then this one pays nothing. */
   | ({ code: 'confirming'; confirmations: number; required: number; earlierTransaction: string | null } & Exact)
   | ({ code: 'exact_but_already_paid'; paidBy: string | null } & Exact)
-  /** It will pay when the service has recorded its block, unless there is an `earlierTransaction`, as above. */
+  /** It will pay once Quittance has recorded its block, unless there's an `earlierTransaction`, as above. */
   | ({ code: 'exact_not_yet_examined'; earlierTransaction: string | null } & Exact)
-  /** A node shows it in a block that is examined and not irreversible, and it was not found there, or not by enough nodes yet. */
+  /** A node shows it in an examined block that isn't irreversible, but it wasn't found there, or not by enough nodes yet. */
   | ({ code: 'exact_not_confirmed'; checkAgainSeconds: number } & Exact)
-  /** A node shows it in a block whose transfers are recorded, and it is not among them. */
+  /** A node shows it in a recorded block, but it isn't among the block's transfers. */
   | ({ code: 'exact_not_recorded' } & Exact)
-  /** It was on the chain before this invoice, so it does not pay it; `amount` is what arrived, `blockTime` of the first block in which it was seen. */
+  /**
+   * It was on the chain before this invoice, so it doesn't pay it. `amount` is the amount that arrived, and `blockTime` that of the first
+   * block in which it was seen.
+   */
   | ({ code: 'before_invoice'; invoiceCreatedAt: string } & Exact)
   | ({ code: 'short' } & Differing)
   | ({ code: 'over' } & Differing)
   | ({ code: 'other_address'; to: string; amount: string } & Placed)
   | ({ code: 'other_token'; contract: string } & Placed)
-  /** `result` is the chain's own word: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
+  /** `result` is the chain's own value: `OUT_OF_ENERGY`, `REVERT`, `OUT_OF_TIME` … */
   | ({ code: 'failed'; why: FailureReason; result: string } & Placed)
-  /** `amountTrx` where TRX was sent; `toAddress` says whether to the invoice's address. */
+  /** `amountTrx` if TRX was sent; `toAddress` says whether to the invoice's address. */
   | ({ code: 'no_usdt_transfer'; moved: Moved; amountTrx: string | null; toAddress: boolean } & Placed)
   /** Not on the chain yet, or never: transfers inside an exchange have no transaction. */
   | { code: 'not_found'; checkAgainSeconds: number }
-  /** It was this invoice's payment, and the block that it was in was replaced: it waits to be mined again. */
+  /** It was this invoice's payment, and its block was orphaned. It waits to be mined again. */
   | { code: 'orphaned'; checkAgainSeconds: number }
   /** A link to another network of TRON than the invoice's. */
   | { code: 'other_network'; network: LinkedNetwork }
@@ -67,7 +69,7 @@ export type LookupAnswer =
   | { code: 'not_a_transaction_id'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number }
   | { code: 'unavailable'; checkAgainSeconds: number };
 
-/** These answers are the same whatever invoice is asked about. */
+/** These answers are the same for every invoice. */
 export type GeneralAnswer = Extract<
   LookupAnswer,
   { code: 'failed' | 'other_address' | 'other_token' | 'no_usdt_transfer' | 'not_found' | 'unavailable' }
@@ -76,21 +78,21 @@ export type GeneralAnswer = Extract<
 type FailureReason = 'out_of_energy' | 'out_of_time' | 'reverted' | 'other' | StateReason;
 /** A state of the USDT contract that makes a transfer fail again. */
 type StateReason = (typeof STATE_EFFECTS)[ContractState]['lookUp'];
-/** `unknown`: no token that leaves a trace. Whether a contract that was called moved TRX is not looked at. */
+/** `unknown`: no token with a trace in the logs. Lookups don't check whether a called contract moved TRX. */
 type Moved = 'trx' | 'trc10' | 'other_token' | 'nothing' | 'unknown';
 
 /** With 27 producers a block is irreversible once 19 of them have built on it. */
 const REQUIRED_CONFIRMATIONS = 19;
 /** A wallet shows an id before the network has the transaction in a block. */
 const NOT_FOUND_AGAIN_SECONDS = 60;
-/** Nodes rest after refusals for seconds; a link may ask once a minute; how large a transaction is does not change. */
+/** Nodes pause for seconds after refusals; a link may ask once a minute; the size of a transaction doesn't change. */
 const UNAVAILABLE_AGAIN_SECONDS = { 'for-now': 5, 'used-up': 60, 'too-large': 600 } as const;
-/** It takes a minute until 19 producers have built on a block; a real transfer is confirmed or recorded by then. */
+/** It takes a minute until 19 producers have built on a block. By then a real transfer is confirmed or recorded. */
 const NOT_CONFIRMED_AGAIN_SECONDS = 60;
 
 /**
- * Says what a transaction is to an invoice. It depends on the public facts of that transaction and on this invoice alone, so it is
- * the same whether or not the transaction paid another one. If it has several transfers, the answer tells the one that fits best.
+ * Explains a transaction for an invoice. It depends only on the transaction's public facts and on this invoice, so the answer doesn't
+ * reveal whether it paid another one. If it has several transfers, the answer describes the one that fits best.
  */
 export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | TransactionFacts): LookupAnswer {
   if (facts.kind === 'not-found' && invoice.wasSighted) {
@@ -114,10 +116,10 @@ export function answerLookup(invoice: LookupInvoice, facts: LedgerFacts | Transa
   }
 }
 
-/** The answer where no invoice is asked about: the transfer to one of our addresses, with the greatest amount if there are several. */
+/** The answer if no invoice is given: the transfer to one of our addresses, the largest one if there are several. */
 export type UnclaimedAnswer = GeneralAnswer | ({ code: 'to_your_address'; to: string; amount: string } & Placed);
 
-/** Says what a transaction is to a service that has these addresses and no record of it. */
+/** Explains a transaction for an installation with these addresses and no record of it. */
 export function answerUnclaimed(
   facts: TransactionFacts,
   isOurs: (account: AccountHex) => boolean,
@@ -169,7 +171,7 @@ function answerDone(invoice: LookupInvoice, facts: Done): LookupAnswer {
 type Done = Extract<TransactionFacts, { kind: 'done' }>;
 type Failed = Extract<TransactionFacts, { kind: 'failed' }>;
 
-/** No USDT came here; `elsewhere` tells of the USDT that went to others. */
+/** The answer if no USDT arrived here. `elsewhere` is a USDT transfer to someone else. */
 function answerElsewhere(
   facts: Done,
   isHere: (account: AccountHex) => boolean,
@@ -209,7 +211,7 @@ function whatMoved({ trx, isTrc10, otherTokens, isUsdtCall }: Done): Moved {
 function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: MicroUsdt): LookupAnswer {
   const { payableMicro } = invoice;
   const isExact = arrivedMicro === payableMicro;
-  // It is mostly another order's payment: the address and amount of this one were not known yet.
+  // It's usually another order's payment: at that time this invoice's address and amount weren't known yet.
   const came = (isExact ? invoice.firstSeenAt : null) ?? facts.blockTime;
   if (came <= invoice.payableAfter) {
     const amount = formatAmount(arrivedMicro);
@@ -228,7 +230,7 @@ function answerAmount(invoice: LookupInvoice, facts: InBlock, arrivedMicro: Micr
   };
 }
 
-/** An exact transfer that our books do not have. */
+/** An exact transfer that isn't in the ledger. */
 function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
   const exact = exactly(invoice, facts);
   if (invoice.solidNumber !== null && facts.blockNumber <= invoice.solidNumber) {
@@ -242,7 +244,7 @@ function answerExact(invoice: LookupInvoice, facts: InBlock): LookupAnswer {
   return { code: 'exact_not_yet_examined', ...exact, earlierTransaction: invoice.payingTxId };
 }
 
-/** The transfer whose amount is nearest to the payable one; the first of equals. */
+/** The transfer whose amount is nearest to the payable amount; the first of equals. */
 function nearest<Transfer extends { amountMicro: MicroUsdt }>(
   { payableMicro }: LookupInvoice,
   transfers: readonly Transfer[],
@@ -254,7 +256,7 @@ function nearest<Transfer extends { amountMicro: MicroUsdt }>(
   );
 }
 
-/** A frozen payer comes first: another try from that wallet fails for good. */
+/** A frozen payer comes first, because another try from that wallet always fails. */
 function whyFailed({ result, payer }: Failed, isPaused: boolean): FailureReason {
   if (payer?.isFrozen) return STATE_EFFECTS.frozen.lookUp;
   if (payer !== null && isPaused) return STATE_EFFECTS.paused.lookUp;

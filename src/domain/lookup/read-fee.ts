@@ -1,7 +1,7 @@
 import { type MicroUsdt, microUsdt } from '../money.ts';
 import { trimPasted } from './compare-pasted.ts';
 
-/** More than any exchange takes, and little enough that every sum of it and an amount can be written. */
+/** More than any exchange charges, and small enough that any sum with an amount can be written. */
 const FEE = /^(\d{1,6})(?:\.(\d{1,6}))?$/;
 
 /** Digits as Arabic and Persian keyboards type them. */
@@ -9,7 +9,7 @@ const ARABIC_ZERO = 0x0660;
 const PERSIAN_ZERO = 0x06f0;
 
 /**
- * Reads a fee as people type it: `1`, `1.5`, `1,5`, `1.5 USDT`, `۱٫۵`. `null` for anything else. A comma is a decimal point: no fee
+ * Reads a fee as people type it: `1`, `1.5`, `1,5`, `1.5 USDT`, `۱٫۵`. `null` for anything else. A comma is a decimal point, because no fee
  * has thousands.
  */
 export function readFee(text: string): MicroUsdt | null {

@@ -1,26 +1,26 @@
 import { trimPasted } from './compare-pasted.ts';
 
-/** The networks of TRON whose explorers are known. */
+/** The TRON networks with known explorers. */
 export type LinkedNetwork = 'mainnet' | 'nile' | 'shasta';
 
-/** The text that people paste as their transaction: its id (64 lowercase hex characters), or why it is none. */
+/** The meaning of a text that people paste as their transaction: its id (64 lowercase hex characters), or why it isn't one. */
 export type TransactionReference =
   /**
-   * `hasPrefix`: written as `0x…`, as ids of Ethereum are, and those of TRON by tools that ask for them over JSON-RPC. `linkTo`: it is
-   * in a link to an explorer of that network.
+   * `hasPrefix`: written as `0x…`, like Ethereum's ids, and like TRON's in tools that use JSON-RPC. `linkTo`: it's in a link to an explorer
+   * of that network.
    */
   | { kind: 'id'; txId: string; hasPrefix: boolean; linkTo: LinkedNetwork | null }
-  /** A transaction of another chain, where no payment of ours can be. */
+  /** A transaction of another chain, where Quittance receives no payments. */
   | { kind: 'not-tron'; looksLike: 'ethereum' | 'solana' | 'ton' }
   | { kind: 'none'; looksLike: 'address' | 'part-of-an-id' | 'link' | 'other'; characters: number };
 
-/** Longer text is no link to one transaction. */
+/** Longer text isn't a link to one transaction. */
 const MAX_CHARACTERS = 500;
 
 const ID_CHARACTERS = 64;
 /** A link's host, with or without `https://` before it, and its path. */
 const LINK = /(?<![\w.@-])(?:https?:\/\/)?((?:[a-z0-9-]+\.)+[a-z]{2,}\/\S*)/gi;
-/** Explorers of TRON; OKLink and Tokenview show other chains as well. */
+/** Explorers of TRON. OKLink and Tokenview also show other chains. */
 const EXPLORERS: readonly (readonly [RegExp, LinkedNetwork])[] = [
   [/^nile\.tronscan\.(?:org|io)\//i, 'nile'],
   [/^shasta\.tronscan\.(?:org|io)\//i, 'shasta'],
@@ -31,12 +31,12 @@ const EXPLORERS: readonly (readonly [RegExp, LinkedNetwork])[] = [
 const ADDRESS = /^(?:T[1-9A-HJ-NP-Za-km-z]{33}|0x[0-9a-f]{40})$/i;
 /** A signature of 64 bytes in base58. */
 const SOLANA_SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{86,88}$/;
-/** A hash of 32 bytes in base64, also in its form for URLs. */
+/** A hash of 32 bytes in base64 or base64url. */
 const TON_HASH = /^[A-Za-z0-9+/_-]{43}=$/;
 
 /**
- * Reads the one transaction id in a text, in any case, with or without `0x`, words or a link around it, also broken by white space;
- * names what else the text may be. Accepts any text.
+ * Finds the single transaction id in a text, in any case, with or without `0x`, surrounding words or a link, and even broken by white
+ * space. Otherwise names what the text looks like. Accepts any text.
  */
 export function readTransactionReference(pasted: string): TransactionReference {
   const none = (looksLike: 'address' | 'part-of-an-id' | 'link' | 'other') =>
@@ -59,7 +59,7 @@ export function readTransactionReference(pasted: string): TransactionReference {
   return none(links.length > 0 || /^https?:\/\//i.test(text) ? 'link' : 'other');
 }
 
-/** The runs of 64 hex characters; if there is none, those that white space breaks, as an id over two lines. */
+/** The runs of 64 hex characters. If there are none, those that are broken by white space, such as an id over two lines. */
 function idsIn(text: string): string[] {
   const words = [...text.toLowerCase().matchAll(/(?<![0-9a-z])(?:0x)?([0-9a-z]+)(?![0-9a-z])/g)];
   const whole = words.map(([, word = '']) => word).filter((word) => /^[0-9a-f]{64}$/.test(word));

@@ -1,14 +1,20 @@
 import type { Network } from '../network.ts';
 
-/** SHA-256 of a text in UTF-8, in hexadecimal. Who has a native one passes it: a tree of 10,000 addresses takes 20,000 of them. */
+/**
+ * SHA-256 of a UTF-8 text, in hexadecimal. Callers with a native implementation pass it, because a tree of 10,000 addresses needs 20,000
+ * hashes.
+ */
 export type Sha256 = (text: string) => string;
 
 export type VouchedAddress = { network: Network; projectId: string; address: string };
 
-/** Hashes in hexadecimal. `levels[0]` are the leaves; the last level is the root alone. */
+/** Hashes in hexadecimal. `levels[0]` are the leaves; the last level is only the root. */
 export type AddressTree = { levels: readonly (readonly string[])[] };
 
-/** The Merkle tree over addresses: an odd last node moves up unchanged. Leaves and nodes begin with words of their own, so that none is taken for the other. */
+/**
+ * Builds the Merkle tree over addresses. An odd last node moves up unchanged. Leaves and nodes have different prefixes, so that one can't
+ * pass for the other.
+ */
 export function growAddressTree(addresses: Iterable<VouchedAddress>, sha256: Sha256): AddressTree {
   let level: string[] = [];
   for (const { network, projectId, address } of addresses)
@@ -32,8 +38,8 @@ export function rootOf({ levels }: AddressTree): string | null {
 }
 
 /**
- * The way from a leaf to the root: at each step the neighbour and its side, as `L` or `R` and 64 hexadecimal characters. A node that moves
- * up unchanged makes no step.
+ * The path from a leaf to the root: for each step the sibling and its side, as `L` or `R` and 64 hexadecimal characters. A node that moves
+ * up unchanged adds no step.
  */
 export function pathOf({ levels }: AddressTree, leaf: number): string[] {
   const path: string[] = [];

@@ -1,11 +1,11 @@
 import type { Manifest, ProjectEntry, XpubRange } from './manifest.ts';
 
-/** More are counted: nobody compares thousands by eye, and the first and last of a range show the wallet. */
+/** More addresses are only counted, because no one compares thousands by eye, and the first and last of a range identify the wallet. */
 const MAX_LISTED = 50;
 
 const EMPTY: ProjectEntry = { addresses: [], maxSurcharge: '', policy: 'tail', xpubs: [] };
 
-/** What `after` vouches for that `before` did not, and the other way round: a line each. None where both say the same. */
+/** The differences between two manifests, one line each. Empty if both sign the same. */
 export function describeChanges(
   before: Pick<Manifest, 'networks'> | null,
   after: Pick<Manifest, 'networks'>,

@@ -1,12 +1,13 @@
 import { type AddressTree, growAddressTree, rootOf, type Sha256 } from './address-tree.ts';
 import { formatNetworks, type Manifest, vouchedAddresses } from './manifest.ts';
 
-/** `text`: what is signed. `digest`: its SHA-256, which the next manifest names as its `previous`. */
+/** `text`: the signed text. `digest`: its SHA-256, which the next manifest names as its `previous`. */
 export type ManifestHead = { text: string; digest: string; tree: AddressTree };
 
 /**
- * The few lines that stand for a whole manifest, so that a signature of them proves one address by a short path: the digest of all
- * entries, and the root of the tree over the addresses. Example: `{"ledgerId":"…","leaves":2,"networks":"…","notAfter":"…","previous":null,"root":"…","serial":1,"v":1}`
+ * The head represents a whole manifest in a few lines, so that its signature proves one address by a short path. It contains the digest of
+ * all entries, and the root of the tree over the addresses. Example:
+ * `{"ledgerId":"…","leaves":2,"networks":"…","notAfter":"…","previous":null,"root":"…","serial":1,"v":1}`
  */
 export function headOf(manifest: Manifest, sha256: Sha256): ManifestHead {
   const { ledgerId, networks, notAfter, previous, serial, v } = manifest;

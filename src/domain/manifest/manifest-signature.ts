@@ -4,10 +4,10 @@ import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64 } from '@scure/base';
 import type { ManifestSignature } from './manifest.ts';
 
-/** Sets these signatures apart from all others that a key makes; `ssh-keygen -Y sign -n` names it. */
+/** Separates these signatures from all others that a key makes; `ssh-keygen -Y sign -n` names it. */
 export const SIGNATURE_NAMESPACE = 'quittance-manifest';
 
-/** Of `keys` (32 bytes in base64) so many must have signed. */
+/** At least `needed` of `keys` (32 bytes in base64) must have signed. */
 export type PinnedKeys = { needed: number; keys: readonly string[] };
 
 /** Signs a head with the 32 bytes of an Ed25519 key. */
@@ -16,12 +16,12 @@ export function signHead(head: string, privateKey: Uint8Array): ManifestSignatur
   return { form: 'ed25519', key, value: base64.encode(ed25519.sign(bareMessage(head), privateKey)) };
 }
 
-/** Those of the pinned keys that signed the head, each once. */
+/** The pinned keys that signed the head, each once. */
 export function signersOf(head: string, signatures: readonly ManifestSignature[], keys: readonly string[]): string[] {
   return keys.filter((key) => signatures.some((signature) => signature.key === key && fits(head, signature)));
 }
 
-/** Why a head is not signed by as many pinned keys as are needed; `null`: it is. */
+/** Why too few pinned keys signed a head; `null`: enough did. */
 export function lackOfSignatures(
   head: string,
   signatures: readonly ManifestSignature[],
@@ -34,7 +34,7 @@ export function lackOfSignatures(
   return `${count} of the ${keys.length} pinned keys signed this version, and ${needed} must${more}`;
 }
 
-/** As RFC 8032 has it, and not as lenient as some: no key fits more than one text. */
+/** Strictly by RFC 8032, unlike some lenient implementations: no key fits more than one text. */
 function fits(head: string, { form, key, value }: ManifestSignature): boolean {
   try {
     const bytes = base64.decode(value);
@@ -52,7 +52,7 @@ function wasTouched(value: Uint8Array): boolean {
 function messageOf(head: string, form: ManifestSignature['form'], value: Uint8Array): Uint8Array {
   if (form === 'ed25519') return bareMessage(head);
   if (form === 'sshsig') return sshMessage(head);
-  // A token signs what it was told by OpenSSH behind its own words (PROTOCOL.u2f of OpenSSH): for whom, whether somebody touched it, a counter.
+  // A token signs the OpenSSH message with a prefix (PROTOCOL.u2f of OpenSSH): the application, whether it was touched, and a counter.
   return concatBytes(sha256(utf8ToBytes(TOKEN_APPLICATION)), value.subarray(64), sha256(sshMessage(head)));
 }
 
@@ -60,7 +60,7 @@ function bareMessage(head: string): Uint8Array {
   return utf8ToBytes(`${SIGNATURE_NAMESPACE}\n${head}`);
 }
 
-/** What `ssh-keygen -Y sign` signs of a file (PROTOCOL.sshsig of OpenSSH), with the hash that it takes by itself. */
+/** The message that `ssh-keygen -Y sign` signs for a file (PROTOCOL.sshsig of OpenSSH), with its default hash. */
 function sshMessage(head: string): Uint8Array {
   const parts = [utf8ToBytes(SIGNATURE_NAMESPACE), new Uint8Array(), utf8ToBytes('sha512'), sha512(utf8ToBytes(head))];
   return concatBytes(utf8ToBytes('SSHSIG'), ...parts.map(sshString));
@@ -74,14 +74,14 @@ function sshString(bytes: Uint8Array): Uint8Array {
 type Outcome<Value> = ({ kind: 'ok' } & Value) | { kind: 'invalid'; reason: string };
 
 const SSH_TYPE = 'ssh-ed25519';
-/** A key in a hardware token, as `ssh-keygen -t ed25519-sk` makes it. */
+/** A key in a hardware token, as created by `ssh-keygen -t ed25519-sk`. */
 const TOKEN_TYPE = 'sk-ssh-ed25519@openssh.com';
 const TOKEN_APPLICATION = 'ssh:';
-/** In the flags of a token: somebody touched it. */
+/** The flag of a token that it was touched. */
 const WAS_TOUCHED = 1;
 const ARMOUR = /^-----BEGIN SSH SIGNATURE-----([A-Za-z0-9+/=\s]{100,4000})-----END SSH SIGNATURE-----\s*$/;
 
-/** Reads the file that `ssh-keygen -Y sign` writes. Whether it fits a head shows later. */
+/** Reads a signature file of `ssh-keygen -Y sign`. It doesn't check whether the signature fits a head. */
 export function parseSshSignature(text: string): Outcome<{ signature: ManifestSignature }> {
   const body = ARMOUR.exec(text)?.[1];
   if (body === undefined) return invalid('it is not a signature as "ssh-keygen -Y sign" writes it');
@@ -103,7 +103,7 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
   const inner = readerOf(base64.encode(read.raw()));
   const innerType = inner?.text();
   const value = inner?.raw() ?? new Uint8Array();
-  // Its flags, and how often it signed.
+  // Its flags, and its signature counter.
   const ofToken = type === TOKEN_TYPE ? (inner?.rest(5) ?? new Uint8Array()) : new Uint8Array();
   const isWhole = value.length === 64 && publicKey.length === 32 && ofToken.length === (type === TOKEN_TYPE ? 5 : 0);
   if (innerType !== type || !isWhole || inner?.isAtEnd() !== true || !read.isAtEnd()) {
@@ -119,12 +119,11 @@ export function parseSshSignature(text: string): Outcome<{ signature: ManifestSi
   };
 }
 
-/** Keys that are pinned at most. */
 const MAX_KEYS = 4;
 
 /**
- * Reads `KEY`, or `2 of KEY KEY KEY`: keys as `quittance manifest key` shows them (32 bytes in base64), or as they stand in the file
- * `id_ed25519.pub` behind `ssh-ed25519`. Between them stand blanks or commas.
+ * Reads `KEY`, or `2 of KEY KEY KEY`. Keys are as `quittance manifest key` shows them (32 bytes in base64), or as in the file
+ * `id_ed25519.pub` after `ssh-ed25519`. They are separated by spaces or commas.
  */
 export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
   const [, count, rest = ''] = /^\s*(?:(\d)\s+of\s+)?(.*?)\s*$/is.exec(text) ?? [];
@@ -142,7 +141,7 @@ export function parsePinnedKeys(text: string): Outcome<{ pinned: PinnedKeys }> {
   return { kind: 'ok', pinned: { needed, keys: known } };
 }
 
-/** `2 of KEY KEY`, as `parsePinnedKeys` reads it. */
+/** `2 of KEY KEY`, in the form that `parsePinnedKeys` reads. */
 export function formatPinnedKeys({ needed, keys }: PinnedKeys): string {
   return `${needed} of ${keys.join(' ')}`;
 }
@@ -170,7 +169,7 @@ function invalid(reason: string): { kind: 'invalid'; reason: string } {
   return { kind: 'invalid', reason };
 }
 
-/** Reads fields of SSH's wire format one after the other; beyond the end they are empty. `null`: no base64. */
+/** Reads consecutive fields of SSH's wire format. Beyond the end they are empty. `null`: it isn't base64. */
 function readerOf(text: string) {
   let bytes: Uint8Array;
   try {

@@ -3,13 +3,13 @@ import { parseAmount } from '../money.ts';
 import { isNetwork, type Network } from '../network.ts';
 import { POLICIES, type Policy } from '../policy.ts';
 
-/** Addresses of an account key: those of the indexes `from` to `from + count - 1`, in their order. */
+/** Addresses of an account key: the indexes `from` to `from + count - 1`, in order. */
 export type XpubRange = { addresses: readonly string[]; count: number; from: number; xpub: string };
 
-/** What is vouched for of a project. `addresses`: those that no range has. */
+/** The signed settings of a project. `addresses`: those in no range. */
 export type ProjectEntry = {
   addresses: readonly string[];
-  /** In USDT, as `0.01`. */
+  /** In USDT, such as `0.01`. */
   maxSurcharge: string;
   policy: Policy;
   xpubs: readonly XpubRange[];
@@ -18,8 +18,8 @@ export type ProjectEntry = {
 export type ManifestNetworks = { readonly [Each in Network]?: { readonly [projectId: string]: ProjectEntry } };
 
 /**
- * The addresses that the owner of the money vouches for. `serial` rises with each one; `previous`: the digest of the head of the one
- * before, `null` in the first. All members stand in the order of their names, and so do projects and addresses.
+ * The addresses that the owner of the money signs. `serial` increases with each manifest; `previous`: the digest of the previous head,
+ * `null` in the first. All members are sorted by name, as are projects and addresses.
  */
 export type Manifest = {
   ledgerId: string;
@@ -34,14 +34,14 @@ export type Manifest = {
 const FORMS = ['ed25519', 'sshsig', 'sshsig-token'] as const;
 
 /**
- * `form`: `ed25519` is the bare signature, `sshsig` what `ssh-keygen -Y sign` signs, `sshsig-token` the same with a key in a hardware token. `key`
- * (32 bytes) and `value` (64, and of a token its flags and its counter) in base64.
+ * `form`: `ed25519` is the bare signature, `sshsig` is the message of `ssh-keygen -Y sign`, and `sshsig-token` is the same with a key in a
+ * hardware token. `key` (32 bytes) and `value` (64, for a token also its flags and counter) are in base64.
  */
 export type ManifestSignature = { form: (typeof FORMS)[number]; key: string; value: string };
 
 export type SignedManifest = { manifest: Manifest; signatures: readonly ManifestSignature[] };
 
-/** What shows anybody who knows a pinned key that an address is vouched for. */
+/** Proves to anyone who knows a pinned key that an address is signed. */
 export type AddressProof = {
   head: string;
   signatures: SignedManifest['signatures'];
@@ -52,22 +52,25 @@ export type AddressProof = {
 
 export type ReadManifest = ({ kind: 'ok' } & SignedManifest) | { kind: 'invalid'; reason: string };
 
-/** A manifest of 100,000 addresses takes four megabytes. */
+/** A manifest of 100,000 addresses has four megabytes. */
 export const MAX_MANIFEST_BYTES = 16 * 1024 * 1024;
 /** Twice as many as keys can be pinned, for a rotation. */
 export const MAX_SIGNATURES = 8;
 
-/** The file: one line, the same bytes for the same content. */
+/** The file: one line, with the same bytes for the same content. */
 export function formatManifest({ manifest, signatures }: SignedManifest): string {
   return `${JSON.stringify({ manifest: inOrder(manifest), signatures: signatures.map(signatureInOrder) })}\n`;
 }
 
-/** The text of the addresses, whose digest is part of what is signed. */
+/** The text of the addresses, whose digest is part of the signed head. */
 export function formatNetworks(networks: ManifestNetworks): string {
   return JSON.stringify(networksInOrder(networks));
 }
 
-/** Reads a file strictly: what is taken has one form of writing, so that nobody reads something else in it. Checksums of addresses are not looked at. */
+/**
+ * Parses a file strictly: only one spelling is accepted, so that no other parser can read something else from it. It doesn't check the
+ * checksums of addresses.
+ */
 export function parseManifest(text: string): ReadManifest {
   if (text.length > MAX_MANIFEST_BYTES) return invalid(`it has more than ${MAX_MANIFEST_BYTES} characters`);
   let value: unknown;
@@ -85,7 +88,7 @@ export function parseManifest(text: string): ReadManifest {
   );
 }
 
-/** Every address with its project, in the order of the leaves: by network, project, and place. */
+/** Every address with its project, in the order of the leaves: by network, project and position. */
 export function* vouchedAddresses(
   networks: ManifestNetworks,
 ): Generator<{ network: Network; projectId: string; address: string }> {
@@ -142,7 +145,7 @@ const TEXTS = {
   value: /^[A-Za-z0-9+/]{86}==$/,
   tokenValue: /^[A-Za-z0-9+/]{92}$/,
 };
-/** Non-hardened indexes of BIP-32 end here. */
+/** The limit of non-hardened indexes in BIP-32. */
 const MAX_INDEX = 2 ** 31;
 
 function problemOfFile(value: unknown): string | null {
@@ -186,7 +189,7 @@ function problemOfNetworks(networks: unknown): string | null {
   return null;
 }
 
-/** `seen`: the addresses of the network so far, of which each belongs to one project, and is named once. */
+/** `seen`: the addresses of the network so far. Each belongs to one project, and is listed once. */
 function problemOfEntry(entry: unknown, seen: Set<string>): string | null {
   const strange = strangerIn('the entry', entry, ['addresses', 'maxSurcharge', 'policy', 'xpubs']);
   if (strange !== null) return strange;
@@ -241,7 +244,7 @@ function problemOfSignatures(signatures: unknown): string | null {
   return null;
 }
 
-/** Says which member is unknown or missing, and where. */
+/** Names the unknown or missing member, and its place. */
 function strangerIn(where: string, value: unknown, names: readonly string[]): string | null {
   if (!isObject(value)) return `${where} is not an object`;
   const unknown = Object.keys(value).find((name) => !names.includes(name));

@@ -10,43 +10,42 @@ export type Suspect = {
   status: InvoiceStatus;
   requestedMicro: MicroUsdt;
   payableMicro: MicroUsdt;
-  /** Where it is to be paid (T…). */
+  /** Its receiving address (T…). */
   address: string;
   createdAt: UnixMs;
-  /** Whatever pays it is later. */
+  /** A payment must be later than this. */
   payableAfter: UnixMs;
   expiresAt: UnixMs;
   /** The transfer that paid it; `null` if none did. */
   paid: { at: UnixMs; from: string } | null;
 };
 
-/** Another transfer of the same sender to the same project that paid nothing. */
+/** Another unmatched or duplicate transfer of the same sender to the same project. */
 export type Sibling = { amountMicro: bigint; at: UnixMs };
 
 /** The facts about the sender of a transfer, up to its time. */
 export type Sender = {
-  /** It is an address of the same project. */
   isOurs: boolean;
-  /** Money went to it from the project's addresses. */
+  /** It received money from the project's addresses. */
   hasReceived: boolean;
-  /** An operator resolved an earlier transfer of it as the merchant's own deposit. */
+  /** An operator resolved one of its earlier transfers as the merchant's own deposit. */
   hasDeposited: boolean;
-  /** An address that it resembles as wallets shorten it (the first 4 and last 4 characters), but is not; `null` if none. */
+  /** Another address that looks the same in wallets (the first 4 and last 4 characters); `null` if there's none. */
   resembles: string | null;
 };
 
-/** The facts about a transfer that paid nothing. */
+/** The facts about an unmatched or duplicate transfer. */
 export type MismatchFacts = {
   transfer: {
-    /** More than an invoice can ask for is possible. */
+    /** It may exceed the maximum of an invoice. */
     amountMicro: bigint;
     from: string;
     to: string;
     at: UnixMs;
   };
-  /** How amounts are made unique on the address that received it. */
+  /** How amounts are made unique on the receiving address. */
   policy: Policy;
-  /** The invoices that come into question, at most some hundreds: those near in amount, and the newest that were not paid. */
+  /** The candidate invoices, at most some hundreds: those near in amount, and the newest unpaid ones. */
   invoices: readonly Suspect[];
   siblings: readonly Sibling[];
   sender: Sender;

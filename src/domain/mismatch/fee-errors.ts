@@ -4,14 +4,14 @@ import { asked, exactly, type Slip, shortly } from './finding.ts';
 const FEE_PRIOR = 0.25;
 const OVERPAID_PRIOR = 0.05;
 
-/** What exchanges send at least. It may be meant for every invoice below it, so it says little. */
+/** The minimum withdrawals of exchanges. Such an amount may be meant for every smaller invoice, so it says little. */
 const MINIMUMS: readonly bigint[] = [10_000_000n, 20_000_000n, 50_000_000n, 100_000_000n];
 const MINIMUM_WEIGHT = 0.1;
 
-/** Exchanges mostly take 1 USDT. */
+/** Exchanges mostly charge 1 USDT. */
 export const COMMONEST_FEE = 1_000_000n;
 
-/** Withdrawal fees that exchanges take for USDT on TRON, in micro-USDT, and how often. */
+/** Withdrawal fees of exchanges for USDT on TRON, in micro-USDT, with their frequency. */
 const TYPICAL_FEES = new Map([
   [500_000n, 0.08],
   [800_000n, 0.08],
@@ -21,7 +21,7 @@ const TYPICAL_FEES = new Map([
   [3_000_000n, 0.05],
   [5_000_000n, 0.05],
 ]);
-/** Shares that are taken, in parts of ten thousand. */
+/** Fees as a share, in parts of ten thousand. */
 const SHARES = new Map([
   [10n, 0.04],
   [20n, 0.01],
@@ -41,10 +41,10 @@ const CENT = 10_000n;
 const OTHER_TENTHS = { uptoMicro: 10_000_000n, weight: 0.1 / 100 };
 const OTHER_CENTS = { uptoMicro: 1_000_000n, weight: 0.03 / 100 };
 
-/** How far an amount less a share may be off by rounding. */
+/** How far an amount minus a share may be off because of rounding. */
 const SHARE_ROUNDING_MICRO = 1n;
 
-/** The share of payers of the requested amount who lose a fee on top. */
+/** The share of payers of the requested amount who also lose a fee. */
 const FEE_AND_ROUNDED = 0.3;
 
 function feeWeight(feeMicro: bigint): number {
@@ -55,22 +55,22 @@ function feeWeight(feeMicro: bigint): number {
   return feeMicro % CENT === 0n && feeMicro <= OTHER_CENTS.uptoMicro ? OTHER_CENTS.weight : 0;
 }
 
-/** The fixed fees that are looked for, in micro-USDT. */
+/** The fixed fees to search for, in micro-USDT. */
 export const FIXED_FEES: readonly bigint[] = [
   ...TYPICAL_FEES.keys(),
   ...Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * TENTH),
   ...Array.from({ length: 100 }, (_, index) => BigInt(index + 1) * CENT),
 ].filter((fee, index, all) => all.indexOf(fee) === index);
 
-/** The fixed fees that are common enough to be looked for in other slips, too; ascending. */
+/** The fixed fees that are common enough to search for in other slips, too; ascending. */
 export const COMMON_FEES: readonly bigint[] = [...TYPICAL_FEES.keys()];
 
-/** The amount that is left after a share of so many parts of ten thousand, rounded down. */
+/** The amount left after a share in parts of ten thousand is deducted, rounded down. */
 export function lessShare(amountMicro: bigint, share: bigint): bigint {
   return (amountMicro * (WHOLE_SHARE - share)) / WHOLE_SHARE;
 }
 
-/** The amounts from which a usual share was taken so that this one is left: both ends included. */
+/** The amounts that leave this one after a usual share is deducted, both ends included. */
 export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }[] {
   return [...SHARES.keys()].map((share) => {
     const left = WHOLE_SHARE - share;
@@ -81,7 +81,7 @@ export function beforeShares(amountMicro: bigint): { low: bigint; high: bigint }
   });
 }
 
-/** A fee was taken out of the payable amount, or of the requested amount, on its way. */
+/** A fee was deducted from the payable amount, or from the requested amount, on the way. */
 export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { requestedMicro, payableMicro, externalId } = invoice;
   if (amountMicro >= payableMicro) return [];
@@ -115,7 +115,7 @@ export function feeDeducted(invoice: Suspect, amountMicro: bigint): Slip[] {
   return slips;
 }
 
-/** `baseMicro` is what the share was taken of, and `base` names it. */
+/** `baseMicro` is the amount from which the share was deducted, and `base` names it. */
 function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Slip[] {
   if (amountMicro * WHOLE_SHARE < baseMicro * (WHOLE_SHARE - MAX_SHARE) - WHOLE_SHARE) return [];
   for (const [share, weight] of SHARES) {
@@ -134,7 +134,7 @@ function shareDeducted(baseMicro: bigint, base: string, amountMicro: bigint): Sl
   return [];
 }
 
-/** A round figure more than was to be paid, most likely to make up for a fee that was then not taken out. */
+/** A round figure above the payable amount, most likely added for a fee that wasn't deducted after all. */
 export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   const moreMicro = amountMicro - payableMicro;
@@ -150,13 +150,13 @@ export function overpaid(invoice: Suspect, amountMicro: bigint): Slip[] {
   ];
 }
 
-/** The payable amounts, both ends included, of which what an exchange sends at least is the next one above. */
+/** The payable amounts, both ends included, for which this amount is an exchange's next higher minimum. */
 export function belowMinimum(amountMicro: bigint): { low: bigint; high: bigint }[] {
   const index = MINIMUMS.indexOf(amountMicro);
   return index === -1 ? [] : [{ low: MINIMUMS[index - 1] ?? 1n, high: amountMicro - 1n }];
 }
 
-/** What an exchange sends at least, and an invoice of less; the payer may have had no choice. */
+/** An exchange's minimum, and an invoice of less. The payer may have had no choice. */
 function leastOfExchange(invoice: Suspect, amountMicro: bigint): Slip[] {
   const { payableMicro } = invoice;
   if (!belowMinimum(amountMicro).some(({ low, high }) => payableMicro >= low && payableMicro <= high)) return [];

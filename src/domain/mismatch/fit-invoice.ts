@@ -4,18 +4,18 @@ import { plausibility } from './plausibility.ts';
 import { alreadyPaid, confidenceOf, EQUALLY_NEAR, findingsOf, otherInvoices, sum, toNear } from './rank-causes.ts';
 
 /**
- * How a transfer that paid nothing may have been meant for one invoice. `share` (0 … 1) is what this explanation has of all;
+ * How an unmatched or duplicate transfer may have been meant for one invoice. `share` (0 … 1) is the weight of this explanation among all;
  * `rivals` counts the other invoices that explain the transfer about as well or better.
  */
 export type Fit = { cause: Cause; share: number; rivals: number };
 
-/** A cause of something else that is shown with high confidence leaves less than this. */
+/** Next to another cause with high confidence, less than this remains. */
 const WORTH_SHOWING = 0.05;
 
 /**
- * Judges a transfer against one invoice, which must be among those of the facts: its likeliest cause that names this invoice, or
- * `null` if none is worth telling. An invoice that is asked about is not held less likely for its age; the confidence is that
- * of the same facts without anybody asking.
+ * Compares a transfer with one invoice, which must be in the facts. Returns the likeliest cause that names this invoice, or `null` if none
+ * is worth showing. The invoice's age doesn't count against it, because someone asks about it. The confidence is the same as if no one
+ * asked.
  */
 export function fitInvoice(facts: MismatchFacts, invoiceId: string): Fit | null {
   const { amountMicro, at } = facts.transfer;

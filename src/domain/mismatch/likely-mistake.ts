@@ -3,22 +3,22 @@ import type { MicroUsdt } from '../money.ts';
 import { unixMs } from '../time.ts';
 import { rankCauses } from './rank-causes.ts';
 
-/** A mistake as a payer is told of it. It is likely and never certain: the chain shows amounts, not intentions. */
+/** A mistake as a payer sees it. It's likely but never certain, because the chain shows amounts, not intentions. */
 export type LikelyMistake =
   /** The requested amount was sent, without the digits that were added to it. */
   | { kind: 'requested_amount' }
   | { kind: 'swapped_digits' }
-  /** A fee was taken out of the amount; where more arrived, it was added and then not taken. */
+  /** A fee was deducted from the amount. If more arrived, it was added and then not deducted. */
   | { kind: 'fee' }
   | { kind: 'truncated' | 'rounded'; decimals: number }
-  /** A digit was mistyped, left out, or is too many. */
+  /** One digit is wrong, missing or extra. */
   | { kind: 'one_digit' };
 
 export type MistakenAmount = { payableMicro: MicroUsdt; requestedMicro: MicroUsdt; arrivedMicro: MicroUsdt };
 
 /**
- * How the payer's page words a cause; `null`: it has no words for it. The likelihood of each is the operator's, who is told more of
- * them, and of more invoices.
+ * The kind by which the payer's page describes a cause; `null`: it describes none. Operators see more causes, with their likelihood, and
+ * more invoices.
  */
 export const KINDS: Readonly<Record<CauseCode, LikelyMistake['kind'] | null>> = {
   FEE_DEDUCTED: 'fee',
@@ -42,7 +42,7 @@ export const KINDS: Readonly<Record<CauseCode, LikelyMistake['kind'] | null>> = 
   UNKNOWN: null,
 };
 
-/** An invoice and a sender of which nothing counts but the amounts: the payer names the invoice, so that one was meant. */
+/** An invoice and a sender for which only the amounts count. The payer names the invoice, so it's the one that was meant. */
 const AT = unixMs(1);
 const NAMED = {
   id: '',
@@ -56,7 +56,10 @@ const NAMED = {
 } as const;
 const SENDER = { isOurs: false, hasReceived: false, hasDeposited: false, resembles: null } as const;
 
-/** The likeliest cause by one invoice's amounts alone; `null` where none is likelier than all others together, or without words. */
+/**
+ * The likeliest cause by one invoice's amounts alone. `null` if none is likelier than all others together, or if the page can't describe
+ * it.
+ */
 export function likelyMistake({ payableMicro, requestedMicro, arrivedMicro }: MistakenAmount): LikelyMistake | null {
   if (arrivedMicro === payableMicro) return null;
   const [cause] = rankCauses({

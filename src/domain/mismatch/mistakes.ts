@@ -2,12 +2,15 @@ import type { CauseCode } from '../mismatch.ts';
 import { COMMON_FEES, lessShare } from './fee-errors.ts';
 import { shortly } from './finding.ts';
 
-/** An amount as it is shown to a payer: `decimals` of its digits stand behind the point, and a negative number of them are zeros before it. */
+/**
+ * An amount as it's shown to a payer: the number of digits after the point is `decimals`. If it's negative, the amount ends in that many
+ * zeros before the point.
+ */
 export type Shown = { amount: bigint; decimals: number };
 
 /**
- * A mistake of a payer, a wallet or an exchange, and the cause that explains it. `of` lists every amount that may arrive instead of
- * the right one. `isExcluded`: no such amount is the code word of another invoice (see `code-word.ts`).
+ * A mistake of a payer, a wallet or an exchange, and the cause that explains it. `of` lists every amount that may arrive instead of the
+ * right one. `isExcluded`: no such amount is the code word of another invoice (see `code-word.ts`).
  */
 export type Mistake = { name: string; cause: CauseCode; isExcluded: boolean; of(shown: Shown): bigint[] };
 
@@ -15,7 +18,10 @@ const USDT_DECIMALS = 6;
 const ALL_ROUNDINGS = [0, 1, 2, 3, 4, 5];
 const ONE_PERCENT = 100n;
 
-/** The one list of mistakes: both judges name them, the sandbox makes some of them, and the bench counts what each of them hits. */
+/**
+ * The single list of mistakes. Both diagnoses name them, the sandbox makes some of them, and the benchmark counts how many amounts each of
+ * them hits.
+ */
 export const MISTAKES: readonly Mistake[] = [
   excluded('one wrong digit', 'ONE_DIGIT_WRONG', oneDigitWrong),
   excluded('neighbouring digits swapped', 'DIGITS_SWAPPED', digitsSwapped),
@@ -47,22 +53,21 @@ function possible(name: string, cause: CauseCode, of: Mistake['of']): Mistake {
   return { name, cause, isExcluded: false, of };
 }
 
-/** The worth of the last of so many decimals, in micro-USDT. */
+/** The value of the last decimal, in micro-USDT. */
 export function lastUnit(decimals: number): bigint {
   return 10n ** BigInt(USDT_DECIMALS - decimals);
 }
 
-/** To the nearest, and half up. */
+/** Rounds to the nearest, half up. */
 export function roundTo(amount: bigint, decimals: number): bigint {
   return cutTo(amount + lastUnit(decimals) / 2n, decimals);
 }
 
-/** Without the decimals behind. */
 export function cutTo(amount: bigint, decimals: number): bigint {
   return amount - (amount % lastUnit(decimals));
 }
 
-/** The shown digits without the point, and the worth of a 1 in the place of each. */
+/** The shown digits without the point, and the value of a 1 in each position. */
 export function places({ amount, decimals }: Shown): { digit: bigint; unit: bigint }[] {
   const unit = lastUnit(decimals);
   const digits = (amount / unit).toString().padStart(decimals + 1, '0');
@@ -71,12 +76,12 @@ export function places({ amount, decimals }: Shown): { digit: bigint; unit: bigi
 
 const DIGITS = [0n, 1n, 2n, 3n, 4n, 5n, 6n, 7n, 8n, 9n];
 
-/** The amount itself is among them. */
+/** Includes the amount itself. */
 export function oneDigitWrong(shown: Shown): bigint[] {
   return places(shown).flatMap(({ digit, unit }) => DIGITS.map((other) => shown.amount + (other - digit) * unit));
 }
 
-/** From left to right; the amount itself is among them where two neighbours are the same. */
+/** From left to right. Includes the amount itself if two neighbours are equal. */
 export function digitsSwapped(shown: Shown): bigint[] {
   const all = places(shown);
   return all.slice(1).map((right, index) => {

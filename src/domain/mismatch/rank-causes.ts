@@ -18,17 +18,17 @@ import { pointMisplaced, requestedAmount, roundedOrTruncated } from './rounding-
 import { senderCauses, unknown } from './sender-causes.ts';
 import { typingError, typingOrigins } from './typing-errors.ts';
 
-/** Causes and invoices beyond these help nobody. */
+/** More causes and invoices than this help no one. */
 const MAX_CAUSES = 5;
 const MAX_INVOICES = 5;
-/** A cause below this share of all that explains the transfer is left out. */
+/** A cause below this share of all explanations is left out. */
 const WORTH_SHOWING = 0.01;
 /** Invoices that explain a transfer at least half as well as the best are equally near. */
 export const EQUALLY_NEAR = 0.5;
 
 /** `high`: all other causes together have 3 %, and all other invoices less than a tenth. */
 const HIGH = { cause: 0.97, invoice: 0.92 };
-/** `medium`: likelier than all else together, and not more than about six invoices to choose from. */
+/** `medium`: likelier than everything else together, with at most about six candidate invoices. */
 const MEDIUM = { cause: 0.5, invoice: 0.15 };
 
 const AMOUNT_RULES: readonly SlipRule[] = [
@@ -41,8 +41,8 @@ const AMOUNT_RULES: readonly SlipRule[] = [
 ];
 
 /**
- * Why an unmatched transfer fits no invoice: likely causes, the likeliest first, 1 … 5, each once. Every rule weighs how likely a
- * payer makes its slip and how plausible the invoice is; the confidence comes from what is left for all other explanations.
+ * Why an unmatched transfer fits no invoice: 1 … 5 likely causes, the likeliest first, each once. Every rule weighs how likely its slip is
+ * and how plausible the invoice is. The confidence depends on the weight of all other explanations.
  */
 export function rankCauses(facts: MismatchFacts): Cause[] {
   const { from, to, amountMicro } = facts.transfer;
@@ -59,27 +59,27 @@ export function rankCauses(facts: MismatchFacts): Cause[] {
     .map(({ ofCode, share }) => toCause(ofCode, share, facts.transfer));
 }
 
-/** It is no guess, so nothing else is weighed. */
+/** This is certain, so nothing else is weighed. */
 function selfTransfer(sender: string, amountMicro: bigint): Cause {
   const explanation = `${exactly(amountMicro)} arrived from the address itself (${sender}). Such a transfer brings no money, so it pays no invoice.`;
   return { code: 'SELF_TRANSFER', confidence: 'high', explanation, evidence: { sender }, invoices: [] };
 }
 
-/** All that explains the transfer. */
 export function findingsOf(facts: MismatchFacts): Finding[] {
   const weighed = weigh(facts);
   const meant = weighed.reduce((total, { share }) => total + share, 0);
   return [...invoiceFindings(facts, weighed), ...senderCauses(facts), unknown(facts.transfer.amountMicro, 1 - meant)];
 }
 
-/** A payer who pays an order again by mistake does so soon. */
+/** A payer who accidentally pays an order twice does so soon. */
 const SOON_MS = 86_400_000;
 
-/** Ranks the causes of a duplicate: its amount says what it repeats, and its sender may say more. */
+/** Ranks the causes of a duplicate. Its amount shows the invoice that it repeats, and its sender may show more. */
 export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] {
   const { amountMicro, from, at } = facts.transfer;
   const isSameSender = repeated.paid?.from === from;
-  // A round amount is paid again soon and by the same sender; later it may be for another order, and an exchange sends for many.
+  // A round amount is a repetition if it comes soon and from the same sender. Later it may be for another order, and an exchange sends for
+  // many people.
   const isSoon = repeated.paid !== null && at - repeated.paid.at < SOON_MS;
   const first: Cause = {
     code: 'PAID_TWICE',
@@ -92,7 +92,7 @@ export function rankDuplicate(facts: MismatchFacts, repeated: Suspect): Cause[] 
   return [first, ...others.map((finding) => toCause([finding], 0, facts.transfer))];
 }
 
-/** The likeliest first; of equally likely ones that of the invoice whose amount is the nearest. */
+/** Sorts the likeliest first, and equally likely ones by the distance to the invoice's amount. */
 function sortByWeight(findings: readonly Finding[], amountMicro: bigint): Finding[] {
   const distance = ({ invoices: [invoice] }: Finding) =>
     invoice === undefined ? 0n : absolute(amountMicro - invoice.payableMicro);
@@ -103,7 +103,7 @@ export function sum(findings: readonly Finding[]): number {
   return findings.reduce((total, { weight }) => total + weight, 0);
 }
 
-/** Weighs which invoices were meant: the more there are, the less an amount near one of them says. The shares sum to at most 1. */
+/** Weighs which invoices were meant. The more there are, the less does an amount near one of them prove. The shares sum to at most 1. */
 function weigh({ transfer, invoices }: MismatchFacts): Weighed[] {
   const plausible = invoices
     .map((invoice) => ({ invoice, share: plausibility(invoice, transfer.at) }))
@@ -136,7 +136,7 @@ function invoiceFindings({ transfer, siblings }: MismatchFacts, weighed: readonl
   return [...ofOne, ...sumsOfInvoices(weighed, amountMicro)];
 }
 
-/** Makes one cause of the findings of one code, the best first. */
+/** Combines the findings of one code into one cause, the best first. */
 function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFacts['transfer']): Cause {
   const [best] = ofCode as [Finding, ...Finding[]];
   const near = ofCode.filter(({ weight }) => weight >= best.weight * EQUALLY_NEAR);
@@ -152,7 +152,7 @@ function toCause(ofCode: readonly Finding[], share: number, transfer: MismatchFa
   };
 }
 
-/** Warns of a payment before somebody credits the money once more. */
+/** Warns of a payment before someone credits the money again. */
 export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs): string {
   const describe = (when: 'before' | 'since') => {
     const paid = invoices.filter((invoice) => invoice.paid !== null && invoice.paid.at <= at === (when === 'before'));
@@ -162,7 +162,7 @@ export function alreadyPaid({ invoices }: Pick<Finding, 'invoices'>, at: UnixMs)
   return describe('before') + describe('since');
 }
 
-/** Only some of very many were looked at, so their number is not told. */
+/** Above this, only some of the invoices were compared, so their number isn't shown. */
 const MANY = 50;
 
 /** `8 other invoices`, `more than 50 other invoices`. */

@@ -8,15 +8,15 @@ import { typingOrigins } from './typing-errors.ts';
 /** Payable amounts to look up, both ends included. */
 type AmountRange = { low: bigint; high: bigint };
 
-/** Beyond every payable amount: 12 digits before the point and 6 after, and a surcharge. */
+/** Above every payable amount: 12 digits before the point, 6 after it, and a surcharge. */
 const MAX_PAYABLE_MICRO = 10n ** 18n + 1_000_000n;
 const CENT = 10_000n;
-/** The places to which an amount may be rounded: 0.00001 … 1 USDT. */
+/** The precision to which an amount may be rounded: 0.00001 … 1 USDT. */
 const ROUNDING_UNITS = [10n, 100n, 1_000n, CENT, 100_000n, 1_000_000n];
 
 /**
- * Where the payable amounts lie that a usual slip turns into this transfer's: some hundred ranges, most of one amount. On an
- * address with a tail all payable amounts are code words, which leaves one in ten of the single ones or fewer.
+ * The ranges of payable amounts that a usual slip turns into this transfer's: some hundred ranges, most of a single amount. On an address
+ * with a tail all payable amounts are code words, which leaves at most one in ten of the single ones.
  */
 export function searchRanges(
   { transfer, policy, siblings }: Pick<MismatchFacts, 'transfer' | 'policy' | 'siblings'>,
@@ -33,15 +33,15 @@ export function searchRanges(
     ...siblingSums(siblings, at).map(({ totalMicro }) => amountMicro + totalMicro),
   ];
   const reserved = points.filter((micro) => isPayable(policy, micro));
-  // A requested amount leads to payable amounts above it.
+  // A requested amount corresponds to payable amounts above it.
   const tailed = (requestedMicro: bigint) => ({ low: requestedMicro, high: requestedMicro + maxSurchargeMicro });
   const ranges = [
     ...[...new Set(reserved)].map((micro) => ({ low: micro, high: micro })),
     tailed(amountMicro),
     ...belowMinimum(amountMicro),
-    // A rounded amount is a multiple of its unit. The ranges stay apart, because only so many invoices of each are read.
+    // A rounded amount is a multiple of its unit. The ranges stay separate, because only a limited number of invoices is read per range.
     ...ROUNDING_UNITS.filter((unit) => amountMicro % unit === 0n).map((unit) => around(amountMicro, unit)),
-    // Shares may have been taken out of the requested amount, which is seldom finer than this.
+    // Shares may have been deducted from the requested amount, which rarely has more decimals than this.
     ...beforeShares(amountMicro).map(({ low, high }) => ({
       low,
       high: amountMicro % 10n === 0n ? high + maxSurchargeMicro : high,

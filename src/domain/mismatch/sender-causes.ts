@@ -6,26 +6,26 @@ const DEPOSIT_PRIOR = 0.05;
 const LOOK_ALIKE_PRIOR = 0.02;
 const UNKNOWN_PRIOR = 0.02;
 
-/** No shop sells for less than 0.01 USDT, and poisoners seldom spend 0.1. They like 0.000001, 0.001 and 0.01. */
+/** No shop sells for less than 0.01 USDT, and address poisoners rarely spend 0.1. They prefer 0.000001, 0.001 and 0.01. */
 const TINY_MICRO = 100n;
 const DUST_MICRO = 10_000n;
 const SMALL_MICRO = 100_000n;
 const ONE_USDT = 1_000_000n;
 
 /**
- * How much likelier a depositing merchant is to send from such an address than a customer is: a customer cannot send from the
- * project's own address, but may from the wallet of an exchange from which the merchant deposited once; two addresses share the
- * 7 characters that poisoners copy once in 10¹².
+ * How much likelier a depositing merchant is to send from such an address than a customer. A customer can't send from the project's own
+ * address, but may use the wallet of an exchange from which the merchant once deposited. Two addresses share the 7 characters that
+ * poisoners copy once in 10¹².
  */
 const RATIO = { isOurs: 1e12, hasDeposited: 1e3, hasReceived: 1e2, resembles: 1e9 } as const;
 
-/** Money that was meant for no invoice: dust, imitations of known addresses, and the merchant's own. */
+/** Money that wasn't meant for any invoice: dust, imitations of known addresses, and the merchant's own. */
 export function senderCauses({ transfer, sender }: MismatchFacts): Finding[] {
   const { amountMicro, from } = transfer;
   return [...dust(amountMicro), ...lookAlike(amountMicro, from, sender.resembles), ...ownDeposit({ transfer, sender })];
 }
 
-/** The cause that is left when nothing explains the amount. `unmeant` (0 … 1) is how likely it is that none of the known invoices was meant. */
+/** The remaining cause if nothing explains the amount. `unmeant` (0 … 1) is the probability that none of the known invoices was meant. */
 export function unknown(amountMicro: bigint, unmeant: number): Finding {
   return {
     code: 'UNKNOWN',
@@ -37,7 +37,7 @@ export function unknown(amountMicro: bigint, unmeant: number): Finding {
   };
 }
 
-/** How likely an amount is that no invoice asks for: people choose whole amounts, then cents, and seldom more. */
+/** The probability of an amount that no invoice asks for: people choose whole amounts, then cents, and rarely more. */
 function freeAmountChance(amountMicro: bigint): number {
   if (amountMicro % ONE_USDT === 0n) return 0.5 / 1_000;
   return amountMicro % 10_000n === 0n ? 0.3 / 100_000 : 0.2 / 1_000_000_000;
@@ -76,7 +76,7 @@ function lookAlike(amountMicro: bigint, from: string, resembled: string | null):
   ];
 }
 
-/** The signs of a merchant's own deposit, the surest first. */
+/** The signs of a merchant's own deposit, the most reliable first. */
 const DEPOSIT_SIGNS = [
   { fact: 'isOurs', reason: 'own-address', told: 'an address of this project' },
   {

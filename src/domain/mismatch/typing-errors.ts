@@ -1,17 +1,17 @@
 import type { Suspect } from './facts.ts';
 import { asked, exactly, type Slip } from './finding.ts';
 
-/** How often, of all who pay a wrong amount, one mistypes it in this way. Chosen by judgement; the corpus tests the outcome. */
+/** Among the payers of a wrong amount, how often each kind of typing slip occurs. These are estimates; the corpus tests the outcome. */
 const PRIOR = { ONE_DIGIT_WRONG: 0.1, DIGITS_SWAPPED: 0.05, DIGIT_MISSING: 0.03, DIGIT_ADDED: 0.02 } as const;
 
 type TypingCode = keyof typeof PRIOR;
 
-/** How an amount came out of another by typing: `detail` completes "… with". */
+/** How one amount was mistyped as another: `detail` completes "… with". */
 type Origin = { code: TypingCode; ways: number; places: number; detail: string; evidence: Slip['evidence'] };
 
 /**
- * All amounts of which the one that arrived may be a mistyped form, each with what happened; about 300 for 25.000137. Amounts are
- * typed with the six decimals that a payable amount has, and a wallet cuts off a seventh.
+ * All amounts of which the one that arrived may be a mistyped form, each with its slip; about 300 for 25.000137. Amounts are typed with the
+ * six decimals of a payable amount, and a wallet cuts off a seventh.
  */
 export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> {
   const before = recent.get(amountMicro);
@@ -22,7 +22,7 @@ export function typingOrigins(amountMicro: bigint): ReadonlyMap<bigint, Origin> 
   return origins;
 }
 
-/** A transfer's amount is looked at when its invoices are searched for, and when each of them is weighed. */
+/** A transfer's amount is analysed when its invoices are searched, and again when each of them is weighed. */
 const MAX_RECENT = 20;
 const recent = new Map<bigint, ReadonlyMap<bigint, Origin>>();
 
@@ -30,7 +30,7 @@ function computeOrigins(amountMicro: bigint): Map<bigint, Origin> {
   const origins = new Map<bigint, Origin>();
   const text = exactly(amountMicro);
   const add = (original: string, origin: Omit<Origin, 'ways'>) => {
-    // No amount is asked for with zeros before it.
+    // No payable amount has leading zeros.
     if (/^0[0-9]/.test(original)) return;
     const micro = BigInt(original.replace('.', ''));
     if (micro === amountMicro || micro <= 0n) return;
@@ -45,7 +45,7 @@ function computeOrigins(amountMicro: bigint): Map<bigint, Origin> {
   return origins;
 }
 
-/** The slip of a payer of this invoice who mistyped its amount. */
+/** The slip of a payer who mistyped this invoice's amount. */
 export function typingError(invoice: Suspect, amountMicro: bigint, origin: Origin): Slip {
   return {
     code: origin.code,
@@ -85,7 +85,7 @@ function addSwapped(text: string, add: Add): void {
   const places = text.length - 2;
   for (let at = 0; at < text.length - 1; at++) {
     if (at === point) continue;
-    // The neighbours of the point are neighbours, too.
+    // The digits on both sides of the point are neighbours, too.
     const next = at + 1 === point ? at + 2 : at + 1;
     const [left, right] = [text.charAt(at), text.charAt(next)];
     if (left === right) continue;
@@ -98,7 +98,7 @@ function addSwapped(text: string, add: Add): void {
   }
 }
 
-/** A digit left out before the point moves those before it; one left out behind it leaves room at the end. */
+/** A missing digit before the point shifts the digits before it. One missing after the point leaves room at the end. */
 function addMissing(text: string, add: Add): void {
   const point = text.indexOf('.');
   const places = text.length;
@@ -111,7 +111,7 @@ function addMissing(text: string, add: Add): void {
   for (const digit of DIGITS) {
     for (let at = 0; at <= point; at++) add(replaceAt(text, at, 0, digit), describe(digit));
     if (!text.endsWith('0')) continue;
-    // Leaving out the last decimal is cutting it off, which is another cause.
+    // Leaving out the last decimal is truncation, which is another cause.
     for (let at = point + 1; at < text.length - 1; at++) {
       add(replaceAt(text.slice(0, -1), at, 0, digit), describe(digit));
     }
@@ -129,7 +129,7 @@ function addAdded(text: string, add: Add): void {
     const isDoubled = digit === text.charAt(at - 1) || digit === text.charAt(at + 1);
     const origin = {
       code: 'DIGIT_ADDED' as const,
-      // A key that was hit twice is as frequent as all other digits together.
+      // A double keypress is as frequent as all other digits together.
       places: text.length * (isDoubled ? 2 : 20),
       detail: isDoubled ? `a ${digit} typed twice` : `a ${digit} too many`,
       evidence: { added: digit },

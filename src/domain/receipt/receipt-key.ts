@@ -4,13 +4,13 @@ import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { base64urlnopad } from '@scure/base';
 import { canonicalJson } from './canonical-json.ts';
 
-/** An Ed25519 public key as a JWK (RFC 8037): `x` are its 32 bytes in base64url. */
+/** An Ed25519 public key as a JWK (RFC 8037): `x` is its 32 bytes in base64url. */
 export type PublicJwk = { kty: 'OKP'; crv: 'Ed25519'; x: string };
 
-/** The key that signs a receipt. `id`: the thumbprint of the public key as a JWK (RFC 7638), 43 characters. */
+/** A key that signs receipts. `id`: the thumbprint of the public key as a JWK (RFC 7638), 43 characters. */
 export type ReceiptKey = { id: string; publicKey: Uint8Array; privateKey: Uint8Array };
 
-/** The key of 32 random bytes, which are the private key as RFC 8032 means it. */
+/** Derives the key from 32 random bytes, which are the private key as defined by RFC 8032. */
 export function receiptKeyOf(privateKey: Uint8Array): ReceiptKey {
   const publicKey = ed25519.getPublicKey(privateKey);
   return { id: receiptKeyId(toJwk(publicKey)), publicKey, privateKey };
@@ -24,7 +24,7 @@ export function receiptKeyId({ kty, crv, x }: PublicJwk): string {
   return base64urlnopad.encode(sha256(utf8ToBytes(canonicalJson({ kty, crv, x }))));
 }
 
-/** Keys as they are published (RFC 7517). */
+/** A published set of keys (RFC 7517). */
 export type JwkSet = { keys: (PublicJwk & { kid: string; use: 'sig'; alg: 'EdDSA' })[] };
 
 export function toJwkSet(publicKeys: readonly Uint8Array[]): JwkSet {
@@ -32,10 +32,10 @@ export function toJwkSet(publicKeys: readonly Uint8Array[]): JwkSet {
   return { keys: jwks.map((jwk) => ({ ...jwk, kid: receiptKeyId(jwk), use: 'sig', alg: 'EdDSA' })) };
 }
 
-/** Many times what a thousand keys take. */
+/** Many times the size of a thousand keys. */
 export const MAX_KEY_SET_BYTES = 1024 * 1024;
 
-/** The ids of the Ed25519 keys that a JWK Set holds; keys of other kinds are passed over. `null`: the text is no such set. */
+/** The ids of the Ed25519 keys in a JWK Set; other keys are ignored. `null`: the text isn't such a set. */
 export function readKeyIds(text: string): string[] | null {
   try {
     const { keys } = JSON.parse(text) as { keys: unknown };
@@ -49,5 +49,5 @@ export function readKeyIds(text: string): string[] | null {
   }
 }
 
-/** 32 bytes in base64url: the last character stands for four bits. */
+/** 32 bytes in base64url. The last character encodes four bits. */
 const X = /^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/;

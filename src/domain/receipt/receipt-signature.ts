@@ -7,15 +7,15 @@ import { type Receipt, readReceipt } from './receipt.ts';
 import { type PublicJwk, type ReceiptKey, receiptKeyId, toJwk } from './receipt-key.ts';
 
 /**
- * `signature`: a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. `addressProof`: that the
- * recipient is on a list of addresses that others signed; it has signatures of its own, and is checked with their keys.
+ * `signature`: a JWS (RFC 7515) with detached content, `header..signature`, over the canonical form of `receipt`. `addressProof`: proves
+ * that the recipient is on a list of addresses that others signed. It has separate signatures, which are checked with their keys.
  */
 export type SignedReceipt = { receipt: Receipt; signature: string; addressProof?: AddressProof };
 
-/** A receipt takes about a thousand. */
+/** A receipt has about a thousand bytes. */
 export const MAX_RECEIPT_BYTES = 64 * 1024;
 
-/** The same receipt and key have the same signature always (RFC 8032). */
+/** The same receipt and key always give the same signature (RFC 8032). */
 export function signReceipt(receipt: Receipt, { publicKey, privateKey }: ReceiptKey): SignedReceipt {
   const header = encodeHeader(toJwk(publicKey));
   const signature = ed25519.sign(signingInput(header, receipt), privateKey);
@@ -33,7 +33,7 @@ export type ReceiptCheck =
   | { kind: 'changed'; reason: string }
   | { kind: 'unreadable'; reason: string };
 
-/** Checks a file, which may hold anything, with its content alone. */
+/** Checks a file with any content, using only the file itself. */
 export function checkReceipt(file: Uint8Array): ReceiptCheck {
   const read = readFile(file);
   if (read.kind !== 'ok') return read;
@@ -49,7 +49,7 @@ export function checkReceipt(file: Uint8Array): ReceiptCheck {
   const fits =
     bytes !== null &&
     publicKey !== null &&
-    // As RFC 8032 has it, and not as lenient as some: no key fits more than one text.
+    // Strictly by RFC 8032, unlike some lenient implementations: no key fits more than one text.
     ed25519.verify(bytes, signingInput(header, read.receipt), publicKey, { zip215: false });
   if (!fits) return changed('the signature does not match: the receipt or the signature was changed after signing');
   return { kind: 'intact', receipt: read.receipt, keyId: receiptKeyId(jwk) };
@@ -67,7 +67,7 @@ function signingInput(header: string, receipt: Receipt): Uint8Array {
   return utf8ToBytes(`${header}.${base64urlnopad.encode(utf8ToBytes(canonicalJson(receipt)))}`);
 }
 
-/** The header carries the key, so a receipt can be checked with nothing else; `typ` sets its signatures apart from all others. */
+/** The header contains the key, so a receipt can be checked without anything else. `typ` separates its signatures from all others. */
 function encodeHeader(jwk: PublicJwk): string {
   const header = { alg: 'EdDSA', jwk, kid: receiptKeyId(jwk), typ: 'quittance-receipt+jws' };
   return base64urlnopad.encode(utf8ToBytes(canonicalJson(header)));
@@ -76,8 +76,8 @@ function encodeHeader(jwk: PublicJwk): string {
 type Signer = { kind: 'ok'; jwk: PublicJwk } | (ReceiptCheck & { kind: 'changed' | 'unreadable' });
 
 /**
- * A key has one header. Anything else in it, such as `crit`, `b64` or a second `alg`, means something to other readers and nothing to us,
- * so the header is refused as a whole.
+ * A key has exactly one header. Other members, such as `crit`, `b64` or a second `alg`, could change the meaning for other readers, so such
+ * a header is refused.
  */
 function readHeader(header: string): Signer {
   const value = parseHeader(header);
@@ -105,7 +105,7 @@ function parseHeader(header: string): Record<string, unknown> | null {
   }
 }
 
-/** So many bytes in base64url, without padding or bits that mean nothing; else `null`. */
+/** Decodes exactly `length` bytes of base64url, without padding or unused bits; else `null`. */
 function decode(text: string, length: number): Uint8Array | null {
   try {
     const bytes = base64urlnopad.decode(text);
@@ -146,9 +146,7 @@ function readFile(file: Uint8Array): ReadFile {
   return { kind: 'ok', receipt: read.receipt, signature };
 }
 
-/**
- * Counts the members of all objects as they are written. If two have the same name, `JSON.parse` keeps the last, another reader the first.
- */
+/** Counts the written members of all objects. If two have the same name, `JSON.parse` keeps the last, and another reader the first. */
 function countNames(json: string): number {
   return [...json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
 }

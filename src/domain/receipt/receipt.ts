@@ -3,8 +3,8 @@ import { parseAmount } from '../money.ts';
 import { isNetwork, type Network, WIRE_ASSET, WIRE_NETWORK } from '../network.ts';
 
 /**
- * The statement about a paid invoice. It is handed to others, so it holds nothing that leads back to the invoice or that depends
- * on when it is fetched.
+ * The statement about a paid invoice. It's shown to third parties, so it contains nothing that leads back to the invoice or that depends on
+ * the time of the request.
  */
 export type Receipt = {
   version: 1;
@@ -12,10 +12,9 @@ export type Receipt = {
   issuer: string;
   merchant: string;
   network: typeof WIRE_NETWORK;
-  /** The TRON network, of all those that share the name in `network`. */
+  /** The TRON network, because several share the name in `network`. */
   chain: Network;
   asset: typeof WIRE_ASSET;
-  /** The token's contract. */
   contract: string;
   /** `25.000009` */
   amount: string;
@@ -35,7 +34,7 @@ type ReceiptTransaction = {
 
 export type ReadReceipt = { kind: 'ok'; receipt: Receipt } | { kind: 'invalid'; reason: string };
 
-/** Reads what may be a receipt: every member as it must be, and none besides. `reason` is a phrase. */
+/** Parses a possible receipt. Every member must be valid, and no others are allowed. `reason` is a phrase. */
 export function readReceipt(value: unknown): ReadReceipt {
   if (!isObject(value)) return invalid('contains no receipt');
   const { version } = value;
@@ -62,7 +61,7 @@ const isCount: Member = (value) => Number.isSafeInteger(value) && (value as numb
 
 /** An origin: no path, no query, no user. */
 const ORIGIN = /^https?:\/\/[^\s/?#@]{1,255}$/;
-/** The characters that a project's name may have. */
+/** The maximum length of a project's name, in characters. */
 const MAX_MERCHANT = 100;
 
 const MEMBERS: Record<keyof Receipt, Member> = {
