@@ -2,24 +2,24 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 
-/** An address as people see it: base58check, 34 characters, starts with `T`. Example: `TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t`. */
+/** An address as people see it: base58check, 34 characters, starting with `T`. Example: `TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t`. */
 export type TronAddress = string & { readonly brand: 'TronAddress' };
 
-/** The last 20 bytes of an address as 40 lowercase hex characters, without the `41` prefix: what logs and calldata hold. */
+/** The last 20 bytes of an address as 40 lowercase hex characters, without the `41` prefix, as in logs and calldata. */
 export type AccountHex = string & { readonly brand: 'AccountHex' };
 
 export type ParsedAddress =
   | { readonly kind: 'ok'; readonly address: TronAddress; readonly account: AccountHex }
   | { readonly kind: 'invalid'; readonly reason: string };
 
-/** Every address of 21 bytes with prefix 0x41 and a 4-byte checksum takes exactly 34 base58 characters. */
+/** Every address of 21 bytes with prefix 0x41 and a 4-byte checksum has exactly 34 base58 characters. */
 const ADDRESS_LENGTH = 34;
 
 const PREFIX = 0x41;
 
 /**
- * Reads a base58 address typed or pasted by a person.
- * The reason of a refusal is a phrase that says what to look at; surrounding space is not trimmed, the caller decides that.
+ * Reads a base58 address that a person typed or pasted. The reason of a refusal is a phrase that names the problem. Surrounding space isn't
+ * trimmed; the caller decides that.
  */
 export function parseAddress(text: string): ParsedAddress {
   if (text === '') return invalid('the address is empty');
@@ -44,21 +44,20 @@ export function parseAddress(text: string): ParsedAddress {
   return { kind: 'ok', address: text as TronAddress, account: bytesToHex(payload.subarray(1)) as AccountHex };
 }
 
-/** The base58 form of an account. */
 export function accountToAddress(account: AccountHex): TronAddress {
   const payload = hexToBytes(`41${account}`);
   return base58.encode(concatBytes(payload, checksumOf(payload))) as TronAddress;
 }
 
 /**
- * The account in a 32-byte topic or ABI word (64 hex characters), or null when the text is anything else.
- * Only the last 20 bytes count: the byte before them may be the prefix 41, and the EVM ignores the rest as well.
+ * The account in a 32-byte topic or ABI word (64 hex characters), or null for any other text. Only the last 20 bytes count: the byte before
+ * them may be the prefix 41, and the EVM ignores the rest as well.
  */
 export function accountFromWord(hex64: string): AccountHex | null {
   return /^[0-9a-f]{64}$/i.test(hex64) ? (hex64.slice(24).toLowerCase() as AccountHex) : null;
 }
 
-/** The account in the node's 21-byte form (`41` and 40 hex characters), or null when the text is anything else. */
+/** The account in the node's 21-byte form (`41` and 40 hex characters), or null for any other text. */
 export function accountFromHex41(hex: string): AccountHex | null {
   return /^41[0-9a-f]{40}$/i.test(hex) ? (hex.slice(2).toLowerCase() as AccountHex) : null;
 }

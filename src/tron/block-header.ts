@@ -7,8 +7,9 @@ import { type Sha256Hex, sha256Hex } from './sha256.ts';
 import { recoverSigner } from './signature.ts';
 
 /**
- * `block_header.raw_data` as the node's JSON has it: byte fields in hex, `timestamp` in milliseconds; zero and empty fields are absent.
- * Example: `{"number":66987565,"txTrieRoot":"faf8…52a2","witness_address":"41b2…94ba","parentHash":"0000…aeed","version":34,"timestamp":1777445121000}`.
+ * `block_header.raw_data` in the node's JSON: byte fields in hex, `timestamp` in milliseconds; zero and empty fields are absent.
+ * Example:
+ * `{"number":66987565,"txTrieRoot":"faf8…52a2","witness_address":"41b2…94ba","parentHash":"0000…aeed","version":34,"timestamp":1777445121000}`.
  */
 export interface BlockHeaderJson {
   readonly timestamp?: number;
@@ -21,7 +22,7 @@ export interface BlockHeaderJson {
   readonly accountStateRoot?: string;
 }
 
-/** The protobuf bytes of a block header's raw_data (Tron.proto `BlockHeader.raw`), or null when a field is not what a node writes. */
+/** The protobuf bytes of a block header's raw_data (Tron.proto `BlockHeader.raw`), or null if a field has a form that no node writes. */
 export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
   const timestamp = integer(header.timestamp);
   const number = integer(header.number);
@@ -45,7 +46,7 @@ export function encodeBlockHeader(header: BlockHeaderJson): Uint8Array | null {
   );
 }
 
-/** The fields of a header's bytes; absent ones are 0 and empty. */
+/** The fields of a header's bytes. Absent ones are 0 or empty. */
 export interface BlockHeaderFields {
   readonly timestamp: number;
   readonly number: number;
@@ -54,7 +55,7 @@ export interface BlockHeaderFields {
   readonly witnessAddress: string;
 }
 
-/** Reads a header's raw_data, also with other fields in it; null for malformed bytes and for numbers beyond 2^53. */
+/** Reads a header's raw_data, even with further fields. Null for malformed bytes and for numbers beyond 2^53. */
 export function decodeBlockHeader(bytes: Uint8Array): BlockHeaderFields | null {
   const numbers = new Map<number, number>();
   const hex = new Map<number, string>();
@@ -81,7 +82,10 @@ export function blockIdOf(rawBytes: Uint8Array, number: number, hash: Sha256Hex 
   return number.toString(16).padStart(16, '0') + hash(rawBytes).slice(16);
 }
 
-/** The account that signed a header: the producer's witness permission key, which may differ from `witness_address`. Null if none can have. */
+/**
+ * The account that signed a header: the producer's witness permission key, which may differ from `witness_address`. Null for an invalid
+ * signature.
+ */
 export function recoverWitness(rawBytes: Uint8Array, signatureHex: string): AccountHex | null {
   return recoverSigner(rawBytes, signatureHex);
 }

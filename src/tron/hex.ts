@@ -4,10 +4,10 @@ for (const letter of 'ABCDEF') NIBBLES[letter.charCodeAt(0)] = Number.parseInt(l
 
 const DIGITS = new TextEncoder().encode('0123456789abcdef');
 const decoder = new TextDecoder();
-/** Most of what is written is shorter than this, and takes no memory but that of its text. */
+/** Most texts are shorter than this, and need no memory beyond the text itself. */
 const room = new Uint8Array(1024);
 
-/** Lower-case hex of bytes, as one flat text: a text that is put together from pairs of digits takes sixteen times the memory. */
+/** Lower-case hex of bytes, as one flat string. A string concatenated from pairs of digits needs sixteen times the memory. */
 export function hexOf(bytes: Uint8Array): string {
   const length = bytes.length * 2;
   const into = length <= room.length ? room : new Uint8Array(length);
@@ -19,7 +19,7 @@ export function hexOf(bytes: Uint8Array): string {
   return decoder.decode(into.subarray(0, length));
 }
 
-/** Bytes of a hex string without `0x`, or null when it is anything else. Outside data enters here, so it is not assumed to be a string. */
+/** The bytes of a hex string without `0x`, or null for anything else. The input is outside data, so it may not even be a string. */
 export function bytesFromHex(hex: unknown): Uint8Array | null {
   if (typeof hex !== 'string') return null;
   const bytes = new Uint8Array(hex.length >> 1);
@@ -27,13 +27,13 @@ export function bytesFromHex(hex: unknown): Uint8Array | null {
 }
 
 /**
- * Writes the bytes of a hex string into `into` from `offset` on; returns the offset after them, or null when the text is
- * not hex of whole bytes. The caller leaves room for `hex.length / 2` bytes.
+ * Writes the bytes of a hex string into `into` from `offset` on. Returns the offset after them, or null if the text isn't hex of whole
+ * bytes. The caller provides room for `hex.length / 2` bytes.
  */
 export function writeHex(hex: string, into: Uint8Array, offset: number): number | null {
   if (hex.length % 2 !== 0) return null;
   const end = offset + hex.length / 2;
-  // A digit that is none makes the sum of all negative bits -1 for good; one test at the end costs less than one per byte.
+  // An invalid digit sets the sign bit permanently. One test at the end costs less than one per byte.
   let signs = 0;
   for (let at = offset, index = 0; at < end; at += 1, index += 2) {
     const high = NIBBLES[hex.charCodeAt(index)] ?? -1;

@@ -7,9 +7,9 @@ const EMPTY_ROOT = '00'.repeat(32);
 const HASH_BYTES = 32;
 
 /**
- * The root a block header commits to (64 hex characters), over the protobuf bytes of whole Transactions in block order.
- * A leaf is sha256 of the bytes, a node sha256(left‖right), and an odd last node moves up unchanged (java-tron `MerkleTree`).
- * Leaves and nodes are hashed alike: whoever takes a tree from outside refuses a leaf of 64 bytes, which could be a node.
+ * The root that a block header commits to (64 hex characters), over the protobuf bytes of whole Transactions in block order. A leaf is
+ * sha256 of the bytes, a node sha256(left‖right), and an odd last node moves up unchanged (java-tron `MerkleTree`). Leaves and nodes are
+ * hashed the same way, so callers with an untrusted tree must refuse a leaf of 64 bytes, which could be a node.
  */
 export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex = sha256Hex): string {
   return rootOfLeaves(
@@ -18,11 +18,11 @@ export function txTrieRoot(transactions: readonly Uint8Array[], hash: Sha256Hex 
   );
 }
 
-/** The same over the hashes of the transactions (64 hex characters each). */
+/** The same from the hashes of the transactions (64 hex characters each). */
 export function rootOfLeaves(leaves: readonly string[], hash: Sha256Hex = sha256Hex): string {
   const [first] = leaves;
   if (first === undefined) return EMPTY_ROOT;
-  // Each level overwrites the one below it from the left, so that a tree takes one array.
+  // Each level overwrites the one below it from the left, so a tree needs one array.
   const level = new Uint8Array(leaves.length * HASH_BYTES);
   for (const [index, leaf] of leaves.entries()) writeHex(leaf, level, index * HASH_BYTES);
   let root = first;

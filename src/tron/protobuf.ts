@@ -1,22 +1,21 @@
 import { concatBytes } from '@noble/hashes/utils.js';
 
-/** A field of a decoded message. `bytes` holds wire type 2 (bytes, strings, messages), `varint` wire type 0. */
+/** A field of a decoded message. `bytes` is wire type 2 (bytes, strings, messages), `varint` wire type 0. */
 export type ProtobufField =
   | { readonly kind: 'varint'; readonly number: number; readonly value: bigint }
   | { readonly kind: 'bytes'; readonly number: number; readonly value: Uint8Array };
 
-/** A 64-bit varint takes at most ten bytes of seven bits each. */
+/** A 64-bit varint has at most ten bytes of seven bits each. */
 const MAX_VARINT_BYTES = 10;
 
-/** java-tron messages read here have fewer than 20 fields; the largest repeated one (signatures) holds 5. */
+/** The java-tron messages read here have fewer than 20 fields. The largest repeated one (signatures) has 5. */
 const MAX_FIELDS = 1_000;
 
 const UINT64_MASK = (1n << 64n) - 1n;
 
 /**
- * Reads the top-level fields of a message in their order on the wire.
- * Fixed-width fields are skipped, since no message read here has any. Returns null for malformed bytes: a length beyond
- * the end, a varint over 64 bits, a group, field number 0, or more than 1,000 fields.
+ * Reads the top-level fields of a message in wire order. Fixed-width fields are skipped, because no message read here has any. Returns null
+ * for malformed bytes: a length beyond the end, a varint over 64 bits, a group, field number 0, or more than 1,000 fields.
  */
 export function readMessage(bytes: Uint8Array): ProtobufField[] | null {
   const fields: ProtobufField[] = [];
@@ -48,13 +47,13 @@ export function readMessage(bytes: Uint8Array): ProtobufField[] | null {
   return fields;
 }
 
-/** The last value of a varint field as an int64, 0 if the field is absent (proto3 leaves zeros out). */
+/** The last value of a varint field as an int64; 0 if the field is absent (proto3 omits zeros). */
 export function int64Field(fields: readonly ProtobufField[], number: number): bigint {
   const field = fields.findLast((candidate) => candidate.kind === 'varint' && candidate.number === number);
   return field?.kind === 'varint' ? BigInt.asIntN(64, field.value) : 0n;
 }
 
-/** The last value of a length-delimited field, empty if the field is absent. */
+/** The last value of a length-delimited field; empty if the field is absent. */
 export function bytesField(fields: readonly ProtobufField[], number: number): Uint8Array {
   const field = fields.findLast((candidate) => candidate.kind === 'bytes' && candidate.number === number);
   return field?.kind === 'bytes' ? field.value : new Uint8Array(0);
@@ -65,19 +64,19 @@ export function repeatedBytesField(fields: readonly ProtobufField[], number: num
   return fields.flatMap((field) => (field.kind === 'bytes' && field.number === number ? [field.value] : []));
 }
 
-/** Encodes an int64 or enum field; zero is left out, as proto3 does. Negative values take ten bytes. */
+/** Encodes an int64 or enum field. Zero is omitted, as in proto3. Negative values have ten bytes. */
 export function writeInt64(number: number, value: bigint | number): Uint8Array {
   const wide = BigInt(value);
   if (BigInt.asIntN(64, wide) !== wide) throw new RangeError(`protobuf field ${number}: ${wide} is not an int64`);
   return wide === 0n ? new Uint8Array(0) : concatBytes(writeVarint(BigInt(number << 3)), writeVarint(wide));
 }
 
-/** Encodes a bytes field; an empty value is left out, as proto3 does. */
+/** Encodes a bytes field. An empty value is omitted, as in proto3. */
 export function writeBytes(number: number, value: Uint8Array): Uint8Array {
   return value.length === 0 ? value : writeElement(number, value);
 }
 
-/** Encodes one element of a repeated field, or a message: written even when empty. */
+/** Encodes one element of a repeated field, or a message, even if it's empty. */
 export function writeElement(number: number, value: Uint8Array): Uint8Array {
   return concatBytes(writeVarint(BigInt((number << 3) | 2)), writeVarint(BigInt(value.length)), value);
 }

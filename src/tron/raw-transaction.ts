@@ -10,7 +10,7 @@ import {
   writeInt64,
 } from './protobuf.ts';
 
-/** `Transaction.raw` with its one contract. Byte fields are hex; a fee limit of 0 means that none was given. */
+/** `Transaction.raw` with its single contract. Byte fields are hex. A fee limit of 0 means that none was set. */
 export interface RawTransaction {
   readonly refBlockBytes: string;
   readonly refBlockHash: string;
@@ -23,13 +23,12 @@ export interface RawTransaction {
   readonly contract: ContractCall;
 }
 
-/** The action of the transaction. Anything but a contract call and a TRX transfer is `other`, with its number in Tron.proto. */
+/** The action of the transaction. Any action except a contract call or a TRX transfer is `other`, with its number in Tron.proto. */
 export type ContractCall =
   | {
       readonly kind: 'trigger';
       readonly owner: AccountHex;
       readonly contract: AccountHex;
-      /** Calldata in hex. */
       readonly data: string;
       readonly callValueSun: bigint;
     }
@@ -40,7 +39,7 @@ export type ContractCall =
 const TRANSFER_TYPE = 1;
 const TRIGGER_TYPE = 31;
 
-/** Reads raw_data, or null when it is malformed or has not exactly one contract (java-tron allows only one). */
+/** Reads raw_data, or returns null if it's malformed or doesn't have exactly one contract (java-tron allows only one). */
 export function decodeRawTransaction(rawData: Uint8Array): RawTransaction | null {
   const fields = readMessage(rawData);
   if (fields === null) return null;
@@ -64,7 +63,9 @@ export function decodeRawTransaction(rawData: Uint8Array): RawTransaction | null
   };
 }
 
-/** The bytes of raw_data, field by field in ascending order as java-tron and TronWeb write them. Throws on bad hex or an `other` contract. */
+/**
+ * The bytes of raw_data, field by field in ascending order, as java-tron and TronWeb write them. Throws on bad hex or an `other` contract.
+ */
 export function encodeRawTransaction(raw: RawTransaction): Uint8Array {
   const { type, name, value } = encodeCall(raw.contract);
   const parameter = concatBytes(

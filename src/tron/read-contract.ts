@@ -3,17 +3,17 @@ import type { AccountHex } from './address.ts';
 import { hexOf } from './hex.ts';
 import { type ScannedField, type ScannedMessage, scanMessage, visitFields } from './scan-message.ts';
 
-/** The action of a transaction: its type (Tron.proto `ContractType`), and the call, if it is surely a call of the contract asked about. */
+/** The action of a transaction: its type (Tron.proto `ContractType`), and the call if it certainly calls the given contract. */
 export type ReadContract = {
   readonly type: number;
   readonly call: { readonly owner: AccountHex; readonly calldata: Uint8Array } | null;
 };
 
-/** Tron.proto `ContractType`: creating a contract and calling one; nothing else runs code or writes logs. */
+/** Tron.proto `ContractType`: contract creation and contract call. No other type runs code or writes logs. */
 export const CREATE_CONTRACT_TYPE = 30;
 export const TRIGGER_CONTRACT_TYPE = 31;
 
-/** java-tron's `Any.unpack` refuses a parameter whose type is another one. */
+/** java-tron's `Any.unpack` refuses a parameter with another type. */
 const TRIGGER_TYPE_URL = utf8ToBytes('type.googleapis.com/protocol.TriggerSmartContract');
 
 const ADDRESS_BYTES = 21;
@@ -26,10 +26,10 @@ const ANY_FIELDS = new Map([1, 2].map(delimited));
 const TRIGGER_FIELDS = new Map([...[3, 5, 6].map((n) => [n, 0] as const), ...[1, 2, 4].map(delimited)]);
 
 /**
- * Reads a transaction's one contract from raw_data, and the call if it goes to `contract` (21 bytes). Null when the bytes
- * are malformed or hold another number of contracts than one, which java-tron refuses.
- * The type is read as protobuf-java reads it. The call is read only from bytes which have a single reading: unknown or
- * repeated fields, another type_url, an address of another prefix or odd varints leave it null, whatever a node would do.
+ * Reads a transaction's single contract from raw_data, and the call if it goes to `contract` (21 bytes). Null if the bytes are malformed or
+ * don't have exactly one contract, which java-tron refuses. The type is read as protobuf-java reads it. The call is read only from
+ * unambiguous bytes. Unknown or repeated fields, another type_url, an address with another prefix or odd varints leave it null, whatever a
+ * node would do.
  */
 export function readContract(rawData: Uint8Array, contract: Uint8Array): ReadContract | null {
   const places: ScannedField[] = [];

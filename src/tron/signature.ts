@@ -8,8 +8,8 @@ import { accountFromPublicKey } from './public-key.ts';
 const SIGNATURE_BYTES = 65;
 
 /**
- * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it. Bytes
- * after v are ignored (java-tron `Rsv.fromSignature`). Returns null for a shorter signature, or one that no key can have made.
+ * The account whose key signed sha256(message). The signature is r‖s‖v in hex; v is 0 or 1, or 27 or 28 as wallets write it. Bytes after v
+ * are ignored (java-tron `Rsv.fromSignature`). Returns null for a shorter or invalid signature.
  */
 export function recoverSigner(message: Uint8Array, signatureHex: string): AccountHex | null {
   return recoverKey(message, signatureHex)?.account ?? null;
@@ -26,10 +26,10 @@ export function recoverKey(
   const recovery = v >= 27 ? v - 27 : v;
   if (recovery > 1) return null;
   try {
-    // noble puts the recovery byte first.
+    // noble expects the recovery byte first.
     const recovered = concatBytes(Uint8Array.of(recovery), signature.subarray(0, 64));
     const point = secp256k1.Signature.fromBytes(recovered, 'recovered').recoverPublicKey(sha256(message));
-    // The uncompressed form, since reading a compressed point takes a square root.
+    // Uncompressed, because reading a compressed point requires a square root.
     const publicKey = point.toBytes(false);
     return { account: accountFromPublicKey(publicKey), publicKey };
   } catch {

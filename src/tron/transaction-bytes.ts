@@ -6,12 +6,12 @@ import { contractRetNumber, SUCCESS } from './transaction.ts';
 export type TransactionBytes = {
   readonly whole: Uint8Array;
   readonly rawData: Uint8Array;
-  /** `contractRet` of its first result by its number, -1 where it has a name that is not known. */
+  /** The number of the first result's `contractRet`; -1 for an unknown name. */
   readonly contractRet: number;
   readonly isSuccess: boolean;
 };
 
-/** Tron.proto `Transaction.Result`: the integers beside `ret` and `contractRet`. The sender of a transaction may have filled them in. */
+/** Tron.proto `Transaction.Result`: the integers other than `ret` and `contractRet`. The sender of a transaction may have set them. */
 const RESULT_INTEGERS: readonly (readonly [name: string, number: number])[] = [
   ['withdraw_amount', 15],
   ['unfreeze_amount', 16],
@@ -23,10 +23,10 @@ const RESULT_INTEGERS: readonly (readonly [name: string, number: number])[] = [
   ['withdraw_expire_amount', 27],
 ];
 
-/** `Transaction.Result.code`: nodes write the misspelt name. */
+/** `Transaction.Result.code`. Nodes write the misspelt name. */
 const RESULT_CODES = ['SUCESS', 'FAILED'];
 
-/** A transaction has one result, and five keys may sign it; who sends it may have added some. */
+/** A transaction has one result, and five keys may sign it. Its sender may have added some. */
 const MAX_RESULTS = 1000;
 const MAX_SIGNATURES = 1000;
 
@@ -34,15 +34,15 @@ const MAX_SIGNATURES = 1000;
 const MAX_HEAD_BYTES = 6;
 
 /**
- * The bytes of a Transaction as java-tron serialises them: known fields first, then those that it does not know. Null for bytes that it
- * never writes: malformed bytes, no raw_data, or two of them.
+ * The bytes of a Transaction as java-tron serialises them: known fields first, then unknown ones. Null for bytes that it never writes:
+ * malformed bytes, no raw_data, or two of them.
  */
 export function splitTransaction(whole: Uint8Array): TransactionBytes | null {
   const place = scanTransaction(whole, 0, whole.length);
   return place === null ? null : transactionAt(whole, place);
 }
 
-/** Where a Transaction stands in the bytes around it, and its raw_data. */
+/** The position of a Transaction in the surrounding bytes, and of its raw_data. */
 export type TransactionPlace = {
   readonly start: number;
   readonly end: number;
@@ -51,7 +51,7 @@ export type TransactionPlace = {
   readonly contractRet: number;
 };
 
-/** The transaction at a place. Views of bytes take ten times the memory of the place: they are made when they are used. */
+/** The transaction at a position. Views of bytes need ten times the memory of the position, so they are created on demand. */
 export function transactionAt(bytes: Uint8Array, place: TransactionPlace): TransactionBytes {
   const { start, end, rawStart, rawEnd, contractRet } = place;
   const [whole, rawData] = [bytes.subarray(start, end), bytes.subarray(rawStart, rawEnd)];
@@ -85,10 +85,11 @@ function readContractRet(bytes: Uint8Array, result: ScannedField | null): number
 }
 
 /**
- * The bytes of a Transaction in the node's JSON, from `raw_data_hex` and never from `raw_data`; null when it is not the
- * shape. JSON hides fields that java-tron does not know, and some of a result are not encoded here: only a hash over `whole` tells
- * whether these are the bytes. Example: `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`.
- * It equals `encodeTransaction(transactionFromJson(json))`, written into one array.
+ * The bytes of a Transaction in the node's JSON, from `raw_data_hex` and never from `raw_data`; null if the JSON has another shape. JSON
+ * hides fields that java-tron doesn't know, and some fields of a result aren't encoded here. So only a hash over `whole` shows whether the
+ * bytes are complete. Example:
+ * `{"ret":[{"contractRet":"SUCCESS"}],"signature":["755e…1401"],"txID":"…","raw_data":{…},"raw_data_hex":"0a02…8f34"}`. It equals
+ * `encodeTransaction(transactionFromJson(json))`, written into one array.
  */
 export function transactionBytes(json: unknown): TransactionBytes | null {
   const { raw_data_hex: rawHex, signature: signatures = [], ret: results = [] } = recordOf(json);
@@ -134,7 +135,7 @@ function resultOf(json: unknown): number[] {
   return bytes;
 }
 
-/** Appends an int64 field; zero is left out, as proto3 does, and so is a value that is no integer, or whose digits JSON lost. */
+/** Appends an int64 field. Zero is omitted, as in proto3, and so is a value that isn't an integer or lost digits in JSON. */
 function pushInteger(bytes: number[], field: number, value: unknown): void {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value === 0) return;
   pushVarint(bytes, field << 3);
@@ -154,7 +155,7 @@ function pushVarint(bytes: number[], value: number): void {
   bytes.push(Number(rest));
 }
 
-/** Writes tag and length of a length-delimited field; returns the offset behind them. */
+/** Writes tag and length of a length-delimited field. Returns the offset after them. */
 function writeHead(bytes: Uint8Array, offset: number, field: number, length: number): number {
   let at = offset;
   bytes[at++] = (field << 3) | 2;

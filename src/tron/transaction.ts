@@ -3,14 +3,14 @@ import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
 import { bytesFromHex } from './hex.ts';
 import { bytesField, int64Field, readMessage, repeatedBytesField, writeElement, writeInt64 } from './protobuf.ts';
 
-/** A whole Transaction (Tron.proto): `rawData` is what is hashed and signed, `signatures` are r‖s‖v. */
+/** A whole Transaction (Tron.proto): `rawData` is hashed and signed; `signatures` are r‖s‖v. */
 export interface Transaction {
   readonly rawData: Uint8Array;
   readonly signatures: readonly Uint8Array[];
   readonly results: readonly TransactionResult[];
 }
 
-/** `Transaction.Result`: all enum values are numbers here; `ret` is 0 SUCESS (sic) or 1 FAILED. */
+/** `Transaction.Result`, with enum values as numbers. `ret` is 0 SUCESS (sic) or 1 FAILED. */
 interface TransactionResult {
   readonly feeSun: bigint;
   readonly ret: number;
@@ -27,7 +27,7 @@ export interface TransactionJson {
   readonly ret?: readonly { readonly fee?: number; readonly ret?: string; readonly contractRet?: string }[];
 }
 
-/** Tron.proto `Transaction.Result.contractResult`; the number is the position. */
+/** Tron.proto `Transaction.Result.contractResult`, indexed by number. */
 const CONTRACT_RETS = [
   'DEFAULT',
   'SUCCESS',
@@ -54,7 +54,7 @@ export type ContractRet = (typeof CONTRACT_RETS)[number];
 
 const RESULT_CODES = ['SUCESS', 'FAILED'];
 
-/** A transaction has one result; five keys may sign it. A node never writes more, so more is refused. */
+/** A transaction has one result, and five keys may sign it. A node never writes more, so more is refused. */
 const MAX_RESULTS = 8;
 const MAX_SIGNATURES = 8;
 
@@ -69,7 +69,7 @@ export function encodeTransaction({ rawData, signatures, results }: Transaction)
   );
 }
 
-/** Reads a whole Transaction, or null when the bytes are malformed or hold no raw_data. */
+/** Reads a whole Transaction, or returns null if the bytes are malformed or have no raw_data. */
 export function decodeTransaction(bytes: Uint8Array): Transaction | null {
   const fields = readMessage(bytes);
   if (fields === null) return null;
@@ -88,7 +88,7 @@ export function decodeTransaction(bytes: Uint8Array): Transaction | null {
   return { rawData, signatures: repeatedBytesField(fields, 2), results };
 }
 
-/** The Transaction in the node's JSON, from `raw_data_hex` and never from `raw_data`; null when hex or an enum name is unknown. */
+/** The Transaction in the node's JSON, from `raw_data_hex` and never from `raw_data`; null for bad hex or an unknown enum name. */
 export function transactionFromJson(json: TransactionJson): Transaction | null {
   const rawData = bytesFromHex(json.raw_data_hex);
   const signatureTexts = json.signature ?? [];
@@ -110,7 +110,7 @@ export function transactionFromJson(json: TransactionJson): Transaction | null {
   return { rawData, signatures, results };
 }
 
-/** The transaction id (64 hex characters): sha256 of raw_data alone, so signatures and results do not change it. */
+/** The transaction id (64 hex characters): sha256 of only raw_data, so signatures and results don't change it. */
 export function txIdOf(rawData: Uint8Array): string {
   return bytesToHex(sha256(rawData));
 }

@@ -1,7 +1,7 @@
 import { type AccountHex, accountFromHex41, accountFromWord, type TronAddress } from './address.ts';
 import { hexOf } from './hex.ts';
 
-/** Tether's USDT by network, 6 decimals. Compare `account`, never a symbol: fakes named USDT exist. */
+/** Tether's USDT by network, 6 decimals. Compare `account`, never a symbol, because there are fakes named USDT. */
 export const USDT_CONTRACTS = {
   mainnet: {
     address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' as TronAddress,
@@ -26,7 +26,7 @@ export const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a1162
 const TRANSFER_SELECTOR = 'a9059cbb';
 const TRANSFER_FROM_SELECTOR = '23b872dd';
 
-/** A selector and three words: `transferFrom`. */
+/** A selector and three words, as in `transferFrom`. */
 const MAX_CALL_BYTES = 4 + 3 * 32;
 
 const MAX_UINT256 = (1n << 256n) - 1n;
@@ -39,7 +39,7 @@ export interface TransferLog {
   readonly value: bigint;
 }
 
-/** A decoded call; `from` is null for `transfer`, where the caller pays. */
+/** A decoded call. `from` is null for `transfer`, where the caller pays. */
 export interface TransferCall {
   readonly from: AccountHex | null;
   readonly to: AccountHex;
@@ -47,9 +47,9 @@ export interface TransferCall {
 }
 
 /**
- * Reads a log as a Transfer event of any contract; null when it is another event or malformed.
- * Example: `{"address":"d53a…919d","topics":["ddf2…b3ef","0000…5bdf","0000…7547"],"data":"0000…0f4240"}`. A Transfer has
- * exactly three topics and 32 bytes of data. The address has 20 bytes; the 21-byte form is read as well.
+ * Reads a log as a Transfer event of any contract; null if it's another event or malformed.
+ * Example: `{"address":"d53a…919d","topics":["ddf2…b3ef","0000…5bdf","0000…7547"],"data":"0000…0f4240"}`. A Transfer has exactly three
+ * topics and 32 bytes of data. The address has 20 bytes; the 21-byte form is read as well.
  */
 export function decodeTransferLog(log: {
   readonly address?: unknown;
@@ -67,17 +67,17 @@ export function decodeTransferLog(log: {
   return { contract, from, to, value };
 }
 
-/** Calldata (hex) of `transfer(to, value)`. Throws when the value is not a uint256. */
+/** Calldata (hex) of `transfer(to, value)`. Throws if the value isn't a uint256. */
 export function encodeTransferCall(to: AccountHex, value: bigint): string {
   return TRANSFER_SELECTOR + accountWord(to) + uintWord(value);
 }
 
-/** Calldata (hex) of `transferFrom(from, to, value)`. Throws when the value is not a uint256. */
+/** Calldata (hex) of `transferFrom(from, to, value)`. Throws if the value isn't a uint256. */
 export function encodeTransferFromCall(from: AccountHex, to: AccountHex, value: bigint): string {
   return TRANSFER_FROM_SELECTOR + accountWord(from) + accountWord(to) + uintWord(value);
 }
 
-/** Reads calldata (hex) of `transfer` or `transferFrom`; null for anything else. Bytes after the arguments are ignored, as the EVM does. */
+/** Reads calldata (hex) of `transfer` or `transferFrom`; null for anything else. Bytes after the arguments are ignored, as in the EVM. */
 export function decodeTransferCall(data: string): TransferCall | null {
   const selector = data.slice(0, 8).toLowerCase();
   if (selector !== TRANSFER_SELECTOR && selector !== TRANSFER_FROM_SELECTOR) return null;
@@ -89,7 +89,7 @@ export function decodeTransferCall(data: string): TransferCall | null {
   return { from, to, value };
 }
 
-/** The same from the bytes of the calldata, of which only the arguments are looked at, however long it is. */
+/** The same from the bytes of the calldata. Only the arguments are read, however long it is. */
 export function decodeTransferCallBytes(data: Uint8Array): TransferCall | null {
   return decodeTransferCall(hexOf(data.subarray(0, MAX_CALL_BYTES)));
 }
