@@ -16,21 +16,21 @@ import { type NodePorts, type NodeServer, startNodeServer } from './node/node-se
 import { readSent } from './wire/hidden-fields.ts';
 
 export interface DevnetOptions extends NodePorts {
-  /** Where the chain is kept; null keeps it in memory. Only one process may use a directory. */
+  /** The directory of the chain; null keeps it in memory. Only one process may use a directory. */
   readonly dataDir: string | null;
   readonly host?: string;
-  /** Time between blocks; 0 makes blocks only when told to. */
+  /** The time between blocks; 0 makes blocks only on request. */
   readonly blockMs?: number;
-  /** 1 to 27. A directory keeps the number it was made with. */
+  /** 1 to 27. An existing directory keeps its number. */
   readonly producers?: number;
   readonly now?: () => number;
-  /** The time of block 0, which also decides its id; `now()` on the slot grid when absent. A directory keeps its own. */
+  /** The time of block 0, which also determines its id. Default: `now()` on the slot grid. An existing directory keeps its own. */
   readonly genesisTimestampMs?: number;
-  /** Is told of a block that could not be written; the next slot tries again. By default, the error is thrown uncaught. */
+  /** Called if a block couldn't be written; the next slot tries again. By default, the error is thrown uncaught. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A producer, present or past. Its index names it. */
+/** A current or previous producer, identified by its index. */
 export interface WitnessMark {
   readonly index: number;
   readonly address: TronAddress;
@@ -40,51 +40,48 @@ export interface WitnessMark {
   readonly isStalled: boolean;
 }
 
-/** A running network with one node, at the ports that a `NodeServer` has. Every method takes effect before it returns. */
+/** A running network with one node, at the ports of a `NodeServer`. Every method takes effect before it returns. */
 export interface Devnet extends Pick<NodeServer, 'url' | 'solidityUrl' | 'grpcUrl' | 'grpcSolidityUrl' | 'setFault'> {
   readonly usdtContract: TronAddress;
   readonly fakeUsdtContract: TronAddress;
   readonly multisendContract: TronAddress;
-  /** Holds all USDT and fake USDT at first, and nearly all TRX. */
+  /** Initially holds all USDT and fake USDT, and nearly all TRX. */
   readonly payer: { readonly address: TronAddress; readonly privateKey: string };
-  /** The time of block 0, which its header does not show. */
+  /** The time of block 0, which its header doesn't show. */
   readonly genesisTimestampMs: number;
   head(): BlockMark;
   solid(): BlockMark;
-  /** Transactions that wait for a block. */
   pendingCount(): number;
-  /** Makes blocks, by default one, at once; with a block time they run ahead of the clock, and the network waits for it. */
+  /** Makes blocks at once, one by default. With a block time they are ahead of the clock, and the network waits for the clock. */
   mine(count?: number, options?: MineOptions): BlockMark[];
-  /** Makes blocks until everything that waits or stands in a block now is solid. */
+  /** Makes blocks until all transactions that are pending or in a block now are solid. */
   mineUntilSolid(options?: MineOptions): BlockMark[];
   /**
-   * Orphans the last `depth` blocks above the solid one; a branch one longer replaces them. With `keepTransactions` (the
-   * default) their transactions enter later blocks, except those that refer to an orphaned block, as on a real network;
-   * else they are gone. Returns the blocks of the new branch.
+   * Orphans the last `depth` blocks above the solid one. A branch that is one block longer replaces them. With `keepTransactions` (the
+   * default) their transactions enter later blocks, except those that refer to an orphaned block, as on a real network; otherwise they are
+   * dropped. Returns the blocks of the new branch.
    */
   fork(options: { readonly depth: number; readonly keepTransactions?: boolean }): BlockMark[];
-  /** Every producer there is or was, by index. */
+  /** Every current and previous producer, by index. */
   witnesses(): readonly WitnessMark[];
-  /** These producers miss their turns from now on: their slots pass, but no height is left out. */
+  /** These producers miss their turns from now on: their slots pass, but no height is skipped. */
   stall(indexes: readonly number[]): void;
-  /** Lets all producers make blocks again. */
   unstall(): void;
-  /** Makes these the producers, in the order of their turns. Any index below 1,000 can become one; a fork does not undo it. */
+  /** Sets the producers, in the order of their turns. Any index below 1,000 can become one. A fork doesn't undo it. */
   setProducers(indexes: readonly number[]): void;
-  /** Gives the turns of the first `count` producers to as many new ones, and returns their indexes. */
+  /** Replaces the first `count` producers with new ones, and returns their indexes. */
   replaceProducers(count: number): readonly number[];
-  /** Changes the key of a producer's witness permission; it signs its next block with the new one. */
+  /** Changes the key of a producer's witness permission, which signs its next block. */
   rotateSigner(index: number): void;
-  /** The calls of the USDT contract's owner. */
   readonly usdt: OwnerCalls;
   /**
-   * Puts something on the chain that JSON hides or that is too much: a transaction that waits for the next block, whose id is
-   * returned, or a field in the next block's header, and null. The options are for `huge-infos`.
+   * Puts data on the chain that JSON hides, or that is too large. It's either a transaction that waits for the next block, whose id is
+   * returned, or a field in the next block's header, which returns null. The options are for `huge-infos`.
    */
   poison(kind: PoisonKind, options?: PoisonOptions): string | null;
-  /** Takes a signed Transaction (hex) as a peer brings it: unlike from a client, its Result is kept. Returns its id. */
+  /** Accepts a signed Transaction (hex) from a peer. Unlike from a client, its Result is kept. Returns its id. */
   relay(transaction: string): string;
-  /** Starts another node of the same network, with faults of its own. */
+  /** Starts another node of the same network, with its own faults. */
   addNode(ports?: NodePorts): Promise<NodeServer>;
   stop(): Promise<void>;
 }
@@ -96,13 +93,13 @@ function rethrow(error: unknown): never {
 /** The main network's slot. */
 const DEFAULT_STEP_MS = 3_000;
 
-/** Starts a local TRON network. It stops with the promise of `stop()`, within a second, and leaves nothing but its directory. */
+/** Starts a local TRON network. After `stop()` it ends within a second, and leaves only its directory. */
 export async function startDevnet(options: DevnetOptions): Promise<Devnet> {
   const { dataDir, host = '127.0.0.1', blockMs = 1_000, producers = 5, now = Date.now } = options;
   const slotMs = blockMs === 0 ? DEFAULT_STEP_MS : blockMs;
   const genesisTimestampMs = options.genesisTimestampMs ?? Math.floor(now() / slotMs) * slotMs;
   const ledger = openLedger(createLedgerStorage({ dataDir, producers, genesisTimestampMs }));
-  // A wallet cannot refer to block 0: it has no number in JSON.
+  // A wallet can't refer to block 0, because it has no number in JSON.
   if (ledger.head().header.number === 0) mineBlocks(ledger, 1, slotMs, {});
   const nodes: NodeServer[] = [];
   let lastMs = 0;
@@ -176,14 +173,13 @@ function producerControls(ledger: Ledger) {
   };
 }
 
-/** A timer must not ask for more than this at once. */
+/** The maximum delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
- * Produces a block in every slot of `blockMs`, counted from genesis. After a pause it goes on in the present slot: the pause is a
- * gap in time and never in height. When the chain is ahead of the clock it waits. The slots of
- * stalled producers pass without a block. A block that cannot be written, as on a full disk,
- * was never made: `onError` hears of it, and the next slot tries again.
+ * Produces a block in every slot of `blockMs`, counted from genesis. After a suspension it continues in the current slot, which leaves a
+ * gap in time but never in height. If the chain is ahead of the clock, it waits. The slots of stalled producers pass without a block. If a
+ * block can't be written, for example because the disk is full, it doesn't exist: `onError` is called, and the next slot tries again.
  */
 export function startTicker({
   ledger,
@@ -218,21 +214,24 @@ export function startTicker({
   return { stop: () => clearTimeout(timer) };
 }
 
-/** The calls of the USDT contract's owner. Each is a transaction that waits for the next block; its id is returned. */
+/** The calls of the USDT contract's owner. Each is a transaction that waits for the next block. Returns its id. */
 export interface OwnerCalls {
-  /** Transfers revert. */
+  /** Makes transfers revert. */
   pause(): string;
   unpause(): string;
-  /** A fee on every transfer, in hundredths of a percent (below 20) and at most so many whole USDT (below 50); else the call reverts. */
+  /**
+   * Sets a fee on every transfer, in hundredths of a percent (below 20), with a maximum in whole USDT (below 50). Otherwise the call
+   * reverts.
+   */
   setParams(fee: { readonly basisPoints: number; readonly maxFeeUsdt: number }): string;
-  /** Announces another contract. Unlike the real one, this one goes on working by itself. */
+  /** Announces another contract. Unlike the real one, this contract keeps working by itself. */
   deprecate(address: string): string;
-  /** The address still receives, but what it sends reverts. */
+  /** The address still receives, but its transfers revert. */
   addBlackList(address: string): string;
   removeBlackList(address: string): string;
-  /** Takes all that a frozen address holds, without a Transfer event. */
+  /** Destroys the balance of a frozen address, without a Transfer event. */
   destroyBlackFunds(address: string): string;
-  /** Changes how much the owner holds, without a Transfer event. */
+  /** Changes the owner's balance, without a Transfer event. */
   issue(amountMicro: bigint): string;
   redeem(amountMicro: bigint): string;
 }
@@ -240,7 +239,7 @@ export interface OwnerCalls {
 const FEE_LIMIT_SUN = 100_000_000n;
 const EXPIRATION_MS = 60 * 60 * 1000;
 
-/** `now` never answers the same twice: it keeps equal calls apart. */
+/** `now` never returns the same value twice, so that equal calls differ. */
 export function createOwnerCalls(ledger: Ledger, now: () => number): OwnerCalls {
   const call = (signature: string, ...words: readonly string[]): string => {
     const reference = ledger.view('solid').block(ledger.solidNumber());
@@ -285,7 +284,7 @@ function accountOf(address: string): AccountHex {
   throw new TypeError(`${address} is not a TRON address: ${parsed.reason}`);
 }
 
-/** The data that a stranger, or a producer, can put on the chain so that JSON does not show the bytes, or shows too many of them. */
+/** The data that a stranger, or a producer, can put on the chain so that JSON hides bytes or shows too many. */
 export const POISONS = [
   'unknown-outer-field',
   'unknown-result-field',
@@ -297,13 +296,13 @@ export const POISONS = [
 
 export type PoisonKind = (typeof POISONS)[number];
 
-/** For `huge-infos`: how many bytes of JSON, where, and by how many transactions, one when absent. */
+/** For `huge-infos`: how many bytes of JSON, in which shape, and in how many transactions (default: one). */
 export type PoisonOptions = Partial<Noise> & { readonly transactions?: number };
 
-/** A field that no java-tron knows: the number of the one in block 79072107 of the main network. */
+/** A field that java-tron doesn't know: the number of the one in block 79072107 of the main network. */
 const UNKNOWN_FIELD = writeInt64(1002, 1);
 
-/** The bytes appended to a whole Transaction. A real java-tron mined them: the first from a client, those in a Result from a peer. */
+/** The bytes to append to a whole Transaction. A real java-tron mined them: the first from a client, those in a Result from a peer. */
 const APPENDED: Readonly<Partial<Record<PoisonKind, Uint8Array>>> = {
   'unknown-outer-field': hexToBytes('3001'),
   'unknown-result-field': writeElement(5, UNKNOWN_FIELD),
@@ -311,12 +310,12 @@ const APPENDED: Readonly<Partial<Record<PoisonKind, Uint8Array>>> = {
   'result-beyond-2^53': writeElement(5, writeInt64(15, 2n ** 53n + 1n)),
 };
 
-/** More than the 24 MiB that a client may take for the most of an answer. */
+/** More than the 24 MiB that a client may accept for most answers. */
 const HUGE_INFOS_BYTES = 26 * 1024 * 1024;
 
 const POISON_FEE_LIMIT_SUN = 15_000_000_000n;
 
-/** A signed transaction with the hidden bytes of a kind appended; its id and its signature stay as they are. */
+/** Appends a kind's hidden bytes to a signed transaction, whose id and signature stay the same. */
 export function poisoned(transaction: Uint8Array, kind: PoisonKind): Uint8Array {
   const appended = APPENDED[kind];
   if (appended === undefined) throw new TypeError(`${kind} is not appended to a transaction`);
@@ -324,8 +323,9 @@ export function poisoned(transaction: Uint8Array, kind: PoisonKind): Uint8Array 
 }
 
 /**
- * Poisons the next block: a transaction of that kind waits for it (1 sun to a stranger, or calls that make noise), whose id is
- * returned (the first one's); for `unknown-header-field` its header, and null. `now` never answers the same twice.
+ * Poisons the next block. Adds a pending transaction of that kind (1 sun to a stranger, or calls that create bulk) and returns its id, the
+ * first one's if there are several. For `unknown-header-field` it changes the header and returns null. `now` never returns the same value
+ * twice.
  */
 export function createPoison(ledger: Ledger, now: () => number) {
   const build = (contract: RawTransaction['contract']): Uint8Array => {
@@ -359,7 +359,7 @@ export function createPoison(ledger: Ledger, now: () => number) {
   };
 }
 
-/** Takes a whole signed Transaction as a peer brings it, with its Result, and returns its id; throws when it is refused. */
+/** Accepts a whole signed Transaction from a peer, with its Result, and returns its id. Throws if it's refused. */
 export function relay(ledger: Ledger, transaction: Uint8Array): string {
   const sent = readSent(transaction);
   if (sent === null) throw new TypeError('these bytes are no Transaction');

@@ -7,7 +7,6 @@ import type { StateReader } from '../evm/state.ts';
 import type { HiddenFields, SentTransaction } from '../wire/hidden-fields.ts';
 import type { Block } from './block.ts';
 
-/** A transaction that waits for a block. */
 export interface PendingTransaction {
   readonly id: string;
   readonly rawData: Uint8Array;
@@ -29,18 +28,19 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** The chain as admission needs it. */
 export interface AdmissionView {
   readonly head: Block;
   readonly state: StateReader;
   block(number: number): Block | null;
 }
 
-/** A transaction may name one of the last 65,536 blocks, and may not live longer than a day (java-tron `Constant.MAXIMUM_TIME_UNTIL_EXPIRATION`). */
+/**
+ * A transaction must refer to one of the last 65,536 blocks and expire within a day (java-tron `Constant.MAXIMUM_TIME_UNTIL_EXPIRATION`).
+ */
 const REFERENCE_WINDOW_BLOCKS = 0x1_0000;
 const MAX_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
-/** Reads a broadcast transaction; null when its raw_data is not a transaction with one contract. */
+/** Reads a broadcast transaction; null if its raw_data isn't a transaction with one contract. */
 export function readPending({ rawData, signatures, hidden }: SentTransaction): PendingTransaction | null {
   const raw = decodeRawTransaction(rawData);
   if (raw === null) return null;
@@ -48,7 +48,7 @@ export function readPending({ rawData, signatures, hidden }: SentTransaction): P
   return { id: txIdOf(rawData), rawData, raw, signatures: hex, ...(hidden === undefined ? {} : { hidden }) };
 }
 
-/** The checks that a transaction must pass when it arrives: the signature, and those of `staleness` and the state. */
+/** The checks when a transaction arrives: its signature, and those of `blockRefusal`. */
 export function admissionRefusal(transaction: PendingTransaction, view: AdmissionView): Refusal | null {
   const { raw, rawData, signatures } = transaction;
   if (raw.contract.kind !== 'other') {
@@ -62,7 +62,7 @@ export function admissionRefusal(transaction: PendingTransaction, view: Admissio
   return blockRefusal(transaction, view);
 }
 
-/** The checks repeated when a block takes the transaction: its reference block, its expiration and the state. */
+/** The checks that are repeated when a block includes the transaction: its reference block, its expiration and the state. */
 export function blockRefusal({ raw }: PendingTransaction, { head, state, block }: AdmissionView): Refusal | null {
   if (!hasKnownReference(raw, head, block)) return { code: 'TAPOS_ERROR', message: 'Tapos check error.' };
   if (raw.expirationMs <= head.header.timestamp || raw.expirationMs > head.header.timestamp + MAX_LIFETIME_MS) {
@@ -72,7 +72,7 @@ export function blockRefusal({ raw }: PendingTransaction, { head, state, block }
   return reason === null ? null : { code: 'CONTRACT_VALIDATE_ERROR', message: `Contract validate error : ${reason}` };
 }
 
-/** The reference of a transaction built now: the low two bytes of a height, and bytes 8..15 of that block's id. */
+/** The reference of a transaction that is built now: the low two bytes of a height, and bytes 8..15 of that block's id. */
 export function referenceOf(block: Block): { refBlockBytes: string; refBlockHash: string } {
   return { refBlockBytes: block.id.slice(12, 16), refBlockHash: block.id.slice(16, 32) };
 }

@@ -11,13 +11,13 @@ export interface BlockTransaction {
   readonly id: string;
   readonly rawDataHex: string;
   readonly signatures: readonly string[];
-  /** DEFAULT is none, as in the genesis block. */
+  /** DEFAULT means none, as in the genesis block. */
   readonly contractRet: ContractRet;
   readonly hidden?: HiddenFields;
   readonly info: InfoBody;
 }
 
-/** A block. `turn` is the index of its producer; the genesis block has none (-1) and no signature. */
+/** `turn` is the index of the producer. The genesis block has none (-1) and no signature. */
 export interface Block {
   readonly id: string;
   readonly header: BlockHeaderJson & {
@@ -25,9 +25,9 @@ export interface Block {
     readonly timestamp: number;
     readonly parentHash: string;
   };
-  /** Fields of the header's raw_data that java-tron does not know, in hex as the wire has them: they stand last, and JSON hides them. */
+  /** Fields of the header's raw_data that java-tron doesn't know, in wire format as hex. They come last, and JSON hides them. */
   readonly hiddenHeader?: string;
-  /** The header's bytes have no time, as those of a genesis block. */
+  /** Whether the header's bytes have no time, as in a genesis block. */
   readonly hidesTime?: boolean;
   readonly turn: number;
   readonly signature: string;
@@ -66,7 +66,9 @@ export function sealBlock(
   return { ...block, id: blockIdOf(bytes, header.number), signature: signMessage(bytes, signer.privateKey) };
 }
 
-/** A block with another parent and the Merkle root of the transactions it has; signed with `key`, or with its old signature if null. */
+/**
+ * A block with another parent, and with the Merkle root of its current transactions; signed with `key`, or with its old signature if null.
+ */
 export function resealBlock(block: Block, { parentId, key }: { parentId: string; key: Uint8Array | null }): Block {
   const root = txTrieRoot(block.transactions.map(transactionBytesOf));
   const header = { ...block.header, txTrieRoot: root, parentHash: parentId };
@@ -75,7 +77,7 @@ export function resealBlock(block: Block, { parentId, key }: { parentId: string;
   return { ...block, id: blockIdOf(bytes, header.number), header, signature };
 }
 
-/** The content of a block's line in the log; the rest of the block follows from it. */
+/** The content of a block's line in the log. The rest of the block is derived from it. */
 export interface BlockRecord {
   readonly number: number;
   readonly timestampMs: number;
@@ -122,7 +124,7 @@ function headerOf(block: {
   };
 }
 
-/** The whole Transaction as its block commits to it, with what JSON hides. */
+/** The whole Transaction as its block commits to it, including fields that JSON hides. */
 export function transactionBytesOf({ contractRet, ...transaction }: BlockTransaction): Uint8Array {
   return wholeTransaction({
     ...transaction,
@@ -130,7 +132,7 @@ export function transactionBytesOf({ contractRet, ...transaction }: BlockTransac
   });
 }
 
-/** The header's raw_data, whose hash is the block id, with what JSON hides. */
+/** The header's raw_data, whose hash is the block id, including fields that JSON hides. */
 export function headerBytes({
   header,
   hiddenHeader = '',

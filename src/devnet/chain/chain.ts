@@ -2,7 +2,7 @@ import { createState, type State, type StateChange, type StateReader } from '../
 import type { Block } from './block.ts';
 import type { Schedule } from './schedule.ts';
 
-/** Where a chain starts: the genesis block, or a solid block restored from a snapshot. */
+/** The start of a chain: the genesis block, or a solid block restored from a snapshot. */
 export interface ChainStart {
   readonly block: Block;
   /** The position of each block's line, by height, up to and including `block`. */
@@ -10,7 +10,7 @@ export interface ChainStart {
   readonly transactionHeights: Map<string, number>;
   /** The height of each producer's last block, by the producer's index. */
   readonly latestByTurn: readonly number[];
-  /** How many blocks each producer made, by its index; absent in snapshots that are older than this count, which then begins there. */
+  /** How many blocks each producer made, by its index. Absent in snapshots older than this count, which then starts there. */
   readonly producedByTurn?: readonly number[];
   readonly state: StateChange;
   readonly schedule: Schedule;
@@ -19,19 +19,19 @@ export interface ChainStart {
 export interface Chain {
   readonly state: State;
   schedule(): Schedule;
-  /** Holds for the blocks that are added from now on; a fork does not take it back. */
+  /** Applies to later blocks; a fork doesn't undo it. */
   setSchedule(schedule: Schedule): void;
   head(): Block;
   solidNumber(): number;
-  /** A block of the present branch, or null. */
+  /** A block of the current branch, or null. */
   block(number: number): Block | null;
-  /** The height of a transaction in the present branch, or null. */
+  /** The height of a transaction in the current branch, or null. */
   heightOf(transactionId: string): number | null;
   stateAt(number: number): StateReader;
   /** How many blocks each producer has made up to a height, by its index. */
   producedAt(number: number): readonly number[];
   add(block: Block, change: StateChange, position: number): void;
-  /** Takes the blocks above `number` away and returns them, lowest first. Solid blocks cannot be taken. */
+  /** Removes the blocks above `number` and returns them, lowest first. Solid blocks can't be removed. */
   orphanAbove(number: number): Block[];
   /** The values that a snapshot of the solid block needs. */
   solidStart(): {
@@ -42,7 +42,7 @@ export interface Chain {
   };
 }
 
-/** Blocks held in memory; clients read near the head, older ones come from the log. More are held only while they are not solid. */
+/** Blocks kept in memory. Clients read near the head, and older blocks come from the log. More are kept only while they aren't solid. */
 const RECENT_BLOCKS = 64;
 
 interface Recent {
@@ -51,7 +51,7 @@ interface Recent {
   readonly latestBefore: number;
 }
 
-/** The present branch: recent blocks with what undoes them, and an index to the rest. `readBlock` reads a block from its line's position. */
+/** The current branch: recent blocks with their undo data, and an index of the rest. `readBlock` reads a block from its line's position. */
 export function createChain(start: ChainStart, readBlock: (position: number) => Block): Chain {
   const { positions, transactionHeights } = start;
   const state = createState(start.state);
@@ -122,7 +122,7 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
 
 type Turns = ReturnType<typeof createSemaphore>;
 
-/** Keeps what each producer has made, by its index. */
+/** Counts each producer's blocks, by its index. */
 function createSemaphore(start: ChainStart) {
   const latest = [...start.latestByTurn];
   const produced = [...(start.producedByTurn ?? [])];
@@ -130,10 +130,9 @@ function createSemaphore(start: ChainStart) {
     produced[turn] = (produced[turn] ?? 0) + by;
   };
   return {
-    /** The height of its last block. */
     latest: (turn: number) => latest[turn] ?? 0,
     allLatest: () => Array.from(latest, (height) => height ?? 0),
-    /** Each producer's blocks, but for those of these turns. */
+    /** Each producer's number of blocks, without the blocks of these turns. */
     producedWithout(turns: readonly number[]): number[] {
       const counts = Array.from(produced, (blocks) => blocks ?? 0);
       for (const turn of turns) counts[turn] = (counts[turn] ?? 0) - 1;
@@ -150,7 +149,7 @@ function createSemaphore(start: ChainStart) {
   };
 }
 
-/** The blocks that are held in memory, by height, with what takes them back. */
+/** The blocks in memory, by height, with their undo data. */
 function createRecentBlocks() {
   const recent = new Map<number, Recent>();
   const get = (number: number): Recent => {
@@ -166,14 +165,13 @@ function createRecentBlocks() {
       recent.delete(number);
       return taken;
     },
-    /** Forgets the blocks up to a height. */
     forget(number: number) {
       for (const height of recent.keys()) {
         if (height > number) break;
         recent.delete(height);
       }
     },
-    /** The values that the blocks above `number`, up to the head, have changed, as they were before. */
+    /** The previous values of everything that the blocks above `number`, up to the head, have changed. */
     undone(head: Block, number: number, turns: Turns): { state: Map<string, bigint>; latest: number[] } {
       const undone = { state: new Map<string, bigint>(), latest: turns.allLatest() };
       for (let height = head.header.number; height > number; height -= 1) {
@@ -187,8 +185,8 @@ function createRecentBlocks() {
 }
 
 /**
- * The solid height: the one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`).
- * `latest` holds the height of each active producer's last block, 0 if it has none.
+ * The solid height: the one that more than 70 % of the producers have built on (java-tron `DposService.updateSolidBlock`). `latest` has the
+ * height of each active producer's last block, 0 if there's none.
  */
 function solidNumberOf(latest: readonly number[]): number {
   const ascending = latest.toSorted((left, right) => left - right);

@@ -8,26 +8,26 @@ import { txIdOf } from '../../tron/transaction.ts';
 import { PAYER, PENNILESS } from '../evm/keys.ts';
 import { type Block, type BlockTransaction, headerBytes, transactionBytesOf } from './block.ts';
 
-/** TRX (in sun) that the payer holds at genesis. */
+/** The payer's TRX (in sun) at genesis. */
 export const PAYER_SUN = 1_000_000_000_000_000n;
 
-/** For the fees of some two million calls that revert. */
+/** Enough for the fees of about two million reverting calls. */
 export const PENNILESS_SUN = 1_000_000_000_000n;
 
 const NO_PRODUCER = -1;
 
-/** The genesis block of every TRON network names this as its producer; it begins with the byte 41, as addresses do. */
+/** The genesis block of every TRON network names this as its producer. It begins with the byte 41, as addresses do. */
 const WITNESS =
   'A new system must allow existing systems to be linked together without requiring any central control or coordination';
 
-/** The owner of what genesis gives away, as it stands there: this text, and no address. */
+/** The owner of the genesis allocations in wire format: this text, not an address. */
 const NOBODY = bytesToHex(utf8ToBytes('0x000000000000000000000'));
 
 const TRANSFER_URL = 'type.googleapis.com/protocol.TransferContract';
 
 const FIRST_TEXT = 'quittance devnet genesis';
 
-/** The genesis block of another network names this as its parent. */
+/** The parent of another network's genesis block. */
 export const OTHER_GENESIS_PARENT = bytesToHex(sha256(utf8ToBytes('quittance devnet: another genesis')));
 
 const GIFTS: readonly { readonly to: AccountHex; readonly amountSun: bigint }[] = [
@@ -35,7 +35,7 @@ const GIFTS: readonly { readonly to: AccountHex; readonly amountSun: bigint }[] 
   { to: PENNILESS.account, amountSun: PENNILESS_SUN },
 ];
 
-/** Block 0, by whose id a client recognises the network: its header has no time, but its parent follows from it. */
+/** Block 0, whose id identifies the network. Its header has no time, but its parent is derived from the time. */
 export function genesisBlock(timestampMs: number): Block {
   const transactions = GIFTS.map(giftTransaction);
   const header = {
@@ -49,7 +49,7 @@ export function genesisBlock(timestampMs: number): Block {
   return { ...block, id: blockIdOf(headerBytes(block), 0) };
 }
 
-/** Block 0 of directories that were made when it was no more like a real one than this. */
+/** Block 0 in older directories, from when it was less like a real one. */
 export function firstGenesisBlock(timestampMs: number): Block {
   const parentHash = bytesToHex(sha256(utf8ToBytes(FIRST_TEXT)));
   const header = { number: 0, txTrieRoot: txTrieRoot([]), parentHash, timestamp: timestampMs };

@@ -38,12 +38,12 @@ export interface LedgerStorage {
   writeSchedule(schedule: Schedule): void;
   /** Returns the position of the block's line. */
   writeBlock(block: Block, change: StateChange): number;
-  /** Takes a snapshot when it is time. */
+  /** Takes a snapshot if it's due. */
   maintain(chain: Chain): void;
   close(chain: Chain): void;
 }
 
-/** A line of the log. `change` holds decimal numbers. */
+/** A line of the log. `change` has decimal numbers. */
 type LogLine =
   | { readonly t: 'genesis'; readonly producers: number; readonly timestampMs: number; readonly version?: 2 }
   | { readonly t: 'submitted'; readonly transaction: string }
@@ -51,7 +51,7 @@ type LogLine =
   | { readonly t: 'producers'; readonly schedule: Schedule }
   | ({ readonly t: 'block'; readonly change?: readonly (readonly [string, string])[] } & BlockRecord);
 
-/** After a kill, opening replays at most about this many blocks; with 1,000 that took most of the time of opening 200,000. */
+/** After a kill, opening replays at most about this many blocks. With 1,000, that took most of the time of opening 200,000 blocks. */
 const SNAPSHOT_EVERY_BLOCKS = 250;
 
 type StorageOptions = {
@@ -61,8 +61,8 @@ type StorageOptions = {
 };
 
 /**
- * Keeps a ledger in a directory (`chain.log` and the files of its snapshots), or in memory when `dataDir` is null.
- * The options describe a new network; an existing directory keeps the ones it was made with.
+ * Stores a ledger in a directory (`chain.log` and its snapshot files), or in memory if `dataDir` is null. The options describe a new
+ * network. An existing directory keeps its own options.
  */
 export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   const { dataDir, genesisTimestampMs } = options;
@@ -71,7 +71,7 @@ export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   const snapshots = dataDir === null ? null : openSnapshots(dataDir);
   let snapshotNumber = 0;
   let pending: () => string[] = () => [];
-  // Each schedule with the position of its line, so that a snapshot has the one of its block; a snapshot drops older ones.
+  // Each schedule with the position of its line, so that a snapshot contains the schedule of its block. A snapshot drops older ones.
   let schedules: { readonly position: number; readonly schedule: Schedule }[] = [];
   const write = (line: LogLine) => log.append([JSON.stringify(line)]);
   const readLine = (position: number) => JSON.parse(log.read(position)) as LogLine;
@@ -134,7 +134,7 @@ export function createLedgerStorage(options: StorageOptions): LedgerStorage {
   };
 }
 
-/** Each with its height, from one height to another. */
+/** The transactions from one height to another, each with its height. */
 function transactionsOf(chain: Chain, from: number, to: number): [string, number][] {
   const found: [string, number][] = [];
   for (let height = from; height <= to; height += 1) {
@@ -161,7 +161,7 @@ function chainStart(snapshot: Snapshot | null, block: Block, first: Schedule): C
     [trxKey(PENNILESS.account), PENNILESS_SUN],
   ] as const;
   if (snapshot !== null) {
-    // A directory that is older than this account has it from the first snapshot that is opened with it.
+    // A directory older than this account gets it from the first snapshot that is opened.
     const state = [...penniless, ...snapshot.state];
     return { ...snapshot, state, block, schedule: snapshot.schedule ?? first };
   }
@@ -200,9 +200,9 @@ function recordOfLine(line: LogLine, position: number): LedgerRecord {
   }
 }
 
-/** Lines that are only ever added; a position names a line. */
+/** An append-only log. A position identifies a line. */
 interface ChainLog {
-  /** Adds lines and returns the position of the first one. They are with the operating system when this returns. */
+  /** Appends lines and returns the position of the first one. The operating system has them when this returns. */
   append(lines: readonly string[]): number;
   read(position: number): string;
   /** Visits every line from a position to the end. */
@@ -214,12 +214,12 @@ interface ChainLog {
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 256 * 1024;
 
-/** The longest line is a block full of transactions: 2,000 of about 2 kB. */
+/** The longest line is a full block: 2,000 transactions of about 2 kB. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Opens a log file. A last line without an end, which a process killed while writing leaves behind, is cut off.
- * There is no fsync: a killed process loses nothing, a power cut may lose the last blocks of a network that is worth nothing.
+ * Opens a log file. An incomplete last line, from a process that was killed while writing, is cut off. There's no fsync: a killed process
+ * loses nothing, and a power cut may lose the last blocks of a network without value.
  */
 function openFileLog(path: string): ChainLog {
   const file = openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
@@ -255,7 +255,7 @@ function openFileLog(path: string): ChainLog {
   };
 }
 
-/** The same in memory, for a devnet without a directory: about 400 bytes a block. */
+/** The same in memory, for a devnet without a directory: about 400 bytes per block. */
 function createMemoryLog(): ChainLog {
   const kept: string[] = [];
   return {
@@ -283,7 +283,7 @@ function scan(
   visit: (line: string, position: number) => boolean,
 ): void {
   let [lineStart, offset, carried] = [from, from, Buffer.alloc(0)];
-  // A block without transactions takes about 400 bytes, so one is read with little waste, and a run of them in big steps.
+  // A block without transactions has about 400 bytes. So a single block is read with little waste, and a run of blocks in large steps.
   let chunkBytes = 1024;
   while (offset < end) {
     const chunk = Buffer.alloc(Math.min(chunkBytes, end - offset));
@@ -314,10 +314,10 @@ function endOfLastLine(file: number, size: number): number {
   return 0;
 }
 
-/** A solid block and everything that follows from the chain up to it, so that opening need not replay from genesis. */
+/** A solid block with all state derived from the chain up to it, so that opening needn't replay from genesis. */
 interface Snapshot {
   readonly number: number;
-  /** Where the log continues after the solid block's line. */
+  /** The position in the log after the solid block's line. */
   readonly logPosition: number;
   /** The position of each block's line, by height, up to `number`. */
   readonly positions: number[];
@@ -325,14 +325,14 @@ interface Snapshot {
   readonly latestByTurn: readonly number[];
   readonly producedByTurn?: readonly number[];
   readonly state: StateChange;
-  /** The producers up to the solid block; absent in directories that are older than changes of producers. */
+  /** The producers up to the solid block. Absent in directories from before producers could change. */
   readonly schedule?: Schedule;
-  /** Transactions (hex) that waited when the snapshot was taken. */
+  /** Transactions (hex) that were pending when the snapshot was taken. */
   readonly pending: readonly string[];
 }
 
 interface Snapshots {
-  /** Null when there is none, or when it is ahead of a log that ends at `logEnd`. */
+  /** Null if there's none, or if it's ahead of a log that ends at `logEnd`. */
   load(logEnd: number): Snapshot | null;
   /** `newTransactions` are those of the blocks after the last snapshot, with their heights. */
   save(
@@ -346,8 +346,9 @@ const POSITION_BYTES = 8;
 const TRANSACTION_BYTES = 40;
 
 /**
- * Three files: `snapshot.json`, replaced as a whole, and two indexes of fixed-width entries of which only as many count as
- * `snapshot.json` says. Solid blocks never change, so entries are only added; what a killed process wrote beyond is written again.
+ * Three files: `snapshot.json`, which is replaced as a whole, and two indexes of fixed-width entries. Only as many entries count as
+ * `snapshot.json` says. Solid blocks never change, so entries are only appended. Entries that a killed process wrote beyond that are
+ * overwritten.
  */
 function openSnapshots(dataDir: string): Snapshots {
   const path = join(dataDir, 'snapshot.json');
@@ -420,7 +421,7 @@ function openIndex(path: string): number {
   return openSync(path, constants.O_RDWR | constants.O_CREAT, 0o600);
 }
 
-/** The first bytes of an index, or null when it has fewer. */
+/** The first bytes of an index, or null if it has fewer. */
 function readIndex(file: number, length: number): Buffer | null {
   const bytes = Buffer.alloc(length);
   let read = 0;

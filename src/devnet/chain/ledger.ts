@@ -25,22 +25,22 @@ export interface LedgerView {
 export interface Ledger {
   head(): Block;
   schedule(): Schedule;
-  /** From the next block on; a fork does not take it back. */
+  /** Applies from the next block on; a fork doesn't undo it. */
   setSchedule(schedule: Schedule): void;
-  /** Every producer there is or was, by index. */
+  /** Every current and previous producer, by index. */
   witnesses(): readonly Witness[];
-  /** How many slots pass without a block before the next one, because producers are stalled; null when all are. */
+  /** How many slots pass without a block before the next one, because producers are stalled; null if all are. */
   missedSlots(): number | null;
   solidNumber(): number;
   pendingCount(): number;
   submit(transaction: SentTransaction): SubmitResult;
-  /** Gives the header of the next block these fields (hex) that java-tron does not know; a process that ends forgets it. */
+  /** Adds these fields (hex), which java-tron doesn't know, to the next block's header. It isn't kept across restarts. */
   hideInNextHeader(fields: string): void;
-  /** Adds one block with what waits, in the order of arrival. The time must be after the head's. */
+  /** Adds one block with the pending transactions, in order of arrival. The time must be after the head's. */
   produceBlock(options: { readonly timestampMs: number }): Block;
   /**
-   * Orphans the last `depth` blocks (none of them solid) and builds a branch of depth + 1 blocks without transactions;
-   * its last block is `stepMs` later than the old head. The orphaned transactions wait again, but for the one to `forget`, or are gone.
+   * Orphans the last `depth` blocks (none of them solid) and builds a branch of depth + 1 blocks without transactions. Its last block is
+   * `stepMs` later than the old head. The orphaned transactions, except the one to `forget`, become pending again, or all are dropped.
    */
   fork(options: {
     readonly depth: number;
@@ -53,13 +53,13 @@ export interface Ledger {
   close(): void;
 }
 
-/** A real node refuses more with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
+/** Beyond this a real node refuses with SERVER_BUSY (java-tron `maxTransactionPendingSize`). */
 const MAX_PENDING = 2_000;
 
-/** Above the main network's peak of 437 a block, and few enough for one line of the log. */
+/** Above the main network's peak of 437 per block, and few enough for one line of the log. */
 const MAX_BLOCK_TRANSACTIONS = 2_000;
 
-/** The state machine of a devnet; what it has done is in the storage before a caller sees it. Time comes only from arguments. */
+/** The state machine of a devnet. Every change is stored before a caller sees it. Time comes only from arguments. */
 export function openLedger(storage: LedgerStorage): Ledger {
   const pending = new Map<string, PendingTransaction>();
   const chain = storage.open({
@@ -201,7 +201,7 @@ interface Moving {
   readonly pending: Map<string, PendingTransaction>;
 }
 
-/** Does again what the log says was done. */
+/** Applies a record of the log again. */
 function replay(record: LedgerRecord, { chain, pending }: Moving): void {
   switch (record.kind) {
     case 'submitted': {
@@ -224,12 +224,12 @@ function replay(record: LedgerRecord, { chain, pending }: Moving): void {
   }
 }
 
-/** A transaction as it was sent. */
+/** A transaction in the form in which it was sent. */
 function transactionHex({ rawData, signatures, hidden }: PendingTransaction): string {
   return bytesToHex(wholeTransaction({ rawDataHex: bytesToHex(rawData), signatures, contractRet: null, hidden }));
 }
 
-/** Takes blocks away; their transactions wait again, before those that wait already, or are gone. */
+/** Removes blocks. Their transactions become pending again, before those that are pending already, or are dropped. */
 function orphan(
   { to, keepTransactions, forget }: { to: number; keepTransactions: boolean; forget?: string },
   { chain, pending }: Moving,

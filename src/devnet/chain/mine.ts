@@ -1,23 +1,22 @@
 import type { Ledger } from './ledger.ts';
 
 export interface MineOptions {
-  /** The time of the first block; must be after the head's. When absent, one step after the head, or more past stalled producers. */
+  /** The time of the first block, which must be after the head's. Default: one step after the head, or more past stalled producers. */
   readonly timestampMs?: number;
-  /** Between blocks; the block time, or 3,000 when that is 0. */
+  /** The time between blocks. Default: the block time, or 3,000 if that is 0. */
   readonly stepMs?: number;
 }
 
-/** A block by its height, id and time. */
 export interface BlockMark {
   readonly number: number;
   readonly id: string;
   readonly timestampMs: number;
 }
 
-/** More in one call is a mistake. It takes about a minute. */
+/** More in one call is a mistake. This many take about a minute. */
 const MAX_MINED = 1_000_000;
 
-/** Makes blocks. The slot of a stalled producer passes without one: a step in time, none in height. */
+/** Makes blocks. The slot of a stalled producer passes without a block: time advances, but not height. */
 export function mineBlocks(
   ledger: Ledger,
   count: number,
@@ -34,16 +33,19 @@ export function mineBlocks(
   });
 }
 
-/** Makes blocks until all that waits or stands in a block now is solid; throws when it does not become so, as with 30 % stalled. */
+/**
+ * Makes blocks until all transactions that are pending or in a block now are solid. Throws if they don't become solid, as with 30 % stalled
+ * producers.
+ */
 export function mineUntilSolid(ledger: Ledger, slotMs: number, options: MineOptions): BlockMark[] {
   const { timestampMs: _first, ...following } = options;
   const mined: BlockMark[] = [];
-  // A block holds a bounded number of transactions; each round takes at least one, so this ends.
+  // A block holds a limited number of transactions. Each round includes at least one, so this ends.
   while (ledger.pendingCount() > 0) {
     mined.push(...mineBlocks(ledger, 1, slotMs, mined.length === 0 ? options : following));
   }
   const target = ledger.head().header.number;
-  // Forks may have made producers miss their turns: after two rounds each one has built on the target.
+  // Forks may have made producers miss their turns. After two rounds each one has built on the target.
   const most = 2 * ledger.schedule().active.length;
   for (let round = 0; ledger.solidNumber() < target; round += 1) {
     if (round > most) throw new Error(`devnet block ${target} does not become solid`);

@@ -1,20 +1,18 @@
 import { MAX_PRODUCERS, type Producer, producerAccount, producerSigner, producersOf } from '../evm/keys.ts';
 
-/** The producers of blocks. A producer is named by its index: its keys follow from that, so any index can become one. */
+/** The producers of blocks. A producer is identified by its index, from which its keys are derived, so any index can become one. */
 export interface Schedule {
-  /** How many there were at first. */
   readonly genesisCount: number;
   /** In the order of turns. */
   readonly active: readonly number[];
-  /** Everyone who is or was active, ascending. */
+  /** All current and previous producers, ascending. */
   readonly known: readonly number[];
-  /** They miss their turns. */
   readonly stalled: readonly number[];
-  /** How often the key of a witness permission was changed, by index; absent is never. */
+  /** How often the key of a witness permission was changed, by index; absent means never. */
   readonly rotations: Readonly<Record<string, number>>;
 }
 
-/** A producer, present or past, as the schedule has it now. */
+/** A current or previous producer, with its current state in the schedule. */
 export interface Witness extends Producer {
   readonly index: number;
   readonly isActive: boolean;
@@ -42,7 +40,7 @@ export function withActive(schedule: Schedule, active: readonly number[]): Sched
   return { ...schedule, active: [...active], known };
 }
 
-/** The first `count` of the active producers give their turns to as many new ones. */
+/** Replaces the first `count` active producers with new ones. */
 export function withReplaced(schedule: Schedule, count: number): Schedule {
   const { active, known } = schedule;
   if (!Number.isInteger(count) || count < 1 || count > active.length) {
@@ -80,8 +78,8 @@ export function witnessesOf({ active, known, stalled, rotations }: Schedule): Wi
 }
 
 /**
- * The producer of the block after one of `parentIndex`, and how many turns of stalled producers pass before it; null when all
- * are stalled. `skippedTurns` more are left out. After a producer that is no longer active, the round begins anew.
+ * The producer of the block after one of `parentIndex`, and how many turns of stalled producers pass before it; null if all are stalled.
+ * `skippedTurns` more turns are skipped. After a producer that is no longer active, the round starts again.
  */
 export function nextTurn(
   { active, stalled }: Schedule,

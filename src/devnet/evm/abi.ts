@@ -3,23 +3,23 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { type AccountHex, accountFromWord } from '../../tron/address.ts';
 import type { Journal } from './state.ts';
 
-/** A log as `gettransactioninfobyid` has it: 20-byte address, 32-byte topics, all hex. */
+/** A log in `gettransactioninfobyid`: 20-byte address, 32-byte topics, all hex. */
 export interface LogJson {
   readonly address: string;
   readonly topics: readonly string[];
   readonly data: string;
 }
 
-/** Where a transaction's info can have its bulk. */
+/** The parts of a transaction's info that can be bulky. */
 export const NOISE_SHAPES = ['log', 'contractResult', 'internal_transactions'] as const;
 
-/** Useless bulk of about so many bytes of JSON. It is made only on request. */
+/** Useless bulk of about this many bytes of JSON. It's only generated on request. */
 export interface Noise {
   readonly shape: (typeof NOISE_SHAPES)[number];
   readonly bytes: number;
 }
 
-/** The outcome of a contract call: null means that it reverted. `output` is hex. */
+/** The outcome of a contract call; null means that it reverted. `output` is hex. */
 export type CallOutcome = {
   readonly output: string;
   readonly logs: readonly LogJson[];
@@ -37,7 +37,7 @@ export interface CallContext {
   readonly words: readonly string[];
 }
 
-/** A function of a native contract, with its ABI: inputs are written `name type`. */
+/** A function of a native contract, with its ABI. Inputs are written `name type`. */
 export interface ContractFunction {
   readonly name: string;
   readonly inputs: readonly string[];
@@ -61,7 +61,7 @@ export function topicOf(signature: string): string {
   return bytesToHex(keccak_256(utf8ToBytes(signature)));
 }
 
-/** The words after the selector; bytes after the last whole word are ignored. */
+/** The words after the selector. Bytes after the last whole word are ignored. */
 export function wordsOf(data: string): string[] {
   return data.slice(8).match(/.{64}/g) ?? [];
 }
@@ -83,7 +83,6 @@ export function accountWord(account: AccountHex): string {
   return account.padStart(64, '0');
 }
 
-/** The ABI encoding of one returned string. */
 export function stringOutput(text: string): string {
   const hex = bytesToHex(utf8ToBytes(text));
   return uintWord(32) + uintWord(hex.length / 2) + hex.padEnd(Math.ceil(hex.length / 64) * 64, '0');

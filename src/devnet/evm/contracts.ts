@@ -24,7 +24,7 @@ export function contractAt(account: AccountHex): NativeContract | null {
   return CONTRACTS.get(account) ?? null;
 }
 
-/** Runs calldata (hex) against a contract; null when it reverts, which calling an unknown function or sending TRX does as well. */
+/** Runs calldata (hex) against a contract. Returns null if it reverts, also for an unknown function or TRX sent with the call. */
 export function callContract(
   state: Journal,
   call: {

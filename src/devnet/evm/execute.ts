@@ -7,7 +7,7 @@ import { callContract, contractAt } from './contracts.ts';
 import { type InternalTransactionJson, internalTransaction } from './internal-transaction.ts';
 import { createdKey, createJournal, type Journal, keepChanges, type StateReader, trxKey } from './state.ts';
 
-/** The part of a transaction's info that running it decides; absent and zero fields are left out, as the node does. */
+/** The part of a transaction's info that results from running it. Absent and zero fields are omitted, as the node does. */
 export interface InfoBody {
   readonly fee?: number;
   readonly contractResult: readonly string[];
@@ -31,7 +31,7 @@ export interface Execution {
   readonly info: InfoBody;
 }
 
-/** The main network's prices since August 2025 (`getEnergyFee`, `getCreateAccountFee`), and the most a fee limit may be. */
+/** The main network's prices since August 2025 (`getEnergyFee`, `getCreateAccountFee`), and the maximum fee limit. */
 export const ENERGY_PRICE_SUN = 100n;
 const CREATE_ACCOUNT_SUN = 1_100_000n;
 const CREATE_ACCOUNT_NET_SUN = 100_000;
@@ -61,7 +61,7 @@ export function refusalOf(state: StateReader, { contract: call, feeLimitSun }: R
   return null;
 }
 
-/** Runs a transaction that `refusalOf` lets pass and charges its fee. `netBytes` is its size, which free bandwidth covers here. */
+/** Runs a transaction that `refusalOf` accepts and charges its fee. `netBytes` is its size, which free bandwidth covers here. */
 export function execute(
   state: Journal,
   raw: RawTransaction,
@@ -73,7 +73,7 @@ export function execute(
       const fee = transferFee(state, call);
       state.add(trxKey(call.owner), -(call.amountSun + fee));
       state.add(trxKey(call.to), call.amountSun);
-      // The opener of an account pays for the bandwidth, which is free otherwise.
+      // The opener of an account pays for bandwidth, which is free otherwise.
       const receipt = fee > 0n ? { net_fee: CREATE_ACCOUNT_NET_SUN } : { net_usage: netBytes };
       if (fee > 0n) state.set(createdKey(call.to), BigInt(timestampMs));
       return {

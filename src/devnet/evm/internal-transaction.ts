@@ -2,7 +2,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { AccountHex } from '../../tron/address.ts';
 
-/** A contract's call of another, as the info of their transaction shows it; a call without value has an empty `callValueInfo`. */
+/** A contract's call of another in the info of their transaction. A call without value has an empty `callValueInfo`. */
 export interface InternalTransactionJson {
   readonly hash: string;
   readonly caller_address: string;
@@ -23,7 +23,7 @@ export function internalTransaction({
   readonly called: AccountHex;
 }): InternalTransactionJson {
   return {
-    // java-tron hashes the call. No reader looks for this hash, but no two are the same.
+    // java-tron hashes the call. No reader uses this hash, but no two are the same.
     hash: bytesToHex(sha256(utf8ToBytes(`${id} ${index}`))),
     caller_address: `41${caller}`,
     transferTo_address: `41${called}`,

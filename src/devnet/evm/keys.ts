@@ -5,7 +5,7 @@ import type { AccountHex } from '../../tron/address.ts';
 import { accountFromPublicKey } from '../../tron/public-key.ts';
 import { DEVNET_CONTRACTS } from '../../tron/usdt.ts';
 
-/** Every key and contract address of a devnet derives from this text: they are public, and worth nothing anywhere else. */
+/** Every key and contract address of a devnet is derived from this text. They are public, and worthless anywhere else. */
 const SEED = 'quittance devnet 1';
 
 export interface KeyPair {
@@ -13,7 +13,7 @@ export interface KeyPair {
   readonly account: AccountHex;
 }
 
-/** The network has 27 super representatives; a devnet may have fewer, never more. */
+/** The network has 27 super representatives. A devnet may have fewer, never more. */
 export const MAX_PRODUCERS = 27;
 
 /** A block producer and the key of its witness permission, which signs its blocks. */
@@ -38,23 +38,22 @@ export function producerAccount(index: number): AccountHex {
 }
 
 /**
- * The key that signs a producer's blocks. Like many real ones, every second producer has a witness permission key that is not
- * its account's key; `rotation` counts the changes of that key.
+ * The key that signs a producer's blocks. As on real networks, some producers, here every second one, have a witness permission key that
+ * isn't their account's key. `rotation` counts the changes of that key.
  */
 export function producerSigner(index: number, rotation: number): KeyPair {
   if (rotation > 0) return keyPair(`producer ${index} witness permission ${rotation}`);
   return keyPair(index % 2 === 1 ? `producer ${index} witness permission` : `producer ${index}`);
 }
 
-/** The key with which a lying node signs in place of a producer. */
+/** The key with which a lying node signs instead of a producer. */
 export function attackerSigner(index: number): KeyPair {
   return keyPair(`attacker ${index}`);
 }
 
-/** By name; candidates are at most 1,000 and rotations are made by tests. */
+/** Cached by name. There are at most 1,000 candidates, and only tests rotate keys. */
 const keyPairs = new Map<string, KeyPair>();
 
-/** The key pair of a 32-byte private key. */
 export function keyPairOf(privateKey: Uint8Array): KeyPair {
   return { privateKey, account: accountFromPublicKey(secp256k1.getPublicKey(privateKey)) };
 }
@@ -62,7 +61,7 @@ export function keyPairOf(privateKey: Uint8Array): KeyPair {
 /** The account that holds all tokens at genesis and owns their contracts. */
 export const PAYER = keyPair('payer');
 
-/** A wallet that has TRX for fees, and no token: what it sends reverts. */
+/** A wallet with TRX for fees but no tokens, so its transfers revert. */
 export const PENNILESS = keyPair('payer without tokens');
 
 /** An account that has nothing to do with any project. */
@@ -74,7 +73,7 @@ export const MULTISEND = contractAccount('multisend');
 /** A stranger's contract that fills infos with bulk. */
 export const NOISE = contractAccount('noise');
 
-/** Making a public key takes a third of a millisecond, and every block read from the log needs one. */
+/** Computing a public key takes a third of a millisecond, and every block that is read from the log needs one. */
 function keyPair(name: string): KeyPair {
   const known = keyPairs.get(name) ?? keyPairOf(seeded(name));
   keyPairs.set(name, known);

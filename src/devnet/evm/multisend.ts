@@ -19,14 +19,14 @@ export interface MultisendTransfer {
   readonly value: bigint;
 }
 
-/** Real multisend contracts stop near here, at the energy one transaction may use. */
+/** Real multisend contracts stop near here, because of the energy limit of a transaction. */
 export const MAX_RECIPIENTS = 200;
 
 const OVERHEAD_ENERGY = 30_000;
 
 /**
- * Pays many recipients in one transaction. The tokens move straight from the caller: a real contract would need the
- * caller's approval first, which changes nothing in the logs that the recipients see.
+ * Pays many recipients in one transaction. The tokens move directly from the caller. A real contract would need the caller's approval
+ * first, which doesn't change the logs that the recipients see.
  */
 const MULTISEND_FUNCTION: ContractFunction = {
   name: 'multisend',
@@ -70,7 +70,7 @@ function multisend({ state, caller, words }: CallContext): CallOutcome {
   return { output: '', logs, energy, calls: recipients.map(() => token) };
 }
 
-/** The words of the dynamic array whose offset stands at `index`; null when it does not fit. */
+/** The words of the dynamic array whose offset is at `index`; null if it doesn't fit. */
 function arrayAt(words: readonly string[], index: number): string[] | null {
   const offset = uintAt(words, index);
   if (offset === null || offset % 32n !== 0n || offset >= BigInt(words.length * 32)) return null;

@@ -1,23 +1,23 @@
 import type { AccountHex } from '../../tron/address.ts';
 
-/** The state of the network: one number per key; zero and absent are the same. Addresses, flags and amounts all fit in that. */
+/** The state of the network: one number per key; zero equals absent. It fits addresses, flags and amounts. */
 export interface StateReader {
   get(key: string): bigint;
 }
 
-/** Changes on top of a state that can be kept or thrown away. */
+/** Changes on top of a state that can be kept or discarded. */
 export interface Journal extends StateReader {
   set(key: string, value: bigint): void;
-  /** Adds to a value; throws when the sum is negative, which the caller must have excluded. */
+  /** Adds to a value. Throws if the sum is negative, which the caller must rule out. */
   add(key: string, amount: bigint): void;
   readonly changes: ReadonlyMap<string, bigint>;
 }
 
-/** `before` or `after` values by key. */
+/** Values by key, before or after a change. */
 export type StateChange = readonly (readonly [key: string, value: bigint])[];
 
 export interface State extends StateReader {
-  /** Writes the values and returns what they were, so that a fork can put them back. */
+  /** Writes the values and returns the previous ones, so that a fork can restore them. */
   apply(change: StateChange): StateChange;
   entries(): StateChange;
 }
@@ -55,19 +55,19 @@ export function keepChanges(from: Journal, into: Journal): void {
 
 /** TRX in sun. */
 export const trxKey = (account: AccountHex) => `trx/${account}`;
-/** The time an account was created (milliseconds); zero means that it does not exist. */
+/** The time an account was created (milliseconds). Zero means that it doesn't exist. */
 export const createdKey = (account: AccountHex) => `created/${account}`;
 export const balanceKey = (token: AccountHex, account: AccountHex) => `${token}/balance/${account}`;
 export const allowanceKey = (token: AccountHex, owner: AccountHex, spender: AccountHex) =>
   `${token}/allowance/${owner}/${spender}`;
 export const blacklistKey = (token: AccountHex, account: AccountHex) => `${token}/blacklist/${account}`;
-/** The fee on transfers: hundredths of a percent, and its most in micro. */
+/** The fee on transfers: hundredths of a percent, and its maximum in micro. */
 export const feeRateKey = (token: AccountHex) => `${token}/basisPoints`;
 export const feeMostKey = (token: AccountHex) => `${token}/maximumFee`;
-/** The contract that replaced it, as a number; zero: none did. */
+/** The contract that replaced it, as a number; zero for none. */
 export const successorKey = (token: AccountHex) => `${token}/successor`;
 export const deprecatedKey = (token: AccountHex) => `${token}/deprecated`;
 export const issuedKey = (token: AccountHex) => `${token}/issued`;
-/** By `destroyBlackFunds` and `redeem`. */
+/** `destroyBlackFunds` and `redeem` increase it. */
 export const destroyedKey = (token: AccountHex) => `${token}/destroyed`;
 export const pausedKey = (token: AccountHex) => `${token}/paused`;

@@ -29,7 +29,7 @@ import {
 
 const APPROVAL_TOPIC = topicOf('Approval(address,address,uint256)');
 
-/** Energy of USDT's `transfer` on the main network: writing a balance that was zero costs 65,000 more. */
+/** The energy of USDT's `transfer` on the main network. Writing a balance that was zero costs 65,000 more. */
 const WARM_TRANSFER_ENERGY = 64_285;
 const COLD_TRANSFER_ENERGY = 130_285;
 const ALLOWANCE_ENERGY = 15_000;
@@ -46,11 +46,11 @@ const FEE_RATE_LIMIT = 20n;
 const FEE_MOST_LIMIT = 50n;
 const MICRO = 1_000_000n;
 
-/** Tether's `transfer` declares a result and returns zeros when it succeeds. */
+/** Tether's `transfer` declares a result and returns zeros on success. */
 const ZERO_WORD = uintWord(0);
 const TRUE_WORD = uintWord(1);
 
-/** A token like Tether's on TRON, natively: its owner is the devnet's payer. A decimal view is `Nonpayable` where it changes state. */
+/** A native token like Tether's on TRON, owned by the devnet's payer. A view that changes state is `Nonpayable`. */
 export const TOKEN_FUNCTIONS: readonly ContractFunction[] = [
   view('name', [], 'string', () => stringOutput('Tether USD')),
   view('symbol', [], 'string', () => stringOutput('USDT')),
@@ -111,8 +111,8 @@ export function genesisBalances(token: AccountHex): [string, bigint] {
 }
 
 /**
- * Moves tokens and writes the Transfer log; null (reverted) when paused, blacklisted or short of balance. Where the owner has set
- * a fee there are two: to the recipient, less the fee, and to the owner (`StandardTokenWithFees.transfer`).
+ * Moves tokens and writes the Transfer log; null (reverted) if paused, blacklisted or short of balance. If the owner has set a fee there
+ * are two logs: to the recipient, less the fee, and to the owner (`StandardTokenWithFees.transfer`).
  */
 export function moveTokens(
   state: Journal,
@@ -129,7 +129,7 @@ export function moveTokens(
     state.add(balanceKey(token, from), -part);
     state.add(balanceKey(token, receiver), part);
     return {
-      // A contract that was replaced forwards to its successor, which logs.
+      // A replaced contract forwards to its successor, which writes the log.
       address: successor === 0n ? token : (successor.toString(16).padStart(40, '0') as AccountHex),
       topics: [TRANSFER_TOPIC, accountWord(from), accountWord(receiver)],
       data: uintWord(part),
@@ -157,7 +157,7 @@ function flag({ state, contract, words }: CallContext, event: string, value: big
   return { topics: [topicOf(`${event}(address)`), accountWord(who)], data: '' };
 }
 
-/** Reverts for an account that is not frozen. It logs no Transfer. */
+/** Reverts for an account that isn't frozen. It logs no Transfer. */
 function destroyFunds({ state, contract, words }: CallContext): OwnerEvent | null {
   const who = accountAt(words, 0);
   if (who === null || state.get(blacklistKey(contract, who)) === 0n) return null;
@@ -167,7 +167,7 @@ function destroyFunds({ state, contract, words }: CallContext): OwnerEvent | nul
   return { topics: [topicOf('DestroyedBlackFunds(address,uint256)'), accountWord(who)], data: uintWord(funds) };
 }
 
-/** Changes what the owner has; it logs no Transfer either. */
+/** Changes the owner's balance. It logs no Transfer either. */
 function changeSupply({ state, contract, words }: CallContext, event: 'Issue' | 'Redeem'): OwnerEvent | null {
   const amount = uintAt(words, 0);
   const key = balanceKey(contract, PAYER.account);
@@ -177,7 +177,7 @@ function changeSupply({ state, contract, words }: CallContext, event: 'Issue' | 
   return { topics: [topicOf(`${event}(uint256)`)], data: uintWord(amount) };
 }
 
-/** Reverts when there is nothing to change, as the real one does. */
+/** Reverts if there's nothing to change, as the real one does. */
 function pauseIf({ state, contract }: CallContext, event: string, value: bigint): OwnerEvent | null {
   if (state.get(pausedKey(contract)) === value) return null;
   state.set(pausedKey(contract), value);
@@ -209,7 +209,6 @@ function write(name: string, inputs: string[], run: (context: CallContext) => Ca
   return { name, inputs, outputs: ['bool'], mutability: 'Nonpayable', run };
 }
 
-/** The event that the owner's call announces. */
 type OwnerEvent = Pick<LogJson, 'topics' | 'data'>;
 
 function admin(name: string, inputs: string[], act: (context: CallContext) => OwnerEvent | null): ContractFunction {

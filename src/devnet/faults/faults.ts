@@ -2,9 +2,9 @@ import { type AccountHex, parseAddress } from '../../tron/address.ts';
 import { attackerSigner } from '../evm/keys.ts';
 
 /**
- * It refuses, or its answer does not arrive: `truncated` cuts the JSON in half, `hang` never answers, `reset` breaks the connection,
- * `slow-drip` never ends, `slow-large-answer` sends the whole truth at `bytesPerSecond`, and `bracket-bomb` sends `bytes` of
- * `[{},{},…]` (by gRPC, a list of so many empty messages).
+ * The node refuses, or its answer doesn't arrive: `truncated` cuts the JSON in half, `hang` never answers, `reset` breaks the connection,
+ * `slow-drip` never ends, `slow-large-answer` sends the whole correct answer at `bytesPerSecond`, and `bracket-bomb` sends `bytes` of
+ * `[{},{},…]` (by gRPC, a list of as many empty messages).
  */
 const REFUSING = [
   'error-200',
@@ -25,11 +25,17 @@ const REFUSING = [
 ] as const;
 
 /**
- * It answers sound JSON that is wrong, as broken nodes do: `empty-infos`, `missing-info` (the last one) and `swapped-infos` (the
- * first two) change `gettransactioninfobyblocknum`, `empty-block` takes the transactions out of blocks, `lag` answers as of
- * `blocks` ago, `missing-history` has only the last `blocks` and genesis, `solid-ahead` calls the head solid, `wrong-balance`
- * answers a micro too little, `wrong-flags` exchanges frozen and free, replaced and not replaced, `replayed-producers` shows `producers` instead of the present ones, `missing-logs` leaves logs out of `eth_getLogs` (all,
- * or the transfers to `to`), as a node without their index does, and `limited-logs` answers it with a provider's error.
+ * The node answers with valid JSON that is wrong, as broken nodes do:
+ * - `empty-infos`, `missing-info` (the last one) and `swapped-infos` (the first two) change `gettransactioninfobyblocknum`.
+ * - `empty-block` removes the transactions from blocks.
+ * - `lag` answers as of `blocks` ago.
+ * - `missing-history` has only the last `blocks` and genesis.
+ * - `solid-ahead` reports the head as solid.
+ * - `wrong-balance` answers a micro too little.
+ * - `wrong-flags` swaps frozen and free, replaced and not replaced.
+ * - `replayed-producers` shows `producers` instead of the current ones.
+ * - `missing-logs` omits logs from `eth_getLogs` (all, or the transfers to `to`), as a node without their index does.
+ * - `limited-logs` answers `eth_getLogs` with a provider's error.
  */
 const BROKEN = [
   'empty-infos',
@@ -47,8 +53,9 @@ const BROKEN = [
 ] as const;
 
 /**
- * It lies about what stands in a block, in the block's answer and its infos alike, but leaves the header as it is: see `lies.ts`.
- * `fee-split` shows a direct transfer as two, of `amountMicro` (a half when absent) to `to` and of the rest to the true recipient.
+ * The node lies about the contents of a block, both in the block and in its infos, but leaves the header unchanged: see `lieAbout` in
+ * `node-answers.ts`. `fee-split` shows a direct transfer as two: `amountMicro` (default: a half) to `to`, and the rest to the true
+ * recipient.
  */
 const LYING = [
   'omitted-transaction',
@@ -64,35 +71,37 @@ const LYING = [
   'forged-header',
 ] as const;
 
-/** It lies and makes the headers fit, from the first changed block to the head: see `reseal.ts`. */
+/** The node lies and makes the headers consistent, from the first changed block to the head: see `reseal.ts`. */
 const RESEALING = ['omitted-transaction-resealed', 'forged-block', 'other-network'] as const;
 
-/** Every way in which a node can be sick. */
 export const FAULT_KINDS = [...REFUSING, ...BROKEN, ...LYING, ...RESEALING] as const;
 
 type FaultKind = (typeof FAULT_KINDS)[number];
 
 export interface Fault {
   readonly kind: FaultKind;
-  /** Only these paths are sick (`/walletsolidity/getblock`); all are when absent. */
+  /** The faulty paths (`/walletsolidity/getblock`). Default: all. */
   readonly paths?: readonly string[];
-  /** For `lag` how far behind, 10 when absent; for `missing-history` how far back, 20 when absent. */
+  /** For `lag`: how far behind (default: 10). For `missing-history`: how far back (default: 20). */
   readonly blocks?: number;
-  /** The blocks that are lied about, both inclusive: all, but for resealing faults those above the block that is solid now. */
+  /** The range of blocks to lie about, both inclusive. Default: all blocks; for resealing faults, those above the current solid block. */
   readonly fromBlock?: number;
   readonly toBlock?: number;
-  /** Whom a forged or missing transfer pays, and how much; the attacker and 1 USDT when absent. Without `to`, `forged-log` changes an amount. */
+  /**
+   * The recipient and amount of a forged or missing transfer. Default: the attacker and 1 USDT. Without `to`, `forged-log` changes an
+   * amount.
+   */
   readonly to?: string;
   readonly amountMicro?: bigint;
-  /** For `slow-large-answer`; 256 KiB when absent. */
+  /** For `slow-large-answer`. Default: 256 KiB. */
   readonly bytesPerSecond?: number;
-  /** For `bracket-bomb`; 32 MiB when absent. */
+  /** For `bracket-bomb`. Default: 32 MiB. */
   readonly bytes?: number;
-  /** For `replayed-producers`: those of the genesis (the default), or the present ones with keys of the attacker. */
+  /** For `replayed-producers`: those of the genesis (default), or the current ones with the attacker's keys. */
   readonly producers?: 'genesis' | 'attacker';
 }
 
-/** A fault with everything decided that was left open. */
+/** A fault with all defaults resolved. */
 export interface SettledFault extends Fault {
   readonly fromBlock: number;
   readonly toBlock: number;
@@ -102,7 +111,7 @@ export interface SettledFault extends Fault {
 const DEFAULT_LAG_BLOCKS = 10;
 const DEFAULT_HISTORY_BLOCKS = 20;
 
-/** Throws a TypeError when `to` is not an address. */
+/** Throws a TypeError if `to` isn't an address. */
 export function settleFault(fault: Fault, solidNumber: number): SettledFault {
   const { kind, to, fromBlock = isResealing(kind) ? solidNumber + 1 : 1, toBlock = Number.MAX_SAFE_INTEGER } = fault;
   const parsed = to === undefined ? null : parseAddress(to);
@@ -118,7 +127,6 @@ export function hasFault(faults: readonly Fault[], wanted: FaultKind): boolean {
   return faults.some(({ kind }) => kind === wanted);
 }
 
-/** The faults that concern a path. */
 export function faultsAt(faults: readonly SettledFault[], path: string): readonly SettledFault[] {
   return faults.filter(({ paths }) => paths === undefined || paths.includes(path));
 }

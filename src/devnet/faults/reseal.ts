@@ -3,16 +3,16 @@ import { OTHER_GENESIS_PARENT } from '../chain/genesis.ts';
 import { attackerSigner } from '../evm/keys.ts';
 import { hasFault, isResealing, type SettledFault } from './faults.ts';
 
-/** Blocks that were resealed, by the id of the true one. */
+/** Resealed blocks, by the id of the true one. */
 export type Resealed = Map<string, Block>;
 
-/** About 2 kB each. A longer lie is made anew from its start now and then, which takes a millisecond a block. */
+/** About 2 kB each. A longer lie is occasionally rebuilt from its start, which takes a millisecond per block. */
 const MAX_REMEMBERED = 20_000;
 
 /**
- * A chain of lies whose headers fit: Merkle roots, ids and parent links. `omitted-transaction-resealed` keeps the producers'
- * signatures, which fit no longer; the other two sign with the attacker's keys. `trueBlock` answers the real chain, and `lie`
- * what stands in its blocks.
+ * A chain of lies with consistent headers: Merkle roots, ids and parent links. `omitted-transaction-resealed` keeps the producers'
+ * signatures, which no longer match; the other two sign with the attacker's keys. `trueBlock` returns a block of the real chain, and `lie`
+ * changes its contents.
  */
 export function resealChain(
   faults: readonly SettledFault[],

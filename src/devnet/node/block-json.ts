@@ -16,7 +16,7 @@ export interface InfoJson extends Omit<InfoBody, 'noise'> {
 export function blockJson(block: Block, { detail, visible }: { detail: boolean; visible: boolean }) {
   const { number, timestamp, witness_address, ...rest } = block.header;
   const witness = witness_address === undefined ? {} : { witness_address: shown(witness_address, visible) };
-  // Block 0 has no number in JSON: zero fields are left out.
+  // Block 0 has no number in JSON, because zero fields are omitted.
   const time = block.hidesTime === true ? {} : { timestamp };
   const raw = { ...(number === 0 ? {} : { number }), ...rest, ...witness, ...time };
   const header = { raw_data: raw, ...(block.signature === '' ? {} : { witness_signature: block.signature }) };
@@ -35,7 +35,7 @@ export function transactionJson(transaction: BlockTransaction, visible: boolean)
   return { ret: [resultJson(contractRetNumber(contractRet) ?? 0, hidden)], signature: signatures, ...unsigned };
 }
 
-/** A transaction's info, fields in the order of the node. With `visible` the addresses of the contract and the logs are base58. */
+/** A transaction's info, with fields in the node's order. With `visible` the addresses of the contract and the logs are base58. */
 export function infoJson(block: Block, { id, info }: BlockTransaction, visible: boolean): InfoJson {
   const { fee, noise, ...body } = info;
   const json: InfoJson = {

@@ -3,7 +3,7 @@ import type { Ledger } from '../chain/ledger.ts';
 import { markOf } from '../chain/mine.ts';
 import { booleanParameter, integerParameter, type Parameters, textParameter } from '../chain/parameters.ts';
 
-/** Only a local network takes this order; no real node knows it. */
+/** Only a local network accepts this request; no real node knows it. */
 export const CONTROL_PATH = '/devnet/fork';
 
 export interface ControlAnswer {
@@ -12,9 +12,9 @@ export interface ControlAnswer {
 }
 
 /**
- * Orphans the last `depth` blocks, or down to the one that holds `transactionId`; `keepTransactions` as in `Devnet.fork`, but false
- * when absent; with `keepOthers` only the one that is named is gone. Example: `{"transactionId":"0ca1…c8ae"}` → `{"orphaned":2,"head":{"number":57,"id":"…","timestampMs":…}}`.
- * Status 409 with `error` when that cannot be done.
+ * Orphans the last `depth` blocks, or down to the one that contains `transactionId`. `keepTransactions` is as in `Devnet.fork`, but its
+ * default is false. With `keepOthers` only the named transaction is dropped. Example: `{"transactionId":"0ca1…c8ae"}` →
+ * `{"orphaned":2,"head":{"number":57,"id":"…","timestampMs":…}}`. Status 409 with `error` if that isn't possible.
  */
 export function forkOnRequest(ledger: Ledger, slotMs: number, parameters: Parameters): ControlAnswer {
   const transactionId = textParameter(parameters, 'transactionId');

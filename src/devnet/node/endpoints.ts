@@ -71,7 +71,7 @@ const FULL_ONLY: Readonly<Record<string, Endpoint>> = {
   getnodeinfo: nodeInfoJson,
 };
 
-/** Every path a devnet node answers, with the chain it answers from. */
+/** Every path of a devnet node, with the chain that it serves. */
 export const ENDPOINTS: ReadonlyMap<string, { readonly kind: 'full' | 'solid'; readonly run: Endpoint }> = new Map([
   ...under('/wallet', 'full', { ...SHARED, ...FULL_ONLY }),
   ...under('/walletsolidity', 'solid', SHARED),
@@ -82,7 +82,7 @@ function under(prefix: string, kind: 'full' | 'solid', endpoints: Readonly<Recor
   return Object.entries(endpoints).map(([name, run]) => [`${prefix}/${name}`, { kind, run }] as const);
 }
 
-/** Without `detail`, only the header is answered. */
+/** Without `detail`, it returns only the header. */
 function getBlock({ view, parameters, visible }: EndpointContext): unknown {
   const detail = exactBoolean(parameters, 'detail');
   const block = findBlock(view, exactText(parameters, 'id_or_num'));
@@ -99,7 +99,7 @@ function wholeBlock({ view, visible }: EndpointContext, number: number): unknown
   return block === null ? {} : blockJson(block, { detail: true, visible });
 }
 
-/** Hex that is no address names an account that does not exist. */
+/** Hex that isn't an address means an account that doesn't exist. */
 function getAccount({ view, witnesses, parameters, visible }: EndpointContext): unknown {
   const account = visible
     ? accountParameter(parameters, 'address')
@@ -122,15 +122,15 @@ function nodeInfoJson({ ledger, view }: EndpointContext): unknown {
   };
 }
 
-/** How long a transaction that the node builds may wait (java-tron `trx.expiration.timeInMilliseconds`). */
+/** How long a transaction from the node may wait (java-tron `trx.expiration.timeInMilliseconds`). */
 const NODE_EXPIRATION_MS = 60_000;
 
-/** The energy that a constant call is charged when it reverts. */
+/** The energy that a reverted constant call costs. */
 const REVERTED_CALL_ENERGY = 4_100;
 
 type Trigger = Extract<RawTransaction['contract'], { kind: 'trigger' }>;
 
-/** `triggersmartcontract`: builds an unsigned call. Its reference is the solid block (java-tron's default), which no fork takes away. */
+/** `triggersmartcontract`: builds an unsigned call. Its reference is the solid block (java-tron's default), which no fork removes. */
 function triggerJson({ ledger, parameters, visible, now }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
   if (contractAt(contract.contract) === null) return missingContractJson(visible);
@@ -146,7 +146,7 @@ function triggerJson({ ledger, parameters, visible, now }: EndpointContext): unk
   };
 }
 
-/** `triggerconstantcontract`: runs a call on the state of the endpoint's head and keeps nothing of it. */
+/** `triggerconstantcontract`: runs a call on the state of the endpoint's head, and discards its changes. */
 function constantCallJson({ ledger, view, parameters, visible, now }: EndpointContext): unknown {
   const contract = triggerOf(parameters);
   if (contractAt(contract.contract) === null) return missingContractJson(visible);
@@ -188,7 +188,7 @@ function broadcastJson({ ledger, parameters }: EndpointContext): unknown {
 }
 
 /**
- * `broadcasthex`: the signed transaction as the hex of its bytes. Unknown fields stay (java-tron with `allowProtoFilterNum` 0, as on
+ * `broadcasthex`: the signed transaction as the hex of its bytes. Unknown fields are kept (java-tron with `allowProtoFilterNum` 0, as on
  * the main network), and results are cleared (`Wallet.broadcastTransaction`). Unlike in `broadcasttransaction`, messages are plain text.
  */
 function broadcastHexJson({ ledger, parameters }: EndpointContext): unknown {
@@ -219,7 +219,7 @@ function submit(ledger: Ledger, transaction: SentTransaction): SubmitResult {
   }
 }
 
-/** The frame of a transaction the node builds. */
+/** The common fields of a transaction that the node builds. */
 function draft(
   view: LedgerView,
   solid: LedgerView,
@@ -254,7 +254,7 @@ function missingContractJson(visible: boolean) {
   return { result: { code: 'CONTRACT_VALIDATE_ERROR', message } };
 }
 
-/** A message is hex, but text where addresses are to be read by people. */
+/** A message is hex, but plain text if `visible`. */
 function shownMessage(text: string, visible: boolean): string {
   return visible ? text : messageHex(text);
 }
@@ -262,20 +262,20 @@ function shownMessage(text: string, visible: boolean): string {
 /** The operations that java-tron gives the active permission of a new account. */
 const ACTIVE_OPERATIONS = '7fff1fc0033ec30f000000000000000000000000000000000000000000000000';
 
-/** Votes of a producer, as many as a middling one of the main network has. */
+/** A producer's votes, about the median of the main network. */
 const VOTES = 500_000_000;
 const FEW_VOTES = 1_000_000;
 
 const SLOT_MS = 3_000;
 
-/** The fields that java-tron shows of an account that has staked nothing: the windows of its resources, in slots of a day. */
+/** The fields that java-tron shows for an account without stakes: the windows of its resources, in slots of a day. */
 const UNSTAKED = {
   net_window_size: 28_800,
   account_resource: { energy_window_size: 28_800 },
   frozenV2: [{}, { type: 'ENERGY' }, { type: 'TRON_POWER' }],
 };
 
-/** An account, `{}` if it does not exist. A producer's `witness_permission` holds the key that signs its blocks. */
+/** An account; `{}` if it doesn't exist. A producer's `witness_permission` has the key that signs its blocks. */
 function accountInfoJson(
   state: StateReader,
   account: AccountHex,
@@ -292,7 +292,7 @@ function accountInfoJson(
   return {
     address: accountJson(account, visible),
     ...(balance === 0 ? {} : { balance }),
-    // A producer that came later has no transaction that made its account.
+    // A later producer has no transaction that created its account.
     ...(created === 0n ? {} : { create_time: Number(created) }),
     ...(producer === undefined ? {} : { is_witness: true }),
     net_window_size: UNSTAKED.net_window_size,
@@ -313,17 +313,17 @@ function accountInfoJson(
   };
 }
 
-/** Bandwidth and energy of an account, `{}` if it does not exist; nobody has staked on a devnet. */
+/** The bandwidth and energy of an account; `{}` if it doesn't exist. No one has staked on a devnet. */
 function accountResourceJson(state: StateReader, account: AccountHex): object {
   if (state.get(createdKey(account)) === 0n) return {};
   return { freeNetLimit: 600, TotalNetLimit: 43_200_000_000, TotalEnergyLimit: 180_000_000_000 };
 }
 
-/** All who are or were producers; false fields are left out, so a former one has no `isJobs`. */
+/** All current and previous producers. False fields are omitted, so a previous producer has no `isJobs`. */
 function witnessesJson(view: LedgerView, { visible, witnesses }: { visible: boolean; witnesses: readonly Witness[] }) {
   const latest = new Map<number, Block>();
   const produced = view.produced();
-  // Turns may be skipped by forks, so a producer's last block can be further back than one round; two are enough.
+  // Forks may skip turns, so a producer's last block can be further back than one round. Two rounds are enough.
   const lowest = Math.max(1, view.headNumber - 2 * witnesses.length);
   for (let number = view.headNumber; number >= lowest && latest.size < witnesses.length; number -= 1) {
     const block = view.block(number);
@@ -340,7 +340,7 @@ function witnessesJson(view: LedgerView, { visible, witnesses }: { visible: bool
   return { witnesses: shown };
 }
 
-/** A slot is counted in the main network's time from 1970, whatever the block time of a devnet is. */
+/** Slots count in the main network's slot time from 1970, whatever the block time of a devnet is. */
 function latestOf(block: Block | undefined): object {
   if (block === undefined) return {};
   const { number, timestamp } = block.header;
@@ -361,13 +361,13 @@ function chainParametersJson() {
   };
 }
 
-/** A contract with its ABI, `{}` if there is none at the address. */
+/** A contract with its ABI; `{}` if there's none at the address. */
 function contractJson(account: AccountHex, visible: boolean): object {
   const contract = contractAt(account);
   if (contract === null) return {};
   const entrys = contract.functions.map(abiEntry);
   return {
-    // There is no virtual machine: the list of selectors stands for the bytecode.
+    // There's no virtual machine, so the list of selectors replaces the bytecode.
     bytecode: contract.functions.map((each) => selectorOf(signatureOf(each))).join(''),
     consume_user_resource_percent: 100,
     name: contract.name,

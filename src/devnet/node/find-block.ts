@@ -2,15 +2,15 @@ import type { Block } from '../chain/block.ts';
 import type { LedgerView } from '../chain/ledger.ts';
 import { ParameterError } from '../chain/parameters.ts';
 
-/** A range answers nothing at all when it is asked for more. */
+/** A longer range returns nothing at all. */
 const MAX_RANGE_BLOCKS = 100;
 
-/** The block of `getblock`: `idOrNum` is a height or an id, and the head when empty. Throws a ParameterError for what is neither. */
+/** The block of `getblock`: `idOrNum` is a height or an id; empty means the head. Throws a ParameterError for anything else. */
 export function findBlock(view: LedgerView, idOrNum: string): Block | null {
   if (idOrNum === '') return view.block(view.headNumber);
   if (/^[+-]?\d{1,18}$/.test(idOrNum)) {
     const number = Number(idOrNum);
-    // The text is java-tron's.
+    // java-tron's own text.
     if (number < 0) throw new ParameterError('num must be non-positive number.', null);
     return view.block(number);
   }
@@ -21,14 +21,14 @@ export function findBlock(view: LedgerView, idOrNum: string): Block | null {
   return blockById(view, idOrNum);
 }
 
-/** A block of the present branch; its id begins with its height. */
+/** A block of the current branch. Its id begins with its height. */
 export function blockById(view: LedgerView, id: string): Block | null {
   const wanted = id.toLowerCase();
   const block = /^[0-9a-f]{64}$/.test(wanted) ? view.block(Number.parseInt(wanted.slice(0, 16), 16)) : null;
   return block?.id === wanted ? block : null;
 }
 
-/** The blocks from `start` to before `end`; null for a range that is none, or too long. */
+/** The blocks from `start` up to, but excluding, `end`; null for an invalid range or one that is too long. */
 export function rangeOf(view: LedgerView, start: number, end: number): readonly Block[] | null {
   if (end <= 0 || end <= start || end - start > MAX_RANGE_BLOCKS) return null;
   const blocks: Block[] = [];

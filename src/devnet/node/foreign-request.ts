@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { isLoopback } from '../../domain/loopback.ts';
 
 /**
- * Why a request does not come from a program of this machine, or null. Any website can have a browser on this machine send
- * requests to a loopback port: under the site's own name once that resolves to 127.0.0.1 (`Host: evil.example:40123`), or under ours,
- * with the site as `Origin`, and with a body as long as that is called a form or text. `host` is what the listener was told to use.
+ * Why a request isn't from a program on this machine, or null. Any website can make a browser on this machine send requests to a loopback
+ * port. It can use its own name once that resolves to 127.0.0.1 (`Host: evil.example:40123`), or our name with the site as `Origin`, and
+ * with any body that is declared as a form or text. `host` is the configured host of the listener.
  */
 export function foreignRequest({ method, headersDistinct, socket }: IncomingMessage, host: string): string | null {
   const { host: hosts = [], origin: origins = [], 'content-type': types = [] } = headersDistinct;
@@ -24,7 +24,7 @@ export function foreignRequest({ method, headersDistinct, socket }: IncomingMess
 /** `application/json`, or with parameters: `application/json; charset=utf-8`. */
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 
-/** Whether `127.0.0.1:40123` is this machine, or what the listener was told to use, with its port. Without a port it is 80. */
+/** Whether `127.0.0.1:40123` is this machine, or the configured host of the listener, with its port. Without a port it's 80. */
 function isOurs(named: string, host: string, port: number | undefined): boolean {
   const [, name = '', written = '80'] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(named.toLowerCase()) ?? [];
   const reported = host.includes(':') ? `[${host}]` : host;

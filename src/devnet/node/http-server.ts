@@ -11,12 +11,12 @@ import { foreignRequest } from './foreign-request.ts';
 import { JSON_RPC_PATH, unreadableJson } from './json-rpc.ts';
 import { answerRequest, type Sickness } from './node-answers.ts';
 
-/** Makes the node obey `POST /devnet/fork`; a branch ends `slotMs` after the head it replaces. */
+/** Enables `POST /devnet/fork`. A branch ends `slotMs` after the head that it replaces. */
 export interface Control {
   readonly slotMs: number;
 }
 
-/** The APIs of a node; on a real one each has a port of its own. */
+/** The APIs of a node. On a real node each has a separate port. */
 export type HttpApi = '/wallet' | '/walletsolidity' | typeof JSON_RPC_PATH;
 
 interface HttpContext {
@@ -27,34 +27,33 @@ interface HttpContext {
   readonly sickness: () => Sickness;
 }
 
-/** A port that is listened at. */
 export interface Listener {
   readonly port: number;
   /** Closes the port and every connection. */
   stop(): Promise<void>;
 }
 
-/** java-tron's `maxMessageSize`: it reads no larger body. */
+/** java-tron's `maxMessageSize`: larger bodies are refused. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
-/** This library reads a body before java-tron's own reader does. */
+/** This library reads a body before java-tron's own parser does. */
 const JSON_ERROR = 'com.alibaba.fastjson.JSONException';
 
-/** A query string has these fields as text, a body as numbers and booleans. */
+/** In a query string these fields are text, and in a body they are numbers and booleans. */
 const NUMBERS = ['num', 'startNum', 'endNum'];
 const BOOLEANS = ['detail', 'visible'];
 
-/** Making thousands of blocks at once holds up the process; idle connections must outlive that, or a client's next request fails. */
+/** Making thousands of blocks at once blocks the process. Idle connections must survive that, or a client's next request fails. */
 const KEEP_ALIVE_MS = 75_000;
 
-/** Answers the JSON API of a node; port 0 takes a free one. */
+/** Serves the JSON API of a node; port 0 picks a free one. */
 export async function startHttpServer(
   context: HttpContext,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<Listener> {
   const server = createServer((request, response) => {
     handle(request, response, { ...context, host }).catch((error: unknown) => {
-      // Only a fault of the devnet itself gets here; the page tells the developer what it was.
+      // Only a bug of the devnet itself gets here. The page shows the developer the error.
       if (!response.headersSent) response.writeHead(500, { 'content-type': 'text/html' });
       response.end(`<pre>${error instanceof Error ? error.stack : String(error)}</pre>`);
     });
@@ -123,7 +122,7 @@ function answerControl(response: ServerResponse, run: () => ControlAnswer): void
   response.end(`${JSON.stringify(answer.body)}\n`);
 }
 
-/** The body as text, or null when it is too big; the rest of such a body is read and thrown away. */
+/** The body as text, or null if it's too large. The rest of such a body is read and discarded. */
 async function readBody(request: IncomingMessage): Promise<string | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -134,7 +133,7 @@ async function readBody(request: IncomingMessage): Promise<string | null> {
   return length > MAX_BODY_BYTES ? null : Buffer.concat(chunks).toString('utf8');
 }
 
-/** The fields of a JSON body, or its list where that is allowed; no body is no fields. */
+/** The fields of a JSON body, or its list if allowed. An empty body has no fields. */
 function parametersOf(body: string, isListAllowed = false): Parameters {
   if (body.trim() === '') return {};
   let parsed: unknown;
@@ -149,7 +148,7 @@ function parametersOf(body: string, isListAllowed = false): Parameters {
   throw new ParameterError('can not cast to JSONObject.', JSON_ERROR);
 }
 
-/** The fields of a query string, in the types that a JSON body has them in. */
+/** The fields of a query string, with the types that they have in a JSON body. */
 function queryParameters(query: URLSearchParams): Parameters {
   const entries = [...query].map(([name, text]) => {
     if (NUMBERS.includes(name) && /^-?\d{1,15}$/.test(text)) return [name, Number(text)] as const;
@@ -168,7 +167,7 @@ function listen(server: Server, host: string, port: number): Promise<number> {
   });
 }
 
-/** Jetty's answer for what no servlet does: a GET of an unknown path is not found, anything else is not supported. */
+/** Jetty's answer if no servlet matches: a GET of an unknown path isn't found, and any other method isn't supported. */
 function refuseMethod(response: ServerResponse, method: string, path: string): void {
   const [status, message] =
     method === 'GET' && path !== JSON_RPC_PATH

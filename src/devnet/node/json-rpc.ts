@@ -5,17 +5,17 @@ import { infoJson } from './block-json.ts';
 import type { EndpointContext } from './endpoint.ts';
 import { blockById } from './find-block.ts';
 
-/** java-tron serves it at a port of its own (8545, off by default), and big providers beside `/wallet`, as here. */
+/** java-tron serves it on a separate port (8545, off by default). Big providers serve it next to `/wallet`, as here. */
 export const JSON_RPC_PATH = '/jsonrpc';
 
-/** The answer to a body that is no JSON. The library writes an id that it has not read as this text. */
+/** The answer to a body that isn't JSON. The library writes an unread id as this text. */
 export function unreadableJson(): object {
   return { jsonrpc: '2.0', id: 'null', error: unreadable().shown };
 }
 
 /**
- * A call by JSON-RPC, or a list of them. Only `eth_getLogs` is known. Example: `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[…]}`
- * → `{"jsonrpc":"2.0","id":1,"result":[…]}`.
+ * A JSON-RPC call, or a list of them. Only `eth_getLogs` is supported. Example:
+ * `{"jsonrpc":"2.0","id":1,"method":"eth_getLogs","params":[…]}` → `{"jsonrpc":"2.0","id":1,"result":[…]}`.
  */
 export function jsonRpcJson(context: EndpointContext): unknown {
   const { parameters } = context;
@@ -40,28 +40,28 @@ function failed(id: unknown, error: JsonRpcError): object {
   return { jsonrpc: '2.0', id, error: error.shown };
 }
 
-/** java-tron's `node.jsonrpc.maxBlockRange` and `maxSubTopics`, as they are by default, and its `LogBlockQuery.MAX_RESULT`. */
+/** The defaults of java-tron's `node.jsonrpc.maxBlockRange` and `maxSubTopics`, and its `LogBlockQuery.MAX_RESULT`. */
 const MAX_BLOCK_RANGE = 5_000;
 const MAX_SUB_TOPICS = 1_000;
 const MAX_RESULTS = 10_000;
 const MAX_TOPICS = 4;
 
-/** Any other field in a filter makes the whole request unreadable for java-tron. */
+/** With any other field in a filter, java-tron refuses the whole request as unreadable. */
 const FIELDS = ['fromBlock', 'toBlock', 'address', 'topics', 'blockHash'];
 
-/** A log must be of one of these contracts, and have one of these topics at each place; an empty list allows all. */
+/** A log must be of one of these contracts, and have one of these topics at each position. An empty list allows all. */
 interface LogFilter {
   readonly contracts: readonly string[];
   readonly topics: readonly (readonly string[])[];
 }
 
-/** A log as java-tron's `LogFilterElement` shows it, its fields by the alphabet. Quantities are hex without leading zeros. */
+/** A log as java-tron's `LogFilterElement` shows it, with its fields in alphabetical order. Quantities are hex without leading zeros. */
 interface FilteredLog {
   readonly address: string;
   readonly blockHash: string;
   readonly blockNumber: string;
   readonly data: string;
-  /** Counts all logs of the block, also those that do not match. */
+  /** Counts all logs of the block, including those that don't match. */
   readonly logIndex: string;
   readonly removed: false;
   readonly topics: readonly string[];
@@ -70,9 +70,9 @@ interface FilteredLog {
 }
 
 /**
- * `eth_getLogs`: the logs that match, in the order of the chain. Example of a filter:
- * `{"fromBlock":"0x496ed40","toBlock":"0x496eda4","address":"0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"}`. As from java-tron,
- * blocks above the head are no error, and blocks that the node does not have count as empty. Throws a JsonRpcError.
+ * `eth_getLogs`: the matching logs in chain order. Example of a filter:
+ * `{"fromBlock":"0x496ed40","toBlock":"0x496eda4","address":"0xa614f803b6fd780986a42c78ec9c7f77e6ded13c"}`. As in java-tron, blocks above
+ * the head aren't an error, and missing blocks count as empty. Throws a JsonRpcError.
  */
 function getLogs({ ledger, view }: EndpointContext, given: unknown): readonly FilteredLog[] {
   if (typeof given !== 'object' || given === null || !Object.keys(given).every((name) => FIELDS.includes(name))) {
@@ -122,7 +122,7 @@ function matches({ contracts, topics }: LogFilter, log: LogJson): boolean {
   });
 }
 
-/** The blocks that are asked for. A bound that is absent or `latest` is the head below, and none above. */
+/** The requested blocks. If the lower bound is absent or `latest`, it's the head. If the upper bound is, there's no upper limit. */
 function rangeOf(
   { ledger, view }: Pick<EndpointContext, 'ledger' | 'view'>,
   { fromBlock, toBlock, blockHash }: Parameters,
@@ -147,7 +147,7 @@ function rangeOf(
   return { from, to };
 }
 
-/** The height that a bound names; null for the head, or for none. */
+/** The height of a bound; null for the head, or for none. */
 function heightOf(bound: string, solid: number): number | null {
   const tag = bound.toLowerCase();
   if (tag === 'pending') throw invalidParams('TAG pending not supported');
@@ -159,7 +159,7 @@ function heightOf(bound: string, solid: number): number | null {
   throw new JsonRpcError(-32001, `For input string: "${bound.slice(2)}"`, 'java.lang.NumberFormatException');
 }
 
-/** An address is 20 bytes: with the 41 of TRON before it, java-tron refuses it. */
+/** An address is 20 bytes. With TRON's prefix 41, java-tron refuses it. */
 function contractsOf(address: unknown): readonly string[] {
   if (address === undefined || address === null) return [];
   if (typeof address === 'string') {
@@ -178,7 +178,7 @@ function contractsOf(address: unknown): readonly string[] {
 /** `[[a, b], null, c]`: a or b, then any, then c. */
 function topicsOf(topics: unknown): LogFilter['topics'] {
   if (topics === undefined || topics === null) return [];
-  // The reader of java-tron takes a single value as a list of one.
+  // java-tron's parser reads a single value as a list of one.
   const places: readonly unknown[] = Array.isArray(topics) ? topics : [topics];
   if (places.length > MAX_TOPICS) throw invalidParams(`topics size should be <= ${MAX_TOPICS}`);
   return places.map((place) => {
@@ -199,7 +199,7 @@ function hexOfLength(text: string, bytes: number): string | null {
   return digits.length === 2 * bytes && /^[0-9a-f]*$/.test(digits) ? digits : null;
 }
 
-/** Hex in lower case and of whole bytes, without `0x`. */
+/** Lowercase hex of whole bytes, without `0x`. */
 function hexDigits(text: string): string {
   const digits = text.replace(/^0x/, '').toLowerCase();
   return digits.length % 2 === 0 ? digits : `0${digits}`;
@@ -209,13 +209,13 @@ function quantity(value: number): string {
   return `0x${value.toString(16)}`;
 }
 
-/** A request that a node answers by JSON-RPC with this error. */
+/** The error of a request, in the form of JSON-RPC. */
 class JsonRpcError extends Error {
   override name = 'JsonRpcError';
   readonly #code: number;
   readonly #data: string | undefined;
 
-  /** `data` is what java-tron writes beside its own errors, and absent in those of its JSON-RPC library (jsonrpc4j). */
+  /** java-tron adds `data` to its own errors. It's absent in those of its JSON-RPC library (jsonrpc4j). */
   constructor(code: number, message: string, data?: string) {
     super(message);
     this.#code = code;
@@ -233,7 +233,7 @@ function invalidParams(message: string): JsonRpcError {
   return new JsonRpcError(-32602, message, '{}');
 }
 
-/** A body, or a parameter of a method, that is not of the form that its reader expects. */
+/** A body, or a parameter of a method, with an unexpected form. */
 function unreadable(): JsonRpcError {
   return new JsonRpcError(-32700, 'JSON parse error');
 }

@@ -24,34 +24,34 @@ import {
 import { type Resealed, resealChain } from '../faults/reseal.ts';
 import { ENDPOINTS } from './endpoints.ts';
 
-/** The faults of a node, and the answers made up for them, by the faults of a path. */
+/** The faults of a node, and its resealed blocks, by the faults of a path. */
 export interface Sickness {
   readonly faults: readonly SettledFault[];
   readonly resealed: Map<string, Resealed>;
 }
 
-/** Decides what the faults leave open as of now; none is health. */
+/** Resolves the defaults of the faults now. Without faults the node is healthy. */
 export function fallSick(ledger: Ledger, faults: readonly Fault[]): Sickness {
   const solidNumber = ledger.solidNumber();
   return { faults: faults.map((fault) => settleFault(fault, solidNumber)), resealed: new Map() };
 }
 
-/** A request is answered from this: the chain as a node knows it, and what the node makes of it. */
+/** The state for answering a request: the chain that the node knows, and its faults. */
 export interface Answering {
   readonly ledger: Ledger;
   readonly now: () => number;
   readonly sickness: Sickness;
 }
 
-/** The chain as a node shows it at a path, and the faults that concern it. */
+/** The chain as a node shows it at a path, and the faults of that path. */
 export function viewAt({ ledger, sickness }: Answering, path: string, kind: 'full' | 'solid') {
   const faults = faultsAt(sickness.faults, path);
   return { faults, view: viewWith(ledger, kind, faults, resealedFor(sickness, faults)) };
 }
 
 /**
- * The answer of a node with these faults, as JSON will carry it; refusals are the transport's matter. Throws a ParameterError
- * for a path that is no endpoint and for parameters that a node refuses.
+ * The answer of a node with these faults, as the value of its JSON. The transport handles refusals. Throws a ParameterError for an unknown
+ * path and for parameters that a node refuses.
  */
 export function answerRequest(node: Answering, path: string, parameters: Parameters): unknown {
   const endpoint = ENDPOINTS.get(path);
@@ -70,7 +70,7 @@ function resealedFor({ faults, resealed }: Sickness, concerned: readonly Settled
   return known;
 }
 
-/** The answer of a node with these faults in place of the true one. */
+/** The answer of a node with these faults instead of the true one. */
 function distort(faults: readonly SettledFault[], path: string, answer: unknown): unknown {
   return faults.reduce((given: unknown, fault) => distortOnce(fault, path, given), answer);
 }
@@ -94,11 +94,13 @@ function withoutTransactions(answer: unknown): unknown {
   return rest;
 }
 
-/** The answer to `eth_getLogs` of a node that lacks some of the index, or of a provider that has had enough; any other as it is. */
+/**
+ * The answer to `eth_getLogs` from a node with an incomplete index, or from a provider that limits requests. Other answers are unchanged.
+ */
 function withoutLogs({ kind, to, recipient, fromBlock, toBlock }: SettledFault, answer: unknown): unknown {
   if (typeof answer !== 'object' || answer === null || !('jsonrpc' in answer && 'result' in answer)) return answer;
   const { result, ...rest } = answer;
-  // EIP-1474 names this code and text.
+  // EIP-1474 defines this code and text.
   if (kind === 'limited-logs') return { ...rest, error: { code: -32005, message: 'Limit exceeded' } };
   const word = `0x${accountWord(recipient)}`;
   const logs = result as readonly { readonly blockNumber: string; readonly topics: readonly string[] }[];
@@ -107,7 +109,7 @@ function withoutLogs({ kind, to, recipient, fromBlock, toBlock }: SettledFault, 
   return { ...rest, result: logs.filter((log) => !isMissing(log)) };
 }
 
-/** The chain as a node with these faults shows it at one endpoint; without faults, as it is. */
+/** The chain as a node with these faults shows it at one endpoint. Without faults it's unchanged. */
 function viewWith(
   ledger: Ledger,
   kind: 'full' | 'solid',
@@ -203,7 +205,7 @@ function lieAbout(block: Block, fault: SettledFault): Block {
   }
 }
 
-/** The lies about a header. They come last, so that resealing does not mend them. */
+/** The lies about a header. They come last, so that resealing doesn't undo them. */
 function lieAboutHeader(block: Block, fault: SettledFault): Block {
   const { number, timestamp } = block.header;
   if (number < fault.fromBlock || number > fault.toBlock) return block;
@@ -211,13 +213,13 @@ function lieAboutHeader(block: Block, fault: SettledFault): Block {
     return { ...block, header: { ...block.header, timestamp: timestamp + HEADER_SHIFT_MS } };
   }
   if (fault.kind !== 'forged-signature' || block.signature === '') return block;
-  // The lowest bit of s: the signature still has the shape of one, and another signer.
+  // Changes the lowest bit of s. The signature keeps its form, but gets another signer.
   const low = Number.parseInt(block.signature.slice(126, 128), 16) ^ 1;
   const signature = block.signature.slice(0, 126) + low.toString(16).padStart(2, '0') + block.signature.slice(128);
   return { ...block, signature };
 }
 
-/** A call of the USDT contract itself; any other call moves USDT only inside. */
+/** A call of the USDT contract itself. Any other call moves USDT only internally. */
 function isDirect({ info }: BlockTransaction): boolean {
   return info.contract_address === `41${USDT}`;
 }
@@ -247,7 +249,7 @@ function withoutTransfers(info: InfoBody): InfoBody {
   return withLog(info, info.log?.filter((each) => !isTransfer(each)) ?? []);
 }
 
-/** The node leaves an empty list of logs out. */
+/** The node omits an empty list of logs. */
 function withLog({ log: _old, ...info }: InfoBody, log: readonly LogJson[]): InfoBody {
   return log.length === 0 ? info : { ...info, log };
 }
@@ -267,7 +269,10 @@ function withForgedLog(block: Block, fault: SettledFault): Block {
   return withOneInfo(block, isInside, (info) => withLog(info, [...(info.log ?? []), forged]));
 }
 
-/** The first Transfer of V as two, as a contract that takes a fee writes them: of a to somebody else, and of V - a; whole where a is more than V. */
+/**
+ * Splits the first Transfer of V into two, as a contract with a fee writes them: a to someone else, and V - a. If a exceeds V, the Transfer
+ * is unchanged.
+ */
 function withSplit(info: InfoBody, { recipient, amountMicro }: SettledFault): InfoBody {
   const log = info.log ?? [];
   const at = log.findIndex(isTransfer);
@@ -284,7 +289,7 @@ function withSplit(info: InfoBody, { recipient, amountMicro }: SettledFault): In
   return withLog(info, log.toSpliced(at, 1, ...parts));
 }
 
-/** Another amount in the first Transfer log; one micro more when the fault names none. */
+/** Changes the amount in the first Transfer log. The default is one micro more. */
 function withAmount(info: InfoBody, { amountMicro }: SettledFault): InfoBody {
   const log = info.log ?? [];
   const at = log.findIndex(isTransfer);
@@ -294,7 +299,7 @@ function withAmount(info: InfoBody, { amountMicro }: SettledFault): InfoBody {
   return withLog(info, changed);
 }
 
-/** A call that succeeded has reverted and the other way round; TRX transfers stay as they are. */
+/** Turns a successful call into a reverted one, and vice versa. TRX transfers are unchanged. */
 function flipped(transaction: BlockTransaction): BlockTransaction {
   const { result: _result, resMessage: _message, log: _log, ...rest } = transaction.info;
   if (rest.receipt.result === undefined) return transaction;
@@ -320,7 +325,7 @@ function claimedTransfer(transaction: BlockTransaction): LogJson[] {
 const LIFETIME_MS = 60_000;
 const ENERGY = 64_285;
 
-/** A direct USDT transfer that never was: from the payer, whose key the attacker lacks, so it is signed with another one. */
+/** A direct USDT transfer that never happened. It's from the payer, whose key the attacker lacks, so another key signs it. */
 function forgedTransfer({ header }: Block, { recipient, amountMicro = 1_000_000n }: SettledFault): BlockTransaction {
   const rawData = encodeRawTransaction({
     refBlockBytes: header.parentHash.slice(12, 16),

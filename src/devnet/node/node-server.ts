@@ -30,29 +30,29 @@ import { findBlock, rangeOf } from './find-block.ts';
 import { type Control, type HttpApi, type Listener, startHttpServer } from './http-server.ts';
 import { type Answering, answerRequest, fallSick, type Sickness, viewAt } from './node-answers.ts';
 
-/** A node that serves a ledger at four ports, as java-tron does. Several may serve the same one, each with its own faults. */
+/** A node that serves a ledger on four ports, as java-tron does. Several nodes may serve the same ledger, each with its own faults. */
 export interface NodeServer {
   /** The JSON API, and JSON-RPC at `/jsonrpc`. Example: `http://127.0.0.1:40123`. */
   readonly url: string;
-  /** Its part under `/walletsolidity`, and nothing else. */
+  /** Only the part of the API under `/walletsolidity`. */
   readonly solidityUrl: string;
   /** `protocol.Wallet`, without TLS. Example: `grpc://127.0.0.1:40125`. */
   readonly grpcUrl: string;
   /** `protocol.WalletSolidity`. */
   readonly grpcSolidityUrl: string;
-  /** Replaces the faults; without arguments the node is healthy again. Requests that hang already stay so until the node stops. */
+  /** Replaces the faults; without arguments the node is healthy again. Requests that already hang stay that way until the node stops. */
   setFault(...faults: readonly Fault[]): void;
   /** Closes the ports and every connection. */
   stop(): Promise<void>;
 }
 
-/** 0, or absent, takes a free port. */
+/** 0 or absent picks a free port. */
 export interface NodePorts {
   readonly port?: number;
   readonly solidityPort?: number;
   readonly grpcPort?: number;
   readonly grpcSolidityPort?: number;
-  /** Whether the first port does not answer `/walletsolidity`, as java-tron's does not, and that of a big provider does. */
+  /** Whether the first port refuses `/walletsolidity`, as java-tron does, unlike big providers. */
   readonly separatePorts?: boolean;
 }
 
@@ -111,23 +111,22 @@ interface GrpcContext {
   readonly sickness: () => Sickness;
 }
 
-/** java-tron's bounds for requests and for headers. It has none for answers. */
+/** java-tron's limits for requests and headers. It has none for answers. */
 const MAX_REQUEST_BYTES = 4 * 1024 * 1024;
 const SETTINGS = { initialWindowSize: 1024 * 1024, maxHeaderListSize: 8192 };
 
-/** A message is preceded by whether it is compressed (never), and its length. */
+/** A message has a prefix: whether it's compressed (never), and its length. */
 const PREFIX_BYTES = 5;
 
-/** Large messages are written in pieces. */
 const PIECE_BYTES = 64 * 1024;
 
-/** grpc-java ends a connection at the third PING in a row. */
+/** grpc-java closes a connection at the third consecutive PING. */
 const MAX_PINGS = 2;
 
 const { NGHTTP2_CANCEL, NGHTTP2_ENHANCE_YOUR_CALM } = { NGHTTP2_CANCEL: 8, NGHTTP2_ENHANCE_YOUR_CALM: 11 };
 const INTERNAL = 13;
 
-/** Answers one service of a node's gRPC API over HTTP/2 without TLS, as java-tron does; port 0 takes a free one. */
+/** Serves one service of a node's gRPC API over HTTP/2 without TLS, as java-tron does; port 0 picks a free one. */
 async function startGrpcServer(
   context: GrpcContext,
   { host, port }: { readonly host: string; readonly port: number },
@@ -148,13 +147,13 @@ async function startGrpcServer(
     });
   });
   server.on('stream', (stream, headers) => {
-    // A client that goes away is no fault of ours.
+    // A client that disconnects isn't an error.
     stream.on('error', () => undefined);
     const { ':method': verb = '', ':path': path = '', 'content-type': type = '' } = headers;
     if (verb !== 'POST') return refuseHttp(stream, 405, `Method '${verb}' is not supported`);
     if (!type.startsWith('application/grpc')) return refuseHttp(stream, 415, `Content-Type '${type}' is not supported`);
     handle(stream, path, context).catch((error: unknown) => {
-      // Only a fault of the devnet itself gets here; the message tells the developer what it was.
+      // Only a bug of the devnet itself gets here. The message shows the developer the error.
       endWith(stream, INTERNAL, error instanceof Error ? (error.stack ?? error.message) : String(error));
     });
   });
@@ -188,7 +187,7 @@ async function handle(stream: ServerHttp2Stream, path: string, context: GrpcCont
   await sendMessage(stream, { length: message.length, pieces: () => piecesOf(message) }, faults);
 }
 
-/** The one message of a request; null when the call has ended because it is none. */
+/** The single message of a request; null if the request was invalid, which ends the call. */
 async function readRequest(stream: ServerHttp2Stream): Promise<Uint8Array | null> {
   const chunks: Buffer[] = [];
   let length = 0;
@@ -206,7 +205,7 @@ async function readRequest(stream: ServerHttp2Stream): Promise<Uint8Array | null
   return null;
 }
 
-/** Sends a message as a node with these faults does: whole, half of it and then the end, slowly, or so slowly that it never ends. */
+/** Sends a message as a node with these faults does: whole, cut in half, slowly, or so slowly that it never ends. */
 async function sendMessage(
   stream: ServerHttp2Stream,
   { length, pieces }: { readonly length: number; readonly pieces: () => Iterable<Uint8Array> },
@@ -232,7 +231,7 @@ function* piecesOf(message: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < message.length; at += PIECE_BYTES) yield message.subarray(at, at + PIECE_BYTES);
 }
 
-/** A status without a message stands in the headers. */
+/** A status without a message is in the headers. */
 function endWith(stream: ServerHttp2Stream, status: number, message: string): void {
   if (stream.closed || stream.destroyed || stream.headersSent) return;
   stream.respond(
@@ -241,7 +240,7 @@ function endWith(stream: ServerHttp2Stream, status: number, message: string): vo
   );
 }
 
-/** gRPC's way to write a message: only characters that are not printable ASCII are encoded. */
+/** gRPC's encoding of a message: only characters outside printable ASCII are encoded. */
 function percentEncoded(message: string): string {
   return message.replace(/[^ -$&-~]/gu, (character) => encodeURIComponent(character));
 }
@@ -269,8 +268,9 @@ function listen(server: Http2Server, host: string, port: number): Promise<number
 const GRPC_HEADERS = { ':status': 200, 'content-type': 'application/grpc' };
 
 /**
- * The statuses with which java-tron, or a server before it, ends a call; other refusals are those of a proxy, which answers with its
- * own page. java-tron's message is empty for a limit (`RateLimiterInterceptor`), and this for a lite node (`LiteFnQueryGrpcInterceptor`).
+ * The statuses with which java-tron, or a server in front of it, ends a call. Other refusals are those of a proxy, which answers with its
+ * own page. java-tron's message is empty for a limit (`RateLimiterInterceptor`), and this text for a lite node
+ * (`LiteFnQueryGrpcInterceptor`).
  */
 const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly message: string }> = new Map([
   ['error-200', { status: 8, message: '' }],
@@ -279,7 +279,7 @@ const STATUSES: ReadonlyMap<Fault['kind'], { readonly status: number; readonly m
   ['unavailable-503', { status: 14, message: '' }],
 ]);
 
-/** Ends a call in place of the node, or never; false when the node itself is to answer. */
+/** Ends a call instead of the node, or never. Returns false if the node itself should answer. */
 function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolean {
   for (const { kind } of faults) {
     if (kind === 'hang') return true;
@@ -302,7 +302,7 @@ function refuseCall(faults: readonly Fault[], stream: ServerHttp2Stream): boolea
   return false;
 }
 
-/** A list message of about so many bytes that has only empty elements: field 1 of every list is one. */
+/** A list message of about this many bytes with only empty elements, because every list has them as field 1. */
 export function floodOf({ bytes = DEFAULT_BOMB_BYTES }: Fault) {
   const element = Buffer.from('0a00', 'hex');
   const count = Math.ceil(bytes / element.length);
@@ -315,12 +315,12 @@ export function floodOf({ bytes = DEFAULT_BOMB_BYTES }: Fault) {
   };
 }
 
-/** A few bytes a second; after a minute the connection breaks. */
+/** Sends a few bytes a second. After a minute the connection breaks. */
 function dripBytes(stream: ServerHttp2Stream, message: readonly Uint8Array[]): void {
   const bytes = Buffer.concat(message);
   let sent = 0;
   const timer = setInterval(() => {
-    // A short answer stops before its end, and nothing says that it has ended.
+    // A short answer stops before its end, without any sign that it ended.
     if (sent < Math.min(DRIP_BYTES, bytes.length - 1)) stream.write(bytes.subarray(sent, sent + 1));
     else if (sent >= DRIP_BYTES) stream.session?.destroy();
     sent += 1;
@@ -330,7 +330,7 @@ function dripBytes(stream: ServerHttp2Stream, message: readonly Uint8Array[]): v
 
 export type GrpcService = 'Wallet' | 'WalletSolidity';
 
-/** A call that ends with another status than 0. */
+/** A call that ends with a status other than 0. */
 class GrpcError extends Error {
   override name = 'GrpcError';
   readonly status: number;
@@ -348,7 +348,7 @@ interface Call {
   readonly view: LedgerView;
   readonly request: Parameters;
   readonly shows: (block: Block) => readonly Uint8Array[];
-  /** The answer of the JSON API at the path of this name. */
+  /** The answer of the JSON API at the corresponding path. */
   readonly json: (parameters: Parameters) => unknown;
 }
 
@@ -357,7 +357,7 @@ interface Method {
   readonly run: (call: Call) => Uint8Array;
 }
 
-/** A block that is missing, an unknown id and an empty list are all a message without fields. */
+/** A missing block, an unknown id and an empty list are all a message without fields. */
 const NOTHING = new Uint8Array(0);
 
 const BOTH: Readonly<Record<string, Method>> = {
@@ -385,7 +385,7 @@ const BOTH: Readonly<Record<string, Method>> = {
   ListWitnesses: method({}, ({ json }) => encodeMessage(WITNESS_LIST, json({}) as object)),
   GetAccount: method(ACCOUNT_REQUEST, ({ request, json }) => {
     const address = String(request['address'] ?? '');
-    // By gRPC, a text that is no address means an account that does not exist.
+    // By gRPC, text that isn't an address means an account that doesn't exist.
     return /^41.{40}$/.test(address) ? encodeMessage(ACCOUNT, json({ address }) as object) : NOTHING;
   }),
   TriggerConstantContract: method(CONTRACT_CALL, constantCall),
@@ -403,12 +403,12 @@ const METHODS: Readonly<Record<GrpcService, Readonly<Record<string, Method>>>> =
   WalletSolidity: BOTH,
 };
 
-/** The path of the JSON API that answers the same; faults limited to it concern the method too. `GetBlock` of `Wallet` is `/wallet/getblock`. */
+/** The corresponding path of the JSON API. Faults limited to it also apply to the method. `GetBlock` of `Wallet` is `/wallet/getblock`. */
 function pathOfMethod(service: GrpcService, name: string): string {
   return `/${service}/${name.replace(/2$/, '')}`.toLowerCase();
 }
 
-/** The message that answers a call, with the exact bytes of headers and transactions. Throws a GrpcError. */
+/** The message that answers a call, with the raw bytes of headers and transactions. Throws a GrpcError. */
 export function answerCall(node: Answering, service: GrpcService, name: string, request: Uint8Array): Uint8Array {
   const called = Object.hasOwn(METHODS[service], name) ? METHODS[service][name] : undefined;
   if (called === undefined) throw new GrpcError(UNIMPLEMENTED, `Method not found: protocol.${service}/${name}`);
@@ -464,7 +464,7 @@ function blockList(
   return concatBytes(...blocks.map((block) => writeElement(1, encode(block, shows))));
 }
 
-/** `TransactionExtention`: unlike by JSON, a call without an owner is made, and an error has its prefix. */
+/** `TransactionExtention`: unlike in JSON, a call may lack an owner, and an error has its prefix. */
 function constantCall({ request, json }: Call): Uint8Array {
   const owner = request['owner_address'] ?? `41${'00'.repeat(20)}`;
   const answer = json({ ...request, owner_address: owner }) as {

@@ -18,7 +18,7 @@ import {
   textParameter,
 } from '../chain/parameters.ts';
 
-/** `txID`, `raw_data` and `raw_data_hex` of a transaction, as every answer that holds one has them. */
+/** `txID`, `raw_data` and `raw_data_hex` of a transaction, which every answer with a transaction contains. */
 export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
   const rawData = hexToBytes(rawDataHex);
   const raw = decodeRawTransaction(rawData);
@@ -28,8 +28,8 @@ export function unsignedTransactionJson(rawDataHex: string, visible: boolean) {
 }
 
 /**
- * The transaction in the body of `broadcasttransaction`. Like java-tron, this builds the bytes from `raw_data` and does not
- * look at `raw_data_hex`; only for contract types that a devnet does not know are the hex bytes taken, to be refused.
+ * The transaction in the body of `broadcasttransaction`. Like java-tron, this builds the bytes from `raw_data` and ignores `raw_data_hex`.
+ * It uses the hex bytes only for contract types that a devnet doesn't know, which are then refused.
  */
 export function transactionOfJson(parameters: Parameters): Transaction {
   const visible = parameters['visible'] === true;

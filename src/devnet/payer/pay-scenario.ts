@@ -11,18 +11,18 @@ interface PaymentTarget {
 
 export interface ScenarioOptions {
   readonly scenario: Scenario;
-  /** Addresses of the contracts, as a devnet names them. */
+  /** The addresses of the contracts on the devnet. */
   readonly contracts: { readonly usdt: string; readonly fakeUsdt: string; readonly multisend: string };
   readonly invoice: PaymentTarget;
   /** The other invoice that `two-in-one` pays. */
   readonly second?: PaymentTarget;
-  /** The amount that the order asked for; `requested-amount` sends it. */
+  /** The requested amount of the order, which `requested-amount` sends. */
   readonly requestedMicro?: bigint;
   /** The address that `to-retired` pays. */
   readonly retiredAddress?: string;
 }
 
-/** A transfer that a wallet sent. Each recipient has one, in order, also where the call then fails on the chain. */
+/** A transfer that a wallet sent. Each recipient has one, in order, even if the call then fails on the chain. */
 interface SentTransfer {
   readonly txId: string;
   readonly contract: string;
@@ -39,9 +39,9 @@ export interface ScenarioResult {
 const LOW_FEE_LIMIT_SUN = 1_000_000n;
 
 /**
- * Pays an invoice in the way that the scenario names (see `scenarios.ts`). The caller has the network orphan the block of `orphaned`,
- * and lets the invoice expire before `late`. Errors: a TypeError when an option that the scenario needs is missing, a RangeError
- * when the amount leaves no room for the scenario's mistake.
+ * Pays an invoice as the scenario says (see `scenarios.ts`). The caller makes the network orphan the block of `orphaned`, and lets the
+ * invoice expire before `late`. Errors: a TypeError if a required option of the scenario is missing, a RangeError if the amount leaves no
+ * room for the scenario's mistake.
  */
 export async function payScenario(payer: Payer, options: ScenarioOptions): Promise<ScenarioResult> {
   const { scenario, contracts, invoice, second } = options;

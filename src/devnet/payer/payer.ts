@@ -9,10 +9,10 @@ import { accountWord, selectorOf, uintWord } from '../evm/abi.ts';
 import { keyPairOf } from '../evm/keys.ts';
 import { encodeMultisendCall, MAX_RECIPIENTS } from '../evm/multisend.ts';
 
-/** A wallet that knows nothing but a node's URL and a private key. Every payment resolves to its transaction id once the node has accepted it. */
+/** A wallet that knows only a node's URL and a private key. Every payment resolves to its transaction id once the node has accepted it. */
 export interface Payer {
   readonly address: TronAddress;
-  /** `feeLimitSun` is ample when absent; one that is too low makes the call run out of energy. */
+  /** The default `feeLimitSun` is ample. With a limit that is too low the call runs out of energy. */
   transfer(payment: {
     readonly contract: string;
     readonly to: string;
@@ -30,31 +30,30 @@ export interface Payer {
     readonly spender: string;
     readonly amountMicro: bigint;
   }): Promise<string>;
-  /** Pays up to 200 recipients in one transaction; only the token's logs show who was paid. */
+  /** Pays up to 200 recipients in one transaction. Only the token's logs show the recipients. */
   multisend(payment: {
     readonly multisendContract: string;
     readonly token: string;
     readonly transfers: readonly { readonly to: string; readonly amountMicro: bigint }[];
   }): Promise<string>;
-  /** Plain TRX. */
   sendTrx(payment: { readonly to: string; readonly amountSun: bigint }): Promise<string>;
   /** The wallet of another private key on the same node. */
   withKey(privateKey: string): Payer;
 }
 
-/** Asks a node and resolves to its JSON answer. */
+/** Sends a request to a node and resolves to its JSON answer. */
 export type Ask = (path: string, body: object) => Promise<object>;
 
-/** A node answers in milliseconds; a broken one must not hang a test or a command for long. */
+/** A node answers in milliseconds. A broken one must not block a test or a command for long. */
 const TIMEOUT_MS = 5_000;
 
-/** The largest answer read here is a block; real ones have about 400 kB. */
+/** The largest answer read here is a block. Real blocks have about 400 kB. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /** Enough for a multisend to 200 cold recipients. */
 const FEE_LIMIT_SUN = 5_000_000_000n;
 
-/** Long enough to wait through a fork; a node refuses more than a day. */
+/** Long enough to wait through a fork. A node refuses more than a day. */
 const EXPIRATION_MS = 60 * 60 * 1000;
 
 /** Builds, signs and broadcasts payments with a 32-byte private key in hex. */
@@ -66,10 +65,10 @@ export function createPayer({
   now = Date.now,
 }: {
   readonly nodeUrl: string;
-  /** The URL of the port that answers `/walletsolidity`; `nodeUrl` when absent. */
+  /** The URL of the port that serves `/walletsolidity`. Default: `nodeUrl`. */
   readonly solidityUrl?: string;
   readonly privateKey: string;
-  /** How the node is asked; over HTTP when absent. */
+  /** How to ask the node. Default: over HTTP. */
   readonly ask?: Ask;
   readonly now?: () => number;
 }): Payer {
@@ -82,7 +81,7 @@ export function createPayer({
     feeLimitSun = FEE_LIMIT_SUN,
   ): Promise<string> => {
     const reference = await solidBlock(nodeUrl, ask);
-    // Two equal payments in the same millisecond would be one transaction, so every one has a time of its own.
+    // Two equal payments in the same millisecond would be one transaction, so each gets a different time.
     lastTimestampMs = Math.max(now(), lastTimestampMs + 1);
     const rawData = encodeRawTransaction({
       refBlockBytes: reference.blockID.slice(12, 16),
@@ -120,7 +119,7 @@ export function createPayer({
   };
 }
 
-/** The solid block, to which a transaction can refer without being lost in a fork; the head while that is genesis, which has no time. */
+/** The solid block, to which a transaction can refer without being lost in a fork. While that is genesis, which has no time, the head. */
 async function solidBlock(nodeUrl: string, ask: Ask): Promise<{ blockID: string; timestampMs: number }> {
   const answer = await ask('/walletsolidity/getnowblock', {});
   const block = readMark(answer) ?? readMark(await ask('/wallet/getnowblock', {}));
@@ -147,7 +146,7 @@ async function broadcast(nodeUrl: string, ask: Ask, transaction: string): Promis
   throw new Error(`the node at ${nodeUrl} did not answer the payment: ${excerpt(answer)}`);
 }
 
-/** Asks a node over HTTP. Errors name the node and quote its answer. */
+/** Sends a request to a node over HTTP. Errors name the node and quote its answer. */
 export async function post(nodeUrl: string, path: string, body: object): Promise<object> {
   const url = nodeUrl.replace(/\/+$/, '') + path;
   const { statusCode, body: stream } = await request(url, {
@@ -174,7 +173,7 @@ export async function post(nodeUrl: string, path: string, body: object): Promise
     const parsed: unknown = JSON.parse(text);
     if (typeof parsed === 'object' && parsed !== null) return parsed;
   } catch {
-    // Reported below, with what the node said instead.
+    // Reported below, together with the node's answer.
   }
   throw new Error(`the node at ${url} did not answer with JSON: ${text.slice(0, 200)}`);
 }

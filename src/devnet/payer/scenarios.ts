@@ -1,33 +1,32 @@
 import { COMMONEST_FEE } from '../../domain/mismatch/fee-errors.ts';
 import { cutTo, digitsSwapped, lastUnit, oneDigitWrong, roundTo, type Shown } from '../../domain/mismatch/mistakes.ts';
 
-/** What the words of a scenario depend on. Amounts as people read them. */
+/** The facts for the text of a scenario. Amounts are formatted for people. */
 export type PaymentFacts = {
   payable: string;
   sent: string;
-  /** The invoice had a payment before. */
+  /** The invoice already had a payment. */
   hasPayment: boolean;
   /** The other invoice whose amount was sent by mistake. */
   hit: string | null;
 };
 
-/** A way people pay an invoice, right or wrong. The command, its help, the docs' table and the tests are made from it. */
+/** A correct or mistaken way to pay an invoice. The command, its help, the table in the docs and the tests are generated from it. */
 type ScenarioRecord = {
   help: string;
-  /** How the payer's wallet sends it, unless by one transfer of USDT that succeeds. */
+  /** How the payer's wallet sends it. Default: one USDT transfer that succeeds. */
   by?: 'two transactions' | 'contract' | 'another token' | 'wallet without USDT' | 'low fee limit';
-  /** What it needs beside an address and an amount: an order, or power over the network. */
+  /** Requirements beyond an address and an amount: an order, or control over the network. */
   needs?: 'second invoice' | 'fork' | 'expiry' | 'requested amount' | 'retired address';
   to?: 'stranger';
-  /** Micro-USDT sent instead of the payable amount; `null` where the amount leaves no room for the mistake. */
+  /** Micro-USDT sent instead of the payable amount; `null` if the amount leaves no room for the mistake. */
   amountOf?(payableMicro: bigint): bigint | null;
-  /** Micro-USDT sent of an invoice of 25.000014 for an order of 25. */
+  /** Micro-USDT sent for an invoice of 25.000014 from an order of 25. */
   example: readonly bigint[];
-  /** How the ledger records the transfers. */
   kinds: readonly ('matched' | 'duplicate' | 'unmatched')[];
-  /** Where the API says why, and which codes it may give there. */
+  /** The part of the API that shows the reason, and the possible codes. */
   cause: { at: 'payment' | 'transfers' | 'lookup'; codes: readonly string[] };
-  /** A sentence on what was sent, and what follows. */
+  /** A sentence about the payment and its effect. */
   outcome(facts: PaymentFacts): string;
 };
 
@@ -55,7 +54,7 @@ const paying = ({ help, said = EXACT }: Words) => ({
   outcome: (facts: PaymentFacts) => `${said}: ${ifPaid(facts)}`,
 });
 
-/** Another amount than the payable one: the transfer matches no invoice. */
+/** Another amount than the payable one, so the transfer matches no invoice. */
 const mistaken = (
   help: string,
   because: string,
@@ -97,7 +96,7 @@ const unseen = ({ help, said }: Required<Words>, code: string, example = [PAYABL
   outcome: () => `${said}: ${UNSEEN}`,
 });
 
-/** The ways to pay, in the order in which help shows them. */
+/** The ways to pay, in the order of the help. */
 export const SCENARIOS = {
   exact: paying({ help: 'exactly the payable amount' }),
   short: mistaken(
@@ -149,7 +148,7 @@ export const SCENARIOS = {
   orphaned: {
     ...paying({ help: 'exactly, and then the block leaves the chain again' }),
     needs: 'fork',
-    // A busy machine may not see the payment before it is gone.
+    // On a busy machine the payment may be orphaned before it's seen.
     cause: { at: 'lookup', codes: ['orphaned', 'not_found'] },
   },
   rounded: mistaken(
@@ -256,7 +255,7 @@ export const SCENARIO_NAMES = Object.keys(SCENARIOS) as readonly Scenario[];
 
 export const scenarioOf = (name: Scenario): ScenarioRecord => SCENARIOS[name];
 
-/** Those that need nothing but an address and an amount. */
+/** The scenarios that need only an address and an amount. */
 export const PLAIN_SCENARIO_NAMES = SCENARIO_NAMES.filter((name) => scenarioOf(name).needs === undefined);
 
 /** 1 USDT less, or half of a smaller amount. */
@@ -265,32 +264,35 @@ function lessAFee(amountMicro: bigint): bigint | null {
   return left > 0n ? left : null;
 }
 
-/** The first of the usual roundings (half up) that changes the amount and leaves something of it: to cents, then to less, then to more decimals. */
+/**
+ * The first of the usual roundings (half up) that changes the amount and leaves something of it: to cents, then to fewer, then to more
+ * decimals.
+ */
 function rounded(amountMicro: bigint): bigint | null {
   const roundings = [2, 1, 0, 3, 4, 5].map((decimals) => roundTo(amountMicro, decimals));
   return roundings.find((each) => each > 0n && each !== amountMicro) ?? null;
 }
 
-/** The least of the usual minimums of exchanges that is above it. */
+/** The lowest usual minimum of exchanges above the amount. */
 function minimumAbove(amountMicro: bigint): bigint {
   let minimum = 10_000_000n;
   for (let step = 0; minimum <= amountMicro; step++) minimum = step % 3 === 1 ? (minimum * 5n) / 2n : minimum * 2n;
   return minimum;
 }
 
-/** The last digit that counts is one higher; a 9 is one lower. */
+/** Raises the last significant digit by one, or lowers a 9. */
 function lastDigitWrong(amountMicro: bigint): bigint {
   const shown = typed(amountMicro);
   const higher = amountMicro + lastUnit(shown.decimals);
   return oneDigitWrong(shown).includes(higher) ? higher : amountMicro - lastUnit(shown.decimals);
 }
 
-/** The last two neighbours that differ change places: 25.000014 → 25.000041, and 25 → 52. */
+/** Swaps the last two different neighbours: 25.000014 → 25.000041, and 25 → 52. */
 function lastDigitsSwapped(amountMicro: bigint): bigint | null {
   return digitsSwapped(typed(amountMicro)).findLast((swapped) => swapped !== amountMicro) ?? null;
 }
 
-/** Without the zeros at the end, which are not typed. */
+/** Without the trailing zeros, which people don't type. */
 function typed(amount: bigint): Shown {
   const zeros = /0*$/.exec(amount.toString())?.[0].length ?? 0;
   return { amount, decimals: 6 - zeros };

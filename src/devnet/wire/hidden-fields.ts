@@ -6,14 +6,14 @@ import { decodeMessage, encodeMessage } from './protobuf-json.ts';
 import { RESULT } from './schemas.ts';
 
 /**
- * The fields of a Transaction beside raw_data, signatures and the contractRet of its Result, in hex as the wire has them. The chain
- * keeps them, the Merkle leaf covers them, and JSON shows only those that java-tron knows.
+ * The fields of a Transaction other than raw_data, signatures and the contractRet of its Result, in wire format as hex. The chain keeps
+ * them, the Merkle leaf covers them, and JSON shows only those that java-tron knows.
  */
 export interface HiddenFields {
-  /** Fields of the Transaction: anybody can add them. */
+  /** Fields of the Transaction. Anyone can add them. */
   readonly outer?: string;
   /**
-   * Fields of its one Result: any peer can add them. They stand in the order in which java-tron writes; `contractRet` comes between
+   * Fields of its single Result. Any peer can add them. They are in the order in which java-tron writes them; `contractRet` comes between
    * those below and above number 3.
    */
   readonly result?: string;
@@ -24,7 +24,7 @@ export type SentTransaction = Transaction & { readonly hidden?: HiddenFields };
 
 const [RAW_DATA, SIGNATURE, RET, CONTRACT_RET] = [1, 2, 5, 3];
 
-/** Reads a whole Transaction with everything it has, or null when the bytes are malformed or hold no raw_data. */
+/** Reads a whole Transaction with all its fields, or returns null if the bytes are malformed or have no raw_data. */
 export function readSent(bytes: Uint8Array): SentTransaction | null {
   const transaction = decodeTransaction(bytes);
   if (transaction === null) return null;
@@ -32,12 +32,12 @@ export function readSent(bytes: Uint8Array): SentTransaction | null {
   return Object.keys(hidden).length === 0 ? transaction : { ...transaction, hidden };
 }
 
-/** The transaction as a node takes it from a client; from a peer it takes the Result as well, except for `contractRet`. */
+/** The transaction as a node accepts it from a client. From a peer it also accepts the Result, except for `contractRet`. */
 export function withoutResult({ hidden, ...transaction }: SentTransaction): SentTransaction {
   return hidden?.outer === undefined ? transaction : { ...transaction, hidden: { outer: hidden.outer } };
 }
 
-/** The whole Transaction: with the outcome as its block holds it, or as it was sent when `contractRet` is null. */
+/** The whole Transaction: with the outcome in its block, or as it was sent if `contractRet` is null. */
 export function wholeTransaction(transaction: {
   readonly rawDataHex: string;
   readonly signatures: readonly string[];
@@ -65,7 +65,7 @@ export function unsignedBytes(rawData: Uint8Array, result: Uint8Array): Uint8Arr
   return concatBytes(writeElement(RAW_DATA, rawData), writeElement(RET, result));
 }
 
-/** The bytes of a Result that is given as JSON shows it. */
+/** The bytes of a Result in its JSON form. */
 export function resultBytesOf(json: object): Uint8Array {
   return encodeMessage(RESULT, json);
 }
@@ -88,7 +88,7 @@ function outerOf(bytes: Uint8Array): Uint8Array {
   return joined(unknown);
 }
 
-/** The fields of the first Result as java-tron writes them again: it drops further ones (`removeRedundantRet`), and sets contractRet itself. */
+/** The fields of the first Result as java-tron rewrites them: it drops further ones (`removeRedundantRet`), and sets contractRet itself. */
 function resultOf(bytes: Uint8Array): Uint8Array {
   const [result] = repeatedBytesField(readMessage(bytes) ?? [], RET);
   if (result === undefined) return new Uint8Array(0);
@@ -98,7 +98,7 @@ function resultOf(bytes: Uint8Array): Uint8Array {
   const isKept = (field: WireField): boolean => {
     const shape = known.get(field.number);
     if (shape === undefined || shape.isList) return true;
-    // If a field stands twice, the last one holds. A field that is zero is not written.
+    // If a field appears twice, the last one counts. A zero field isn't written.
     const isLast = all.findLast(({ number }) => number === field.number) === field;
     const isVarint = values.some(({ kind, number }) => kind === 'varint' && number === field.number);
     return isLast && !(isVarint && int64Field(values, field.number) === 0n);

@@ -1,9 +1,9 @@
-/** A part of an answer that JSON.stringify would write otherwise, or that is too long to be held as a text. */
+/** A part of an answer that JSON.stringify would write differently, or that is too long for one string. */
 export class Verbatim {
   readonly #value: () => unknown;
   readonly pieces: () => Iterable<string>;
 
-  /** `value` is what takes its place where JSON.stringify is asked, and `pieces` are its text. */
+  /** `value` replaces it for JSON.stringify, and `pieces` are its text. */
   constructor(value: () => unknown, pieces: () => Iterable<string>) {
     this.#value = value;
     this.pieces = pieces;
@@ -13,19 +13,19 @@ export class Verbatim {
     return this.#value();
   }
 
-  /** The whole of a text that is verbatim, where it is put behind another. */
+  /** The whole text, for concatenation with another. */
   toString(): string {
     return String(this.#value());
   }
 }
 
-/** Long texts are made in pieces of about this size. */
+/** Long texts are generated in pieces of about this size. */
 const PIECE_CHARACTERS = 64 * 1024;
 
-/** How JSON.stringify writes the text U+0000, which stands where something is verbatim: no node answers it. */
+/** JSON.stringify's output for U+0000, the placeholder of a verbatim part. No node answers with it. */
 const MARK = '\\u0000';
 
-/** An integer with all its digits, as java-tron writes an int64; a number where that is the same. */
+/** An integer with all its digits, as java-tron writes an int64. It's a number if that is exact. */
 export function exactInteger(value: bigint): number | Verbatim {
   const number = Number(value);
   return Number.isSafeInteger(number)
@@ -36,7 +36,7 @@ export function exactInteger(value: bigint): number | Verbatim {
       );
 }
 
-/** The hex of so many equal bytes. */
+/** The hex of a repeated byte. */
 export function longHex(byte: string, count: number): Verbatim {
   return new Verbatim(
     () => byte.repeat(count),
@@ -48,7 +48,7 @@ export function longHex(byte: string, count: number): Verbatim {
   );
 }
 
-/** A list that has the same element `count` times. */
+/** A list with the same element `count` times. */
 export function longList(element: object, count: number): Verbatim {
   return new Verbatim(
     () => new Array(count).fill(element),
@@ -61,7 +61,7 @@ export function longList(element: object, count: number): Verbatim {
   );
 }
 
-/** The text of an answer, piece by piece; an array when nothing in it is long. Like java-tron's, it ends with a newline. */
+/** The text of an answer, piece by piece; an array if no part of it is long. Like java-tron's, it ends with a newline. */
 export function jsonPieces(answer: unknown): Iterable<string> {
   const verbatim: Verbatim[] = [];
   const text = JSON.stringify(answer, function (this: Record<string, unknown>, key: string, value: unknown) {
@@ -82,7 +82,7 @@ function* woven([first = '', ...rest]: readonly string[], verbatim: readonly Ver
   }
 }
 
-/** A text `count` times, in pieces. */
+/** A text repeated `count` times, in pieces. */
 export function* repeat(text: string, count: number): Generator<string> {
   const perPiece = Math.max(1, Math.floor(PIECE_CHARACTERS / text.length));
   const piece = text.repeat(Math.min(perPiece, Math.max(0, count)));

@@ -11,7 +11,7 @@ interface Field {
   readonly isList: boolean;
 }
 
-/** The fields of a message by their names in JSON, in the order of their numbers. */
+/** The fields of a message by their JSON names, in the order of their numbers. */
 export type Schema = Readonly<Record<string, Field>>;
 
 export function field(number: number, kind: Kind): Field {
@@ -22,7 +22,7 @@ export function list(number: number, kind: Kind): Field {
   return { number, kind, isList: true };
 }
 
-/** The bytes of a message that is given as the node's JSON has it; what the schema does not name is left out. */
+/** The bytes of a message in the node's JSON form. Members that aren't in the schema are ignored. */
 export function encodeMessage(schema: Schema, json: object): Uint8Array {
   const values = json as Readonly<Record<string, unknown>>;
   const parts: Uint8Array[] = [];
@@ -35,7 +35,7 @@ export function encodeMessage(schema: Schema, json: object): Uint8Array {
   return concatBytes(...parts);
 }
 
-/** The JSON of a message's known fields; null when the bytes are malformed. Zero and empty fields are left out. */
+/** The JSON of a message's known fields; null if the bytes are malformed. Zero and empty fields are omitted. */
 export function decodeMessage(schema: Schema, bytes: Uint8Array): Record<string, unknown> | null {
   const fields = readMessage(bytes);
   if (fields === null) return null;
@@ -50,7 +50,7 @@ export function decodeMessage(schema: Schema, bytes: Uint8Array): Record<string,
   return json;
 }
 
-/** Equal neighbours are encoded once: a list can have a hundred thousand of them. */
+/** Equal neighbours are encoded once, because a list can have a hundred thousand of them. */
 function* encodeList(number: number, kind: Kind, values: readonly unknown[]): Generator<Uint8Array> {
   let previous: { readonly value: unknown; readonly bytes: Uint8Array } | null = null;
   for (const value of values) {
@@ -67,7 +67,7 @@ function encodeField(number: number, kind: Kind, value: unknown, isElement: bool
   if (kind === 'boolean') return writeInt64(number, value === true ? 1 : 0);
   if (kind === 'text') return write(number, utf8ToBytes(value as string));
   if (kind === 'bytes') return write(number, Uint8Array.from(Buffer.from(value as string, 'hex')));
-  // A message is written even when it is empty.
+  // A message is written even if it's empty.
   if ('message' in kind) return writeElement(number, encodeMessage(kind.message, value as object));
   const code = kind.indexOf(value as string);
   if (code < 0) throw new Error(`${value} is none of ${kind.join(', ')}`);
@@ -78,7 +78,7 @@ function decodeField(kind: Kind, { value }: ProtobufField): unknown {
   if (typeof value === 'bigint') {
     if (kind === 'boolean') return value !== 0n;
     const integer = BigInt.asIntN(64, value);
-    // An enum value that java-tron does not know is shown as its number.
+    // An enum value that java-tron doesn't know is shown as its number.
     return Array.isArray(kind) ? enumName(kind, Number(integer)) : exactInteger(integer);
   }
   if (kind === 'text') return Buffer.from(value).toString('utf8');
@@ -86,7 +86,7 @@ function decodeField(kind: Kind, { value }: ProtobufField): unknown {
   return Buffer.from(value).toString('hex');
 }
 
-/** The default, which is the first, is left out. */
+/** The default, which is the first, is omitted. */
 function enumName(names: readonly string[], code: number): string | number {
   return code === 0 ? '' : (names[code] ?? code);
 }
