@@ -164,7 +164,6 @@ type AheadRange = { source: Node; blocks: AheadBlock[] };
 type ReadAhead = {
   /** The next blocks in order, up to the first that can't be read; `null` at the end. Throws if the preferred node shows none. */
   next(): Promise<AheadRange | null>;
-  /** Whether the next blocks have arrived. */
   isNextThere(): boolean;
   /** Reads the same blocks from the preferred node. */
   again(range: AheadRange): Promise<AheadRange>;
@@ -178,7 +177,6 @@ type ReadAhead = {
 const MAX_AHEAD = 64;
 /** Consecutive ranges that a node may fail before Quittance asks it for single blocks. */
 const MAX_RANGE_FAILURES = 3;
-/** Concurrent requests for single blocks to one node. */
 const PARALLEL_BLOCKS = 4;
 /**
  * Another node may take this many times as long as the preferred one, and at least `MIN_LATE_MS`. Then the preferred node is asked for the

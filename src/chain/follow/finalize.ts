@@ -10,7 +10,6 @@ import { readNewestSolid } from '../verify/read-block.ts';
 import { type FollowDeps, type Following, replaceFrom } from './following.ts';
 import { isNext, toChainBlock, type WindowBlock } from './window.ts';
 
-/** The limit of transactions that an alarm names. */
 const MAX_NAMED = 20;
 /** The limit of blocks in one transaction while catching up. It keeps memory use and lock time small, and commits few. */
 export const BATCH_BLOCKS = 60;

@@ -277,7 +277,6 @@ function isBehind({ detected, agreed }: WindowBlock): boolean {
   return detected === 'nothing' || (detected === 'proven' && agreed !== null);
 }
 
-/** How often the log reports progress. */
 const LOG_MS = 10_000;
 /** The requests per block are averaged over this many blocks. */
 const MEASURED_BLOCKS = 20;

@@ -48,7 +48,6 @@ export type Following = {
    * because otherwise forged blocks could make Quittance request every producer's key.
    */
   suspect: AccountHex | null;
-  /** The newest block that nodes called irreversible. */
   nodeSolid: { number: number; time: UnixMs };
   /** The lowest height that a node called irreversible and our own count doesn't confirm yet. `null`: none. */
   solidClaim: number | null;
@@ -73,7 +72,7 @@ export type Following = {
   orphaned: WindowBlock[];
   /** The contract's events above the solid block whose effects the database shows, as text. `null`: not known yet. */
   shownEvents: string | null;
-  /** Operators whose irreversible chain differs from ours, with what they show. */
+  /** Operators whose irreversible chain differs from ours, with the reason. */
   diagnosingFork: Map<string, string>;
   /** When logs are requested again, monotonic. */
   quorumNextMs: number;

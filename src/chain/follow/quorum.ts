@@ -14,7 +14,6 @@ const LAG_BLOCKS = 3;
 const STEP_BLOCKS = 4;
 const BEHIND_STEP_BLOCKS = 64;
 const BEHIND_PAUSE_MS = 250;
-/** Blocks whose logs are requested concurrently. */
 const PARALLEL_BLOCKS = 8;
 /**
  * With this many open blocks, no further blocks are read for `AWAY_MS` while catching up. An operator that is down for longer doesn't block

@@ -297,7 +297,6 @@ type HeldLease = {
   lose(lost: Lease): void;
   /** While another process has the lease, the interval between attempts to acquire it. */
   askMs: number;
-  /** Releases the lease. */
   stop(): Promise<void>;
 };
 

@@ -18,7 +18,6 @@ export type NodeClient = {
   /** Whether a URL for JSON-RPC is known. */
   hasJsonRpc: boolean;
   ask<Answer>(question: Question<Answer>, call?: Call): Promise<Answer>;
-  /** Aborts pending requests. */
   close(): Promise<void>;
 };
 

@@ -257,7 +257,6 @@ function isPlace(value: unknown): boolean {
 /** Finds the end of a string, which may continue in the next chunk. */
 function createTextSkipper() {
   let isOpen = false;
-  /** Backslashes at the end of the previous chunk. */
   let slashes = 0;
   /**
    * Returns the index after the closing quote, or the chunk's end. `begins`: a string begins at `start`; otherwise one may continue there.

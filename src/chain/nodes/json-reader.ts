@@ -51,7 +51,6 @@ type Expected = 'value' | 'name' | 'colon' | 'next' | 'nothing';
 export function createJsonReader(shape: JsonShape, maxHeldBytes: number): JsonReader {
   const value = createJsonValue(shape, maxHeldBytes);
   const { maxTextBytes = Number.POSITIVE_INFINITY } = shape;
-  /** The incomplete string or literal. */
   let text: OpenText | null = null;
   let literal = '';
 

@@ -30,7 +30,6 @@ type Payload = { field: number; left: number; parts: Uint8Array[] | null; isRepo
 export function createMessageReader(shape: MessageShape, visit: FieldVisitor) {
   const levels: Level[] = [{ shape, end: Number.POSITIVE_INFINITY, onEnd: () => undefined }];
   let top = levels[0] as Level;
-  /** The offset of the next byte in the message. */
   let position = 0;
   let [varint, scale, varintBytes] = [0, 1, 0];
   /** The tag whose value or length comes next. 0: a tag comes next. */

@@ -35,7 +35,6 @@ export type NodeLineOptions = {
   createClient?(options: NodeClientOptions): NodeClient;
 };
 
-/** The weight of the newest answer in the average. */
 const NEWEST_WEIGHT = 0.2;
 
 /** The connection to one node. Every request passes its budget, its pause and the counters. */

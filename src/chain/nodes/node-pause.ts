@@ -5,7 +5,6 @@ export type Failure = {
   /** When the request was sent, and how long it took to fail. */
   sentMs: number;
   costMs: number;
-  /** How long the node asks Quittance to wait. */
   askedMs: number | null;
   /** Whether no other node can be asked. */
   isAlone: boolean;
@@ -32,7 +31,6 @@ export type NodePause = {
    */
   shorten(maxMs: number): void;
   remainingMs(): number;
-  /** Consecutive failures. */
   failures(): number;
   /** Whether a pause of at least `ms` began since the last call. */
   takeLong(ms: number): boolean;

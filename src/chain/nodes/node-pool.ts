@@ -33,7 +33,6 @@ export type NodePool = {
   restore(pauses: readonly RememberedPause[]): void;
   /** Sets the id of block 0 by which nodes are recognised (64 hex). `null`: not known yet, so any node passes. */
   setGenesis(id: string | null): void;
-  /** Aborts pending requests. */
   close(): Promise<void>;
 };
 

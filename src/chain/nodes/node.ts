@@ -13,7 +13,6 @@ export type AskOptions = {
   wantsBytes?: boolean;
 };
 
-/** A node, as its callers see it. */
 export type Node = {
   /** The base URL. Its path may be a secret. */
   url: string;

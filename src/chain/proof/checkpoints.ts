@@ -19,7 +19,6 @@ export type Checkpoint = {
   producers: readonly Member[];
 };
 
-/** A producer and its signing key. */
 export type Member = { account: AccountHex; signer: AccountHex };
 
 /** A checkpoint as it's shipped, printed and checked, with addresses in Base58. Block 0 can't be a checkpoint. */

@@ -25,7 +25,7 @@ export type ReconcileDeps = StateDeps & {
 };
 
 export type Reconciled =
-  /** `openingMicro` is the amount that the address held when it was first checked, at `openingBlock`. */
+  /** `openingMicro` is the amount that the address held when it was first checked. */
   | { kind: 'good'; block: number; balanceMicro: bigint; openingMicro: bigint; isFirst: boolean }
   | {
       kind: 'differs';

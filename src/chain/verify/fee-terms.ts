@@ -20,7 +20,6 @@ const MAX_KNOWN = 16;
 /** A single operator could name terms that hide a payment, so one is never trusted. */
 const LEAST_OPERATORS = 2;
 
-/** The terms that operators agreed on since the process started. */
 export type KnownTerms = {
   known(): readonly FeeTerms[];
   /** The contract to which Tether's replaced contract (`deprecate`) forwards calls in a block of that height. `null`: none is known. */

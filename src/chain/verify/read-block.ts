@@ -51,7 +51,6 @@ const SINGLE_INFOS_MS = 15_000;
 /** The length of a node's message that is shown. */
 const MAX_REASON = 600;
 
-/** A block by its height, id and time. */
 export type BlockMark = { number: number; id: string; time: UnixMs };
 
 /**

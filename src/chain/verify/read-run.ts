@@ -12,7 +12,6 @@ const MAX_ROUNDS = 4;
 /** Concurrent requests. A public node allows about this many a second. */
 const PARALLEL_HEADERS = 4;
 
-/** The maximum number of blocks in a run. */
 export function maxRunBlocks(memberCount: number): number {
   return MAX_ROUNDS * memberCount;
 }
