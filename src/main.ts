@@ -9,21 +9,21 @@ import { createParts } from './runtime/parts.ts';
 import { findServiceManager } from './runtime/service-manager.ts';
 import { type ServiceDatabase, startServiceDatabase } from './store/embedded/service-database.ts';
 
-/** Everything stops within this time, or the process ends anyway: what is unfinished is safe in the database. */
+/** If stopping takes longer, the process ends anyway. Unfinished work is safe in the database. */
 const STOP_LIMIT_MS = 9000;
-/** A start that failed has less to stop. */
+/** A failed start has less to stop. */
 const FAILED_START_LIMIT_MS = 4000;
 
 type Running = { stop(): Promise<void> };
-/** `healthUrl` is where the process answers `GET /healthz`; `null` where it listens nowhere. */
+/** `healthUrl` is the URL of `GET /healthz`, or `null` if the process has no server. */
 type Started = Running & { healthUrl: string | null };
 
-/** Starts what a process runs over its database. */
+/** Starts the parts of a process that use its database. */
 export type Start = (config: Config, log: Logger, database: ServiceDatabase) => Promise<Started>;
 
 /**
- * Runs the sandbox, which `loadSandbox` brings, or the real service until SIGINT, SIGTERM, or the death of the npm that started it. Throws
- * if a part that nothing works without has failed while running, after everything else has stopped.
+ * Runs the sandbox (loaded by `loadSandbox`) or the real service until SIGINT, SIGTERM, or the death of the npm that started it. If an
+ * essential part fails while running, it stops everything else and then throws.
  */
 export async function main(config: Config, loadSandbox: () => Promise<Start>): Promise<void> {
   const log = createLogger({ level: config.logLevel });
@@ -43,16 +43,16 @@ export async function main(config: Config, loadSandbox: () => Promise<Start>): P
   if (first !== null) throw explain(first, config);
 }
 
-/** A full disk may strike anywhere, in a timer too. */
+/** A full disk can cause a failure anywhere, even in a timer. */
 function explain(failure: unknown, { dataDir }: Config): unknown {
   const explained = dataDirError(dataDir, failure);
   return explained instanceof DataDirError && explained.code === 'DATA_DIR_FULL' ? explained : failure;
 }
 
-/** How long a failed start may take to end by itself, twice. */
+/** How long a failed start may take to exit by itself. It is waited for twice. */
 const EXIT_MS = 500;
 
-/** PostgreSQL starts while this process loads what works on it: each takes some hundred milliseconds. */
+/** Loads the code while PostgreSQL starts. Each takes a few hundred milliseconds. */
 async function run(
   config: Config,
   log: Logger,
@@ -72,18 +72,21 @@ async function run(
       delay(FAILED_START_LIMIT_MS, undefined, { signal: late.signal }).catch(() => undefined),
     ]);
     late.abort();
-    // A supervisor waits for the exit code, whatever still holds the process open.
+    // A supervisor waits for the exit code, so exit even if something keeps the process open.
     const exit = () => {
       log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; ending anyway');
       process.exit();
     };
-    // Twice: on a busy machine the first may be due before the loop could end by itself, which it does in between.
+    // Wait twice. On a busy machine the first timer may already be due before the loop had a chance to end by itself.
     setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
     throw error;
   }
 }
 
-/** The database of DATABASE_URL, or the embedded one, which the sandbox always has. `fail` hears if that ends by itself. */
+/**
+ * Returns the database of DATABASE_URL, or starts the embedded one, which the sandbox always uses. `fail` is called if the embedded one
+ * ends by itself.
+ */
 async function startDatabase(
   { sandbox, databaseUrl, dataDir, networks }: Config,
   log: Logger,
@@ -93,7 +96,7 @@ async function startDatabase(
   return startServiceDatabase({ dataDir, log, needsOwnUser: networks.mainnet !== undefined, fail });
 }
 
-/** The real service: the roles of this process. */
+/** Loads the real service with the roles of this process. */
 async function loadService(): Promise<Start> {
   const { startService } = await import('./service.ts');
   return async (config, log, database) => {
@@ -110,18 +113,21 @@ async function loadService(): Promise<Start> {
   };
 }
 
-/** The role `webhooks` cannot do without. Every other one seals with them what it writes, if it has them; the role `api` signs receipts. */
+/**
+ * The role `webhooks` requires the keys. The other roles use them if present: to seal the rows that they write, and the role `api` to sign
+ * receipts.
+ */
 async function keysOf(config: Config, log: Logger): Promise<KeyRing | null> {
   const warn = (message: string) => log.warn(message);
   if (config.roles.includes('webhooks')) return requireKeyRing(config, warn);
   return openKeyRing(config, { warn });
 }
 
-/** Why the service ends; `failure` is null if it was asked to. */
+/** Why the service ends. `failure` is null if it was asked to. */
 type End = { reason: string; failure: unknown };
 
 /**
- * The first signal asks to stop; a second one, and any before `begin`, ends the process at once: what is half started has
+ * The first signal requests a stop. A second signal, or any signal before `begin`, ends the process at once. A half-started process has
  * nothing to finish, and the embedded database ends by itself.
  */
 function untilStopped(log: Logger) {
@@ -140,7 +146,7 @@ function untilStopped(log: Logger) {
     });
   }
   whenParentDies(() => stop({ reason: 'the npm that started this process is gone', failure: null }));
-  // No matter what failed, the state that matters is in the database; the next start goes on from there.
+  // Whatever failed, the important state is in the database, and the next start resumes from there.
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'an error that nobody handled; stopping');
     if (!hasBegun) process.exit(1);

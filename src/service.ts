@@ -45,23 +45,26 @@ import {
 } from './webhooks/watch-endpoints.ts';
 
 export type Service = {
-  /** Where the API listens; `null` without the role `api`. */
+  /** The URL of the API, or `null` without the role `api`. */
   url: string | null;
   metricsUrl: string | null;
   db: Database;
-  /** Starts the role `console`, which loads every use case: what else there is need not wait for it. Its URL; `null` where it is off. */
+  /**
+   * Starts the role `console`, which loads every use case, so the rest of the service doesn't wait for it. Returns its URL, or `null` if it
+   * is off.
+   */
   startConsole(): Promise<string | null>;
   stop(): Promise<void>;
 };
 
-/** Wires and starts the roles of one process over one database. `stop` ends them in the opposite order, within seconds. */
+/** Starts the roles of one process over one database. `stop` ends them in reverse order, within seconds. */
 export async function startService(options: ServiceOptions): Promise<Service> {
   const { config, log } = options;
   const known = prepareTroubles(options);
   const databases = openDatabases(options, known.shortage.onShortage);
   const { db } = databases;
   const started: { stop(): Promise<unknown> }[] = [];
-  // What only asks the database now and then may wait for one that is away, so it stops beside the rest.
+  // Parts that only query the database occasionally may wait for an unreachable one, so they are stopped in parallel with the rest.
   const beside: { stop(): Promise<unknown> }[] = [];
   let isStopped = false;
   const stop = async () => {
@@ -72,7 +75,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     await Promise.all(poolsOf(databases).map((pool) => pool.close()));
   };
   try {
-    // With the master key of another ledger nothing is written, and no row is called changed.
+    // Check the key first. With the master key of another ledger, nothing must be written and no row reported as changed.
     await retryUntilReady(log, () => db.sealer(false));
     await prepareSchema(options, db);
     const isSealed = options.keyRing !== null && (config.rowMacs === 'ledger' || config.rowMacs === 'require');
@@ -88,7 +91,7 @@ export async function startService(options: ServiceOptions): Promise<Service> {
     if (metricsServer !== null) started.push(metricsServer);
     const api = config.roles.includes('api') ? await startApi(context) : null;
     if (api !== null) started.push(api);
-    // The pools close before the API stops, because its look-ups would otherwise wait for a node that hangs.
+    // The pools close before the API stops. Otherwise its look-ups would wait for a node that hangs.
     started.push({ stop: () => Promise.all(context.pools.map(({ pool }) => pool.close())) });
     if (config.roles.includes('watcher')) started.push(...(await startWatchers(context)));
     if (config.roles.includes('webhooks')) started.push(await startWebhooks(context));
@@ -116,7 +119,7 @@ async function startOperators(context: Context, options: ServiceOptions) {
   return startConsole(context, options, options.console);
 }
 
-/** Brings the schema up to this release, as its owner where there is one. */
+/** Upgrades the schema to this release, as its owner if one is configured. */
 async function prepareSchema(options: ServiceOptions, db: Database): Promise<void> {
   const { owner, log } = options;
   const applied = owner === undefined ? await migratePatiently(db, options) : await migrateAsOwner(owner, options);
@@ -151,8 +154,8 @@ function migratePatiently(db: Database, { log, keyRing, clock }: ServiceOptions)
 }
 
 /**
- * Notes in the data directory that its ledger requires seals, and refuses one that doesn't there afterwards, because whoever owns the tables can
- * remove every seal and give the ledger another id. Error: `CONFIG_INVALID`.
+ * Records in the data directory that this ledger requires seals. Later it refuses a ledger that doesn't require them, because the owner of
+ * the tables can remove every seal and change the ledger's id. Error: `CONFIG_INVALID`.
  */
 async function keepRequirement(
   { dataDir, rowMacs }: Partial<Pick<Config, 'dataDir' | 'rowMacs'>>,
@@ -175,8 +178,8 @@ async function keepRequirement(
 }
 
 /**
- * In every process, whatever its roles: its clock and its way to the database are its own. The clocks are compared before anything goes by
- * them.
+ * This runs in every process, whatever its roles, because each has its own clock and database connection. The clocks are compared before
+ * anything relies on them.
  */
 async function startTroubles(context: Context): Promise<Loop> {
   const { clocks, shortage, db, log } = context;
@@ -187,7 +190,7 @@ async function startTroubles(context: Context): Promise<Loop> {
   });
 }
 
-/** Takes the address manifest into force before anything else starts; `null` where none is set up. Errors: see `watchManifest`. */
+/** Applies the address manifest before anything else starts. Returns `null` if none is configured. Errors: see `watchManifest`. */
 export async function startManifest(context: Context): Promise<Loop | null> {
   const { config, db, addressGuard: guard, networks, log, now } = context;
   const settings = config.addressManifest ?? null;
@@ -202,12 +205,12 @@ export async function startManifest(context: Context): Promise<Loop | null> {
 
 const LOOK_MS = 60_000;
 const LOG_MS = 3_600_000;
-/** A stop waits no longer for a database that does not answer. */
+/** A shutdown waits no longer for a database that doesn't answer. */
 const LAST_LOOK_MS = 1000;
 
 /**
- * Brings the newest entry of the audit log out of the database: its number into the metrics, and with its hash into the log, at the start,
- * at the end and at most once an hour between. Who collects these sees later whether the log was rewritten or cut off.
+ * Exports the newest entry of the audit log: its number to the metrics, and with its hash to the log. It is logged at the start, at the
+ * end, and at most once an hour in between. These records show later whether the log was rewritten or truncated.
  */
 export function startAuditHead({ db, log, metrics }: Pick<Context, 'db' | 'log' | 'metrics'>): Loop {
   let head: AuditHead | null = null;
@@ -242,7 +245,7 @@ export function startAuditHead({ db, log, metrics }: Pick<Context, 'db' | 'log' 
   };
 }
 
-/** Serves Prometheus; `null` where it is off. */
+/** Serves Prometheus metrics, or returns `null` if they are off. */
 async function startMetrics(context: Context) {
   const { config, metrics } = context;
   if (config.metrics === null) return null;
@@ -256,7 +259,10 @@ async function startMetrics(context: Context) {
   return startMetricsServer(config.metrics, { registry: metrics.registry, refresh, readiness: context.readiness });
 }
 
-/** The role `webhooks`: sends due deliveries, deletes old ones, reads rates, watches receivers and the keys that secrets are encrypted with, and tells operators. */
+/**
+ * Starts the role `webhooks`. It sends due deliveries, deletes old ones, reads rates, watches receivers and encryption keys, and notifies
+ * operators.
+ */
 async function startWebhooks(context: Context): Promise<{ stop(): Promise<void> }> {
   const { config, db, keyRing, clock, databaseClock, log, loops, liveness, metrics, now, certainNow } = context;
   const { networks, random, requestShare } = context;

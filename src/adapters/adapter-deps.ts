@@ -11,19 +11,22 @@ type Concerned = { projectId: string; network: Network };
 
 export type AdapterDeps = OrderDeps & {
   publicUrl(): string;
-  /** Opens the secrets of adapters; without it none takes an order. */
+  /** Decrypts the secrets of adapters. Without it no adapter accepts orders. */
   keyRing: KeyRing | null;
   log: Logger;
-  /** Whether projects of test networks may be told on this machine itself, and by http. */
+  /** Whether callbacks for projects on test networks may go to this machine, and over http. */
   localTargets: boolean;
-  /** A bucket for each client network, of which what is wrong takes a token. */
+  /** One bucket per client network. Each rejected request uses a token. */
   failureBuckets: TokenBuckets;
-  /** A bucket for each adapter. */
+  /** One bucket per adapter. */
   keyBuckets: TokenBuckets;
   rateLimit: RateLimit;
   onAmountRefused(refusal: Concerned & { requestedMicro: MicroUsdt }): Promise<void>;
   onUnpaidRefused(refusal: Concerned & LimitReached): Promise<void>;
 };
 
-/** What is wrong, of each client network. A shop's server makes many orders at once, each of which has a token until its signature is verified. */
+/**
+ * The limit of rejected requests per client network. A shop's server may send many orders at once, and each holds a token until its
+ * signature is verified.
+ */
 export const ADAPTER_FAILURES: RateLimit = { perSecond: 20, burst: 200 };

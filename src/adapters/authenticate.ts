@@ -12,7 +12,7 @@ import { openEndpointSecrets } from '../webhooks/endpoint-secrets.ts';
 import { ADAPTER_FAILURES, type AdapterDeps } from './adapter-deps.ts';
 import { notHere } from './refusal.ts';
 
-/** An adapter that a request may use, with the rule of its project and its secret. */
+/** An adapter whose signature check the request passed, with its project's rule and its secret. */
 export type Admitted = {
   adapter: Adapter;
   rule: NonNullable<Awaited<ReturnType<typeof findValidApiKey>>>;
@@ -22,12 +22,12 @@ export type Admitted = {
 const KIND = Symbol('kind of adapter');
 type KnownRequest = FastifyRequest & { [KIND]?: AdapterKind };
 
-/** The kind of the adapter that a request was found to name. */
+/** The kind of the adapter in the request path, once it was found. */
 export const kindOf = (request: KnownRequest): AdapterKind | undefined => request[KIND];
 
 /**
- * Finds the adapter that a request names in its path, if the request is genuine for its secret. What is wrong takes a token of the client
- * network, as wrong keys do, and what is right one of the adapter.
+ * Finds the adapter in the request path and verifies the request with the adapter's secret. A rejected request uses a token of the client
+ * network, as a wrong API key does. An accepted request uses a token of the adapter.
  */
 export async function admit(
   deps: AdapterDeps,
@@ -39,7 +39,7 @@ export async function admit(
   const { network } = clientOf(request);
   refuseLimited(failureBuckets.take(network, now()), ADAPTER_FAILURES);
   const found = await findOpened(deps, request, kinds).catch((error: unknown) => {
-    // That the database does not answer is nobody's mistake.
+    // A database that doesn't answer is not the client's fault.
     failureBuckets.giveBack(network);
     throw error;
   });
@@ -50,7 +50,7 @@ export async function admit(
   return found;
 }
 
-/** The adapter with the id of the path, of one of these kinds, as long as it is enabled. */
+/** Returns the enabled adapter with the id in the path, if it is of one of these kinds. */
 export async function findEnabled({ db, now }: AdapterDeps, request: KnownRequest, kinds: readonly AdapterKind[]) {
   const { adapterId = '' } = request.params as { adapterId?: string };
   const id = decodeId('whe', adapterId);

@@ -18,7 +18,7 @@ import type { AdapterDeps } from './adapter-deps.ts';
 import type { Admitted } from './authenticate.ts';
 import { CODES, notHere, Refusal } from './refusal.ts';
 
-/** An order as a shop asks for it, in the words of any dialect. Texts are empty where they are left out. */
+/** An order as the shop sent it, independent of the dialect. Fields that were left out are empty strings. */
 type Asked = {
   dialect: Dialect;
   orderId: string;
@@ -28,13 +28,13 @@ type Asked = {
   name: string;
   type: string;
   param: string;
-  /** For how many seconds the order waits, in BEpusdt. */
+  /** The lifetime of the order in seconds. Only BEpusdt sends it. */
   timeout: string;
 };
 
 /**
- * Makes the invoice of an order, or finds the one that the same order made before: nothing of it may differ. Whatever the rate is now, the
- * amount in USDT stays that of the first time. Throws a `Refusal`.
+ * Creates the invoice of an order, or returns the existing one if the same order was sent before with the same fields. The amount in USDT
+ * stays that of the first request, whatever the rate is now. Errors: `Refusal`.
  */
 export async function createAdaptedOrder(
   deps: AdapterDeps,
@@ -44,7 +44,7 @@ export async function createAdaptedOrder(
   const requestedMicro = readAmount(asked, adapter);
   const order = readOrder(asked, adapter.network, deps.localTargets);
   const { timeout } = asked;
-  // Nobody else can make a key of this adapter, so what holds it is this very order.
+  // Only this adapter can create keys with this prefix, so an existing key means the same order.
   const digest = createHmac('sha256', secret)
     .update(JSON.stringify([asked.orderId, order, ...(timeout === '' ? [] : [timeout])]))
     .digest('hex');
@@ -56,20 +56,23 @@ export async function createAdaptedOrder(
   const created = refusal === null ? await createOrder(deps, input) : await findEarlier(deps, input);
   if (created === null) throw refusal;
   const invoiceId = await invoiceOf(created, deps, { projectId, network: adapter.network, requestedMicro });
-  // Before anybody hears of the invoice. If the process dies here, the shop asks again, and gets it.
+  // Store the order before the shop learns of the invoice. If the process dies here, the shop asks again and gets the same invoice.
   await insertAdapterOrder(deps.db, { ...order, invoiceId, projectId, endpointId: adapter.id, createdAt: deps.now() });
   const payment = await findInvoicePayment(deps.db, projectId, invoiceId);
   if (payment === null) throw new Error(`invoice ${invoiceId} vanished; rows of invoices are never deleted`);
   return payment;
 }
 
-/** PHP writes no more of a number, and shops sign what it writes. */
+/** PHP prints at most 14 significant digits of a number, and shops sign the printed text. */
 const MAX_DIGITS = 14;
 
-/** As short as an invoice can wait. */
+/** The shortest lifetime of an invoice. */
 const LEAST_SECONDS = 300;
 
-/** Seconds that a project does not allow, 0 among them, leave the lifetime as it is: so they do in BEpusdt. The answer says how long it is. */
+/**
+ * Returns the lifetime to use, or `null` for the project's default. As in BEpusdt, a value that the project doesn't allow (including 0) is
+ * ignored. The response contains the actual lifetime.
+ */
 function readLifetime(timeout: string, mostSeconds: number): string | null {
   if (!/^[0-9]{0,9}$/.test(timeout)) {
     throw new Refusal(
@@ -96,7 +99,7 @@ function readAmount({ amount }: Asked, adapter: Admitted['adapter']): MicroUsdt 
   );
 }
 
-/** Why no new order is taken: nobody would hear of its payment, or its price is not known. */
+/** Refuses new orders while callbacks are disabled or no current rate is known. Otherwise returns `null`. */
 function refuseNew({ disabledAt, rateSource, readAt }: Admitted['adapter'], now: UnixMs): Refusal | null {
   if (disabledAt !== null) {
     return new Refusal(
@@ -130,7 +133,7 @@ function readOrder(asked: Asked, network: Network, localTargets: boolean) {
   return { dialect, amount, ...urls, name: name || null, type: type || null, param: param || null };
 }
 
-/** Refuses texts of which a callback could not be signed: a shop could read its signed text in two ways. */
+/** Refuses texts that would make the signed text of a callback ambiguous: a shop could parse it in two ways. */
 function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void {
   const isEpay = dialect === 'epay';
   const told = isEpay ? { out_trade_no: orderId, name, type, param } : { order_id: orderId };
@@ -144,7 +147,7 @@ function refuseUntellable({ dialect, orderId, name, type, param }: Asked): void 
   }
 }
 
-/** Where the shop is told. The rules of webhooks hold, here and again at each connection. */
+/** Reads the callback URL. The rules for webhook targets apply here, and again at each connection. */
 function readNotifyUrl(text: string, network: Network, localTargets: boolean): string {
   const refuse = (reason: string) => new Refusal(CODES.notifyUrl, `invalid notify url: ${reason}`);
   const url = /^https?:\/\/[^/\\\s]/i.test(text) ? parseUrl(text) : null;
@@ -156,7 +159,7 @@ function readNotifyUrl(text: string, network: Network, localTargets: boolean): s
   return url.href;
 }
 
-/** A link back to the shop. Braces are encoded, for the page would put the id of the invoice in their place. */
+/** Reads the link back to the shop. Braces are encoded because the page would replace `{…}` with the invoice id. */
 function readReturn(text: string): string | null {
   if (text === '') return null;
   const link = readLink(text);
@@ -195,15 +198,19 @@ async function invoiceOf(created: Ordered, deps: AdapterDeps, concerned: Concern
   }
 }
 
-/** Whole cents of a USDT: payers type them, and the tail of the payable amount follows. */
+/** One cent of a USDT. Requested amounts are whole cents because payers type them; the tail of the payable amount follows. */
 const CENT = 10_000n;
 const ONE_USDT = 1_000_000n;
-/** From 0.01 to below 100,000,000: with the tail an amount has 14 digits, which every program holds that reads it as a number. */
+/**
+ * From 0.01 to below 100,000,000 USDT. With the tail, such an amount has at most 14 digits, so programs that parse it as a float keep every
+ * digit.
+ */
 const BOUNDS = { least: CENT, below: 100_000_000n * ONE_USDT };
 
 /**
- * What an amount of another currency costs in USDT, rounded up to a whole cent, so that no merchant gets less than they ask for. `rateMicro`: the
- * price of one USDT in that currency; both in millionths. `null`: it is below 0.01 USDT, or 100,000,000 USDT or more.
+ * Converts an amount in another currency to USDT, rounded up to a whole cent so that merchants never get less than they ask for.
+ * `rateMicro` is the price of one USDT in that currency. Both arguments are in millionths. Returns `null` if the result is below 0.01 USDT,
+ * or 100,000,000 USDT or more.
  */
 export function exchange(amountMicro: bigint, rateMicro: bigint): MicroUsdt | null {
   if (amountMicro < 0n || rateMicro <= 0n) throw new RangeError('an amount or a rate is not positive');

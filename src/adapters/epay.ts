@@ -18,10 +18,10 @@ import { CODES, Refusal } from './refusal.ts';
 const BASE = '/adapters/:adapterId';
 const METHODS = ['GET', 'POST'] as const;
 
-/** The routes of EPay. A shop sends the payer's browser to `submit.php`, or asks at `mapi.php` and `api.php` itself. */
+/** Registers the EPay routes. A shop sends the payer's browser to `submit.php`, or calls `mapi.php` and `api.php` itself. */
 export function registerEpay(app: FastifyInstance, deps: AdapterDeps): void {
   const submit = (request: FastifyRequest, reply: FastifyReply) => redirect(deps, request, reply);
-  // The second is where epusdt's successor takes orders of EPay.
+  // epusdt's successor accepts EPay orders at the second path.
   for (const path of ['/submit.php', '/payments/epay/v1/order/create-transaction/submit.php']) {
     app.route({ method: [...METHODS], url: BASE + path, ...inWords, handler: submit });
   }
@@ -63,7 +63,7 @@ async function create(deps: AdapterDeps, request: FastifyRequest) {
   return { code: 1, msg: 'success', trade_no: encodeId('inv', payment.id), payurl: checkoutUrl };
 }
 
-/** `act=order`, which shows the secret in the clear, as `key`. */
+/** Handles `act=order`. In this protocol the request contains the secret in the clear, as `key`. */
 async function readOrder(deps: AdapterDeps, request: FastifyRequest) {
   const fields = readForm(request);
   const isGenuine = (secret: string) => fields.get('pid') === PID && isSameText(fields.get('key') ?? '', secret);
@@ -92,7 +92,7 @@ async function findOrderId({ db, now }: AdapterDeps, { id }: Admitted['adapter']
   return found.kind === 'found' ? found.invoice.id : null;
 }
 
-/** `2026-09-01 12:00:00`, in UTC. */
+/** Formats a time such as `2026-09-01 12:00:00`, in UTC. */
 function inSeconds(time: UnixMs): string {
   return toIso(time).slice(0, 19).replace('T', ' ');
 }

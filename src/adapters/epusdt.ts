@@ -19,12 +19,12 @@ import { CODES, notHere, Refusal } from './refusal.ts';
 
 const BASE = '/adapters/:adapterId';
 
-/** BEpusdt has one code for all refusals. */
+/** BEpusdt uses one code for all refusals. */
 const options = routeOptions(200, ({ code, isUnknown }, request) =>
   kindOf(request) === 'bepusdt' && !isUnknown ? CODES.system : code,
 );
 
-/** The routes of epusdt, of BEpusdt, and of epusdt's successor, gmpay. Some are the same path: the kind of the adapter decides. */
+/** Registers the routes of epusdt, BEpusdt and gmpay (epusdt's successor). Some paths are the same; the kind of the adapter decides. */
 export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
   app.post(`${BASE}/api/v1/order/create-transaction`, options, async (request) => {
     const { admitted, fields } = await read(deps, request, ['epusdt', 'bepusdt']);
@@ -49,7 +49,7 @@ export function registerEpusdt(app: FastifyInstance, deps: AdapterDeps): void {
     checkFields('bepusdtCancel', fields, admitted.adapter);
     return answer(request, await cancel(deps, admitted, fields.get('trade_id') ?? ''));
   });
-  // The successor refuses with a status of HTTP too.
+  // The successor sends an HTTP error status with a refusal.
   app.post(`${BASE}/payments/gmpay/v1/order/create-transaction`, routeOptions(400), async (request) => {
     const { admitted, fields } = await read(deps, request, ['epusdt'], (read) => read.get('pid') === PID);
     checkFields('gmpay', fields, admitted.adapter);
@@ -76,7 +76,7 @@ async function read(
   return { fields, admitted: await admit(deps, request, kinds, isGenuine) };
 }
 
-/** `payment_type`: in which form the successor tells of the payment. */
+/** Reads `payment_type`, which selects the form of the successor's callback. */
 function isToldAsEpay(fields: Fields): boolean {
   const type = fields.get('payment_type') ?? '';
   if (/^(gmpay|epay)?$/i.test(type)) return type.toLowerCase() === 'epay';
@@ -109,7 +109,7 @@ function describe(deps: AdapterDeps, payment: InvoicePayment, fields: Fields) {
   };
 }
 
-/** BEpusdt writes amounts as texts, and says how many seconds are left. */
+/** Creates an order and answers as BEpusdt does: amounts are strings, and the answer contains the seconds that are left. */
 async function createBepusdtOrder(
   deps: AdapterDeps,
   admitted: Admitted,
@@ -117,7 +117,7 @@ async function createBepusdtOrder(
   form: keyof typeof FORMS = 'bepusdtTransaction',
 ) {
   const { currency } = admitted.adapter;
-  // There, an order without `fiat` is in CNY.
+  // In BEpusdt, an order without `fiat` is in CNY.
   const meant = (fields.get('fiat') ?? '') === '' ? new Map([...fields, ['fiat', 'CNY']]) : fields;
   checkFields(form, meant, admitted.adapter);
   const payment = await createOrder(deps, admitted, fields, 'bepusdt');
@@ -131,7 +131,7 @@ async function createBepusdtOrder(
   };
 }
 
-/** Withdraws the page. What is paid all the same still pays, and the shop is told of it. */
+/** Withdraws the checkout. A payment that still arrives counts, and the shop gets its callback. */
 async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string): Promise<{ trade_id: string }> {
   const { id, projectId, network } = adapter;
   const { invoice } = await findOrder(deps, { id, projectId }, tradeId);
@@ -144,16 +144,19 @@ async function cancel(deps: AdapterDeps, { adapter }: Admitted, tradeId: string)
   return { trade_id: encodeId('inv', invoice.id) };
 }
 
-/** What comes and goes with blocks is still waiting there. */
+/** epusdt has no state for a payment that can still be orphaned, so `CONFIRMING` is reported as waiting. */
 const STATUS: Readonly<Record<InvoiceStatus, number>> = { PENDING: 1, CONFIRMING: 1, PAID: 2, EXPIRED: 3 };
 
-/** BEpusdt has two more: 4 is cancelled, and 5 waits for the confirmation of a payment. */
+/** BEpusdt has two more states: 4 is cancelled, and 5 waits for the confirmation of a payment. */
 function bepusdtStatus({ status, withdrawnAt }: InvoicePayment): number {
   if (status === 'CONFIRMING') return 5;
   return status !== 'PAID' && withdrawnAt !== null ? 4 : STATUS[status];
 }
 
-/** Unsigned, as there: it says nothing but the status, to those who know the id of the trade. Each look takes a token of its network. */
+/**
+ * Answers without a signature, as BEpusdt does. The answer contains only the status, and the client must know the trade id. Each request
+ * uses a token of the client network.
+ */
 async function checkStatus(deps: AdapterDeps, request: FastifyRequest) {
   refuseLimited(deps.failureBuckets.take(clientOf(request).network, deps.now()), ADAPTER_FAILURES);
   const found = await findEnabled(deps, request, ['epusdt', 'bepusdt']);

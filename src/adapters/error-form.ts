@@ -7,7 +7,7 @@ const PREFIX = '/adapters/';
 type Shown = { headers: Record<string, string>; body: string };
 type Said = { code: number; message: string; requestId: string };
 
-/** No cache stores an order, and no search engine lists it. */
+/** Orders must not be cached or listed by search engines. */
 const HEADERS = { 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' };
 
 const shown = (type: string, body: string): Shown => ({
@@ -16,9 +16,9 @@ const shown = (type: string, body: string): Shown => ({
 });
 const inJson = (body: object) => shown('application/json', JSON.stringify(body));
 
-/** An error in the form of the protocol that a path belongs to. A path of none of them gets the members of all. */
+/** Formats an error for the protocol of the path. If no protocol matches, the answer has the members of all. */
 function showError(path: string, { code, message, requestId }: Said): Shown {
-  // A browser shows it to the payer.
+  // The payer sees this in a browser.
   if (path.includes('submit.php')) return shown('text/plain', `${message}\n`);
   const ofEpay = { code: -1, msg: message };
   if (/\/m?api\.php/.test(path)) return inJson(ofEpay);
@@ -28,7 +28,7 @@ function showError(path: string, { code, message, requestId }: Said): Shown {
 
 const pathOf = (url: string) => url.split('?', 1)[0] ?? '';
 
-/** A problem that any route may answer, in the form of an adapter's protocol; `null` if the URL is not below that of an adapter. */
+/** Formats a problem in the adapter's protocol. Returns `null` if the URL isn't below an adapter's URL. */
 export function showProblem(url: string, problem: Problem, requestId: string): Shown | null {
   const path = pathOf(url);
   if (!path.startsWith(PREFIX)) return null;
@@ -40,7 +40,7 @@ export function showProblem(url: string, problem: Problem, requestId: string): S
   return showError(path, { code: problem.status, message, requestId });
 }
 
-/** What the routes of adapters share. `refusedStatus`: the HTTP status of a refusal. */
+/** The options that all adapter routes share. `refusedStatus` is the HTTP status of a refusal. */
 export function routeOptions(refusedStatus: number, codeOf = ({ code }: Refusal, _request: FastifyRequest) => code) {
   return {
     schema: { hide: true },

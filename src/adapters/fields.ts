@@ -2,7 +2,7 @@ import type { Adapter } from '../store/outbox/adapter-orders.ts';
 import { type Fields, startedField } from '../webhooks/adapter-signature.ts';
 import { CODES, Refusal } from './refusal.ts';
 
-/** What happens to a field of a rival's protocol. Empty fields count as left out. */
+/** How a field of another system's protocol is handled. Empty fields count as left out. */
 type Decision = 'used' | { ignored: string } | { refused: string };
 type Form = Readonly<Record<string, Decision>>;
 
@@ -19,11 +19,11 @@ const BEPUSDT_ORDER = { ...JSON_ORDER, ...used('fiat', 'timeout') };
 const BEPUSDT_TRANSACTION = { ...BEPUSDT_ORDER, ...used('trade_type'), address: ADDRESS, rate: RATE };
 
 /**
- * Every field that a request of each protocol can have, and what becomes of it. Any other field is refused by its name: what Quittance does not
- * know could change the meaning of an amount.
+ * Every field that a request of each protocol can have, and how it is handled. Any other field is refused by name, because an unknown field
+ * could change the meaning of an amount.
  */
 export const FORMS = {
-  // Plugins for BEpusdt, and those for an early version of the successor, order from it too.
+  // Plugins for BEpusdt and for an early version of the successor also use this form.
   epusdt: { ...BEPUSDT_TRANSACTION, ...used('currency', 'token', 'network') },
   bepusdtTransaction: BEPUSDT_TRANSACTION,
   bepusdtOrder: { ...BEPUSDT_ORDER, ...used('currencies'), reselect: ONE_METHOD },
@@ -35,7 +35,7 @@ export const FORMS = {
     address: ADDRESS,
     rate: RATE,
     mid: ADDRESS,
-    // The payer carries this request, so a payer who can add to its text must not gain time at a rate.
+    // The payer's browser carries this request. A payer who can append to its text must not be able to keep a rate for longer.
     timeout: { ignored: 'the project sets how long an order waits' },
     channel_id: ONE_METHOD,
     cid: ONE_METHOD,
@@ -46,11 +46,11 @@ export const FORMS = {
   epayQuery: used('act', 'pid', 'key', 'trade_no', 'out_trade_no'),
 } satisfies Record<string, Form>;
 
-/** What shops call USDT on TRON, where one word says both. */
+/** Names that shops use for "USDT on TRON" in one word. */
 const BOTH = ['usdt', 'usdt.trc20', 'usdt.tron', 'usdt-trc20', 'usdt_trc20', 'usdttrc20', 'trc20'];
 const oneOf = (words: readonly string[]) => (value: string) => words.includes(value);
 
-/** The fields that say which coin is wanted, and whether a value of them, in lower case, is USDT on TRON. */
+/** The fields that select a coin, each with a test whether its value (in lower case) means USDT on TRON. */
 const COINS: Readonly<Record<string, (value: string) => boolean>> = {
   trade_type: oneOf(BOTH),
   type: oneOf(BOTH),
@@ -59,7 +59,7 @@ const COINS: Readonly<Record<string, (value: string) => boolean>> = {
   currencies: allowsUsdt,
 };
 
-/** Of BEpusdt: `USDT,USDC` allows these, `-ETH,-BNB` all but these. */
+/** Reads BEpusdt's `currencies`: `USDT,USDC` allows only these, `-ETH,-BNB` allows all but these. */
 function allowsUsdt(list: string): boolean {
   const words = list.split(',').map((word) => word.trim());
   const allowed = words.filter((word) => !word.startsWith('-'));
@@ -67,8 +67,8 @@ function allowsUsdt(list: string): boolean {
 }
 
 /**
- * Refuses a request with a field that its form does not have, or with a text that begins another field when the signed text is read again; an
- * order in another currency, and of anything but USDT on TRON. Throws a `Refusal` that names the field.
+ * Checks the fields of a request. It refuses unknown fields, texts that would make the signed text ambiguous, other currencies, and
+ * anything but USDT on TRON. Errors: a `Refusal` that names the field.
  */
 export function checkFields(name: keyof typeof FORMS, fields: Fields, { currency }: Pick<Adapter, 'currency'>): void {
   const form: Form = FORMS[name];

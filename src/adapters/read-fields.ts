@@ -2,14 +2,14 @@ import type { FastifyRequest } from 'fastify';
 import { asNumber, type Fields } from '../webhooks/adapter-signature.ts';
 import { CODES, Refusal } from './refusal.ts';
 
-/** More than any shop sends. */
+/** More fields than any shop sends. */
 const MAX_FIELDS = 50;
 const MAX_NAME = 64;
 const MAX_VALUE = 2048;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The fields of a form: those of the query and those of the body, of which each comes once. */
+/** Reads the fields of a form from the query and the body. Each field may appear once. */
 export function readForm(request: FastifyRequest): Fields {
   const at = request.url.indexOf('?');
   const query = at === -1 ? '' : request.url.slice(at + 1);
@@ -17,8 +17,8 @@ export function readForm(request: FastifyRequest): Fields {
 }
 
 /**
- * The fields of a flat JSON object, `{"order_id":"A-1","amount":42.10,"notify_url":"https://…"}`. A number is its text, never a float: `42.10`
- * is `42.1`, as shops sign it. Fields that are null count as left out.
+ * Reads a flat JSON object such as `{"order_id":"A-1","amount":42.10,"notify_url":"https://…"}`. Numbers are read as text, never as floats:
+ * `42.10` becomes `42.1`, the form that shops sign. Null fields count as left out.
  */
 function readFlatJson(request: FastifyRequest): Fields {
   const text = bodyText(request).trim();
@@ -29,7 +29,7 @@ function readFlatJson(request: FastifyRequest): Fields {
     const found = member.exec(text);
     if (found === null) throw malformed('the body is not a JSON object of strings and numbers');
     const [, name = '', value, number, truth, nothing, end] = found;
-    // BEpusdt has one field of this type.
+    // Only BEpusdt's `reselect` is a boolean.
     if (truth !== undefined && name !== '"reselect"')
       throw malformed(`${name.slice(0, MAX_NAME)} is ${truth}, not a string or number`);
     if (nothing === undefined) {
@@ -44,7 +44,7 @@ function readFlatJson(request: FastifyRequest): Fields {
   return collect(fields);
 }
 
-/** The fields of a body, in the form that its content type names. */
+/** Reads the fields of a body according to its content type. */
 export function readBody(request: FastifyRequest): Fields {
   if (/\?./.test(request.url))
     throw malformed('the URL has a query: send all fields in the body, and the URL without "?"');

@@ -1,8 +1,8 @@
-/** A request that an adapter refuses in the form of its system. `code`: of epusdt. */
+/** A refused request, answered in the form of the adapter's system. `code` is an epusdt code. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';
   readonly code: number;
-  /** Whether no adapter was found that the request is signed for. */
+  /** Whether no adapter matches the request and its signature. */
   readonly isUnknown: boolean;
 
   constructor(code: number, message: string, { isUnknown = false } = {}) {
@@ -12,7 +12,7 @@ export class Refusal extends Error {
   }
 }
 
-/** The codes of epusdt and its successor, which shops look up in their documents. */
+/** The error codes of epusdt and its successor. Shops look them up in those systems' documentation. */
 export const CODES = {
   system: 400,
   signature: 401,
@@ -29,7 +29,7 @@ export const CODES = {
   returnUrl: 10044,
 } as const;
 
-/** No adapter is here, it is switched off, or the request is not signed for it: one and the same answer. */
+/** The same answer if the adapter doesn't exist, is disabled, or the signature is wrong. */
 export function notHere(): Refusal {
   return new Refusal(
     CODES.signature,

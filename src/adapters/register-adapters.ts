@@ -3,7 +3,7 @@ import type { AdapterDeps } from './adapter-deps.ts';
 import { registerEpay } from './epay.ts';
 import { registerEpusdt } from './epusdt.ts';
 
-/** The routes by which shops order that speak another system's API, each below the URL of its adapter. They are no part of `/openapi.json`. */
+/** Registers the routes for shops that speak another system's API, each below its adapter's URL. `/openapi.json` doesn't list them. */
 export function registerAdapters(app: FastifyInstance, deps: AdapterDeps): void {
   registerEpusdt(app, deps);
   registerEpay(app, deps);

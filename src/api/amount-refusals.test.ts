@@ -49,7 +49,7 @@ test('every refusal is counted; the log hears once a minute of each project, and
     [other, 1],
   ]);
 
-  // What fails is tried with the next refusal, and is no failure of the request.
+  // A failure to raise the alarm doesn't fail the request. The next refusal tries again.
   nowMs += 60_000;
   isDown = true;
   await refuse(first);

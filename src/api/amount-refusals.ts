@@ -11,15 +11,14 @@ import { raiseAlarm } from '../store/chain/alarms.ts';
 import type { Sql } from '../store/db/database.ts';
 import { noteRefusedAmount } from '../store/ledger/refused-amounts.ts';
 
-/** An order that a shop could not take. */
 export type AmountRefusal = { projectId: string; network: Network; requestedMicro: MicroUsdt };
 
 export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now(): UnixMs };
 
 /**
- * Counts requests that found no free payable amount. Once a minute for each project at most it warns, notes the amount and raises the
- * alarm `capacity-low`, which ends when the capacity is measured again and enough is free. The answer does not depend on this: if the
- * database fails meanwhile, the failure is logged, and the next refusal tries again.
+ * Counts requests that found no free payable amount. At most once a minute per project, it logs a warning, stores the amount and raises the
+ * alarm `capacity-low`. The alarm ends when a later measurement finds enough free amounts. The response doesn't depend on this: a database
+ * error is logged, and the next refusal tries again.
  */
 export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const seldom = createLogThrottle(now);

@@ -13,20 +13,19 @@ export type ApiDeps = Pick<OrderDeps, 'gate' | 'relief' | 'watched' | 'deadlineC
   db: Database;
   publicUrl(): string;
   authenticator: Authenticator;
-  /** A bucket for each key. */
+  /** One bucket per key. */
   keyBuckets: TokenBuckets;
   rateLimit: { perSecond: number; burst: number };
   now(): UnixMs;
   steadyNow(): UnixMs;
   random(bytes: number): Uint8Array;
   randomBelow(n: number): number;
-  /** No payable amount was free. */
+  /** Called when no payable amount is free. */
   onAmountRefused(refusal: AmountRefusal): Promise<void>;
-  /** The project has as many unpaid invoices as it may have. */
+  /** Called when the project has reached a limit of unpaid invoices. */
   onUnpaidRefused(refusal: UnpaidRefusal): Promise<void>;
-  /** Shows that an address is vouched for. */
+  /** Returns the proof that the signed manifest contains an address. */
   proofOf: AddressGuard['proofOf'];
-  /** Requests that wait for events. */
   waits: EventWaits;
   log: Logger;
 };

@@ -8,7 +8,7 @@ import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
 
 const endpointId = Type.String({ examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
 
-/** The transfer by which another one was sent back. */
+/** The transfer that refunded another transfer. */
 export const RefundSchema = Type.Object(
   {
     ...{ txId: Type.String(), logIndex: Type.Integer(), blockNumber: Type.Integer() },
@@ -29,7 +29,7 @@ export const NamedInvoiceSchema = Type.Object(
   { title: 'NamedInvoice' },
 );
 
-/** The content of an event of each type, for the feed and the webhooks. The titles become the names of types in generated clients. */
+/** The content of each event type in the feed and in webhooks. The titles become type names in generated clients. */
 export const EVENT_SCHEMAS = {
   'invoice.confirming': invoiceEvent('invoice.confirming', 'CONFIRMING', {
     title: 'InvoiceConfirmingEvent',
@@ -151,7 +151,6 @@ export const EVENT_SCHEMAS = {
   }),
 } as const satisfies Record<EventType, object>;
 
-/** A page of the feed. */
 export const EventPageSchema = Type.Object(
   {
     data: Type.Array(Type.Union(Object.values(EVENT_SCHEMAS)), {
@@ -203,7 +202,7 @@ function envelope<const Name extends EventType, Data extends TSchema>(type: Name
   );
 }
 
-/** A transfer, in events and in lists. */
+/** The fields of a transfer in events and lists. */
 export function transferFields() {
   return {
     transferId: Type.String({ examples: ['trf_01k2m9t0b3e8zr6v5x4c7d1f2g'] }),
@@ -217,7 +216,7 @@ export function transferFields() {
   };
 }
 
-/** Why a transfer paid nothing, in events and in lists. */
+/** The fields that explain why a transfer paid nothing, in events and lists. */
 export function likeliestFields() {
   return {
     reason: Type.Union([
@@ -241,7 +240,7 @@ export function likeliestFields() {
   };
 }
 
-/** Events that were recorded before they said why have neither. */
+/** Events from before these fields existed have neither. */
 function likeliestOfEvent() {
   const { reason, nearestInvoice } = likeliestFields();
   return { reason: Type.Optional(reason), nearestInvoice: Type.Optional(nearestInvoice) };

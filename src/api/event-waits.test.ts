@@ -3,7 +3,7 @@ import { createEventWaits, type Waiter } from './event-waits.ts';
 
 const LIMITS = { ofKey: 2, total: 3, lookMs: 3_600_000 };
 const WAITER: Waiter = { keyId: 'a key', projectId: 'project', types: null };
-/** Longer than a test may take. */
+/** Longer than any test. */
 const LONG_MS = 3_600_000;
 const ignore = () => undefined;
 

@@ -1,40 +1,40 @@
 import { createFairQueue } from '../web/fair-queue.ts';
 
-/** `types`: null for all. */
+/** `types` is null for all types. */
 export type Waiter = { keyId: string; projectId: string; types: readonly string[] | null };
 
-/** The wait of one request. It must be closed. */
+/** The wait of one request. The caller must close it. */
 export type EventWait = {
-  /** Resolves when there may be an event that was not there at the last call or, the first time, when the wait was opened. */
+  /** Resolves when there may be new events since the last call. The first call counts from when the wait was opened. */
   look(): Promise<void>;
-  /** Its time is over, the server stops, or `end` was called. */
+  /** True once the time is over, the server stops, or `end` was called. */
   isOver(): boolean;
   end(): void;
   close(): void;
 };
 
 export type EventWaits = {
-  /** `null`: so many wait that this one must not. */
+  /** Returns `null` if too many requests already wait. */
   open(waiter: Waiter, waitMs: number): EventWait | null;
-  /** `EVENTS_CHANNEL` was heard; `null`: something may have been missed. */
+  /** Handles a notification of `EVENTS_CHANNEL`. `null` means that notifications may have been missed. */
   hear(payload: string | null): void;
-  /** Ends all waits, also those to come. */
+  /** Ends all waits and refuses new ones. */
   stop(): void;
 };
 
 type WaitLimits = { ofKey: number; total: number; lookMs: number };
-/** Hears how many wait, with each that begins or ends. */
+/** Receives the number of waits whenever one begins or ends. */
 type OnCount = (count: number) => void;
 
 /**
- * Each waits on a connection of its own, of which there are 12,000; a key needs one for each of its consumers. Where nothing is heard of
- * the database, a wait looks again after 10 s.
+ * Each wait holds its own connection, and the limit is 12,000. A key needs one per consumer. Without a notification, a wait checks again
+ * after 10 s.
  */
 const WAIT_LIMITS: WaitLimits = { ofKey: 10, total: 500, lookMs: 10_000 };
 
 type Open = Waiter & { wake(): void; end(): void };
 
-/** Requests of one process that wait for events. They hold a timer each, and nothing of the database. */
+/** Tracks the requests of this process that wait for events. Each holds a timer but no database connection. */
 export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: WaitLimits = WAIT_LIMITS): EventWaits {
   const open = createFairQueue<Open>();
   let isStopped = false;
@@ -67,7 +67,7 @@ export function createEventWaits(onCount: OnCount, { ofKey, total, lookMs }: Wai
   };
 }
 
-/** A wake between two looks is not lost. */
+/** A wake between two calls of `look` isn't lost. */
 function createWait(waitMs: number, lookMs: number) {
   const endsAt = performance.now() + waitMs;
   let [isAwake, isEnded] = [false, false];

@@ -13,10 +13,10 @@ import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { DEFAULT_LIMIT, inspectQuery, invalidQuery, MAX_LIMIT, readLimit, wrongValue } from './read-query.ts';
 
-/** Proxies bear 60 s without a byte as a rule. */
+/** Proxies usually allow 60 s without a byte. */
 const MAX_WAIT_S = 30;
 const WAIT = /^([1-9]|[12][0-9]|30)$/;
-/** What the server bears without a byte, from the end of the wait on. */
+/** How long the server allows a connection to be silent after the wait ends. */
 const SILENCE_MS = 30_000;
 
 /** `GET /v1/events`: the feed of the key's project. */
@@ -28,13 +28,13 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
   const { keyId, projectId } = callerOf(request);
   const { query, errors } = inspectQuery(request, ['after', 'limit', 'types', 'wait']);
   const { types, waitMs, ...asked } = readFilter(query, errors);
-  // Before the first read, so that no event falls between the two.
+  // Open the wait before the first read, so that no event falls between the two.
   const wait = waitMs === 0 ? null : openWait(deps, reply, { keyId, projectId, types }, waitMs);
   try {
     let page = await read(deps, { keyId, types, ...asked }, errors);
     while (wait !== null && page.bodies.length === 0 && !page.hasMore && !wait.isOver()) {
       await waitWithoutPlace(request, wait.look);
-      // It looks at the key too, which may have been revoked meanwhile.
+      // The read also checks the key, which may have been revoked meanwhile.
       page = await read(deps, { keyId, types, ...asked, after: page.nextId }, errors);
     }
     reply.type('application/json; charset=utf-8');
@@ -44,9 +44,9 @@ async function list(deps: ApiDeps, request: FastifyRequest, reply: FastifyReply)
   }
 }
 
-/** `null`: the answer comes at once. */
+/** Returns `null` if the request must be answered at once. */
 function openWait({ waits }: ApiDeps, { raw }: FastifyReply, waiter: Waiter, waitMs: number): EventWait | null {
-  // A request that was pipelined behind another has no connection of its own, and so nothing that tells when it ends.
+  // A pipelined request has no connection of its own yet, so nothing would signal that the client is gone.
   if (raw.socket === null || raw.destroyed) return null;
   const wait = waits.open(waiter, waitMs);
   if (wait === null) return null;
@@ -56,8 +56,7 @@ function openWait({ waits }: ApiDeps, { raw }: FastifyReply, waiter: Waiter, wai
 }
 
 async function read(deps: ApiDeps, question: FeedQuestion, errors: FieldError[]): Promise<FeedPage> {
-  // The feed is read even if the request has errors, so that the answer tells all of them at once, and a malformed cursor takes as long as
-  // an unknown one.
+  // Read the feed even if the request has errors. Then one answer reports them all, and a malformed cursor takes as long as an unknown one.
   const found = await findFeedPage(deps.db, question, deps.now());
   switch (found.kind) {
     case 'key-not-valid':
@@ -73,7 +72,7 @@ async function read(deps: ApiDeps, question: FeedQuestion, errors: FieldError[])
   }
 }
 
-/** Adds to `errors` what is wrong. With errors, a page is not waited for. */
+/** Adds problems to `errors`. A request with errors doesn't wait. */
 function readFilter(query: Record<string, string | undefined>, errors: FieldError[]) {
   const { after, types, wait = '0' } = query;
   const limit = readLimit(query['limit'], errors);
@@ -102,7 +101,7 @@ const CURSOR_ERROR = {
   message: 'is not the id of an event of this project; send the id of the last event that you handled',
 };
 
-/** The bodies stand in the answer exactly as they are stored, and as webhooks carry them. */
+/** The answer contains the bodies byte for byte as they are stored, the same as in webhooks. */
 function writePage({ bodies, hasMore, latestId, nextId }: FeedPage, isFiltered: boolean): string {
   const next = isFiltered ? `,"next":${writeId(nextId)}` : '';
   return `{"data":[${bodies.join(',')}],"hasMore":${hasMore},"latest":${writeId(latestId)}${next}}`;

@@ -6,12 +6,12 @@ export function fieldError(field: string, code: string, message: string): FieldE
   return { field: clip(field), code, message };
 }
 
-/** What somebody sent, as a message may repeat it. */
+/** Quotes input for an error message, shortened. */
 export function show(text: string): string {
   return JSON.stringify(clip(text));
 }
 
-/** The type of a value of JSON, in words. */
+/** The type of a JSON value, in words. */
 export function typeOf(value: unknown): string {
   return value === null ? 'null' : Array.isArray(value) ? 'an array' : typeof value;
 }

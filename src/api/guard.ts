@@ -16,7 +16,7 @@ const WITH_BODY = ['POST', 'PATCH'];
 const CALLER = Symbol('caller');
 type GuardedRequest = FastifyRequest & { [CALLER]?: Caller };
 
-/** The caller of a request that passed the guard. */
+/** Returns the caller of a request that passed the guard. */
 export function callerOf(request: GuardedRequest): Caller {
   const caller = request[CALLER];
   if (caller === undefined) throw new Error('the route has no guard');
@@ -24,9 +24,9 @@ export function callerOf(request: GuardedRequest): Caller {
 }
 
 /**
- * The options of a route for keys with a scope: its schema, which says so, and the checks before a body is read, in the order of the
- * contract: authentication, rate limit, scope, content type and size. Route and method were checked by the router; the idempotency header
- * and the body follow in the route.
+ * The route options for keys with a scope: the schema, which names the scope, and the checks before the body is read. They run in the order
+ * of the contract: authentication, rate limit, scope, content type and size. The router has already checked route and method. The route
+ * checks the idempotency header and the body.
  */
 export function guarded<Schema extends object>(deps: ApiDeps, scope: Scope, schema: Schema) {
   return {
@@ -62,25 +62,25 @@ function lacking(scope: Scope, { keyId, scopes }: Caller): Problem {
   );
 }
 
-/** A route without a body takes one all the same, as some clients always send one. One of which nothing is required may be left out. */
+/** A route that needs no body still accepts one, because some clients always send one. A body without required fields may be left out. */
 function takesBody({ headers, routeOptions }: FastifyRequest): boolean {
   const hasBody = headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   const { required } = (routeOptions.schema?.body ?? {}) as { required?: readonly string[] };
   return hasBody || required !== undefined;
 }
 
-/** Whether an error only says what is wrong with the request, so that no statement has looked at its key. */
+/** Whether the error is only about the input, so that no statement has checked the key yet. */
 function isAboutInput(error: unknown): boolean {
   const { status, statusCode } = error as { status?: unknown; statusCode?: unknown };
   return [400, 403, 413, 415, 422].includes(Number(status ?? statusCode));
 }
 
-/** A remembered key may have been revoked since: then the request gets the one answer of all such keys. */
+/** A cached key may have been revoked since. Then the request gets the same answer as for any invalid key. */
 async function confirmKey({ db, authenticator, now }: ApiDeps, keyId: string): Promise<void> {
   if ((await findValidApiKey(db, keyId, now())) !== null) return;
   authenticator.forget(keyId);
   throw problemOf('unauthenticated');
 }
 
-/** Failed authentications that one client network may make: enough for a mistake in a loop, useless for guessing. */
+/** Failed authentications per client network: enough for a mistake in a loop, useless for guessing. */
 export const FAILURE_LIMIT = { perSecond: 5, burst: 20 };

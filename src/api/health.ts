@@ -15,7 +15,7 @@ import type { Database } from '../store/db/database.ts';
 import { isLossyLedger, LOST } from '../store/db/ledger-identity.ts';
 import { pendingMigrations } from '../store/db/migrate.ts';
 
-/** Beyond this age of the newest examined block we say that we are blind, if no watcher says otherwise: 20 blocks of the real network. */
+/** If no watcher reports, the network counts as blind once the newest examined block is older than this: 20 blocks of the main network. */
 const BLIND_AFTER_MS = 60_000;
 
 type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; troubles: Pick<HealthProblems, 'list'> };
@@ -24,9 +24,9 @@ type HealthDeps = { db: Database; networks: readonly Network[]; now(): UnixMs; t
 export type Readiness = { isReady: boolean; body: object };
 
 /**
- * Looks whether invoices can be created: database and schema are right, and each network was seen at least once, as creation requires. A
- * chain that was seen and is not visible now is no reason to be unready. Only one look runs at a time, however many ask, because probes are
- * answered also where other requests are refused.
+ * Checks whether invoices can be created: the database and the schema must be right, and each network must have been seen once. A chain
+ * that was seen but isn't visible now doesn't make the service unready. Only one check runs at a time, however many clients ask, because
+ * probes are answered even where other requests are refused.
  */
 export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
   const watched = createWatchedNetworks(deps);
@@ -40,7 +40,7 @@ export function createReadiness(deps: HealthDeps): () => Promise<Readiness> {
   return () => lookOnce(null);
 }
 
-/** Serves the probes that anyone may ask: `GET /healthz` (the process lives) and `GET /readyz`, which says no more than its status. */
+/** Registers the public probes: `GET /healthz` (the process is alive) and `GET /readyz`, which reveals only the status. */
 export function registerHealth(app: FastifyInstance, { readiness }: { readiness(): Promise<Readiness> }): void {
   app.get('/healthz', { schema: { hide: true } }, async () => ({ status: 'ok' }));
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
@@ -56,7 +56,7 @@ async function readiness(deps: HealthDeps, watched: WatchedNetworks): Promise<Re
   const troubles = told.length === 0 ? {} : { troubles: told };
   const reason = problem ?? found.find(({ isReady }) => !isReady)?.detail;
   if (reason !== undefined) return { isReady: false, body: { status: 'unavailable', reason, ...troubles } };
-  // One that nobody watches is mostly one that this process does not know.
+  // Unwatched networks are mostly ones that this process isn't configured for.
   const names = new Set([...deps.networks, ...found.flatMap(({ network }) => network ?? [])]);
   const networks = Object.fromEntries(await Promise.all([...names].map((n) => look(deps, n))));
   const reasons = await Promise.all(deps.networks.map((each) => whyNoInvoices(watched, each)));
@@ -78,7 +78,7 @@ async function findProblem(db: Database): Promise<string | null> {
     if (pending > 0) return `${pending} migrations are not applied; run: quittance migrate`;
     return (await isLossyLedger(db)) ? LOST : null;
   } catch (error) {
-    // The message names the database's host, and stays in the log.
+    // The error message contains the database's host, so it stays in the log.
     if (error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE') {
       return shortageBehind(error) ?? 'the database does not answer';
     }
@@ -88,7 +88,7 @@ async function findProblem(db: Database): Promise<string | null> {
 }
 
 async function look({ db, now }: HealthDeps, network: Network): Promise<[Network, object]> {
-  // All reads are of one moment; otherwise the network could be called blind beside alarms that are over.
+  // All reads use one snapshot. Otherwise the network could be reported as blind next to alarms that are over.
   const seen = await db.snapshot(async (tx) => ({
     cursor: await findCursor(tx, network),
     reported: await findChainStatus(tx, network),
@@ -130,7 +130,7 @@ function isWatched({ reported, isLed }: Seen, now: UnixMs): boolean {
   return isLed && reported !== null && now - reported.updatedAt <= STATUS_SILENT_MS;
 }
 
-/** The watcher decides. Where none reports, because none runs or it hangs, the age of the newest examined block decides. */
+/** The watcher decides. If none reports, because none runs or it hangs, the age of the newest examined block decides. */
 function whyBlind(seen: Seen, now: UnixMs): string | null {
   const { cursor, halt, alarms } = seen;
   if (halt !== null || alarms.has('halted')) return 'the watcher is halted: run quittance chain status';

@@ -33,7 +33,7 @@ import {
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
-/** `POST /v1/invoices`, what is done with one invoice, and `GET /v1/invoices`. */
+/** Registers `POST /v1/invoices`, the routes of one invoice, and `GET /v1/invoices`. */
 export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
   const readInvoice = createReader(deps);
   const creating = { ...deps, sharing: createSharing(deps) };
@@ -161,7 +161,7 @@ function tooManyUnpaid({ rule, limit, retryAfterSeconds }: Extract<Ordered, { ki
   );
 }
 
-/** No client can do anything about it, and an operator needs more than seconds. */
+/** The client can't fix this, and an operator needs more than seconds. */
 const UNWATCHED_RETRY_SECONDS = 60;
 
 function unwatched({ network, why }: Extract<Ordered, { kind: 'unwatched' }>): Problem {
@@ -207,7 +207,7 @@ function describeExpanded(deps: ApiDeps, { network }: Caller, payment: InvoicePa
   };
 }
 
-/** What the shop said at creation. How long it waits stands in `expiresAt`. */
+/** The options from the create request. The lifetime isn't repeated, because `expiresAt` shows it. */
 function describeOptions(text: string | null): object {
   const { metadata = {}, description, returnUrl } = readOptions(text);
   return { metadata, ...(description !== undefined && { description }), ...(returnUrl !== undefined && { returnUrl }) };
@@ -250,7 +250,7 @@ const readSchema = {
   },
 };
 
-/** `POST /v1/invoices/:invoiceId/withdraw`. A body is not read: there is nothing to say. */
+/** Registers `POST /v1/invoices/:invoiceId/withdraw`. It ignores the body. */
 function registerWithdrawal(app: FastifyInstance, deps: ApiDeps, readInvoice: ReadInvoice): void {
   app.post('/v1/invoices/:invoiceId/withdraw', guarded(deps, 'create', schema), (request) =>
     withdraw(deps, readInvoice, request),

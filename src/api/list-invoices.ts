@@ -22,10 +22,10 @@ import {
 import { readable } from './readable.ts';
 import { InvoiceListSchema } from './schemas.ts';
 
-/** Looked through for a page of one status at most: a few hundredths of a second. */
+/** At most this many rows are scanned for a page of one status, which takes a few hundredths of a second. */
 const WINDOW = 10_000;
 
-/** `GET /v1/invoices`: the one of an `externalId`, or page after page of all. */
+/** Registers `GET /v1/invoices`: the invoice with an `externalId`, or pages of all invoices. */
 export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
   app.get('/v1/invoices', guarded(deps, 'read', schema), async (request) => {
     const { query, errors } = inspectQuery(request, ['externalId', ...FILTERS]);
@@ -48,7 +48,7 @@ async function find(deps: ApiDeps, request: FastifyRequest, externalId: string) 
   const found = await findInvoiceByExternalId(deps.db, caller.keyId, isStorable ? externalId : '', deps.now());
   const invoice = readable(found, deps, caller.keyId);
   if (invoice === null) return { data: [] };
-  // What was asked for is kept nowhere unless it is there: it may be anything.
+  // The log gets the external id only if an invoice has it. Otherwise it may be any text.
   notesOf(request).externalId = invoice.externalId;
   return { data: [projectInvoice(invoice, deps.publicUrl())] };
 }
@@ -59,7 +59,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors
   const { keyId } = callerOf(request);
   const { after, limit, status } = readFilter(query, errors);
   if (errors.length > 0) throw invalidQuery(errors);
-  // One more shows whether there is another page.
+  // One extra row shows whether there is another page.
   const window = status === null ? limit + 1 : WINDOW;
   const page = await findInvoicePage(deps.db, { keyId, after, status, limit: limit + 1, window }, deps.now());
   if (page === null) {
@@ -67,7 +67,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors
     throw problemOf('unauthenticated');
   }
   const shown = page.invoices.slice(0, limit);
-  // The next page goes on behind the last one shown or, where too few fit, behind the last one looked at.
+  // The next page starts after the last invoice shown. If too few matched, it starts after the last row scanned.
   const last = page.invoices.length > limit ? shown.at(-1)?.id : page.looked === window ? page.last : null;
   return {
     data: shown.map((invoice) => projectInvoice(invoice, deps.publicUrl())),
@@ -75,7 +75,7 @@ async function list(deps: ApiDeps, request: FastifyRequest, query: Query, errors
   };
 }
 
-/** Adds to `errors` what is wrong. */
+/** Adds problems to `errors`. */
 function readFilter({ status, createdAfter, after, limit }: Query, errors: FieldError[]) {
   const known = INVOICE_STATUSES.find((each) => each === status) ?? null;
   if (status !== undefined && known === null)
@@ -88,7 +88,7 @@ function readFilter({ status, createdAfter, after, limit }: Query, errors: Field
   return { status: known, after: cursor > begin ? cursor : begin, limit: readLimit(limit, errors) };
 }
 
-/** Of RFC 3339, with up to the nanoseconds that Go writes; what is below a millisecond is cut off. */
+/** RFC 3339, with up to nine fractional digits as Go writes them. Fractions of a millisecond are cut off. */
 const DATE_TIME =
   /^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-][0-2][0-9]:[0-5][0-9])$/;
 

@@ -9,12 +9,12 @@ import { EVENT_SCHEMAS } from './event-schemas.ts';
 import type { ApiDocument } from './reference/api-document.ts';
 import { registerReference } from './reference/register-reference.ts';
 
-/** The limits of one client network for the document, and for all of its reference. A program reads them once, and a person a few times. */
+/** One limit per client network for the document and the reference pages. A program reads them once, a person a few times. */
 const LIMIT: RateLimit = { perSecond: 5, burst: 50 };
 
 type OpenApiDeps = { publicUrl(): string; now(): UnixMs; isSandbox: boolean };
 
-/** Publishes `/openapi.json` (3.1, with `webhooks`), and the reference of it. Register it before the routes that it describes. */
+/** Publishes `/openapi.json` (3.1, with `webhooks`) and the reference pages. Call it before registering the routes to describe. */
 export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, isSandbox }: OpenApiDeps): Promise<void> {
   await app.register(swagger, {
     convertConstToEnum: false,
@@ -42,7 +42,7 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, is
     },
   });
   const limit = limitNetworks(LIMIT, now);
-  // Our own URL is known when we listen.
+  // The public URL is known only once the server listens.
   let built: Built | null = null;
   const current = () => {
     if (built?.url !== publicUrl()) built = build(app, publicUrl());
@@ -66,18 +66,17 @@ function build(app: FastifyInstance, url: string): Built {
   return { url, document, text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
 }
 
-/** `If-None-Match: W/"abc", "def"`, or `*` (RFC 9110, 13.1.2). Proxies that compress make a tag weak. */
+/** Matches `If-None-Match: W/"abc", "def"`, or `*` (RFC 9110, 13.1.2). Proxies that compress make a tag weak. */
 function isNamed(tag: string, header: string | undefined): boolean {
   const named = (header ?? '').split(',').map((each) => each.trim().replace(/^W\//, ''));
   return named.includes(tag) || named.includes('*');
 }
 
-/** A webhook for each type of event. */
 function describeWebhooks(): Record<string, object> {
   const webhooks = Object.entries(EVENT_SCHEMAS).map(([type, schema]) => {
     const { title, description } = schema as { title?: string; description?: string };
     const operation = {
-      // Of its own, so that no generator makes a method of it that sends.
+      // A separate name, so that no generator turns it into a client method.
       operationId: `on${title}`,
       tags: ['webhooks'],
       security: [],
@@ -115,7 +114,7 @@ function webhookHeader(name: string, description: string, schema: object): objec
   return { name, in: 'header', required: true, description, schema };
 }
 
-/** What a published description of an API holds besides what its routes say of themselves. */
+/** The parts of the published document beyond the routes' own descriptions. */
 
 type Parts = Record<string, unknown>;
 type Parameter = Parts & { schema: { type?: string } };
@@ -123,8 +122,8 @@ type Operation = Parts & { operationId?: string; parameters?: Parameter[]; respo
 type Paths = Record<string, Record<string, Operation>>;
 
 /**
- * The document as clients are generated from it: each schema with a title once and by its name, each answer with its headers, and a tag
- * for each operation.
+ * Prepares the document for client generators. Each titled schema appears once under its name, each response has its headers, and each
+ * operation has a tag.
  */
 function publishDocument(document: Parts): Parts {
   const schemas: Record<string, unknown> = {};
@@ -133,7 +132,7 @@ function publishDocument(document: Parts): Parts {
   return { ...named, components };
 }
 
-/** Puts each schema with a title into `schemas`, and a reference in its place. Throws where two schemas have one title. */
+/** Moves each schema with a title into `schemas` and leaves a reference. Throws if two different schemas have the same title. */
 function nameSchemas(part: unknown, schemas: Record<string, unknown>): unknown {
   if (Array.isArray(part)) return part.map((each) => nameSchemas(each, schemas));
   if (typeof part !== 'object' || part === null) return part;
@@ -167,7 +166,7 @@ function withHeaders(operation: Operation): Operation {
   };
 }
 
-/** A list is one parameter, and not one that is repeated. */
+/** A list is one comma-separated parameter, not a repeated one. */
 function withCommas(parameter: Parameter): Parameter {
   return parameter.schema.type === 'array' ? { ...parameter, explode: false } : parameter;
 }

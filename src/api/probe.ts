@@ -19,8 +19,8 @@ import { Problem } from '../web/problem.ts';
 type Deps = { db: Sql; trustProxy: readonly string[] };
 
 /**
- * `GET /probe`: how a request comes here, for `quittance doctor`, which proves that it knows the ledger. To anybody else the route is not
- * there. Two events, apart: whoever gets them together got them from somebody who holds streams back.
+ * `GET /probe` reports how a request arrives. `quittance doctor` uses it and proves that it knows the ledger; for anyone else the route
+ * doesn't exist. It sends two events with a pause between them. If both arrive together, a proxy buffers streams.
  */
 export function registerProbe(app: FastifyInstance, { db, trustProxy }: Deps): void {
   const isProxy = proxiesOf(trustProxy);
@@ -45,7 +45,7 @@ export function registerProbe(app: FastifyInstance, { db, trustProxy }: Deps): v
   });
 }
 
-/** As the server answers for a path that it does not know. */
+/** The same answer as for an unknown path. */
 function notThere(): Problem {
   return new Problem('ROUTE_NOT_FOUND', `There is no GET ${PROBE_PATH}.`);
 }

@@ -1,23 +1,23 @@
 import { PROBLEMS, type ProblemCode } from '../web/problem.ts';
 import { ProblemSchema } from './schemas.ts';
 
-/** On every route their status also belongs to another code. */
+/** These codes are listed only for their own routes. Elsewhere, their status belongs to another code. */
 const OF_CREATION: readonly ProblemCode[] = ['TOO_MANY_UNPAID'];
 const OF_ENDPOINTS: readonly ProblemCode[] = ['ENDPOINT_NOT_FOUND', 'ENDPOINT_CONFLICT'];
 
 const CODES = Object.keys(PROBLEMS) as ProblemCode[];
 
-/** The error answers of a route for its schema, each with the codes it can carry. */
+/** The error responses for a route's schema, each with its possible codes. */
 export function problemResponses(...statuses: number[]): Record<number, object> {
   return describe(statuses, (code) => ![...OF_CREATION, ...OF_ENDPOINTS].includes(code));
 }
 
-/** The error answers of the route that creates invoices. */
+/** The error responses of the route that creates invoices. */
 export function creationResponses(...statuses: number[]): Record<number, object> {
   return describe(statuses, (code) => !OF_ENDPOINTS.includes(code));
 }
 
-/** Those of a route that manages webhook endpoints, beside what every one of them has. */
+/** The error responses of a route that manages webhook endpoints, in addition to those that all of them have. */
 export function endpointResponses(...statuses: number[]): Record<number, object> {
   const all = [400, 401, 403, 429, 500, 503, ...statuses];
   return describe(

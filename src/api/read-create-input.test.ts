@@ -9,7 +9,7 @@ const GOOD = { amount: '25.00', asset: 'USDT', network: 'TRON', externalId: 'ord
 const read = (body: unknown) => readText(JSON.stringify(body));
 const readText = (text: string) => readCreateInput(Buffer.from(text));
 
-/** The problem that a body is refused with. */
+/** Returns the problem that a body is refused with. */
 function problemOf(body: unknown, text = JSON.stringify(body)): { code: string; detail: string; errors?: unknown } {
   try {
     readText(text);
@@ -47,7 +47,7 @@ describe('what a body asks for is its meaning, not its spelling', () => {
     }
   });
 
-  /** A text in JSON, each of its UTF-16 units as an escape. */
+  /** Writes a text as JSON with every UTF-16 unit escaped. */
   function escaped(text: string): string {
     const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at).toString(16).padStart(4, '0'));
     return `"${units.map((unit) => `\\u${unit}`).join('')}"`;

@@ -11,12 +11,12 @@ export type CreateFields = { requestedMicro: MicroUsdt; externalId: string; opti
 const FIELDS = ['amount', 'asset', 'network', 'externalId'] as const;
 const KNOWN: readonly string[] = [...FIELDS, ...OPTION_NAMES];
 const MAX_EXTERNAL_ID = 200;
-/** A 16 KiB body could hold thousands of wrong fields; this many teach as much. */
+/** A body of 16 KiB could hold thousands of wrong fields. This many are enough to learn from. */
 const MAX_ERRORS = 50;
 
 /**
- * Reads the body of `POST /v1/invoices`: `{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1"}`.
- * Throws one problem with all field errors at once. Its code says that an asset or network is not supported only if all else is right.
+ * Reads the body of `POST /v1/invoices`, such as `{"amount":"25.00","asset":"USDT","network":"TRON","externalId":"order-1"}`. Throws one
+ * problem with all field errors. Its code reports an unsupported asset or network only if everything else is valid.
  */
 export function readCreateInput(body: Uint8Array): CreateFields {
   const read = readJsonObject(body);
@@ -72,7 +72,7 @@ function readExternalId(text: string | undefined, errors: FieldError[]): string 
     );
     return null;
   }
-  // PostgreSQL stores neither, and no order id needs them.
+  // PostgreSQL can store neither, and no order id needs them.
   if (text.includes('\0') || !text.isWellFormed()) {
     errors.push(fieldError('externalId', 'WRONG_CHARACTER', 'must not contain U+0000 or an unpaired surrogate'));
     return null;
@@ -87,7 +87,6 @@ type Unsupported = {
   error: FieldError;
 };
 
-/** Which of the two are given, and are not supported. */
 function findUnsupported(texts: Record<string, string | undefined>): Unsupported[] {
   const fields = [
     { field: 'asset', code: 'UNSUPPORTED_ASSET', supported: WIRE_ASSET },
@@ -101,7 +100,7 @@ function findUnsupported(texts: Record<string, string | undefined>): Unsupported
   });
 }
 
-/** Throws the problem of the first, with the errors of both. */
+/** Throws the problem of the first field, with the errors of both. */
 function refuseUnsupported(unsupported: Unsupported[]): void {
   const [first] = unsupported;
   if (first === undefined) return;
@@ -110,7 +109,7 @@ function refuseUnsupported(unsupported: Unsupported[]): void {
   throw new Problem(first.code, detail, { extensions: { supported: [first.supported], errors } });
 }
 
-/** The problem of wrong fields, with some of their errors. */
+/** The problem for invalid fields, with at most `MAX_ERRORS` of their errors. */
 export function invalid(errors: FieldError[]): Problem {
   const shown = errors.slice(0, MAX_ERRORS);
   const detail = `${errors.length === 1 ? 'One field is' : `${errors.length} fields are`} not valid: ${shown

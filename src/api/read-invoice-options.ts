@@ -8,10 +8,10 @@ import { fieldError, show, typeOf } from './field-errors.ts';
 const MAX_DESCRIPTION = 140;
 const [MAX_PAIRS, MAX_METADATA_BYTES] = [20, 2048];
 const KEY = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,39}$/;
-/** As short as an invoice of a project can wait. */
+/** The shortest lifetime of an invoice, for every project. */
 const LEAST_SECONDS = 300;
 
-/** Reads the optional fields of `POST /v1/invoices`, and adds what is wrong with them whoever asks. */
+/** Reads the optional fields of `POST /v1/invoices`. Adds problems that don't depend on the project to `errors`. */
 export function readInvoiceOptions(value: Record<string, unknown>, errors: FieldError[]): InvoiceOptions {
   const options: InvoiceOptions = {};
   const given = (name: string) => Object.hasOwn(value, name);
@@ -50,7 +50,7 @@ function readDescription(value: unknown, errors: FieldError[]): string {
   return refuse(errors, fieldError('description', code, problem)) ?? '';
 }
 
-/** Of TRON or Ethereum. The text may be a customer's, or a thief's who has a key. */
+/** Whether the text contains a TRON or Ethereum address. The text may come from a customer, or from a thief with a stolen key. */
 function holdsAddress(text: string): boolean {
   const shown = text.normalize('NFKC').replaceAll(/\p{Cf}/gu, '');
   return /\bT[1-9A-HJ-NP-Za-km-z]{33}\b|\b0x[0-9a-fA-F]{40}\b/.test(shown);
@@ -97,10 +97,10 @@ function refuse(errors: FieldError[], error: FieldError): null {
   return null;
 }
 
-/** What the project of a key allows: its invoices wait for so long, and payers may be sent to these sites. */
+/** The limits of the key's project: its maximum lifetime, and the sites that payers may be sent to. */
 export type OptionRule = { network: Network; invoiceLifetimeMs: number; returnOrigins: readonly string[] };
 
-/** What is wrong with options for this project. A repeat of what was made before is answered all the same. */
+/** Returns problems of the options for this project. A repeat of an earlier request is answered despite them. */
 export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, rule: OptionRule): FieldError[] {
   const errors: FieldError[] = [];
   const most = rule.invoiceLifetimeMs / 1000;
@@ -116,7 +116,7 @@ export function optionErrors({ returnUrl, expiresInSeconds }: InvoiceOptions, ru
   return errors;
 }
 
-/** Payers of a local network are on this machine. */
+/** On a local network the payer uses this machine. */
 function isAllowed({ origin, hostname }: URL, { network, returnOrigins }: OptionRule): boolean {
   return returnOrigins.includes(origin) || (network === 'devnet' && isLoopbackLink(hostname));
 }

@@ -4,14 +4,14 @@ import { type FieldError, Problem } from '../web/problem.ts';
 
 type Query = Record<string, string | undefined>;
 
-/** The query parameters, each at most once; unknown ones are refused, so that a typo is not silently ignored. */
+/** Returns the query parameters, each at most once. Unknown ones are refused, so that a typo isn't silently ignored. */
 export function readQuery(request: FastifyRequest, known: string[]): Query {
   const { query, errors } = inspectQuery(request, known);
   if (errors.length > 0) throw invalidQuery(errors);
   return query;
 }
 
-/** The same for a caller that reports wrong values together with wrong names. */
+/** Like `readQuery`, for callers that report wrong values together with wrong names. */
 export function inspectQuery(request: FastifyRequest, known: string[]): { query: Query; errors: FieldError[] } {
   const given = request.query as Record<string, string | string[] | undefined>;
   const errors = Object.entries(given).flatMap(([field, value]) => {
@@ -34,7 +34,7 @@ export function inspectQuery(request: FastifyRequest, known: string[]): { query:
 
 const LIMIT = /^([1-9][0-9]?|100)$/;
 
-/** How many a page of a list holds: 1 to 100, 50 if left out. Adds to `errors` what is wrong. */
+/** Reads the page size: 1 to 100, default 50. Adds problems to `errors`. */
 export function readLimit(limit: string | undefined, errors: FieldError[]): number {
   if (limit === undefined) return DEFAULT_LIMIT;
   if (LIMIT.test(limit)) return Number(limit);
@@ -42,7 +42,7 @@ export function readLimit(limit: string | undefined, errors: FieldError[]): numb
   return DEFAULT_LIMIT;
 }
 
-/** The UUID behind which a page of a list begins. Adds to `errors` what is wrong. */
+/** Reads the UUID after which a page starts. Adds problems to `errors`. */
 export function readAfter(after: string | undefined, prefix: 'inv' | 'trf', errors: FieldError[]): string {
   if (after === undefined) return NIL_UUID;
   const id = decodeId(prefix, after);
@@ -56,7 +56,7 @@ export function wrongValue(field: string, message: string): FieldError {
   return { field, code: 'INVALID_VALUE', message };
 }
 
-/** The answer to query parameters that cannot be used; each `message` goes on after the name of its field. */
+/** The problem for invalid query parameters. Each `message` follows the field name. */
 export function invalidQuery(errors: FieldError[]): Problem {
   const reported = errors.map(({ field, message }) => `${field} ${message}`).join('; ');
   return new Problem('INVALID_REQUEST', `The query is not valid: ${reported.slice(0, MAX_DETAIL)}.`, {
@@ -64,7 +64,7 @@ export function invalidQuery(errors: FieldError[]): Problem {
   });
 }
 
-/** The pages of lists. An event has less than 20 KB, so an answer has less than 2 MB. */
+/** Page sizes. An event has less than 20 KB, so a response has less than 2 MB. */
 export const [DEFAULT_LIMIT, MAX_LIMIT] = [50, 100];
 const EXAMPLE = '019c2c9a-7403-4d3f-b0f6-c7d5f4c7d0d1';
 /** A query of 16 KiB can hold thousands of parameters. */

@@ -9,7 +9,7 @@ import { notesOf } from '../web/request-notes.ts';
 import type { ApiDeps } from './api-deps.ts';
 import { callerOf } from './guard.ts';
 
-/** The invoice that was found, or `null`. Throws `UNAUTHENTICATED` where the key is not valid any more. */
+/** Returns the invoice, or `null` if there is none. Errors: `UNAUTHENTICATED` if the key is no longer valid. */
 export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
   switch (found.kind) {
     case 'found':
@@ -24,7 +24,7 @@ export function readable(found: FoundInvoice, deps: ApiDeps, keyId: string) {
   }
 }
 
-/** The invoice that the path names, if it is one of the caller's. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
+/** Returns the invoice in the path, if it belongs to the caller's project. Errors: `UNAUTHENTICATED`, `INVOICE_NOT_FOUND`. */
 export type ReadInvoice = (request: FastifyRequest) => Promise<ProjectedInvoice>;
 
 export function createReader(deps: ApiDeps): ReadInvoice {

@@ -17,9 +17,9 @@ import type { Sql } from '../store/db/database.ts';
 import { notesOf } from '../web/request-notes.ts';
 
 type RequestLog = {
-  /** Keeps what was answered, if it is of the API for shops. Never throws, and waits for nothing. */
+  /** Queues an answered request of the shop API for the log. Never throws and never blocks. */
   onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
-  /** Writes from now on. `stop` writes what is left, for seconds at most. */
+  /** Starts writing. `stop` writes the rest within a few seconds. */
   start(): { stop(): Promise<void> };
 };
 
@@ -28,21 +28,21 @@ type Deps = {
   log: Logger;
   metrics: Pick<Metrics, 'requestsUnlogged'>;
   now(): UnixMs;
-  /** By which requests are deleted. */
+  /** Decides which requests are old enough to delete. */
   certainNow(): UnixMs;
 };
 
 const KEPT_MS = 30 * 86_400_000;
 const HOUR_MS = 3_600_000;
 const PAUSE_MS = 1000;
-/** Under load, so that no second has more than a few statements at once. */
+/** The pause under load. It limits how many statements run per second. */
 const SHORT_PAUSE_MS = 250;
-/** After a failure it tries again this soon at the latest. */
+/** The longest pause after a failure. */
 const MAX_PAUSE_MS = 5000;
-/** With the other parts of the process it stays within the time that a stop may take. */
+/** Together with the other parts of the process, this stays within the time for a shutdown. */
 const STOP_MS = 5000;
 
-/** Keeps the answered requests of the API for shops, and writes them beside the answers: 500 in a statement, one statement at a time. */
+/** Logs the answered requests of the shop API. It writes them in the background: up to 500 per statement, one statement at a time. */
 export function createRequestLog({ db, log, metrics, now, certainNow }: Deps): RequestLog {
   const losses = countLosses({ log, metrics, now });
   const buffer = createRequestBuffer(losses.add, now);
@@ -73,7 +73,7 @@ function startWriting(
     run: async () => {
       losses.tell();
       const hour = Math.floor(certainNow() / HOUR_MS);
-      // Before the first request is written, for its partition may have been written to weeks ago.
+      // Delete old rows before the first write, because the partition may hold rows from weeks ago.
       if (hour !== forgotInHour) await forgetOldRequests(db, unixMs(Math.max(0, certainNow() - KEPT_MS)));
       forgotInHour = hour;
       const written = await writer.write();
@@ -85,7 +85,7 @@ function startWriting(
 async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
   const limit = new AbortController();
   const rest = loop.stop().then(async () => {
-    // Whose client is gone, nobody waits for: such a request may end while the others are written.
+    // Requests whose client is gone may still end while the others are written.
     while (writer.left() > 0) await writer.write();
   });
   const failure = await Promise.race([rest, delay(STOP_MS, undefined, { signal: limit.signal })]).then(
@@ -98,7 +98,7 @@ async function finish(loop: Loop, writer: Writer, log: Logger): Promise<void> {
 }
 
 function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count: number) => void) {
-  // It is not known whether a write that failed was done, so the same batches are written again, which changes nothing if it was.
+  // After a failed write it is unknown whether the write took effect. Writing the same batches again is idempotent.
   let taken: RequestBatch[] = [];
   const takenCount = () => taken.reduce((sum, { requests }) => sum + requests.length, 0);
   const writeBatches = async (): Promise<number> => {
@@ -118,13 +118,13 @@ function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count:
   const left = () => buffer.size() + takenCount();
   return {
     left,
-    /** Writes all that waits now. Returns how many it were. Throws if that is not possible; then what waits is written next time. */
+    /** Writes everything that is queued now and returns the count. If it throws, the next call writes the same requests. */
     write: async (): Promise<number> => {
       const wanted = left();
       let written = 0;
       while (written < wanted) {
         const count = await writeBatches();
-        // Others were dropped meanwhile.
+        // The rest was dropped meanwhile.
         if (count === 0) break;
         written += count;
       }
@@ -133,7 +133,7 @@ function createWriter(db: Sql, buffer: RequestBuffer, onLost: (why: Loss, count:
   };
 }
 
-/** The database is away, or could not do it just now. */
+/** Whether the database is unreachable or only temporarily unable to write. */
 function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
 }
@@ -167,7 +167,7 @@ function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
       metrics.requestsUnlogged.inc({ reason: why }, count);
       lost[why] = (lost[why] ?? 0) + count;
     },
-    /** Once a minute, if there is something to tell. */
+    /** Logs the losses, at most once a minute. */
     tell: () => {
       if (Object.keys(lost).length === 0 || !seldom.isDue('lost')) return;
       log.warn(
@@ -179,28 +179,31 @@ function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
   };
 }
 
-/** `isAdmitted`: a key's request within its limit. */
+/** `isAdmitted`: the request had a valid key and was within its limit. */
 type AnsweredRequest = Pick<RequestBatch, 'key'> & { isAdmitted: boolean; request: LoggedRequest };
 
-/** Why a request is not kept: see the metric `quittance_requests_unlogged_total`. */
+/** Reasons for dropping a request; see the metric `quittance_requests_unlogged_total`. */
 const LOSSES = ['flood', 'full', 'failed'] as const;
 export type Loss = (typeof LOSSES)[number];
 
 type RequestBuffer = {
   add(answered: AnsweredRequest): void;
-  /** The oldest, 500 at most, by key and second. They are no longer in the buffer. */
+  /** Removes and returns the oldest requests, at most 500, grouped by key and second. */
   take(): RequestBatch[];
   size(): number;
 };
 
-/** Of each kind that nothing limits by itself: they come from strangers, or have a valid key and were turned away. 30 MB a day and kind at most. */
+/**
+ * The limit per kind for requests that no other limit covers: from strangers, or rejected despite a valid key. At most 30 MB a day and
+ * kind.
+ */
 export const TURNED_AWAY_A_MINUTE = 600;
-/** Three seconds of what a process answers at most, and minutes of what is usual: some megabytes. */
+/** Three seconds of a process's maximum load, or minutes of its usual load: a few megabytes. */
 export const MAX_WAITING = 20_000;
-/** To write so many takes less than a millisecond of the event loop, and more would cost each hardly less. */
+/** A write of this size blocks the event loop for less than a millisecond. Larger writes would save hardly any time. */
 export const TOGETHER = 500;
 
-/** What was answered and is not written yet. Where it comes too fast the oldest go. */
+/** Buffers answered requests that aren't written yet. When it is full, it drops the oldest. */
 export function createRequestBuffer(onLost: (why: Loss, count: number) => void, now: () => UnixMs): RequestBuffer {
   let waiting: AnsweredRequest[] = [];
   const isFlood = countTurnedAway(now);

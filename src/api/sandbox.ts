@@ -11,28 +11,28 @@ import { callerOf, guarded } from './guard.ts';
 import { problemResponses } from './problem-responses.ts';
 import { readQuery, wrongValue } from './read-query.ts';
 
-/** A request's key, and the project (UUID) of it. */
+/** A request's key and its project (UUID). */
 type SandboxCaller = { projectId: string; apiKey: string };
 
 /**
- * What only a sandbox can do, so that tests of a shop need no shell. It acts for the project of the caller's key, so that tests that share a
- * sandbox never meet. Each throws an AppError that says what is wrong.
+ * Controls that exist only in a sandbox, so that a shop's tests need no shell. They act for the project of the caller's key, so that tests
+ * that share a sandbox don't interfere. Errors: `AppError` with the reason.
  */
 export type SandboxControls = {
   scenarios: readonly string[];
-  /** Pays an invoice of the caller's project (its id, its checkout URL, or its externalId) in one of the ways that people pay. */
+  /** Pays an invoice of the caller's project (by id, checkout URL, or externalId) in one of the ways that people pay. */
   pay(caller: SandboxCaller, invoice: string, scenario: string): Promise<object>;
-  /** Brings the deadlines of the project's invoices that wait forward. */
+  /** Moves the deadlines of the project's waiting invoices closer. */
   advance(caller: SandboxCaller, seconds: number): Promise<object>;
   createProject(wanted: { name: string; webhookUrl: string | null }): Promise<FreshProject>;
   endProject(caller: SandboxCaller): Promise<void>;
 };
 
 const MAX_SECONDS = 365 * 86_400;
-/** A checkout URL is the longest of what names an invoice. */
+/** A checkout URL is the longest way to name an invoice. */
 const MAX_NAME = 2048;
 
-/** `/sandbox/pay`, `/sandbox/advance` and `/sandbox/projects`, only where a sandbox runs. */
+/** Registers `/sandbox/pay`, `/sandbox/advance` and `/sandbox/projects`, only in a sandbox. */
 export function registerSandbox(app: FastifyInstance, deps: ApiDeps, controls: SandboxControls): void {
   const { scenarios } = controls;
   app.post('/sandbox/pay', guarded(deps, 'create', paySchema(scenarios)), async (request) => {

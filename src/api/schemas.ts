@@ -3,7 +3,7 @@ import { SCOPES } from '../domain/scope.ts';
 import { Type } from '../runtime/type.ts';
 import { PROBLEMS } from '../web/problem.ts';
 
-/** The schemas of the public API. They serialise the answers and are published in /openapi.json. */
+/** The schemas of the public API. They serialise the responses and are published in /openapi.json. */
 
 const status = Type.Union(
   INVOICE_STATUSES.map((value) => Type.Literal(value)),
@@ -15,7 +15,7 @@ const status = Type.Union(
 
 const invoiceId = Type.String({ examples: ['inv_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
 
-/** Of the paths of one invoice. */
+/** The path parameters of routes for one invoice. */
 export const InvoicePath = Type.Object({ invoiceId });
 
 const projectionFields = {
@@ -74,7 +74,7 @@ const PaymentSchema = Type.Object(
   { title: 'Payment' },
 );
 
-/** The payment of a paid invoice, so that there is a transaction. */
+/** The payment of a paid invoice, which always has a transaction. */
 export const PaidPaymentSchema = Type.Object({ ...paymentFields, transaction }, { title: 'PaidPayment' });
 
 const withdrawnAt = Type.String({
@@ -84,7 +84,7 @@ const withdrawnAt = Type.String({
 
 export const WithdrawnInvoiceSchema = Type.Object({ ...projectionFields, withdrawnAt }, { title: 'WithdrawnInvoice' });
 
-/** Your own words about an invoice. */
+/** The integrator's own data about an invoice. */
 const metadata = Type.Unsafe<Record<string, string>>({
   type: 'object',
   maxProperties: 20,

@@ -23,7 +23,7 @@ import {
 
 const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies readonly TransferKind[];
 
-/** `GET /v1/transfers`: what arrived at the project's addresses, and why it paid nothing. */
+/** `GET /v1/transfers`: the transfers to the project's addresses, with the reason if they paid nothing. */
 export function registerTransfers(app: FastifyInstance, deps: ApiDeps): void {
   app.get('/v1/transfers', guarded(deps, 'read', schema), (request) => list(deps, request));
 }
@@ -31,7 +31,7 @@ export function registerTransfers(app: FastifyInstance, deps: ApiDeps): void {
 async function list(deps: ApiDeps, request: FastifyRequest) {
   const { keyId } = callerOf(request);
   const { kinds, after, limit } = readFilter(request);
-  // One more shows whether there is another page.
+  // One extra row shows whether there is another page.
   const found = await findTransferPage(deps.db, { keyId, after, kinds, limit: limit + 1 }, deps.now());
   if (found === null) {
     deps.authenticator.forget(keyId);

@@ -8,12 +8,11 @@ import { raiseAlarm } from '../store/chain/alarms.ts';
 import { findBusiestUnpaid } from '../store/ledger/unpaid.ts';
 import type { AmountRefusalDeps } from './amount-refusals.ts';
 
-/** An order beyond a limit. */
 export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidRule; limit: number };
 
 /**
- * Counts requests beyond the limits of unpaid invoices. Once a minute for each project at most it warns and raises the alarm
- * `order-flood`, which the process that follows the network ends. The answer does not depend on this, as with refused amounts.
+ * Counts requests beyond the limits of unpaid invoices. At most once a minute per project, it logs a warning and raises the alarm
+ * `order-flood`. The process that follows the network ends the alarm. The response doesn't depend on this, as with refused amounts.
  */
 export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
   const seldom = createLogThrottle(now);

@@ -24,13 +24,13 @@ import { endpointResponses } from './problem-responses.ts';
 import { readQuery } from './read-query.ts';
 
 const PATH = '/v1/webhook-endpoints';
-/** Of what a key may ask otherwise: a shop changes where it is told once in a while, and each change is recorded for ever. */
+/** The share of a key's normal rate limit. A shop rarely changes its endpoints, and each change is recorded permanently. */
 const SHARE = { perSecond: 1 / 50, burst: 1 / 10 };
 const MAX_BUCKETS = 10_000;
-/** An operator has to give the process its keys. */
+/** An operator has to configure the process's master key. */
 const RETRY_SECONDS = 60;
 
-/** What a key does with the endpoints of its project: the operations of operators, by their names here. */
+/** The operations that a key can run on the endpoints of its project, by operation id. They are the same operations that operators use. */
 const OPERATIONS = {
   listWebhookEndpoints: listEndpoints,
   createWebhookEndpoint: addEndpoint,
@@ -45,7 +45,7 @@ const OPERATIONS = {
 type Deps = ApiDeps & { operations: OperationDeps };
 type Route = { operation: Operation; isCreation: boolean };
 
-/** Serves the operations on webhook endpoints to keys with the scope `webhooks`, each for the project of its key. */
+/** Registers the operations on webhook endpoints for keys with the scope `webhooks`. Each acts on the project of its key. */
 export function registerWebhookEndpoints(app: FastifyInstance, deps: Deps): void {
   const limit = createKeyLimit(deps);
   for (const [operationId, { input, ...operation }] of Object.entries(OPERATIONS)) {
@@ -62,7 +62,7 @@ export function registerWebhookEndpoints(app: FastifyInstance, deps: Deps): void
   }
 }
 
-/** Throws `RATE_LIMITED` for a key that asked too often. */
+/** Throws `RATE_LIMITED` for a key that asks too often. */
 function createKeyLimit({ rateLimit, now }: Deps): (keyId: string) => void {
   const limit = {
     perSecond: rateLimit.perSecond * SHARE.perSecond,
@@ -72,7 +72,7 @@ function createKeyLimit({ rateLimit, now }: Deps): (keyId: string) => void {
   return (keyId) => refuseLimited(buckets.take(keyId, now()), limit);
 }
 
-/** The project is that of the key, and whether master keys are lost only their operator knows. */
+/** The key determines the project, and only an operator can declare a master key lost. */
 function inputOfKey({ properties }: TSchema & { properties?: Properties }): TSchema {
   const { projectId: _project, isKeyLost: _isKeyLost, ...others } = properties ?? {};
   return Type.Object(others);
@@ -95,7 +95,7 @@ function describe(operationId: string, { operation, isCreation }: Route) {
   };
 }
 
-/** `createWebhookEndpoint` takes a `CreateWebhookEndpoint`, and answers a `CreateWebhookEndpointAnswer`. */
+/** `createWebhookEndpoint` accepts a `CreateWebhookEndpoint` and returns a `CreateWebhookEndpointAnswer`. */
 function titleOf(operationId: string): string {
   return operationId.charAt(0).toUpperCase() + operationId.slice(1);
 }
@@ -111,7 +111,7 @@ async function answer(
   limit(keyId);
   if (operation.method !== 'GET') readQuery(request, []);
   const { endpointId } = request.params as { endpointId?: string };
-  // A body of which nothing is required may be left out.
+  // A body without required fields may be left out.
   const hasBody = Buffer.isBuffer(request.body) && request.body.length > 0;
   const { params, query } = request;
   const input = readInput(operation, { params, query, body: hasBody ? request.body : Buffer.from('{}') });
@@ -120,7 +120,7 @@ async function answer(
   try {
     const wanted = operation.read({ ...input, projectId: encodeId('prj', projectId) }, deps.now());
     const act = () => perform(operation, deps.operations, actor, wanted);
-    // It waits for the receiver.
+    // This operation waits for the receiver.
     const outcome = await (operation.action === 'testEndpoint' ? waitWithoutPlace(request, act) : act());
     const view = operation.view(outcome);
     reply.type('application/json; charset=utf-8').code(isCreation ? 201 : 200);
@@ -131,13 +131,13 @@ async function answer(
   }
 }
 
-/** A member of a view as a key may read it. */
+/** Converts a member of a view to the form that a key may read. */
 function forKeys(name: string, value: unknown): unknown {
   if (value instanceof Message) return value.write(WORDS);
   return name === 'disabledReason' && typeof value === 'string' ? withoutName(value) : value;
 }
 
-/** The key as the one who acts, read anew: what it changes is never undone. */
+/** Returns the key as the actor. It is read again from the database, because its changes can't be undone. */
 async function actorOf({ db, authenticator, now }: Deps, request: FastifyRequest): Promise<Actor> {
   const { keyId } = callerOf(request);
   const key = await findValidApiKey(db, keyId, now());
@@ -175,7 +175,7 @@ function refusalOf(error: unknown): unknown {
   }
 }
 
-/** An id that is malformed, unknown, or another project's. */
+/** The same answer for a malformed id, an unknown id, and an id of another project. */
 function notFound(): Problem {
   return new Problem('ENDPOINT_NOT_FOUND', 'There is no webhook endpoint with this id in the project of this key.');
 }
@@ -184,7 +184,7 @@ function writeText(text: Text): string {
   return text instanceof Message ? text.write(WORDS) : text;
 }
 
-/** What this API does not do, a command does. */
+/** Names the API request for a step if there is one, and the command otherwise. */
 const WORDS: Words = {
   field: (name) => name,
   step: (hint) => {

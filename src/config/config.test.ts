@@ -76,7 +76,7 @@ test('the console is off on real networks until it has a port, and then has its 
   const alone = { ...NILE, ...DATABASE, QUITTANCE_ROLES: 'console' };
   expect(accepted({ ...alone, ...set }).roles).toEqual(['console']);
   expect(refused(alone)).toMatchObject([{ variable: 'QUITTANCE_CONSOLE_PORT' }]);
-  // As a deployment of before says it: no role is missing, and no database elsewhere is needed.
+  // An older deployment's roles: none is missing, and no external database is required.
   const before = { ...NILE, QUITTANCE_ROLES: 'api,watcher,webhooks' };
   expect(refused(before)).toEqual([]);
   expect(warned({ ...before, QUITTANCE_CONSOLE_PORT: '8081' })).toContain('QUITTANCE_CONSOLE_PORT');
@@ -501,7 +501,7 @@ test('scheduled backups have an absolute path, an interval and a number, and say
   });
   const warned = (env: Record<string, string>) => readConfig(env).warnings.map(({ variable }) => variable);
   expect(warned(backups)).not.toContain('QUITTANCE_BACKUP_DIR');
-  // The sandbox makes them too.
+  // The sandbox makes backups too.
   expect(warned({ QUITTANCE_BACKUP_DIR: '/backups' })).not.toContain('QUITTANCE_BACKUP_DIR');
   const others = { ...DATABASE, QUITTANCE_MASTER_KEY: FIRST_KEY, QUITTANCE_ROLES: 'api,webhooks' };
   expect(warned({ ...backups, ...others })).toContain('QUITTANCE_BACKUP_DIR');
@@ -651,7 +651,7 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   expect(warned({})).toEqual([]);
   expect(warned({ ...TWO })).toEqual(['QUITTANCE_PUBLIC_URL']);
   expect(warned({ ...TWO, QUITTANCE_AGREEMENT: '1' })).toEqual(['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES']);
-  // One operator is to be believed, and over HTTP any stranger can hold it up.
+  // A single operator is believed, and over HTTP any stranger can block it.
   const twice = ['QUITTANCE_PUBLIC_URL', 'QUITTANCE_NILE_NODES', 'QUITTANCE_NILE_NODES'];
   expect(warned({ ...NILE })).toEqual(twice);
   const grpc = { QUITTANCE_NILE_NODES: 'grpcs://grpc.nile.trongrid.io:50051' };
@@ -662,9 +662,9 @@ test('settings that have no effect, and a missing public URL, are worth a warnin
   const masterKey = { QUITTANCE_MASTER_KEY: FIRST_KEY, QUITTANCE_PUBLIC_URL: 'https://p.example' };
   expect(warned({ ...TWO, ...DATABASE, ...masterKey })).toEqual([]);
   expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'watcher' })).toEqual(['QUITTANCE_MASTER_KEY']);
-  // A service that has it has what it never needs.
+  // This service has credentials that it never needs.
   expect(warned({ ...TWO, ...DATABASE, ...OWNER, ...masterKey })).toEqual(['DATABASE_OWNER_URL']);
-  // It signs receipts.
+  // It uses the key to sign receipts.
   expect(warned({ ...TWO, ...DATABASE, ...masterKey, QUITTANCE_ROLES: 'api,watcher' })).toEqual([]);
   const local = { QUITTANCE_WEBHOOK_LOCAL_TARGETS: 'allow', QUITTANCE_PUBLIC_URL: 'https://p.example' };
   expect(warned({ ...TWO, ...local })).toEqual([]);

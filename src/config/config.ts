@@ -20,26 +20,26 @@ export type NetworkConfig = Readonly<{
   /** In order of preference. */
   nodes: readonly NodeSpec[];
   usdt: AccountHex;
-  /** Operators that must agree; 1 = believe one node. */
+  /** The number of operators that must agree. 1 means that one node is believed. */
   agreement: number;
 }>;
 
 /** The configuration of one process. It is deeply frozen. */
 export type Config = Readonly<{
-  /** No network is configured: everything, a local network included, runs in this one process. */
+  /** No network is configured, so everything runs in this one process, including a local network. */
   sandbox: boolean;
   host: string;
-  /** 0 takes any free port. */
+  /** 0 selects any free port. */
   port: number;
-  /** An origin without a trailing slash, or `null`: then links carry the address that the server listens on. */
+  /** An origin without a trailing slash. If `null`, links contain the address that the server listens on. */
   publicUrl: string | null;
-  /** The origin of the console, likewise. */
+  /** The console's origin, in the same form. */
   consoleUrl: string | null;
   /** An absolute path. */
   dataDir: string;
-  /** `null` stands for the embedded PostgreSQL in `dataDir`. */
+  /** `null` selects the embedded PostgreSQL in `dataDir`. */
   databaseUrl: string | null;
-  /** For commands that change the schema; `null`: they use `databaseUrl`. */
+  /** The connection for commands that change the schema. If `null`, they use `databaseUrl`. */
   databaseOwnerUrl: string | null;
   databasePoolSize: number;
   roles: readonly Role[];
@@ -47,36 +47,36 @@ export type Config = Readonly<{
   devnet: Readonly<{ blockMs: number; producers: number }>;
   /** `null`: metrics are off. */
   metrics: Readonly<{ host: string; port: number }> | null;
-  /** Where the console listens. `null`: it is off. */
+  /** The address that the console listens on. `null`: the console is off. */
   console: Readonly<{ host: string; port: number }> | null;
   logLevel: Settings['QUITTANCE_LOG_LEVEL'];
-  /** Whether requests of shops are kept for 30 days, without bodies. */
+  /** Whether the shops' requests are stored for 30 days, without bodies. */
   requestLog: boolean;
-  /** Whether each answer has a line in the log of the process. */
+  /** Whether each response is logged. */
   requestLines: boolean;
-  /** Whether rows are sealed and examined, and whether one that is not as it was sealed is refused. */
+  /** Whether rows are sealed and checked, and whether a row with a wrong seal is refused. */
   rowMacs: Settings['QUITTANCE_ROW_MACS'];
   /** IP addresses, CIDR blocks, `loopback`. */
   trustProxy: readonly string[];
-  /** As written. The first seals everything that must not stand in the database as plain text. `null`: not set. */
+  /** The keys as configured. The first one encrypts all secrets in the database. `null`: not set. */
   masterKeys: readonly string[] | null;
-  /** Public keys of age that backups are encrypted to; none: they are not. */
+  /** The age public keys to encrypt backups to. If empty, backups aren't encrypted. */
   backupRecipients: readonly string[];
-  /** Where backups are made, how often, and how many are kept; `null`: none are. */
+  /** Where scheduled backups are stored, how often they run, and how many are kept. `null`: there are none. */
   backups: Readonly<{ directory: string; intervalMs: number; keep: number; recipients: readonly string[] }> | null;
-  /** Where the signed list of addresses is, who signs it, and what is done about others; `null`: there is none. */
+  /** The path of the address manifest, its signing keys, and what to do about unlisted addresses. `null`: there is no manifest. */
   addressManifest: Readonly<{ path: string; pinned: PinnedKeys; mode: 'warn' | 'enforce'; dataDir: string }> | null;
   webhooks: Readonly<{
-    /** Whether webhooks of projects on test networks may go to this machine itself, and by http. */
+    /** Whether webhooks for projects on test networks may go to this machine, and over http. */
     localTargets: boolean;
     retentionDays: number;
   }>;
   rateLimit: Readonly<{ perSecond: number; burst: number }>;
-  /** Payers' questions to nodes, for each network and process. */
+  /** The limit of payers' look-ups on nodes, per network and process. */
   lookupsPerMinute: number;
-  /** Every variable, for people: it holds no secret. */
+  /** Every variable for display. It contains no secrets. */
   settings: readonly SettingView[];
-  /** What is odd about them, though it starts. */
+  /** Suspicious settings that don't prevent the start. */
   warnings: readonly string[];
 }>;
 
@@ -85,8 +85,8 @@ export type ConfigResult =
   | { kind: 'invalid'; errors: ConfigProblem[]; warnings: ConfigProblem[] };
 
 /**
- * Turns the environment into the configuration, or says everything that is wrong with it at once.
- * A relative QUITTANCE_DATA_DIR counts from the working directory. No message holds a secret.
+ * Reads the configuration from the environment, or returns all of its errors at once. A relative QUITTANCE_DATA_DIR is resolved against the
+ * working directory. Messages contain no secrets.
  */
 export function readConfig(env: NodeJS.ProcessEnv): ConfigResult {
   const read = readSettings(env);
@@ -186,7 +186,7 @@ function composeNodes(entries: readonly string[], tronGridKey: string | null): N
   return entries.flatMap((entry) => {
     const parsed = parseNode(entry);
     if (parsed.kind !== 'ok') return [];
-    // A key that went to another provider would be known to that provider.
+    // Send the TronGrid key only to TronGrid. Any other provider would learn it.
     const { node } = parsed;
     return [isTronGridNode(node) ? { ...node, apiKey: node.apiKey ?? tronGridKey } : node];
   });
@@ -197,7 +197,7 @@ function deepFreeze<Value extends object>(value: Value): Value {
   return Object.freeze(value);
 }
 
-/** Of these a part is no secret, where the database is, and whose nodes are asked; or the value is no text. */
+/** Variables of which a part may be shown, such as the database's host and the node operators, and variables whose value isn't a string. */
 const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([
   ['DATABASE_URL', (url) => describeDatabase(String(url))],
   ['DATABASE_OWNER_URL', (url) => describeDatabase(String(url))],
@@ -206,8 +206,8 @@ const IN_PART: ReadonlyMap<Variable, (value: unknown) => string> = new Map([
 ]);
 
 /**
- * Every variable with what holds now, for people: no password, no key, and of a node's URL neither path nor options. `effective`: what is
- * decided by other settings, where a variable is not set.
+ * Lists every variable with its effective value, for display. Passwords, keys, and the paths and options of node URLs are left out.
+ * `effective` has the values that other settings determine for unset variables.
  */
 function describeSettings(
   { settings, present }: Pick<ReadSettings, 'settings' | 'present'>,
@@ -226,7 +226,7 @@ function plainly(value: unknown): string {
   return [value].flat().join(', ');
 }
 
-/** `trongrid.io (https://api.trongrid.io)`: a provider's token may stand in the path, a key in the options. */
+/** `trongrid.io (https://api.trongrid.io)`. The path may contain a provider's token, and the options a key. */
 function describeNodes(entries: unknown): string {
   const nodes = (entries as readonly string[]).map((entry) => {
     const parsed = parseNode(entry);
@@ -237,14 +237,16 @@ function describeNodes(entries: unknown): string {
   return nodes.join(', ');
 }
 
-/** On real networks: Prometheus's port list gives it to exporters, and it is no default of Prometheus, Grafana and PostgreSQL. */
+/**
+ * Used on real networks. Prometheus's port list reserves it for exporters, and it isn't a default port of Prometheus, Grafana or
+ * PostgreSQL.
+ */
 const DEFAULT_METRICS_PORT = 9464;
 
 const NODE_LISTS = Object.values(NODE_VARIABLES);
-/** Variables that hold the URL of a database. */
 const DATABASE_VARIABLES = ['DATABASE_URL', 'DATABASE_OWNER_URL'] as const;
 
-/** Variables that are right each for itself and wrong together. */
+/** Finds variables that are valid on their own but contradict each other. */
 function contradictions({ settings, present }: ReadSettings): ConfigProblem[] {
   const problems: ConfigProblem[] = [];
   const add = (variable: Variable, message: string) => problems.push({ variable, message: `${variable} ${message}` });
@@ -359,7 +361,7 @@ function consoleProblems({ settings, present }: Pick<ReadSettings, 'settings' | 
   return problems;
 }
 
-/** Believing one node is right where one operator is configured; two operators must agree unless told otherwise. */
+/** By default, two operators must agree. If only one operator is configured, one node is enough. */
 function agreementOf(nodes: readonly NodeSpec[], setting: number | undefined): number {
   return setting ?? Math.min(2, operatorsOf(nodes).size);
 }
@@ -370,7 +372,7 @@ function operatorsOf(nodes: readonly NodeSpec[]): Set<string> {
 
 type NodeSettings = Pick<ReadSettings, 'settings' | 'present'>;
 
-/** The lists of nodes that are set and well-formed. */
+/** Returns the node lists that are set and well-formed. */
 function nodeLists({ settings, present }: NodeSettings) {
   return NETWORKS.flatMap((network) => {
     const variable = NODE_VARIABLES[network];
@@ -400,7 +402,7 @@ function nodeProblems(read: NodeSettings): { variable: Variable; message: string
   });
 }
 
-/** Settings that let others read or change data on its way. */
+/** Finds settings that let others read or change data in transit. */
 function transportProblems(read: NodeSettings): { variable: Variable; message: string }[] {
   const allowed = read.settings.QUITTANCE_ALLOW_PLAINTEXT ?? [];
   const databases = DATABASE_VARIABLES.flatMap((variable) => {
@@ -411,7 +413,7 @@ function transportProblems(read: NodeSettings): { variable: Variable; message: s
   return [...databases, ...real.flatMap(({ variable, nodes }) => nodeTransportProblems(variable, nodes, allowed))];
 }
 
-/** Settings that have no effect, or that are missing and probably should be there. */
+/** Finds settings that have no effect, and missing ones that should probably be set. */
 function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   const warnings = idleBackups({ settings, present });
   const warn = (variable: Variable, message: string) => warnings.push({ variable, message: `${variable} ${message}` });
@@ -465,7 +467,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
     );
   }
   for (const { network, variable, nodes } of lists) {
-    // A private network is believed as it is: its operator may well run all of it.
+    // A private network is trusted, because its operator may run all of its nodes.
     if (isLocalNetwork(network)) continue;
     if (operatorsOf(nodes).size === 1 && !nodes.some(showsBytes)) {
       warn(

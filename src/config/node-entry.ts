@@ -10,9 +10,9 @@ const TRONGRID = { host: 'trongrid.io', requestsPerSecond: 15, requestsPerDay: 1
 const GRPC = { port: '50051', solidityPort: '50061' };
 
 /**
- * Reads one entry of a list of nodes: a URL whose fragment, which is never sent, may carry options. Examples:
+ * Parses one entry of a node list: a URL whose fragment, which is never sent, may contain options. Examples:
  * `grpc://node.example.com:50051#operator=ours`, `http://node.example.com:8090#solidity=http://node.example.com:8091`,
- * `https://api.trongrid.io#rps=15&daily=100000&key=…`. A reason holds no key, password or path.
+ * `https://api.trongrid.io#rps=15&daily=100000&key=…`. A reason contains no key, password or path.
  */
 export function parseNode(text: string): ParsedNode {
   const shown = showNode(text);
@@ -51,7 +51,7 @@ export function parseNode(text: string): ParsedNode {
 type NodeUrl = { kind: 'ok'; url: string; isGrpc: boolean; hostname: string; host: string; port: string };
 type Invalid = { kind: 'invalid'; reason: string };
 
-/** gRPC has no default port, and no path. WHATWG parsing knows hosts of `http` only. */
+/** gRPC has no default port and no path. The WHATWG parser parses hosts only for schemes such as `http`. */
 function readUrl(text: string): NodeUrl | Invalid {
   const invalid = (reason: string): Invalid => ({ kind: 'invalid', reason });
   const [, scheme, tls = ''] = /^(grpc)(s?):\/\//i.exec(text) ?? [];
@@ -74,7 +74,7 @@ function readUrl(text: string): NodeUrl | Invalid {
   return { kind: 'ok', url: `grpc${tls}://${place}`, isGrpc, hostname, host: place, port };
 }
 
-/** Where the irreversible side answers, and where the gRPC twin and the JSON-RPC of an HTTP node do. */
+/** Reads the URLs of a node's other sides: the solidity API, and an HTTP node's gRPC and JSON-RPC. */
 function readSides(
   main: NodeUrl,
   { solidity, grpc, jsonrpc }: Partial<Record<OptionName, string>>,
@@ -119,16 +119,16 @@ function usualSolidityUrl({ url, port, hostname }: NodeUrl): string | null {
   return url.replace(/\d+$/, solidityPort);
 }
 
-/** Whether TronGrid runs a node, all of it, so that its key may be sent there. */
+/** Whether TronGrid runs all sides of a node, so that the TronGrid key may be sent to it. */
 export function isTronGridNode(spec: NodeSpec): boolean {
   return urlsOf(spec).every((each) => isUnder(new URL(each).hostname, TRONGRID.host));
 }
 
 type OptionName = 'operator' | 'rps' | 'daily' | 'key' | 'header' | 'solidity' | 'grpc' | 'jsonrpc';
 
-/** Of the option jsonrpc: it is not tried. */
+/** The value of the option `jsonrpc` that turns JSON-RPC off. */
 const OFF = 'off';
-/** A key in one of these would change what is asked, or not arrive. */
+/** A key in one of these headers would change the request, or wouldn't arrive. */
 const RESERVED_HEADERS =
   /^(?:connection|content-.*|expect|grpc-.*|host|keep-alive|te|trailer|transfer-encoding|upgrade|user-agent)$/i;
 
@@ -169,7 +169,7 @@ function parseOptions(fragment: string): ParsedOptions {
   for (const part of fragment === '' ? [] : fragment.split('&')) {
     const at = part.indexOf('=');
     const name = part.slice(0, Math.max(0, at));
-    // The text of an unknown option is not shown: it may be a key that was pasted without its name.
+    // Don't show an unknown option: it may be a key that was pasted without its name.
     if (!isOption(name)) {
       const known = Object.keys(OPTIONS).join('=, ');
       return { kind: 'invalid', reason: `has an unknown option after the "#": write ${known}=, separated by "&"` };
@@ -197,8 +197,8 @@ function decode(text: string): string | null {
 }
 
 /**
- * The name under which a host looks registered: its last two labels. It takes two of `co.uk` for one, which errs on the
- * side of asking one more. Literal addresses and this machine tell nothing but host and port.
+ * Returns the registered name of a host: its last two labels. It counts two names under `co.uk` as one operator, so it errs on the safe
+ * side by asking one more. For IP addresses and localhost it returns host and port.
  */
 function operatorOf({ hostname, host }: NodeUrl): string {
   const name = hostname.replace(/\.$/, '').toLowerCase();
@@ -212,8 +212,8 @@ function isUnder(host: string, domain: string): boolean {
 }
 
 /**
- * An entry for a message, of which only scheme and host are surely no secret: a token may stand in the path, before an `@`
- * or after the `#`, and what follows a comma inside of a key looks like an entry of its own.
+ * Shows an entry in a message. Only scheme and host are certainly not secret: a token may be in the path, before an `@` or after the `#`. A
+ * key with a comma also looks like a separate entry after the comma.
  */
 function showNode(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]{0,20}:\/\//i.exec(text)?.[0];

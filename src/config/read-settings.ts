@@ -11,10 +11,10 @@ import {
 } from './settings.ts';
 import { showValue } from './url-problems.ts';
 
-/** A fault in the environment. `message` is a whole sentence with the fix and holds no secret. */
+/** An error in the environment. `message` is a whole sentence with the fix, without secrets. */
 export type ConfigProblem = { variable: string; message: string };
 
-/** `settings` holds the valid and the default values; `present` names the variables that are set, valid or not. */
+/** `settings` has the valid values and the defaults. `present` names the variables that are set, valid or not. */
 export type ReadSettings = {
   settings: Partial<Settings>;
   present: ReadonlySet<Variable>;
@@ -22,7 +22,7 @@ export type ReadSettings = {
   warnings: ConfigProblem[];
 };
 
-/** Reads every variable as it is declared. An empty variable counts as unset, as in compose files and unit files. */
+/** Reads every declared variable. An empty variable counts as unset, as in compose files and unit files. */
 export function readSettings(env: NodeJS.ProcessEnv): ReadSettings {
   const settings: Record<string, unknown> = {};
   const present = new Set<Variable>();
@@ -52,23 +52,23 @@ export function readSettings(env: NodeJS.ProcessEnv): ReadSettings {
 
 function sentence(variable: Variable, text: string, problem: SettingProblem): string {
   if (problem.isAboutEntry) return `${variable}: ${problem.text}`;
-  // A list of URLs may hold a provider's token in each path.
+  // Each path in a list of URLs may contain a provider's token.
   if (text.includes('://') && SETTINGS[variable].isList) return `${variable} ${problem.text}`;
   const shown = SECRET_VARIABLES.includes(variable) ? '(value not shown):' : `is ${showValue(text)}:`;
   return `${variable} ${shown} ${problem.text.replace(/^(is|must|holds|has|starts|names|does) /, 'it $1 ')}`;
 }
 
-/** The farthest that a misspelt name lies from the right one. */
+/** The largest edit distance of a misspelled name. */
 const MAX_MISSPELT_LETTERS = 2;
 
-/** Read by commands alone, and by programs of integrators that run beside the service on a developer's machine. */
+/** Only commands read these, and integrators' programs that run next to the service on a developer's machine. */
 const INTEGRATOR_VARIABLES = [
   ...['QUITTANCE_ADMIN_KEY', 'QUITTANCE_API_KEY', 'QUITTANCE_SERVER', 'QUITTANCE_URL', 'QUITTANCE_WEBHOOK_SECRET'],
 ];
 
 const KNOWN: readonly string[] = [...VARIABLES, ...FILE_VARIABLES.keys()];
 
-/** Variables that are not ours but look as if they were meant for us. Their values are never shown. */
+/** Finds variables that Quittance doesn't know but that look like its own. Their values are never shown. */
 function readStrangers(env: NodeJS.ProcessEnv) {
   const errors: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
@@ -77,7 +77,7 @@ function readStrangers(env: NodeJS.ProcessEnv) {
     if (INTEGRATOR_VARIABLES.includes(variable)) continue;
     const isOurs = variable.startsWith('QUITTANCE_');
     const meant = nearest(variable);
-    // Another program's variable may resemble ours; with ours set there is nothing to guess.
+    // Another program's variable may resemble ours. If ours is also set, it isn't a typo.
     if (meant.length > 0 && (isOurs || !meant.some((name) => (env[name]?.trim() ?? '') !== ''))) {
       errors.push({
         variable,
@@ -92,7 +92,7 @@ function readStrangers(env: NodeJS.ProcessEnv) {
 
 function nearest(variable: string): string[] {
   const asked = variable.toUpperCase();
-  // Every command asks this of each variable of its environment, and few are as long as one of ours.
+  // Every command compares each variable of its environment, so skip names of a clearly different length.
   const alike = KNOWN.filter((name) => Math.abs(name.length - asked.length) <= MAX_MISSPELT_LETTERS);
   const distances = alike.map((name) => ({ name, letters: editDistance(asked, name) }));
   const least = Math.min(...distances.map(({ letters }) => letters));
@@ -101,8 +101,8 @@ function nearest(variable: string): string[] {
 }
 
 /**
- * The number of letters inserted, dropped, replaced or swapped with their neighbour between two words
- * (Damerau-Levenshtein in its "optimal string alignment" form).
+ * The number of letters inserted, dropped, replaced or swapped with their neighbour between two words (Damerau-Levenshtein in its "optimal
+ * string alignment" form).
  */
 export function editDistance(left: string, right: string): number {
   let beforeLast: number[] = [];
@@ -130,14 +130,14 @@ function at(row: number[], column: number): number {
 
 type SecretFileProblem = { variable: string; message: string };
 
-/** `texts` has an empty text for a secret whose file is of no use: it is meant to be set. */
+/** `texts` has an empty string for a secret whose file is unusable, because the secret is meant to be set. */
 type SecretFiles = {
   texts: ReadonlyMap<Variable, string>;
   errors: SecretFileProblem[];
   warnings: SecretFileProblem[];
 };
 
-/** Reads the files that `<NAME>_FILE` variables name. No text of the variables or the files is ever shown. */
+/** Reads the files that `<NAME>_FILE` variables name. The content of variables and files is never shown. */
 function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
   const texts = new Map<Variable, string>();
   const errors: SecretFileProblem[] = [];
@@ -162,10 +162,10 @@ function readSecretFiles(env: NodeJS.ProcessEnv): SecretFiles {
   return { texts, errors, warnings };
 }
 
-/** `isOpen`: every user of this machine may read the file. A reason completes "… names a file that …". */
+/** `isOpen`: every user of this machine can read the file. A reason completes "… names a file that …". */
 type SecretFile = { kind: 'ok'; text: string; isOpen: boolean } | { kind: 'invalid'; reason: string };
 
-/** Far more than four keys or any URL take. */
+/** Far longer than four keys or any URL. */
 const MAX_BYTES = 16_384;
 const READABLE_BY_ALL = 0o004;
 
@@ -173,7 +173,7 @@ function readSecretFile(path: string): SecretFile {
   const invalid = (reason: string): SecretFile => ({ kind: 'invalid', reason });
   let descriptor: number | undefined;
   try {
-    // A pipe that nobody writes to would hold up the start for ever.
+    // Opening a pipe that has no writer would block the start permanently.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const stat = fstatSync(descriptor);
     if (!stat.isFile()) return invalid('is not a regular file');

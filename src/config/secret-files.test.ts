@@ -20,7 +20,7 @@ const GOOD: Record<string, string> = {
 const NODES = { QUITTANCE_NILE_NODES: GOOD['QUITTANCE_NILE_NODES'] };
 const USDT = { QUITTANCE_DEVNET_USDT: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t' };
 
-/** What makes no sense without another. */
+/** Other variables that a variable requires. */
 const NEEDS: Record<string, Record<string, string | undefined>> = {
   QUITTANCE_DEVNET_NODES: USDT,
   QUITTANCE_TRON_API_KEY: NODES,
@@ -81,14 +81,14 @@ describe.each(Object.entries(GOOD))('%s_FILE', (secret, text) => {
     const bad: [path: string, says: RegExp][] = [
       [join(directory, 'h0rse'), /does not exist/],
       [directory, /is not a regular file/],
-      // Nobody writes to it: it must not be waited for.
+      // It has no writer, so the read must not block.
       [pipe, /is not a regular file/],
       [file(''), /is empty/],
       [file(' \n'), /is empty/],
       [file('h0rse'.repeat(4000)), /is larger than 16384 bytes/],
       [file(`${text}\n${text}\n`), /contains more than one line/],
       [file(`${text}\0`), /contains more than one line/],
-      // The secret itself, where a path belongs.
+      // The secret itself instead of a path.
       [text, /does not exist/],
     ];
     for (const [path, says] of bad) expect(refused({ ...rest, [variable]: path }), path).toEqual(refusal(says));

@@ -13,10 +13,10 @@ import {
   showValue,
 } from './url-problems.ts';
 
-/** A fault in the text of a variable, as "… must be …", or in one entry of a list. */
+/** An error in a variable's value, as "… must be …", or in one entry of a list. */
 export type SettingProblem = { text: string; isAboutEntry: boolean };
 
-/** The meaning of a variable's text, and its value without one. */
+/** How to read a variable, and its default value. */
 export type Setting<Value> = {
   isList: boolean;
   fallback: Value;
@@ -24,7 +24,7 @@ export type Setting<Value> = {
   read(text: string): { value: Value } | { problems: SettingProblem[] };
 };
 
-/** What only works where each of them runs somewhere. */
+/** Each of these roles must run somewhere. */
 export const NEEDED_ROLES = ['api', 'watcher', 'webhooks'] as const;
 const ROLES = [...NEEDED_ROLES, 'console'] as const;
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -98,27 +98,27 @@ export type Variable = keyof Settings;
 
 export const VARIABLES = Object.keys(SETTINGS) as Variable[];
 
-/** Variables whose text never appears in a message. */
+/** Variables whose value never appears in a message. */
 export const SECRET_VARIABLES: readonly Variable[] = [
   'DATABASE_URL',
   'DATABASE_OWNER_URL',
   'QUITTANCE_TRON_API_KEY',
   'QUITTANCE_MASTER_KEY',
-  // Somebody may give the secret key by mistake.
+  // The operator may enter the secret key by mistake.
   'QUITTANCE_BACKUP_RECIPIENT',
 ];
 
-/** Where the nodes of each network are named. */
+/** The variable with the nodes of each network. */
 export const NODE_VARIABLES: Readonly<Record<Network, Extract<Variable, `QUITTANCE_${string}_NODES`>>> = {
   mainnet: 'QUITTANCE_MAINNET_NODES',
   nile: 'QUITTANCE_NILE_NODES',
   devnet: 'QUITTANCE_DEVNET_NODES',
 };
 
-/** The URL of a node may hold a key, too. */
+/** The URL of a node may also contain a key. */
 const IN_FILES: readonly Variable[] = [...SECRET_VARIABLES, ...Object.values(NODE_VARIABLES)];
 
-/** Variables that a file may give instead: `DATABASE_URL_FILE` holds the path of a file with the text of `DATABASE_URL`. */
+/** Variables that can be read from a file: `DATABASE_URL_FILE` is the path of a file with the value of `DATABASE_URL`. */
 export const FILE_VARIABLES: ReadonlyMap<string, Variable> = new Map(
   IN_FILES.map((variable) => [`${variable}_FILE`, variable]),
 );
@@ -159,7 +159,7 @@ function oneOf<const Value extends string, Fallback extends Value | undefined>(
   });
 }
 
-/** `problemOf` says what is wrong with a text and how to mend it, or `null`. */
+/** `problemOf` returns the problem and its fix, or `null`. */
 function text<Fallback extends string | undefined>(
   fallback: Fallback,
   problemOf: (text: string) => string | null,
@@ -178,7 +178,7 @@ function single<Value>(fallback: Value, read: (text: string) => { value: Value }
   };
 }
 
-/** Its problems are those of its entries; where each is good, that they are too many, or that one comes twice. */
+/** Reports the problems of its entries. If there are none, it reports too many entries or duplicates. */
 function list<Entry extends string, Value extends readonly Entry[] | undefined>(
   fallback: Value,
   problemOf: (entry: string) => string | null,
@@ -193,7 +193,7 @@ function list<Entry extends string, Value extends readonly Entry[] | undefined>(
       if (problems.length > 0) return { problems: problems.map((problem) => ({ text: problem, isAboutEntry: true })) };
       if (different && (entries.length > different.max || new Set(entries).size < entries.length))
         return { problems: [{ text: `must be ${different.is}`, isAboutEntry: false }] };
-      // Each entry was examined.
+      // Each entry was validated.
       return { value: entries as readonly string[] as Value };
     },
   };
@@ -203,7 +203,7 @@ function roleProblem(entry: string): string | null {
   return ROLES.some((role) => role === entry) ? null : `${showValue(entry)} must be one of ${ROLES.join(', ')}`;
 }
 
-/** More than a handful of nodes adds load and no safety; 20 bounds the work of each poll. */
+/** More than a handful of nodes adds load but no safety. 20 bounds the work of each poll. */
 function nodeList(): Setting<string[] | undefined> {
   return list(undefined, nodeProblem, { is: 'a comma-separated list of 1 to 20 different URLs', max: 20 });
 }
@@ -223,7 +223,7 @@ function masterKeyProblem(text: string): string | null {
   return `has an entry of ${text.length} characters that is not 32 bytes in base64 or hexadecimal; create one with: openssl rand -base64 32`;
 }
 
-/** `age1…`; whether the key is one shows when a backup is made. Those that are safe from quantum computers have 1,959 characters. */
+/** `age1…`. Whether the key is valid shows only when a backup is made. Post-quantum keys have 1,959 characters. */
 function recipientProblem(text: string): string | null {
   if (text.startsWith('AGE-SECRET-KEY-')) {
     return 'is a secret key, which must not be on this machine: use the public key, which begins with age1';
@@ -242,7 +242,7 @@ function proxyProblem(text: string): string | null {
     : `${parsed.reason}; name your reverse proxy, or "loopback" if it runs on this machine`;
 }
 
-/** A `~` that reaches us was quoted or stands in a file: the shell did not expand it, and a directory named "~" surprises. */
+/** If a `~` arrives here, it was quoted or is in a file, so no shell expanded it. A directory named "~" would be a surprise. */
 function dataDirProblem(text: string): string | null {
   return text.startsWith('~') ? 'starts with "~", which only a shell expands: use the full path' : null;
 }

@@ -10,7 +10,7 @@ const CA = join(mkdtempSync(join(tmpdir(), 'quittance-ca-')), 'ca.crt');
 afterAll(() => rmSync(dirname(CA), { recursive: true }));
 writeFileSync(CA, createCertificate(['localhost']).cert);
 
-/** What is wrong with the way to it; nothing if it is taken. */
+/** Returns the problems of a configuration, or an empty list if it is accepted. */
 function problems(env: NodeJS.ProcessEnv): string[] {
   const result: ConfigResult = readConfig(env);
   return result.kind === 'ok' ? [] : result.errors.map(({ message }) => message);
@@ -37,7 +37,7 @@ describe('the way to the database', () => {
     'postgres://u:p@db1/q?ssl=true',
     'postgres://u:p@db1/q?ssl=1',
     'postgres://u:p@db1/q?sslnegotiation=direct',
-    // node-postgres 8 takes these for verify-full.
+    // node-postgres 8 treats these as verify-full.
     'postgres://u:p@db1/q?sslmode=prefer',
     'postgres://u:p@db1/q?sslmode=require',
     'postgres://u:p@db1/q?sslmode=verify-ca',
@@ -54,7 +54,7 @@ describe('the way to the database', () => {
     'postgres://u:h0rse@192.168.1.1/q',
     'postgres://u:h0rse@[fd00::1]/q',
     'postgres://u:h0rse@localhost.example.com/q',
-    // A name server answers for it.
+    // A name server resolves this name.
     'postgres://u:h0rse@db.localhost/q',
     'postgres://u:h0rse@127.0.0.1.example.com/q',
     'postgres://u:h0rse@127.0.0.999/q',
@@ -62,7 +62,7 @@ describe('the way to the database', () => {
     'postgres://u:h0rse@localhost,db1/q',
     'postgres://u:h0rse@localhost/q?host=db1',
     'postgres://u:h0rse@localhost/q?host=localhost&host=db1',
-    // node-postgres knows no hostaddr.
+    // node-postgres ignores hostaddr.
     'postgres://u:h0rse@db1/q?hostaddr=127.0.0.1',
     'postgres://u:h0rse@db1/q?sslmode=disable',
     'postgres://u:h0rse@db1/q?sslmode=verify-full&sslmode=disable',
@@ -85,7 +85,7 @@ describe('the way to the database', () => {
     'postgres://u:h0rse@db1/q?ssl=no-verify',
     'postgres://u:h0rse@db1/q?uselibpqcompat=true&sslmode=prefer',
     'postgres://u:h0rse@db1/q?uselibpqcompat=true&sslmode=require',
-    // The certificate of anybody whom that CA knows would do: the name is not compared.
+    // Any certificate from that CA would be accepted, because the name isn't compared.
     `postgres://u:h0rse@db1/q?uselibpqcompat=true&sslmode=require&sslrootcert=${CA}`,
     `postgres://u:h0rse@db1/q?uselibpqcompat=true&sslmode=verify-ca&sslrootcert=${CA}`,
   ])('%s is refused, for it does not verify who answers', (url) => {

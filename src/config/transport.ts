@@ -7,7 +7,7 @@ import { NODE_VARIABLES, type Variable } from './settings.ts';
 
 type TransportProblem = { variable: Variable; message: string };
 
-/** Problems of the way to a database: an attacker on it reads and changes every invoice. */
+/** Problems of the connection to a database. An attacker on it can read and change every invoice. */
 export function databaseTransportProblems(
   variable: Variable,
   url: string,
@@ -21,7 +21,7 @@ export function databaseTransportProblems(
   return [{ variable, message }];
 }
 
-/** Problems of the way to the nodes of a real network: an attacker on it shows us anything. */
+/** Problems of the connections to the nodes of a real network. An attacker on them can forge any answer. */
 export function nodeTransportProblems(
   variable: Variable,
   nodes: readonly NodeSpec[],
@@ -42,7 +42,7 @@ const AT_STAKE: readonly Variable[] = [
   ...NETWORKS.filter((network) => !isLocalNetwork(network)).map((network) => NODE_VARIABLES[network]),
 ];
 
-/** The variable of Node.js that has every TLS connection of the process take any certificate. */
+/** Finds the Node.js variable that makes every TLS connection of the process accept any certificate. */
 export function certificateProblems(
   env: NodeJS.ProcessEnv,
   { present }: { present: ReadonlySet<Variable> },
@@ -54,13 +54,13 @@ export function certificateProblems(
   return [{ variable, message }];
 }
 
-/** Whether plain text to this host stays on this machine, or is allowed by name. */
+/** Whether plaintext to this host stays on this machine or is explicitly allowed. */
 function isTrusted(host: string, allowed: readonly string[]): boolean {
   const name = canonical(host);
   return isLoopback(name) || allowed.map(canonical).includes(name);
 }
 
-/** Spells a host in one way: `[FD00::05]` → `fd00::5`. */
+/** Normalises a host: `[FD00::05]` → `fd00::5`. */
 function canonical(host: string): string {
   const bare = host.replace(/^\[|\]$/g, '').toLowerCase();
   return isIP(bare) === 6 && !bare.includes('%') ? new URL(`http://[${bare}]`).hostname.slice(1, -1) : bare;

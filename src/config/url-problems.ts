@@ -2,22 +2,22 @@ import { isIP } from 'node:net';
 import { isLoopbackLink } from '../domain/loopback.ts';
 import { parseUrl } from '../domain/url.ts';
 
-/** Each function returns what is wrong with one value and how to mend it, or `null`. None repeats a secret. */
+/** Each function returns the problem of a value with its fix, or `null`. None of them repeats a secret. */
 type UrlProblem = string | null;
 
-/** A value for an error message: quoted, short, and without what URLs hold before `@` or after `?` and `#`. */
+/** Shows a value in an error message: quoted, shortened, and without the parts of URLs before `@` and after `?` and `#`. */
 export function showValue(text: string): string {
   const masked = maskCredentials(text).replace(/[?#].*$/, (rest) => (text.includes('://') ? `${rest[0]}…` : rest));
   return JSON.stringify(masked.length > 80 ? `${masked.slice(0, 80)}…` : masked);
 }
 
 function maskCredentials(text: string): string {
-  // An "@" after "?" or "#" may end a password or stand in a key: then neither side is shown.
+  // An "@" after "?" or "#" may end a password or belong to a key, so neither side is shown.
   if (/^[a-z+]+:\/\/[^?#]*[?#].*@/i.test(text)) return text.replace(/:\/\/.*$/, '://…');
   return text.replace(/^([a-z+]+:\/\/)?.*@/i, '$1…@');
 }
 
-/** The origin that payers see. Example: `https://pay.example.com`. */
+/** The origin that payers see, such as `https://pay.example.com`. */
 export function publicUrlProblem(text: string): UrlProblem {
   const url = httpUrl(text);
   if (url === null) return 'is not an http:// or https:// URL; write for example https://pay.example.com';
@@ -26,7 +26,7 @@ export function publicUrlProblem(text: string): UrlProblem {
   return null;
 }
 
-/** The origin of the console. A browser keeps its cookie, and knows passkeys, only by https or on this machine itself. */
+/** The origin of the console. Browsers keep its cookie and offer passkeys only over https or on localhost. */
 export function consoleUrlProblem(text: string): UrlProblem {
   const problem = publicUrlProblem(text);
   if (problem !== null) return problem.replace('https://pay.', 'https://console.');
@@ -35,7 +35,7 @@ export function consoleUrlProblem(text: string): UrlProblem {
   return `must be https://, because http:// is allowed only for this machine itself: write https://${url.host}`;
 }
 
-/** The text is never shown: an ill-formed URL may hold its password anywhere. */
+/** Never show the value: a malformed URL may contain its password anywhere. */
 export function databaseUrlProblem(text: string): UrlProblem {
   const form = 'write postgres://user:password@host:5432/database';
   const scheme = /^([a-z][a-z0-9+.-]{0,20}):\/\//i.exec(text)?.[1];
@@ -57,13 +57,13 @@ export function listenHostProblem(text: string): UrlProblem {
   return 'is not an IP address or host name: write for example 127.0.0.1, or 0.0.0.0 for all interfaces, with no scheme and no port';
 }
 
-/** A single host, as it stands in URLs. */
+/** A single host, as in a URL but without brackets. */
 export function plaintextHostProblem(text: string): UrlProblem {
   if (isIP(text) !== 0 || /^[a-z0-9_]([a-z0-9._-]{0,251}[a-z0-9_])?$/i.test(text)) return null;
   return 'an entry is not a host name or IP address: write for example 10.0.0.5 or db.internal, with no scheme, port or network';
 }
 
-/** An http(s) URL written out in full, or `null`. WHATWG parsing alone would repair `http:/host` and `https:host`. */
+/** Parses a complete http(s) URL, or returns `null`. WHATWG parsing alone would accept `http:/host` and `https:host`. */
 export function httpUrl(text: string): URL | null {
   return /^https?:\/\/[^/\\\s]/i.test(text) && !/\s/.test(text) ? parseUrl(text) : null;
 }

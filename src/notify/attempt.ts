@@ -1,6 +1,6 @@
-/** The result of one attempt. `error`: a class, a colon, and the failure in plain words, without anything secret. */
+/** The result of one attempt. `error` is a class, a colon, and the failure in plain words, without secrets. */
 export type Attempt =
   | { kind: 'sent' }
   | { kind: 'failed'; error: string; retryAfterMs: number | null }
-  /** We stopped it, which says nothing about the channel. */
+  /** Quittance stopped the attempt, so it says nothing about the channel. */
   | { kind: 'aborted' };

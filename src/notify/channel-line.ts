@@ -29,26 +29,26 @@ type LineDeps = SendDeps & {
   keyRing: KeyRing;
   log: Logger;
   installation: Installation;
-  /** Whether this process is surely the one that sends. */
+  /** Whether this process certainly holds the lease. */
   isLeader(): boolean;
 };
 
-/** What a channel is sent, one message after the other; channels know nothing of each other. */
+/** Sends the messages of one channel in order, independently of other channels. */
 export type ChannelLine = {
-  /** Sends what is due, unless it is at it already. Returns at once. */
+  /** Starts sending due messages, unless it is already sending. Returns at once. */
   work(channel: NotifyChannel): void;
   ended(): Promise<void>;
 };
 
-/** Longer than an attempt and its record take. After a crash in the middle of an attempt the message is sent again when this is over. */
+/** Longer than an attempt and its record. After a crash during an attempt, the message is sent again once this has passed. */
 const CLAIM_MS = 2 * ATTEMPT_MS;
 const MAX_DIGEST = 1000;
-/** Three attempts fit into the first minute, and a server that is down for a day is asked some 150 times. */
+/** Three attempts fit into the first minute. A server that is down for a day gets about 150 requests. */
 const BACKOFF = { firstMs: 5000, longestMs: 600_000 };
 
 export function createChannelLine(deps: LineDeps): ChannelLine {
   const pace = createPace(() => performance.now());
-  /** They arrived, and the database could not be told: they must not be sent again. */
+  /** Notifications that were delivered but couldn't be recorded. They must not be sent again. */
   const unrecorded = new Set<string>();
   let working: Promise<void> | null = null;
   return {
@@ -64,7 +64,7 @@ export function createChannelLine(deps: LineDeps): ChannelLine {
   };
 }
 
-/** Nobody is put off for longer than the longest pause: somebody wrote that, or a clock was wrong. */
+/** No channel waits longer than the longest pause. A later time was written by someone else, or by a wrong clock. */
 function isPutOff({ dueAt }: NotifyChannel, now: UnixMs): boolean {
   return dueAt !== null && dueAt > now && dueAt <= now + BACKOFF.longestMs;
 }
@@ -73,11 +73,11 @@ const NOT_SENT = 'could not send or record the notifications of a channel; Quitt
 
 type Line = LineDeps & { pace: Pace; unrecorded: Set<string> };
 
-/** Sends until nothing is due, the channel fails or has had enough, or another process sends. */
+/** Sends until nothing is due, the channel fails, its pace is exceeded, or another process takes over. */
 async function sendDue(line: Line, channel: NotifyChannel): Promise<void> {
   const { db, now, pace, isLeader, stopping } = line;
   while (isLeader() && !stopping.aborted) {
-    // Quiet hours that somebody wrote past Quittance count for nothing.
+    // Ignore quiet hours that were changed directly in the database.
     const onlyUrgent = channel.seal && isQuiet(channel, now());
     const due: Due = { channelId: channel.id, now: now(), onlyUrgent };
     const { count, oldestAt } = await peekNotifications(db, due);
@@ -103,12 +103,12 @@ async function recordSent({ db, now, unrecorded }: Line, channel: NotifyChannel,
   for (const id of ids) unrecorded.delete(id);
 }
 
-/** Makes one attempt; whether it arrived. */
+/** Makes one attempt. Returns whether the message arrived. */
 async function sendRows(line: Line, channel: NotifyChannel, rows: readonly Notification[]): Promise<boolean> {
   const { db, now, log, isLeader, unrecorded } = line;
   const ids = rows.map(({ id }) => id);
   const target = await findTarget(line, channel);
-  // A process that was paused learns here that another one sends.
+  // A process that was paused notices here that another one is sending.
   const attempt: Attempt =
     target.kind === 'failed'
       ? target
@@ -145,19 +145,18 @@ async function findTarget({ db, keyRing }: Line, { id }: NotifyChannel) {
   return { kind: 'failed', error: why, retryAfterMs: null } as const;
 }
 
-/** How many messages a channel may be sent at the moment: `one`, `all` that waits in a digest, or none yet. */
+/** How many messages a channel may get now: `one`, `all` waiting ones in a digest, or none yet. */
 type Pace = {
   next(waiting: { count: number; wasHeld: boolean }): 'one' | 'all' | 'none';
-  /** A message was sent. */
   sent(kind: 'one' | 'all'): void;
 };
 
-/** What comes one by one is sent one by one, and a storm in one message every 15 s: each alarm still arrives within a minute. */
+/** Occasional notifications are sent separately. A burst is sent as one digest every 15 s, so each alarm still arrives within a minute. */
 const SINGLES_PER_MINUTE = 5;
 const MINUTE_MS = 60_000;
 const BETWEEN_DIGESTS_MS = 15_000;
 
-/** Bounds what one channel is sent. `elapsedMs`: a clock that only goes forward. */
+/** Limits the messages of one channel. `elapsedMs` is a monotonic clock. */
 export function createPace(elapsedMs: () => number): Pace {
   let singles: number[] = [];
   let digestAtMs = Number.NEGATIVE_INFINITY;

@@ -11,13 +11,13 @@ import {
 } from '../store/outbox/notify-channels.ts';
 import { joinEncryption, stopEncryption } from '../store/outbox/webhook-secrets.ts';
 
-/** What every target says: whether it may be in the operator's own network, and speak without TLS there. */
+/** Every target says whether it may be in the operator's own network, and work without TLS there. */
 type Own = { isOwnNetwork: boolean };
 export type MailTarget = Own & {
   kind: 'email';
   host: string;
   port: number;
-  /** TLS from the first byte, and not by STARTTLS. */
+  /** TLS from the first byte, not by STARTTLS. */
   isTls: boolean;
   login: { user: string; password: string } | null;
   from: string;
@@ -30,16 +30,16 @@ export type HttpTarget = Own &
     | { kind: 'ntfy'; url: string; topic: string; token: string | null }
     | { kind: 'webhook'; url: string; secret: string }
   );
-/** Where a channel leads, with its passwords and tokens. */
+/** The address of a channel, with its passwords and tokens. */
 export type Target = MailTarget | HttpTarget;
 
-/** Stores a channel with its target encrypted. `false`: there is one of this name. */
+/** Stores a channel with its target encrypted. Returns `false` if the name is already in use. */
 export async function storeChannel(
   tx: Sql,
   ring: KeyRing,
   { channel, target }: { channel: ChannelSettings; target: Target },
 ): Promise<boolean> {
-  // Under the lock and with the keys as they are now, so that no rotation drops a key that this is about to use.
+  // Use the lock and the current keys, so that no rotation drops a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   return insertNotifyChannel(tx, channel, encrypt(ring, Buffer.from(JSON.stringify(target)), placeOf(channel)));
@@ -47,11 +47,11 @@ export async function storeChannel(
 
 export type OpenedTarget = { kind: 'ok'; target: Target } | Exclude<Decrypted, { kind: 'ok' }>;
 
-/** Opens a stored target. Where its key is unknown the keys are read again: they may have been rotated. */
+/** Decrypts a stored target. If its key is unknown, it reloads the keys, because they may have been rotated. */
 export async function openTarget(ring: KeyRing, row: SealedTarget): Promise<OpenedTarget> {
   let opened = decrypt(ring, row, placeOf(row));
   if (opened.kind === 'unknown-key') {
-    // A file that cannot be read now leaves the key unknown.
+    // If the file can't be read, the key stays unknown.
     await ring.reload().catch(() => undefined);
     opened = decrypt(ring, row, placeOf(row));
   }
@@ -59,8 +59,8 @@ export async function openTarget(ring: KeyRing, row: SealedTarget): Promise<Open
 }
 
 /**
- * Encrypts every target under the current master key, in batches of 500. `lost`: the ids of channels whose target no key opens; they stay
- * as they are, and are to be added anew.
+ * Encrypts every target under the current master key, in batches of 500. `lost`: the ids of channels whose target no key decrypts. They are
+ * left unchanged and must be added again.
  */
 export async function reencryptTargets(db: Database, ring: KeyRing): Promise<{ resealed: number; lost: string[] }> {
   const done = { resealed: 0, lost: [] as string[] };
@@ -86,7 +86,7 @@ async function reencryptBatch(tx: Sql, ring: KeyRing, after: string) {
   return { resealed: rows.length - lost.length, lost, last: rows.at(-1)?.id ?? null };
 }
 
-/** Bound to the ciphertext: in the row of another channel it does not open. */
+/** The ciphertext is bound to this context, so it can't be decrypted in another channel's row. */
 function placeOf({ id, kind }: { id: string; kind: ChannelKind }): string {
   return `notify_channels.sealed:${id}:${kind}`;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { encodeId } from '../domain/ids.ts';
 import type { Notification } from '../store/outbox/notifications.ts';
 
-/** What is sent at once: one notification, or the digest of several. What is sent again has the same `id`, and what holds anything else another one. */
+/** One message: a notification, or a digest of several. A retry has the same `id`; any other content has another one. */
 export type Message = {
   id: string;
   title: string;
@@ -11,16 +11,16 @@ export type Message = {
   items: readonly { about: string; phase: Notification['phase'] | 'test'; title: string }[];
 };
 
-/** Which installation sends. `name`: the host of its payers' pages. Each is `null` where it is not set. */
+/** The installation that sends. `name` is the host of its payers' pages. Each field is `null` if it isn't configured. */
 export type Installation = { name: string | null; consoleUrl: string | null };
 
-/** In place of words that somebody wrote to the outbox. */
+/** Replaces text that someone else wrote to the outbox. */
 const MADE_UP =
   'Quittance did not write this message: it was inserted directly into the database. See "row-changed" in docs/guides/operations.md';
-/** A digest names so many; the others are counted. */
+/** A digest lists this many notifications and counts the others. */
 const MAX_NAMED = 20;
 
-/** Makes one message of one notification or more, which names the installation and leads to its console. */
+/** Composes one message from one or more notifications. It names the installation and links to its console. */
 export function composeMessage(rows: readonly Notification[], installation: Installation): Message {
   const { name, consoleUrl } = installation;
   const { title, text, ...message } = composeWords(rows);
@@ -30,7 +30,7 @@ export function composeMessage(rows: readonly Notification[], installation: Inst
   return { ...message, title: name === null ? title : `${name}: ${title}`, text: text + link };
 }
 
-/** The page of the console for `alarm:…`, `transfer:…`, `owner:…` and `summary:…`. Ids are UUIDs. */
+/** Returns the console page for `alarm:…`, `transfer:…`, `owner:…` and `summary:…`. Ids are UUIDs. */
 function pageOf(about: string): string {
   const [subject, id = ''] = about.split(':');
   if (subject === 'transfer' && UUID.test(id)) return `/unmatched/${encodeId('trf', id)}`;
@@ -54,20 +54,20 @@ function composeWords(rows: readonly Notification[]): Message {
   return { id: idOfDigest(rows), title: `Quittance: ${rows.length} notifications`, text, isUrgent, items };
 }
 
-/** A UUID with the time of the first, out of all of them. */
+/** Derives a UUID from all ids, with the timestamp of the first. */
 function idOfDigest(rows: readonly Notification[]): string {
   const ids = rows.map(({ id }) => id).sort();
   const hash = createHash('sha256').update(ids.join()).digest('hex');
   return `${ids[0]?.slice(0, 15)}${hash.slice(0, 3)}-8${hash.slice(3, 6)}-${hash.slice(6, 18)}`;
 }
 
-/** A text of at most so many characters, with none cut in two. */
+/** Shortens a text to a number of characters, without splitting any. */
 export function clipText(text: string, max: number): string {
   const characters = [...text];
   return characters.length <= max ? text : `${characters.slice(0, max - 1).join('')}…`;
 }
 
-/** One line that can be shown anywhere. */
+/** Turns a text into one line without control characters. */
 export function oneLine(text: string, max: number): string {
   return clipText(text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim(), max);
 }

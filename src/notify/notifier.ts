@@ -44,33 +44,33 @@ export type NotifierOptions = {
   random(bytes: number): Uint8Array;
   keyRing: KeyRing;
   installation?: Installation;
-  /** Of which the alarm says that a channel fails; `null`: only the log says it. */
+  /** The network of the alarm that a channel fails. `null`: such failures are only logged. */
   network: Network | null;
-  /** Names this process in the lease. */
+  /** The name of this process in the lease. */
   holder: string;
-  /** Whether no process renews the lease: then each that can sends, for rows of the outbox are taken once, whoever takes them. */
+  /** Whether no process renews the lease. Then every process sends. This is safe, because each row of the outbox is claimed only once. */
   isStalled?(): boolean;
   loops?: LoopHealth;
   pollMs?: number;
   attemptMs?: number;
 };
 
-/** What is new is looked for so often; together with an attempt that fails and another one, it is told within a minute. */
+/** The interval of checks for news. Even after one failed attempt, a message arrives within a minute. */
 const POLL_MS = 2000;
 const LEASE = 'notifier';
-/** A process that stops gives it back; one that crashes is followed after this. */
+/** A process that stops releases the lease. After a crash, another process takes over when this has passed. */
 const LEASE_MS = 10_000;
 const TIDY_MS = 60_000;
 const HOUR_MS = 3_600_000;
 /** Older news misleads more than it helps. */
 const GIVE_UP_MS = 24 * HOUR_MS;
 const KEEP_MS = 30 * 24 * HOUR_MS;
-/** Some attempts may run at once; one that waits for a connection uses up its time. */
+/** Room for a few concurrent attempts. Waiting for a connection would use up an attempt's time. */
 const CONNECTIONS = 4;
 
 /**
- * Tells operators by their channels what happens, until stopped. One process does it at a time; the others stand by. Each channel has a line of
- * its own, so that one that hangs delays nothing. `stop` ends the attempts under way, which are made again.
+ * Notifies operators through their channels until stopped. One process works at a time; the others stand by. Each channel is handled
+ * separately, so one that hangs delays no other. `stop` aborts the current attempts, which are repeated later.
  */
 export function startNotifier(options: NotifierOptions): { stop(): Promise<void> } {
   const { db, now, log, holder, pollMs = POLL_MS, attemptMs = ATTEMPT_MS } = options;
@@ -129,12 +129,15 @@ async function tidy({ db, log }: NotifierOptions, now: UnixMs): Promise<void> {
 
 type Deps = { db: Database; now(): UnixMs; log: Logger; network: Network | null };
 
-/** A server that restarts is no alarm. */
+/** A server that restarts doesn't need an alarm. */
 const FAILING_MS = 5 * 60_000;
 const KIND = 'notify-failing';
 const MAX_SHOWN = 100;
 
-/** Raises an alarm for each channel that has failed for 5 minutes, which the others tell of, and ends it when a message arrived or the channel was removed. */
+/**
+ * Raises an alarm for each channel that has failed for 5 minutes, so that the other channels report it. Ends the alarm once a message
+ * arrives or the channel is removed.
+ */
 async function watchChannels({ db, now, log, network }: Deps, channels: readonly NotifyChannel[]): Promise<void> {
   const failing = channels.filter(({ failingSince }) => failingSince !== null && now() - failingSince >= FAILING_MS);
   const failingIds = new Set(failing.map(({ id }) => encodeId('chn', id)));
@@ -163,8 +166,8 @@ type NewsDeps = { db: Sql; now(): UnixMs; random(bytes: number): Uint8Array };
 const DAY_MS = 86_400_000;
 
 /**
- * Plans what each channel is to be told: alarms, money without an order, new owners, daily summaries. A row of the outbox is made once for each thing and
- * its end, however many processes do this and however often. What ended a day ago is no news.
+ * Adds the news of each channel to the outbox: alarms, money without an order, new owners, daily summaries. Each beginning and each end
+ * gets exactly one row, however many processes run this and however often. Anything that ended over a day ago is skipped.
  */
 async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): Promise<void> {
   const since = unixMs(Math.max(0, deps.now() - DAY_MS));
@@ -177,11 +180,11 @@ async function collectNews(deps: NewsDeps, channels: readonly NotifyChannel[]): 
 async function collectAlarms(deps: NewsDeps, since: UnixMs): Promise<void> {
   const sealer = await deps.db.sealer();
   for (const { end, words, ...found } of await findPendingAlarms(deps.db, since)) {
-    // One that somebody closed past Quittance is told as an open one.
+    // An alarm that was closed directly in the database is reported as open.
     const isOpen = isSilenced(sealer, end);
     const news = isOpen ? { ...found, resolvedAt: null, seal: areWordsSound(sealer, words) } : found;
     const { resolvedAt, channelId, id, kind, subject, wasRaised } = news;
-    // A channel that fails is told of by the others.
+    // Only the other channels report that a channel fails.
     if (kind === 'notify-failing' && subject === encodeId('chn', channelId)) continue;
     const about = { channelId, about: `alarm:${id}` };
     if (!wasRaised)
@@ -200,7 +203,7 @@ async function collectMoney(deps: NewsDeps, since: UnixMs): Promise<void> {
     await plan(deps, { ...aboutOf(news), phase: 'over' }, settledWords(news));
 }
 
-/** A new owner can remove channels, so it doesn't wait for the end of quiet hours. */
+/** A new owner can remove channels, so this notification doesn't wait for the end of quiet hours. */
 async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
   for (const news of await findPendingOwnerChanges(deps.db, since)) {
     const about = { channelId: news.channelId, about: `owner:${news.seq}`, phase: 'raised', isUrgent: true } as const;
@@ -208,7 +211,10 @@ async function collectOwners(deps: NewsDeps, since: UnixMs): Promise<void> {
   }
 }
 
-/** Due from its minute on, so that it comes late rather than never; not on the day on which the channel was added after it. */
+/**
+ * The summary is due from its minute on, so that it arrives late rather than never. It is skipped on the day when the channel was added
+ * after that minute.
+ */
 async function collectSummary(deps: NewsDeps, channel: NotifyChannel, since: UnixMs): Promise<void> {
   const { id, summaryAt, timeZone, createdAt } = channel;
   if (summaryAt === null) return;
@@ -226,7 +232,7 @@ async function collectSummary(deps: NewsDeps, channel: NotifyChannel, since: Uni
   await plan(deps, { channelId: id, about, phase: 'raised', isUrgent: false }, words);
 }
 
-/** Of the same millisecond what begins comes before what is over. */
+/** Within the same millisecond, a beginning sorts before an end. */
 const ORDER: Readonly<Record<Phase, number>> = { raised: 0, over: 1 };
 
 type About = { channelId: string; about: string; phase: Phase; isUrgent: boolean };
@@ -244,7 +250,7 @@ async function plan({ db, now, random }: NewsDeps, about: About, { title, body }
 
 type Words = { title: string; body: string };
 
-/** `resolvedAt`: `null` also where somebody closed it past Quittance. */
+/** `resolvedAt` is also `null` if the alarm was closed directly in the database. */
 type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
@@ -263,7 +269,7 @@ function alarmWords(news: PendingAlarm): Words {
       body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}`,
     };
   }
-  // Nothing vouches for the words of an alarm that is over.
+  // The text of a resolved alarm has no seal, so it isn't repeated.
   return {
     title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
     body: `It was raised at ${toIso(raisedAt)} and is resolved.`,
@@ -309,7 +315,7 @@ const OWNER_ACTIONS: Readonly<Record<PendingOwnerChange['action'], string>> = {
   'user.reset': 'created a new sign-in link for an owner',
 };
 
-/** Whoever is an owner may do everything, so every channel hears of each new one. */
+/** An owner may do everything, so every channel reports each new one. */
 function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, seal }: PendingOwnerChange): Words {
   const title = 'A new owner';
   if (!seal) return { title: `${title}: entry ${seq} of the audit log was changed`, body: MADE_UP };
@@ -322,7 +328,7 @@ function ownerWords({ seq, action, subject, detail, actedBy, origin, actedAt, se
   };
 }
 
-/** The day of a summary as it stands in the database. `auditHead`: where the log ends, so that a log that is written anew is noticed. */
+/** The day of a summary, as the database has it. `auditHead` is the end of the audit log, so that readers notice a rewritten log. */
 type Day = {
   day: string;
   sums: Awaited<ReturnType<typeof sumDay>>;

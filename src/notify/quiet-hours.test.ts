@@ -11,7 +11,7 @@ test.each([
   ['2026-09-01T23:30:00Z', true],
   ['2026-09-02T04:59:59Z', true],
   ['2026-09-02T05:00:00Z', false],
-  // An hour later by UTC in winter.
+  // An hour later in UTC, because it is winter.
   ['2026-12-01T20:30:00Z', false],
   ['2026-12-02T05:30:00Z', true],
 ])('at %s the hours from 22:00 to 07:00 in Berlin are quiet: %s', (time, expected) => {

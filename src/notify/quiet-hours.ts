@@ -1,6 +1,6 @@
 import type { UnixMs } from '../domain/time.ts';
 
-/** From a minute of the day until before another one, over midnight where the second is earlier. */
+/** From one minute of the day until before another. If the second is earlier, the hours span midnight. */
 export type QuietHours = { quietFrom: number | null; quietTo: number | null; timeZone: string };
 
 export function isQuiet({ quietFrom, quietTo, timeZone }: QuietHours, at: UnixMs): boolean {
@@ -9,7 +9,7 @@ export function isQuiet({ quietFrom, quietTo, timeZone }: QuietHours, at: UnixMs
   return quietFrom < quietTo ? minute >= quietFrom && minute < quietTo : minute >= quietFrom || minute < quietTo;
 }
 
-/** The day (`2026-09-01`) and its minute in a time zone. */
+/** Returns the day (`2026-09-01`) and the minute of the day in a time zone. */
 export function localTime(timeZone: string, at: UnixMs): { day: string; minute: number } {
   const parts = new Map(
     formatterOf(timeZone)
@@ -20,7 +20,7 @@ export function localTime(timeZone: string, at: UnixMs): { day: string; minute: 
   return { day: `${year}-${month}-${day}`, minute: Number(parts.get('hour')) * 60 + Number(parts.get('minute')) };
 }
 
-/** Whether there is a time zone of this name: `Europe/Berlin`, `UTC`. */
+/** Whether a time zone with this name exists: `Europe/Berlin`, `UTC`. */
 export function isTimeZone(name: string): boolean {
   try {
     formatterOf(name);

@@ -14,19 +14,19 @@ import type { Attempt } from './attempt.ts';
 import type { HttpTarget, MailTarget, Target } from './channel-target.ts';
 import { clipText, type Message } from './message.ts';
 
-/** Ordinary servers answer in a second. Three attempts fit into the minute in which a message is to arrive. */
+/** Ordinary servers answer within a second. Three attempts fit into the minute in which a message should arrive. */
 export const ATTEMPT_MS = 10_000;
 
 export type SendDeps = {
   /** Its attempts must not take longer than `ATTEMPT_MS`. */
   sender: WebhookSender;
   now(): UnixMs;
-  /** Ends all attempts. */
+  /** Aborts all attempts. */
   stopping: AbortSignal;
   attemptMs?: number;
 };
 
-/** Sends a message to a target, once, within the time of an attempt. Never throws. */
+/** Makes one attempt to send a message, within the time of an attempt. Never throws. */
 export async function sendMessage(
   { sender, now, stopping, attemptMs = ATTEMPT_MS }: SendDeps,
   target: Target,
@@ -39,14 +39,14 @@ export async function sendMessage(
 }
 
 type MailOptions = {
-  /** Ends the attempt, whatever it waits for. */
+  /** Aborts the attempt, whatever it waits for. */
   signal: AbortSignal;
   /** For tests. */
   lookup?: LookupAll;
   ca?: string;
 };
 
-/** Hands a message to the mail server, once. Never throws. A message that is sent again has the same Message-ID. */
+/** Makes one attempt to hand a message to the mail server. Never throws. A retry has the same Message-ID. */
 async function sendMail(target: MailTarget, message: Message, options: MailOptions): Promise<Attempt> {
   const { signal } = options;
   let socket: Socket | null = null;
@@ -55,7 +55,7 @@ async function sendMail(target: MailTarget, message: Message, options: MailOptio
   try {
     signal.throwIfAborted();
     socket = await open(target, options);
-    // It is large, and most processes never send a mail.
+    // The package is large, and most processes never send mail.
     const { createTransport } = await import('nodemailer');
     const transport = createTransport(transportOptions(target, socket, options));
     await transport.sendMail(mailOf(target, message));
@@ -71,7 +71,7 @@ async function sendMail(target: MailTarget, message: Message, options: MailOptio
 
 const TOO_SLOW = 'timeout: the mail server did not accept the message in time';
 
-/** Connects to addresses that the target may have, and to no others: nodemailer would look the name up again. */
+/** Connects only to allowed addresses. nodemailer would resolve the name again. */
 async function open(
   { host, port, isOwnNetwork }: MailTarget,
   { signal, lookup = systemLookup }: MailOptions,
@@ -93,8 +93,8 @@ async function open(
 }
 
 /**
- * TLS is required and the certificate verified; but in the operator's own network a server without, or with one that it made itself, is
- * taken: whoever listens there would need no more.
+ * TLS with a verified certificate is required. In the operator's own network, plaintext and self-signed certificates are accepted: an
+ * attacker who can listen there needs no more.
  */
 function transportOptions({ host, port, isTls, login, isOwnNetwork }: MailTarget, socket: Socket, { ca }: MailOptions) {
   const verified = isOwnNetwork ? { rejectUnauthorized: false } : {};
@@ -114,7 +114,7 @@ function mailOf({ from, to }: MailTarget, { id, title, text, isUrgent }: Message
   };
 }
 
-/** What the server answered is its code alone: the rest of the line may hold anything. */
+/** Reports only the server's status code, because the rest of its answer may contain anything. */
 function explainMailError(error: unknown): string {
   const { code, responseCode } = (error ?? {}) as { code?: unknown; responseCode?: unknown };
   if (typeof responseCode === 'number') {
@@ -126,7 +126,7 @@ function explainMailError(error: unknown): string {
   return explainError(error);
 }
 
-/** Sends a message by HTTP, once. Never throws. */
+/** Makes one attempt to send a message by HTTP. Never throws. */
 async function sendHttp(sender: WebhookSender, target: HttpTarget, message: Message, now: UnixMs): Promise<Attempt> {
   const { url, body, headers = {} } = requestOf(target, message, now);
   const rule = target.isOwnNetwork ? 'own' : 'public';
@@ -141,7 +141,7 @@ async function sendHttp(sender: WebhookSender, target: HttpTarget, message: Mess
   });
   if (result.kind === 'delivered') return { kind: 'sent' };
   if (result.kind === 'aborted') return result;
-  // What stands in the operator's own network is not for whoever may only add channels.
+  // Don't reveal answers from the operator's own network to people who may only add channels.
   const said = target.isOwnNetwork || result.answer === null ? '' : clipText(redactAnswer(result.answer), MAX_SAID);
   const error = said === '' ? result.error : `${result.error}. It says: ${said}`;
   return { kind: 'failed', error, retryAfterMs: result.retryAfterMs };
@@ -151,7 +151,7 @@ const MAX_SAID = 200;
 
 type Request = { url: string; body: string; headers?: Readonly<Record<string, string>> };
 
-/** As each service has its messages. None takes more than so many characters. */
+/** Builds the request in each service's format. No service accepts more than a fixed number of characters. */
 function requestOf(target: HttpTarget, message: Message, now: UnixMs): Request {
   switch (target.kind) {
     case 'telegram':
@@ -212,7 +212,7 @@ function signedRequest(
   return { url, body, headers };
 }
 
-/** Below the limits that their documents name: 4,096 characters, 40,000, 2,000, 4,096 bytes. */
+/** Below the documented limits: 4,096 characters, 40,000, 2,000, 4,096 bytes. */
 const MAX_TELEGRAM = 3500;
 const MAX_SLACK = 3500;
 const MAX_DISCORD = 1900;
@@ -223,12 +223,12 @@ function plainText({ title, text }: Message): string {
   return `${title}\n\n${text}`;
 }
 
-/** Slack takes `<!channel>` for everybody, and a `<` for a link. */
+/** Slack interprets `<!channel>` as a mention of everyone, and `<` as the start of a link. */
 function escapeSlack(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** Discord takes these for links and styles. */
+/** Discord interprets these characters as links and styles. */
 function discordText(message: Message): string {
   return clipText(plainText(message).replace(/[\\`*_~|>[\]()<#]/g, '\\$&'), MAX_DISCORD);
 }

@@ -1,7 +1,7 @@
 export type Backoff = { firstMs: number; longestMs: number };
 
-/** The pause after so many failures in a row, from 1: the first, and twice as long each time up to the longest. */
+/** Returns the pause after `failures` failures in a row, counted from 1. It starts at `firstMs` and doubles up to `longestMs`. */
 export function backoffMs(failures: number, { firstMs, longestMs }: Backoff): number {
-  // No pause is longer than its first one by more than this factor, and the product stays a number of milliseconds.
+  // The bounded exponent keeps the product a safe number. No configuration needs a larger factor.
   return Math.min(longestMs, firstMs * 2 ** Math.min(failures - 1, 30));
 }

@@ -1,5 +1,4 @@
-/** A source of the present time, in Unix milliseconds; tests pass one that they move. */
+/** The current time in Unix milliseconds. Tests pass a clock that they control. */
 export type Clock = { now(): number };
 
-/** The clock of the operating system. */
 export const systemClock: Clock = { now: () => Date.now() };

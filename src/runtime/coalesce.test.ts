@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { coalesce } from './coalesce.ts';
 
-/** Answers each number with its double, when the test says so. */
+/** Answers each number with its double, once the test releases it. */
 function createOracle() {
   const asked: number[][] = [];
   const releases: (() => void)[] = [];

@@ -1,12 +1,12 @@
-/** Asks for one value. Calls that come while others are under way may be answered together. */
+/** Asks one question. Questions that arrive while others are in progress may be answered together. */
 export type Ask<Question, Answer> = (question: Question) => Promise<Answer>;
 
 export type CoalesceOptions<Question, Answer> = {
-  /** Answers one question, or several at once, in their order. A rejection is passed on to everybody who asked. */
+  /** Answers one or more questions, in order. A rejection is passed on to every caller. */
   answer(questions: Question[]): Promise<Answer[]>;
-  /** Calls of `answer` at the same time. Up to as many, a question never waits for another. */
+  /** The maximum of concurrent calls of `answer`. Below it, a question never waits for another. */
   maxUnderWay: number;
-  /** Questions in one call; more wait for the next. */
+  /** The maximum of questions per call. The rest waits for the next call. */
   maxTogether: number;
 };
 
@@ -17,8 +17,8 @@ type PendingQuestion<Question, Answer> = {
 };
 
 /**
- * Gathers questions under load, and only then: nobody waits for a timer, and what is asked alone is answered alone. The queue is
- * as long as there are requests in the server, which bounds it.
+ * Batches questions, but only under load: there is no timer, and a single question is answered alone. The number of requests in the server
+ * bounds the queue.
  */
 export function coalesce<Question, Answer>(options: CoalesceOptions<Question, Answer>): Ask<Question, Answer> {
   const waiting: PendingQuestion<Question, Answer>[] = [];

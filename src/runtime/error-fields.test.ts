@@ -13,7 +13,7 @@ import { createLogger } from './log.ts';
 
 const SECRET = 'C4N4RYxyz0123456789';
 const SQL = 'select id from invoices where checkout_token = $1';
-/** What a client of node-postgres holds: the keys of its connection, and the text of every prepared statement. */
+/** Like a client of node-postgres: it holds the keys of its connection and the text of every prepared statement. */
 const client = Object.assign(
   Object.create({ constructor: class Client {} }),
   { secretKey: 987_654_321, processID: 4711, connection: { parsedStatements: { one: SQL.repeat(300) } } },
@@ -65,7 +65,7 @@ const httpError = () =>
 const socketError = () =>
   thrownBy(() => new Promise((resolve, reject) => connect(1, '127.0.0.1', () => resolve(null)).on('error', reject)));
 
-/** What `ask` throws at a server on a free port. */
+/** Returns the error that `ask` throws against a server on a free port. */
 async function thrownAt(server: Server, ask: (port: number) => Promise<unknown>): Promise<unknown> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
@@ -75,7 +75,7 @@ async function thrownAt(server: Server, ask: (port: number) => Promise<unknown>)
   }
 }
 
-/** Of a mail server that refuses the password. */
+/** The error of a mail server that refuses the password. */
 const mailError = () =>
   thrownAt(
     createServer((socket) => {
@@ -94,7 +94,7 @@ const mailError = () =>
     },
   );
 
-/** Of gRPC's transport: a server that ends the stream. */
+/** The error of gRPC's transport when a server ends the stream. */
 const http2Error = () =>
   thrownAt(
     createHttp2Server().on('stream', (stream) => stream.on('error', () => undefined).close(2)),
@@ -107,7 +107,7 @@ const http2Error = () =>
       }),
   );
 
-/** Of a certificate that is another's. */
+/** The error for a certificate with another name. */
 const tlsError = () => {
   const { key, cert } = createCertificate(['other.example']);
   return thrownAt(
@@ -205,7 +205,7 @@ describe('an error in the log', () => {
     ['that is none', () => ({ message: 'thrown as it is', client })],
     ['that is a text', () => 'thrown as it is'],
   ])('%s is short, and shows no secret, no statement and no value', async (_, make) => {
-    // A promise is told without reading what may not be read.
+    // Detect a promise without accessing properties that may throw.
     const made: unknown = make();
     const { line } = lineOf(types.isPromise(made) ? await made : made);
     expect(line.length).toBeLessThan(6000);

@@ -1,6 +1,6 @@
 /**
- * Maps items in their order, `size` of them at the same time: the next group starts when all of one are there. The first
- * rejection is thrown, and no further group starts. `onGroup` hears after each group how many are done.
+ * Maps items in order, `size` at a time. The next group starts when the previous one is complete. On the first rejection it throws and
+ * starts no further group. `onGroup` receives the number of finished items after each group.
  */
 export async function inGroups<Item, Result>(
   items: readonly Item[],

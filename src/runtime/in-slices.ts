@@ -1,9 +1,9 @@
-/** Items that wait for some work. An item that waits already is not added again. */
+/** Items that wait for work. Adding a waiting item again has no effect. */
 export type Slices<Item> = { add(item: Item): void; remove(item: Item): void };
 
 /**
- * Does `work` for many items without holding up everything else: for `sliceMs`, then whatever else the process has to do, then the
- * next. `work` must not throw.
+ * Runs `work` for many items without blocking the process: it works for `sliceMs`, yields to the event loop, then continues. `work` must
+ * not throw.
  */
 export function inSlices<Item>(sliceMs: number, work: (item: Item) => void): Slices<Item> {
   const waiting = new Set<Item>();

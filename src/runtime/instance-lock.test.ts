@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(parent, { recursive: true, force: true }));
 
-/** Among the temporary files, because another user runs it too and need not reach this checkout. */
+/** In the temporary directory, because another user runs it too and may not be able to read this checkout. */
 let built: string;
 beforeAll(async () => {
   built = await mkdtemp(join(tmpdir(), 'quittance-locker-'));
@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(built, { recursive: true, force: true }));
 
-/** Starts another process that locks the directory, tells the outcome in a line, and holds on until killed. */
+/** Starts another process that locks the directory, prints the outcome as a line, and holds the lock until it is killed. */
 function spawnLocker(options: { uid?: number } = {}) {
   const module = JSON.stringify(pathToFileURL(join(built, 'instance-lock.mjs')).href);
   const code = `
@@ -163,7 +163,7 @@ describe('a data directory that cannot be used', () => {
     const withCode = (code: string) => Object.assign(new Error(code), { code });
     expect(dataDirError('/data', withCode('ENOSPC'))).toMatchObject({ code: 'DATA_DIR_FULL' });
     expect(dataDirError('/data', withCode('EROFS'))).toBeInstanceOf(DataDirError);
-    // A command is advised where it can be pasted and touches nothing else.
+    // The message suggests a command only if it can be pasted and changes nothing else.
     expect(dataDirError(`${parent}`, withCode('EACCES'))).toMatchObject({
       message: expect.stringMatching(/run "chown -R \d+ '/),
     });

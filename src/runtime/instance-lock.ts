@@ -5,10 +5,10 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Makes this process the only one that uses the data directory (created if missing), until `release` or its death.
+ * Makes this process the only user of the data directory until `release` or its death. Creates the directory if it is missing.
  * Errors: DataDirError.
- * A lock left by a dead process is taken over; the start time of the process guards against a reused process id.
- * It sees the processes of this machine or container only.
+ * It takes over a lock left by a dead process; the process's start time guards against a reused process id. The lock covers only the
+ * processes of this machine or container.
  */
 export async function lockDataDir(dir: string, fileName = 'instance.lock'): Promise<{ release(): Promise<void> }> {
   const path = join(resolve(dir), fileName);
@@ -34,9 +34,7 @@ export async function lockDataDir(dir: string, fileName = 'instance.lock'): Prom
   };
 }
 
-/**
- * The data directory is in use, full, or not writable. `code` says which; the message says what to do.
- */
+/** The data directory is in use, full, or not writable, according to `code`. The message says what to do. */
 export class DataDirError extends Error {
   override readonly name = 'DataDirError';
   readonly code: 'DATA_DIR_IN_USE' | 'DATA_DIR_NOT_WRITABLE' | 'DATA_DIR_FULL';
@@ -47,7 +45,7 @@ export class DataDirError extends Error {
   }
 }
 
-/** Translates a failed file operation below `dir` into a DataDirError; any other error is returned as it is. */
+/** Translates a failed file operation below `dir` into a DataDirError. Returns any other error unchanged. */
 export function dataDirError(dir: string, cause: unknown): unknown {
   const code = errorCode(cause);
   const uid = process.getuid?.() ?? 'unknown';
@@ -85,7 +83,7 @@ export function dataDirError(dir: string, cause: unknown): unknown {
   }
 }
 
-/** The fix is a command only where it changes nothing but the data directory itself. */
+/** Suggests a command only if it changes nothing but the data directory itself. */
 function explainAccess(dir: string, uid: number | string): string {
   if (existsSync(dir)) return `As root, run "chown -R ${uid} '${dir.replaceAll("'", "'\\''")}'"`;
   let parent = dirname(resolve(dir));
@@ -94,18 +92,18 @@ function explainAccess(dir: string, uid: number | string): string {
 }
 
 /**
- * As root, others may pass through what is created here (postgres runs as another user) but not look; otherwise it is private.
- * A directory that exists already keeps its mode.
+ * As root, others may traverse the created directories, but not list them, because postgres runs as another user. Otherwise the directories
+ * are private. An existing directory keeps its mode.
  */
 async function ensureDataDir(dir: string): Promise<void> {
   const mode = process.getuid?.() === 0 ? 0o711 : 0o700;
   for (const created of await makeMissing(resolve(dir), mode)) {
-    // The umask may have taken bits away.
+    // The umask may have removed bits.
     await chmod(created, mode);
   }
 }
 
-/** Makes the directory and its missing parents, and answers which. Node's own recursive mkdir never ends below /proc. */
+/** Creates the directory and its missing parents, and returns the created ones. Node's own recursive mkdir never ends below /proc. */
 async function makeMissing(dir: string, mode: number): Promise<string[]> {
   try {
     await mkdir(dir, { mode });
@@ -116,22 +114,25 @@ async function makeMissing(dir: string, mode: number): Promise<string[]> {
   }
   const parents = await makeMissing(dirname(dir), mode);
   await mkdir(dir, { mode }).catch((error: unknown) => {
-    // Another process made it in the meantime.
+    // Another process created it meanwhile.
     if (errorCode(error) !== 'EEXIST') throw error;
   });
   return [...parents, dir];
 }
 
 /**
- * The content of a lock file: {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, null where
- * /proc is missing.
+ * The content of a lock file: {"pid":4242,"startedAt":"918273","id":"0b9c…"}. `startedAt` is in clock ticks since boot, or null without
+ * /proc.
  */
 type Holder = { pid: number; startedAt: string | null; id: string };
 
-/** The locks held or sought by this very process, which tell a lock of its own from one left by a predecessor with the same process id. */
+/**
+ * The ids of locks that this process holds or waits for. They distinguish its own lock from one of an earlier process with the same process
+ * id.
+ */
 const heldHere = new Set<string>();
 
-/** Two seconds of patience for another starter that is just now taking over the same stale lock; it needs milliseconds. */
+/** Waits up to two seconds for another process that is taking over the same stale lock. That takes milliseconds. */
 const MAX_ATTEMPTS = 100;
 const ATTEMPT_DELAY_MS = 20;
 
@@ -160,8 +161,8 @@ type Outcome = { kind: 'acquired' } | { kind: 'held'; by: Holder } | { kind: 're
 
 /**
  * Creates the lock file, or replaces that of a dead holder.
- * The right to replace holder X is itself a lock, `<path>.after-X`, acquired the same way. The process that has it checks again that X
- * still stands in the file before it replaces X. So exactly one of any number of starters replaces X, and a live lock is never touched.
+ * The right to replace holder X is itself a lock, `<path>.after-X`, acquired the same way. Its holder checks again that the file still
+ * names X before replacing it. So exactly one of any number of starting processes replaces X, and none touches a live lock.
  */
 async function acquire(path: string, own: Holder): Promise<Outcome> {
   if (await createExclusively(path, own)) return { kind: 'acquired' };
@@ -180,7 +181,7 @@ async function acquire(path: string, own: Holder): Promise<Outcome> {
   }
 }
 
-/** Linking a finished file is atomic and fails if the name is taken; an exclusive open would show an empty file for a moment. */
+/** Linking a finished file is atomic, and fails if the name exists. An exclusive open would expose an empty file for a moment. */
 async function createExclusively(path: string, own: Holder): Promise<boolean> {
   const draft = await writeDraft(path, own);
   try {
@@ -200,7 +201,10 @@ async function writeDraft(path: string, own: Holder): Promise<string> {
   return draft;
 }
 
-/** Undefined: no such file. A file that cannot be parsed (power loss) has no living holder; its text stands in for the id. */
+/**
+ * Returns undefined if the file doesn't exist. A file that can't be parsed (after a power loss) has no living holder and gets the id
+ * `damaged`.
+ */
 async function readHolder(path: string): Promise<Holder | undefined> {
   let text: string;
   try {
@@ -215,7 +219,7 @@ async function readHolder(path: string): Promise<Holder | undefined> {
       return { pid, startedAt: typeof startedAt === 'string' ? startedAt : null, id };
     }
   } catch {
-    // Not JSON: falls through to the damaged holder.
+    // Not JSON: continue with the damaged holder.
   }
   return { pid: 0, startedAt: null, id: 'damaged' };
 }
@@ -226,7 +230,7 @@ async function isAlive(holder: Holder): Promise<boolean> {
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
-    // EPERM: it lives, as another user.
+    // EPERM means that the process lives, as another user.
     if (errorCode(error) !== 'EPERM') return false;
   }
   const state = await processState(holder.pid);
@@ -236,20 +240,20 @@ async function isAlive(holder: Holder): Promise<boolean> {
 
 /**
  * Reads /proc/<pid>/stat, for example `42 (node) S 1 42 … 918273 …`: field 3 is the state, field 22 the start time in ticks (proc(5)).
- * Undefined where there is no /proc. A zombie, killed but not yet collected by its parent, does not run any more.
+ * Returns undefined without /proc. A zombie (killed but not yet reaped by its parent) doesn't count as running.
  */
 async function processState(pid: number): Promise<{ isRunning: boolean; startedAt: string } | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   if (stat === undefined) return undefined;
-  // The name in parentheses may hold spaces and parentheses itself.
+  // The name in parentheses may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state, startedAt] = [fields[0], fields[19]];
   return state === undefined || startedAt === undefined ? undefined : { isRunning: !'ZXx'.includes(state), startedAt };
 }
 
 /**
- * Deletes what starters killed half-way left: drafts, and successions, which mean nothing while the lock is held.
- * A draft tells its process in its name, because its content may not be written yet.
+ * Deletes the remains of processes that were killed while starting: drafts, and succession locks, which have no meaning while the lock is
+ * held. A draft has its process id in its name, because its content may not be written yet.
  */
 async function removeRemains(path: string, own: Holder): Promise<void> {
   for (const name of await readdir(dirname(path))) {

@@ -1,4 +1,4 @@
-/** Puts an entry into a map of at most `max`, whose oldest goes. A map keeps the order in which its entries were put there. */
+/** Adds an entry to a map of at most `max` entries and drops the oldest. A Map keeps its insertion order. */
 export function keepNewest<Value>(map: Map<string, Value>, name: string, value: Value, max: number): void {
   map.delete(name);
   map.set(name, value);

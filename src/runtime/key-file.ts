@@ -6,14 +6,14 @@ import { DataDirError, dataDirError, lockDataDir } from './instance-lock.ts';
 import { createMasterKey, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
 import { writePrivateFile } from './private-file.ts';
 
-/** Where the master keys of an embedded database are kept. */
+/** The path of the master keys for an embedded database. */
 export function keyFilePath(dataDir: string): string {
   return join(dataDir, 'master-key');
 }
 
 /**
- * The keys of a file, one on each line; the first one seals; `null` if there is no file. A mode that lets others read is tightened and told
- * to `warn`. Throws a KeyRingError for a file that cannot be read, or that another user may have put there.
+ * Reads the keys of a file, one per line. The first one encrypts. Returns `null` if there is no file. If others may read the file, it
+ * restricts the mode and calls `warn`. Errors: KeyRingError for a file that can't be read, or that another user may have put there.
  */
 export async function readKeyFile(path: string, warn: (message: string) => void): Promise<MasterKey[] | null> {
   const handle = await openToRead(path);
@@ -27,10 +27,10 @@ export async function readKeyFile(path: string, warn: (message: string) => void)
   }
 }
 
-/** Room for dozens of keys; a rotation needs two. */
+/** Room for dozens of keys. A rotation needs two. */
 const MAX_BYTES = 4096;
 
-/** A symbolic link is not followed, and a pipe not waited for: neither is what we put there. */
+/** Doesn't follow a symbolic link or wait for a pipe, because Quittance creates neither here. */
 async function openToRead(path: string): Promise<FileHandle | null> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -64,7 +64,7 @@ async function checkAccess(path: string, handle: FileHandle, warn: (message: str
   );
 }
 
-/** `MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=` in each line. An editor may have added spaces and carriage returns. */
+/** Parses lines such as `MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIzNDU2Nzg5MDE=`. An editor may have added spaces and carriage returns. */
 function parseKeys(path: string, text: string): MasterKey[] {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   const keys = lines.flatMap((line) => parseMasterKey(line.trim()) ?? []);
@@ -75,7 +75,7 @@ function parseKeys(path: string, text: string): MasterKey[] {
   );
 }
 
-/** Makes the file with a new key, unless another process has made it meanwhile. Errors: DataDirError, KeyRingError. */
+/** Creates the file with a new key, unless another process has created it meanwhile. Errors: DataDirError, KeyRingError. */
 export async function createKeyFile(dataDir: string): Promise<void> {
   const path = keyFilePath(dataDir);
   const lock = await lockPatiently(dataDir);
@@ -86,12 +86,12 @@ export async function createKeyFile(dataDir: string): Promise<void> {
   }
 }
 
-/** A process holds this lock while it makes or changes the file. Throws a DataDirError with `DATA_DIR_IN_USE` if it is held already. */
+/** Locks the key file while a process creates or changes it. Errors: DataDirError with `DATA_DIR_IN_USE` if it is already locked. */
 export function lockKeyFile(dataDir: string): Promise<{ release(): Promise<void> }> {
   return lockDataDir(dataDir, 'master-key.lock');
 }
 
-/** Making the file takes milliseconds. */
+/** Creating the file takes milliseconds. */
 const PATIENCE_MS = 5000;
 const POLL_MS = 20;
 
@@ -109,8 +109,8 @@ async function lockPatiently(dataDir: string): Promise<{ release(): Promise<void
 }
 
 /**
- * Puts keys into the file, which changes as a whole and is on the disk before this returns: what they seal would be lost without
- * them. The caller holds the lock.
+ * Writes the keys to the file. It replaces the file atomically and returns once it is on the disk, because secrets encrypted with lost keys
+ * would be lost too. The caller holds the lock.
  */
 export async function writeKeyFile(path: string, keys: readonly MasterKey[]): Promise<void> {
   try {

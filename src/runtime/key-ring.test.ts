@@ -45,7 +45,7 @@ test('the first key seals, and each key opens what it sealed', () => {
   expect(encrypt(both, Buffer.from('x'), PLACE).masterKeyId).toBe(newer.id);
   expect(decrypt(both, sealed, PLACE)).toMatchObject({ kind: 'ok' });
   expect(decrypt(createKeyRing([newer]), sealed, PLACE)).toEqual({ kind: 'unknown-key' });
-  // Named as if another key had sealed it.
+  // With the id of a key that didn't encrypt it.
   expect(decrypt(both, { ...sealed, masterKeyId: newer.id }, PLACE)).toEqual({ kind: 'damaged' });
 });
 

@@ -1,25 +1,24 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 
-/** 32 bytes, and the 16 hex digits by which rows name it. The id tells nothing about the key. */
+/** 32 bytes, and an id of 16 hex digits that rows refer to. The id reveals nothing about the key. */
 export type MasterKey = { id: string; bytes: Buffer };
 
-/** Where the keys of a process come from. */
 export type KeySource = { kind: 'setting' } | { kind: 'file'; path: string };
 
-/** The first key seals, and all of them open. */
+/** The first key encrypts; all of them decrypt. */
 export type KeyRing = {
   current(): MasterKey;
   find(id: string): MasterKey | undefined;
-  /** Different ones, in their order. */
+  /** Returns the keys in order, without duplicates. */
   keys(): readonly MasterKey[];
   source: KeySource;
-  /** Reads the keys again where they are kept in a file, for another process may have changed it. Throws if it cannot. */
+  /** Reads the key file again, if there is one, because another process may have changed it. Throws if that fails. */
   reload(): Promise<void>;
 };
 
-/** A ring of keys that do not change. At least one. */
+/** Creates a ring of fixed keys. It needs at least one. */
 export function createKeyRing(given: readonly MasterKey[], source: KeySource = { kind: 'setting' }): KeyRing {
-  // The same key may be written twice, in base64 and in hexadecimal.
+  // The same key may be listed twice, in base64 and in hexadecimal.
   const keys = given.filter((key, index) => given.findIndex(({ id }) => id === key.id) === index);
   const [first] = keys;
   if (first === undefined) throw new RangeError('a key ring needs at least one key');
@@ -32,13 +31,12 @@ export function createKeyRing(given: readonly MasterKey[], source: KeySource = {
   };
 }
 
-/** Reads one key of 32 bytes, written in base64 (44 characters) or in hexadecimal (64). `null` for anything else. */
+/** Parses a key of 32 bytes, in base64 (44 characters) or hexadecimal (64). Returns `null` for anything else. */
 export function parseMasterKey(text: string): MasterKey | null {
   const encoding = /^[0-9a-fA-F]{64}$/.test(text) ? 'hex' : /^[A-Za-z0-9+/]{43}=$/.test(text) ? 'base64' : null;
   return encoding === null ? null : masterKey(Buffer.from(text, encoding));
 }
 
-/** A new random key. */
 export function createMasterKey(): MasterKey {
   return masterKey(randomBytes(KEY_BYTES));
 }
@@ -50,10 +48,10 @@ function masterKey(bytes: Buffer): MasterKey {
   };
 }
 
-/** A stored secret: nonce, ciphertext and tag, and the id of the key that opens it. */
+/** A stored secret: nonce, ciphertext and tag, with the id of the key that decrypts it. */
 export type Encrypted = { masterKeyId: string; sealed: Buffer };
 
-/** Encrypts under the current key of the ring. `place` names row and column, and must be the same when it is opened. */
+/** Encrypts under the ring's current key. `place` names row and column, and must be the same for decryption. */
 export function encrypt(ring: KeyRing, plain: Uint8Array, place: string): Encrypted {
   const key = ring.current();
   const nonce = randomBytes(NONCE_BYTES);
@@ -64,7 +62,10 @@ export function encrypt(ring: KeyRing, plain: Uint8Array, place: string): Encryp
 
 export type Decrypted = { kind: 'ok'; plain: Buffer } | { kind: 'unknown-key' } | { kind: 'damaged' };
 
-/** Opens what `encrypt` made. `unknown-key`: the ring lacks the key. `damaged`: not these bytes, or not for this place. */
+/**
+ * Decrypts the output of `encrypt`. `unknown-key`: the ring doesn't have the key. `damaged`: the bytes were changed, or belong to another
+ * place.
+ */
 export function decrypt(ring: KeyRing, { masterKeyId, sealed }: Encrypted, place: string): Decrypted {
   const key = ring.find(masterKeyId);
   if (key === undefined) return { kind: 'unknown-key' };
@@ -76,12 +77,12 @@ export function decrypt(ring: KeyRing, { masterKeyId, sealed }: Encrypted, place
     const plain = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
     return { kind: 'ok', plain };
   } catch {
-    // The only thing that `final` throws for is a tag that does not fit.
+    // `final` throws only if the tag doesn't match.
     return { kind: 'damaged' };
   }
 }
 
-/** Derives a key for one purpose (HKDF-SHA-256, RFC 5869). It tells nothing of the master key or of the keys for other purposes. */
+/** Derives a key for one purpose (HKDF-SHA-256, RFC 5869). It reveals nothing about the master key or the keys for other purposes. */
 export function deriveKey(key: MasterKey, { purpose, salt }: { purpose: string; salt: string }): Buffer {
   return Buffer.from(hkdfSync('sha256', key.bytes, salt, purpose, KEY_BYTES));
 }
@@ -90,7 +91,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Keys are missing, or not as they must be. The message says what to do and holds no key. */
+/** Keys are missing or invalid. The message says what to do and contains no key. */
 export class KeyRingError extends Error {
   override readonly name = 'KeyRingError';
   readonly code: 'CONFIG_INVALID' | 'KEY_FILE_INVALID';

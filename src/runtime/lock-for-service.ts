@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DataDirError, lockDataDir } from './instance-lock.ts';
 
-/** Longer than a management command that uses the embedded database takes. */
+/** Longer than a management command uses the embedded database. */
 const PATIENCE_MS = 4000;
 const POLL_MS = 100;
 
-/** Takes the data directory for a service. A command that has it for a moment is waited for; another service is an error. */
+/** Locks the data directory for a service. It waits for a command that holds the lock for a moment. Another service is an error. */
 export async function lockForService(dataDir: string): Promise<{ release(): Promise<void> }> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {

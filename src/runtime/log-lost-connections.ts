@@ -1,7 +1,7 @@
 import type { Logger } from './log.ts';
 import { createTally } from './log-throttle.ts';
 
-/** Writes that a database connection was lost: a pool loses all of its own at once, and the same again at each try. */
+/** Logs lost database connections. They are tallied, because a pool loses all of its connections at once, and again at each retry. */
 export function logLostConnections(log: Pick<Logger, 'warn'>): (error: Error) => void {
   const lost = createTally(() => performance.now());
   return (error) => {

@@ -1,15 +1,15 @@
-/** For what is told once a minute of each subject, however often it happens. */
+/** Limits messages to one per minute and subject. */
 export type LogThrottle = {
-  /** Whether it is due; then it counts as told. */
+  /** Whether a message is due. If so, it counts as sent. */
   isDue(subject: string): boolean;
-  /** It could not be told, so it is due again. */
+  /** The message couldn't be sent, so it is due again. */
   forget(subject: string): void;
 };
 
 const INTERVAL_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
-/** `now` in milliseconds. A clock that was put back puts nothing off. */
+/** `now` is in milliseconds. If the clock is set back, messages aren't delayed. */
 export function createLogThrottle(now: () => number): LogThrottle {
   const loggedAt = new Map<string, number>();
   return {
@@ -24,13 +24,16 @@ export function createLogThrottle(now: () => number): LogThrottle {
   };
 }
 
-/** For what is told with how often it happened. */
+/** Limits messages that include a count. */
 export type Tally = {
-  /** Counts once more. How often it happened since it was told last, if it is due: at once, and then once a minute; else `null`. */
+  /**
+   * Counts one occurrence. If a message is due (at once, and then once a minute), returns the count since the last message; otherwise
+   * `null`.
+   */
   note(subject: string): number | null;
 };
 
-/** `now` as above. What happened after the last telling is told with the next time that it happens. */
+/** `now` is in milliseconds. Occurrences after the last message are included in the next one, which needs another occurrence. */
 export function createTally(now: () => number): Tally {
   const seldom = createLogThrottle(now);
   const counts = new Map<string, number>();

@@ -68,7 +68,7 @@ describe('the log', () => {
     expect(line.match(/\[redacted\]/g)?.length).toBeGreaterThanOrEqual(6);
   });
 
-  // No measurement: what takes time in proportion to the length is done in a fraction of a second, what takes its square in minutes, and is ended.
+  // This is not a benchmark. Linear work ends within a fraction of a second. Quadratic work would need minutes, and times out.
   test.each([
     ['backslashes', '\\'],
     ['quotes and backslashes', '\\"'],

@@ -3,10 +3,9 @@ import { type DestinationStream, type LevelWithSilent, type Logger as PinoLogger
 export type Logger = PinoLogger;
 
 /**
- * A JSON logger, one object per line, on standard output unless a destination is given. Of errors it shows a list of fields
- * (`error-fields.ts`), and of other objects of classes the name.
- * Secrets are removed twice: values under telling names (at any depth), and texts that look like a secret wherever they stand,
- * because an error's message, a stack or a URL carries them where no name tells.
+ * Creates a JSON logger that writes one object per line, by default to standard output. It shows a fixed list of an error's fields, and
+ * only the class name of other class instances. Secrets are removed in two ways: values of fields with a secret's name, at any depth, and
+ * texts that look like a secret anywhere. The second is needed because messages, stacks and URLs contain secrets without a field name.
  */
 export function createLogger(options: { level: LevelWithSilent; destination?: DestinationStream }): Logger {
   const settings = {
@@ -14,7 +13,7 @@ export function createLogger(options: { level: LevelWithSilent; destination?: De
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }), log: loggable },
-    // Pino's own would take the fields that are left for the error itself, and add every other.
+    // Pino's own serializer would treat the described fields as an error and add all others.
     serializers: { err: (described: unknown) => described },
     redact: { paths: REDACTED_PATHS, censor: REDACTED },
     hooks: { streamWrite: scrub },
@@ -24,7 +23,7 @@ export function createLogger(options: { level: LevelWithSilent; destination?: De
 
 const REDACTED = '[redacted]';
 
-/** Names whose values never reach the log, in any letter case. */
+/** Names whose values are never logged, in any letter case. */
 const SECRET_NAMES = [
   'x-api-key',
   'apiKey',
@@ -50,7 +49,7 @@ const SECRET_NAMES = [
   'set-cookie',
 ];
 
-/** These paths catch values that are objects or arrays; strings are caught at any depth in `scrub`. Pino needs each depth spelled out. */
+/** These paths remove values that are objects or arrays; `scrub` removes strings at any depth. Pino needs each depth spelled out. */
 const REDACTED_PATHS = SECRET_NAMES.flatMap((name) =>
   ['', '*', '*.*', '*.*.*'].map((parent) => `${parent}["${name}"]`),
 );
@@ -58,21 +57,22 @@ const REDACTED_PATHS = SECRET_NAMES.flatMap((name) =>
 const names = SECRET_NAMES.join('|');
 
 /**
- * Each pattern keeps its first group, which says what was removed. The line is JSON, so a quote inside a value reads `\"`. It holds texts
- * of others, so no pattern may take more time than in proportion to the length of any line.
+ * Each pattern keeps its first group, which shows what was removed. The line is JSON, so a quote inside a value is written `\"`. Lines
+ * contain text from others, so every pattern must run in linear time.
  */
 const SECRET_PATTERNS: readonly RegExp[] = [
   // {"apiKey":"…"}
   new RegExp(`("(?:${names})":")(?:[^"\\\\]|\\\\.)+`, 'gi'),
-  // The same inside a text that holds JSON: {\"apiKey\":\"…\"}. It begins with one backslash: with all of a run it would be tried at each.
+  // The same in a string with JSON: {\"apiKey\":\"…\"}. The pattern starts with a single backslash. With a whole run, it would be tried at
+  // every backslash.
   new RegExp(`(\\\\"(?:${names})\\\\+"\\s*:\\s*\\\\+")[^"\\\\]+`, 'gi'),
   // qt_live_4fQ…, qt_test_… and qa_…
   /(\bq(?:t_(?:live|test)|a)_)[A-Za-z0-9_-]+/g,
   // whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
   /(\bwhsec_)[A-Za-z0-9+/=_-]+/g,
-  // QUITTANCE_MASTER_KEY=… of an environment, a unit file or a shell
+  // QUITTANCE_MASTER_KEY=… in an environment, a unit file or a shell
   /(\bQUITTANCE_MASTER_KEY=)[^\s"'\\]+/gi,
-  // postgres://user:password@host; a password may itself hold an @, so up to the last one before the next space, slash or quote.
+  // postgres://user:password@host. A password may contain an @, so match up to the last one before the next space, slash or quote.
   /(\bpostgres(?:ql)?:\/\/[^\s:@/"\\]*:)[^\s/"\\]+(?=@)/gi,
   // host=… password=…, and ?password=… in a URL
   /(\bpassword=)[^\s&"'\\]+/gi,
@@ -80,10 +80,13 @@ const SECRET_PATTERNS: readonly RegExp[] = [
   /(\b(?:bearer|basic) )[A-Za-z0-9._~+/=-]{8,}/gi,
 ];
 
-/** A line is longer only if a text of others came into it uncut. */
+/** A longer line can only be caused by long text from others. */
 const MAX_LINE_CHARS = 65_536;
 
-/** A line that is too long becomes one that says so and holds its beginning, cut where no secret is parted from its mark. */
+/**
+ * Redacts a line. A line that is too long is replaced by one that says so and contains its beginning. The cut never separates a secret from
+ * its marker.
+ */
 function scrub(line: string): string {
   if (line.length <= MAX_LINE_CHARS) return redact(line);
   const head = /^\{"level":"[a-z]{1,9}","time":"[^"]{1,40}",/.exec(line)?.[0] ?? '{';
@@ -97,8 +100,8 @@ function redact(text: string): string {
 }
 
 /**
- * What the log shows of what it is given: of an error these fields alone, for drivers hang whole clients on theirs, with connection keys and
- * every statement; of an object of any other class its name alone.
+ * The fields of an error that are logged. Other fields are dropped, because drivers attach whole clients to their errors, with connection
+ * keys and every statement. Instances of other classes are logged by name only.
  */
 const TEXT_FIELDS = [
   ...['code', 'severity', 'schema', 'table', 'column', 'dataType', 'constraint', 'routine'],
@@ -108,14 +111,14 @@ const NUMBER_FIELDS = ['errno', 'port', 'statusCode'] as const;
 
 const MAX_FIELD = 200;
 const MAX_MESSAGE = 1000;
-/** The frames that lead to the cause. Those of a cause of it tell less. */
+/** The frames that lead to the error. The frames of its cause are less useful. */
 const MAX_STACK = { own: 1500, cause: 500 };
-/** Of an error with its causes, whatever they hold. */
+/** Limits for an error and its causes, whatever they contain. */
 const MAX_ERRORS = 6;
 const MAX_DEPTH = 8;
 const MAX_ITEMS = 100;
 
-/** A copy of an object for the log that holds plain values alone. It never throws, whatever the object does when it is read. */
+/** Copies an object for the log, with plain values only. It never throws, even if reading the object does. */
 function loggable(object: Record<string, unknown>): Record<string, unknown> {
   return readObject(object, 0);
 }
@@ -149,7 +152,7 @@ function readObject(object: Record<string, unknown>, depth: number): Record<stri
   );
 }
 
-/** Errors of another realm have another `Error`. */
+/** Errors of another realm have another `Error` class. */
 function isError(value: object): boolean {
   return value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 }
@@ -184,18 +187,18 @@ function describeError(error: object, budget: { left: number }, maxStack: number
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
-/** Of gRPC and HTTP/2 it is a number. */
+/** gRPC and HTTP/2 use numeric codes. */
 function codeOf(read: (field: string) => unknown): number | undefined {
   const code = read('code');
   return typeof code === 'number' ? code : undefined;
 }
 
-/** `invalid input syntax for type uuid: "…"`: PostgreSQL's data exceptions (class 22) end with the value that it was given. */
+/** `invalid input syntax for type uuid: "…"`. PostgreSQL's data exceptions (class 22) end with the value from the query. */
 function withoutValue(message: string, code: unknown): string {
   return typeof code === 'string' && /^22[0-9A-Z]{3}$/.test(code) ? message.replace(/: ".*$/s, ': "…"') : message;
 }
 
-/** The places of a stack, without the message before them. */
+/** The frames of a stack, without the message before them. */
 function framesOf(stack: string, most: number): string | undefined {
   const start = stack.slice(0, 20_000).search(/\n +at /);
   return start < 0 ? undefined : stack.slice(start + 1, start + 1 + most);

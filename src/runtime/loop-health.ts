@@ -1,12 +1,12 @@
-/** Which loops of a process fail, and since when, whatever they do and whoever holds a lease. */
+/** Tracks the loops of a process that keep failing, whatever they do and whichever process holds a lease. */
 export type LoopHealth = {
-  /** A round of a loop failed, or with `false` one was finished. */
+  /** Records that a round of a loop failed, or (with `false`) finished. */
   note(name: string, hasFailed: boolean): void;
-  /** A look at all: the loops that failed, and finished no round, at this look and at so many before it. */
+  /** Checks all loops. Returns those that failed and finished no round for this many checks in a row, including this one. */
   look(looks: number): string[];
 };
 
-/** Looks are counted and not time: a process that was paused has not failed meanwhile. */
+/** It counts checks instead of time, because a process that was paused hasn't failed meanwhile. */
 export function createLoopHealth(): LoopHealth {
   const failing = new Map<string, number>();
   return {

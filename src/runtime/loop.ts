@@ -11,39 +11,36 @@ export type LoopOptions = {
   log: Logger;
   /** The pause after repeated failures doubles from 100 ms up to this. */
   maxPauseMs: number;
-  /** Hears of each round. */
+  /** Records the outcome of each round. */
   health?: LoopHealth | undefined;
   /**
-   * Runs a round; returns the pause before the next in milliseconds. A throw is logged and the round is tried again. `failedPauseMs` is for a
-   * round that failed, where the log says so already.
+   * Runs a round and returns the pause before the next one in milliseconds. If it throws, the error is logged and the round is retried.
+   * `failedPauseMs` is for a failed round that is already logged.
    */
   run(isStopping: () => boolean): Promise<number | { failedPauseMs: number }>;
 };
 
 const FIRST_PAUSE_MS = 100;
 
-/** A database that does not answer is told of by what asks it first. */
+/** The database reports its own outages, so the loop doesn't log them as well. */
 function isAway(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'DATABASE_UNAVAILABLE';
 }
 
-/**
- * Runs a round again and again until `stop`, even if a round throws: a loop never dies silently. `stop` waits for the round that is under
- * way.
- */
+/** Runs rounds until `stop`, even if a round throws: a loop never dies silently. `stop` waits for the current round. */
 export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): Loop {
   let stopping = false;
   let wake: () => void = () => undefined;
-  /** `told`: how many in a row there were at the last message that the loop fails. */
+  /** `told`: the number of failures in a row at the last log message. */
   const failures = { count: 0, told: 0 };
-  // The same failure once a minute, so that an outage does not fill the disk, also where several take turns.
+  // Log the same failure at most once a minute, so that an outage doesn't fill the disk. This also works if several failures alternate.
   const seldom = createLogThrottle(() => performance.now());
   const report = (error: unknown) => {
     failures.count += 1;
     const message = reasonOf(error);
     if (!seldom.isDue(message)) return;
     failures.told = failures.count;
-    // An error that is expected to pass by itself is logged by its message alone: the place in the program helps no reader.
+    // Log a transient error by its message alone, because its stack doesn't help anyone.
     const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;
     const what = isExpected ? { reason: message } : { err: error };
     log.warn({ ...what, loop: name, failures: failures.count }, `${name} failed and tries again`);

@@ -2,11 +2,11 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
-/** The Prometheus metrics of one process. Units stand in the names. */
+/** Creates the Prometheus metrics of one process. Their names contain the units. */
 export function createMetrics() {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // Sums of the gauges of that name, and named as only counters may be.
+  // These gauges are sums of others, and their suffix is reserved for counters.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   const labelled = labellersFor(registry);
   return {
@@ -27,7 +27,7 @@ export function createMetrics() {
   };
 }
 
-/** Shows these series of a counter before anything is counted: to Prometheus one that begins above 0 has not risen. */
+/** Creates these series of a counter with the value 0. For Prometheus, a series that begins above 0 hasn't increased. */
 export function beginAtZero<Label extends string>(
   counter: Counter<Label>,
   series: readonly Record<Label, string>[],
@@ -37,7 +37,7 @@ export function beginAtZero<Label extends string>(
 
 type Labellers = ReturnType<typeof labellersFor>;
 
-/** Each takes the names of the labels, and makes what makes metrics with these labels. */
+/** Each function accepts label names and returns a factory for metrics with these labels. */
 function labellersFor(registry: Registry) {
   const registers = [registry];
   return {
@@ -206,7 +206,7 @@ function backupMetrics(labelled: Labellers) {
     'quittance_backup_age_seconds',
     'Age of the newest backup of QUITTANCE_BACKUP_DIR that was verified; absent where there is none, and in processes that make none',
   );
-  // Without labels it would begin with 0, as if one had just been made.
+  // Without labels the gauge would begin with 0, as if a backup had just been made.
   backupAge.remove();
   return { backupAge };
 }

@@ -2,9 +2,10 @@ import { createKeyFile, keyFilePath, readKeyFile } from './key-file.ts';
 import { createKeyRing, type KeyRing, KeyRingError, type MasterKey, parseMasterKey } from './key-ring.ts';
 
 /**
- * The keys of this process: those that are open, else those of the setting, else those of the file in the data directory of an embedded database. `null`: with
- * a database elsewhere the setting is needed, because other processes need the same keys; or there is no file, and none may be made.
- * `warn` hears of a file that others could read. Errors: KeyRingError, DataDirError.
+ * Returns the keys of this process. These are the keys already open, or else those of the setting, or else those in the data directory of
+ * an embedded database. Returns `null` for an external database without the setting, because other processes need the same keys. Also
+ * returns `null` if there is no key file and none may be created. `warn` is called for a file that others could read. Errors: KeyRingError,
+ * DataDirError.
  */
 export async function openKeyRing(
   { keyRing, masterKeys, databaseUrl, dataDir }: KeySettings,
@@ -24,7 +25,7 @@ export async function openKeyRing(
   return ringOfFile(path, await readAgain(path));
 }
 
-/** `keyRing`: the keys that this process has open. */
+/** `keyRing`: the keys that this process already opened. */
 export type KeySettings = {
   keyRing?: KeyRing;
   masterKeys: readonly string[] | null;
@@ -32,7 +33,7 @@ export type KeySettings = {
   dataDir: string;
 };
 
-/** `openKeyRing` for callers that cannot work without a key ring. */
+/** Like `openKeyRing`, for callers that can't work without keys. */
 export async function requireKeyRing(
   settings: KeySettings,
   warn: (message: string) => void = () => undefined,
@@ -45,7 +46,10 @@ export async function requireKeyRing(
   );
 }
 
-/** A key that `reload` no longer finds opens secrets until the process ends: a secret read before a rotation may be sealed with it. */
+/**
+ * A key that `reload` no longer finds keeps decrypting until the process ends, because a secret read before a rotation may be encrypted
+ * with it.
+ */
 function ringOfFile(path: string, found: readonly MasterKey[]): KeyRing {
   const known = new Map(found.map((key) => [key.id, key]));
   let ring = createKeyRing(found, { kind: 'file', path });

@@ -1,18 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
-/** Without /proc each look runs `ps`. */
+/** Without /proc each check runs `ps`. */
 const LOOK_MS = process.platform === 'linux' ? 500 : 2000;
 
 /**
- * Calls `onDeath` when the npm that started this process is gone (`kill -9` of `npm start` would leave us running, seen by
- * nobody). Started in any other way, a process may outlive its parent, as under `nohup`.
+ * Calls `onDeath` when the npm that started this process is gone. Otherwise `kill -9` of `npm start` would leave this process running
+ * unnoticed. A process that was started in any other way may outlive its parent, as under `nohup`.
  */
 export function whenParentDies(onDeath: () => void): void {
   if (process.env['npm_lifecycle_event'] === undefined) return;
   const parent = process.ppid;
   const described = describeProcess(parent);
-  // npm runs a script as `sh -c '…'`. Some shells become the command, others stay between npm and us and outlive npm.
+  // npm runs a script as `sh -c '…'`. Some shells replace themselves with the command. Others stay between npm and this process and outlive
+  // npm.
   const shell = described?.args[1] === '-c' ? described : null;
   const timer = setInterval(() => {
     const isParentHere = process.ppid === parent;
@@ -25,12 +26,12 @@ export function whenParentDies(onDeath: () => void): void {
 
 type Described = { parent: number; args: string[] };
 
-/** Undefined if there is no such process, or nobody tells. */
+/** Returns undefined if the process doesn't exist or can't be read. */
 function describeProcess(pid: number): Described | undefined {
   return process.platform === 'linux' ? readProc(pid) : askPs(pid);
 }
 
-/** `/proc/<pid>/stat` is `42 (sh) S 17 …`: the parent is the second field after the name, which may hold anything (proc(5)). */
+/** `/proc/<pid>/stat` is `42 (sh) S 17 …`. The parent is the second field after the name, which may contain anything (proc(5)). */
 function readProc(pid: number): Described | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

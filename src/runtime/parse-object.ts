@@ -1,4 +1,4 @@
-/** The members of the object that a text is as JSON; none if it is anything else. */
+/** Parses a JSON object. Returns an empty object for anything else. */
 export function parseObject(text: string): Record<string, unknown> {
   try {
     return asObject(JSON.parse(text));
@@ -7,7 +7,7 @@ export function parseObject(text: string): Record<string, unknown> {
   }
 }
 
-/** The same of a value that was parsed. */
+/** Like `parseObject`, for an already parsed value. */
 export function asObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }

@@ -1,8 +1,8 @@
 type Part = { stop(): Promise<unknown> };
 
 /**
- * The parts that were started. `stop` ends them in the opposite order. A part that cannot stop, as on a full disk, does not keep the
- * others running: the first error is thrown at the end.
+ * Collects started parts. `stop` ends them in reverse order. If a part fails to stop, for example on a full disk, the others are still
+ * stopped. The first error is thrown at the end.
  */
 export function createParts() {
   const parts: Part[] = [];

@@ -15,7 +15,7 @@ const WRITERS: Record<string, (path: string) => Promise<void>> = {
   'a private file of the database': (path) => writePrivateFile(path, 'secret'),
 };
 
-// Only root gives files away.
+// Only root can change a file's owner.
 describe.runIf(process.getuid?.() === 0)('root that writes into the directory of another user', () => {
   test.each(Object.entries(WRITERS))(
     'gives that user %s and no file to which its draft is made a link',
@@ -39,7 +39,7 @@ describe.runIf(process.getuid?.() === 0)('root that writes into the directory of
   );
 });
 
-/** Looks at every turn of the loop, of which writing and syncing the file take several. */
+/** Checks at every turn of the event loop. Writing and syncing the file takes several turns. */
 async function swapForLink(path: string, target: string): Promise<void> {
   while (lstatSync(path, { throwIfNoEntry: false }) === undefined) await turn();
   unlinkSync(path);

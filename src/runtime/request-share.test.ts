@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createRequestShare } from './request-share.ts';
 
-/** A share whose time the test sets, and work of which `took` milliseconds are late beyond 10. */
+/** A share with a clock that the test controls. `work` records pieces of work, which are late beyond 10 ms. */
 function openShare() {
   const state = { nowMs: 0 };
   const share = createRequestShare(() => state.nowMs);

@@ -1,19 +1,19 @@
 /**
- * The share of the process that requests may have, because watcher and webhooks may share it: 1 while their work is in time or there is
- * none, 0 while it comes late.
+ * The share of the process that requests may use, because the watcher and webhooks may run in the same process. It is 1 while their work is
+ * in time or there is none, and 0 while it is late.
  */
 export type RequestShare = {
-  /** A piece of work beside the requests took so long; beyond `inTimeMs` it came late. */
+  /** Records how long a piece of other work took. Beyond `inTimeMs` it was late. */
   onWork(tookMs: number, inTimeMs: number): void;
-  /** That work is known to lag behind. */
+  /** Records that other work lags behind. */
   onBehind(): void;
-  /** 0 … 1. */
+  /** From 0 to 1. */
   current(): number;
 };
 
-/** Late pieces among the last ones that are no accident: one alone is a pause of the disk or of the collector. */
+/** This many late pieces among the last ones count as lag. A single one may be a pause of the disk or the garbage collector. */
 const [LATE, LAST] = [2, 3];
-/** After the last late piece requests get nothing back for so long, and then all of it little by little. */
+/** After the last late piece, requests get nothing for HOLD_MS. Then their share grows back gradually over RECOVER_MS. */
 const [HOLD_MS, RECOVER_MS] = [5000, 5000];
 
 export function createRequestShare(nowMs: () => number = () => performance.now()): RequestShare {

@@ -8,14 +8,14 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createLogger } from './log.ts';
 import { findServiceManager } from './service-manager.ts';
 
-/** A program `systemd-notify` that writes down whom it tells what. */
+/** A fake `systemd-notify` that records the socket and the message. */
 const SPEAKER = `#!/bin/sh
 echo "$NOTIFY_SOCKET $*" >> "\${0%/*}/said"
 `;
 
 async function supervised(variables: NodeJS.ProcessEnv, { hasSpeaker = true } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'quittance-notify-'));
-  // The last words may still be written down.
+  // The last message may still be being written.
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   if (hasSpeaker) await writeFile(join(folder, 'systemd-notify'), SPEAKER, { mode: 0o755 });
   const env: NodeJS.ProcessEnv = { PATH: folder, ...variables };
@@ -29,7 +29,7 @@ async function supervised(variables: NodeJS.ProcessEnv, { hasSpeaker = true } = 
   return { env, manager, said, logged: () => lines.join('') };
 }
 
-/** Answers `GET /healthz` as `statusOf` says, which hears how often it was asked before. */
+/** Answers `GET /healthz` with `statusOf`, which receives the number of earlier requests. */
 async function startHealth(statusOf: (before: number) => number) {
   let asked = 0;
   const server = createServer((_, response) => {

@@ -4,27 +4,30 @@ import type { Socket } from 'node:net';
 import type { Logger } from './log.ts';
 import { createLogThrottle } from './log-throttle.ts';
 
-/** What systemd is told of this process. */
+/** The notifications to systemd about this process. */
 export type ServiceManager = {
-  /** It works. From now on the watchdog hears of it while `healthUrl` answers `GET /healthz`; without one, while the event loop turns. */
+  /**
+   * The process works. From now on the watchdog is notified while `healthUrl` answers `GET /healthz` or, without a URL, while the event
+   * loop runs.
+   */
   ready(healthUrl: string | null): void;
   stopping(): void;
 };
 
 const NOBODY: ServiceManager = { ready: () => undefined, stopping: () => undefined };
 
-/** Three chances to be in time: one that comes late, or one connection that is lost, is no reason to end the process. */
+/** Three chances per watchdog interval: a late notification or a lost connection must not end the process. */
 const PINGS_IN_TIME = 3;
 /**
- * A shell, because to start a program from this process stops it: for 1.5 ms with 54 MB of memory, for 64 ms with 554 MB. It is started
- * while this process is small, and ends with it.
+ * A shell sends the notifications, because spawning a program blocks this process: for 1.5 ms at 54 MB of memory, for 64 ms at 554 MB. The
+ * shell starts while this process is small, and ends with it.
  */
 const SPEAKER = 'while read -r state; do systemd-notify "$state" || echo "cannot say $state" >&2; done';
 
 /**
- * Who supervises this process, from its environment: `NOTIFY_SOCKET=/run/systemd/notify`, `WATCHDOG_USEC=60000000` and `WATCHDOG_PID=4711`
- * (sd_notify(3), sd_watchdog_enabled(3)). Takes the three out of `env`, so that no child speaks in our name. Node has no datagram sockets
- * of Unix: the program `systemd-notify` speaks, which is there where systemd is.
+ * Finds the supervisor in the environment: `NOTIFY_SOCKET=/run/systemd/notify`, `WATCHDOG_USEC=60000000` and `WATCHDOG_PID=4711`
+ * (sd_notify(3), sd_watchdog_enabled(3)). Removes the three from `env`, so that no child notifies in our name. Node.js has no Unix datagram
+ * sockets, so the program `systemd-notify` sends the messages; it exists wherever systemd does.
  */
 export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): ServiceManager {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC, WATCHDOG_PID = String(process.pid) } = env;
@@ -58,7 +61,7 @@ export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): Service
   };
 }
 
-/** Keeps this process from nothing, not from its end either. */
+/** Starts the shell so that it never blocks this process, not even its exit. */
 function startSpeaker(env: NodeJS.ProcessEnv, onError: (error: Error) => void): (state: string) => void {
   const child = spawn('/bin/sh', ['-c', SPEAKER], { env, stdio: ['pipe', 'ignore', 'pipe'] });
   child.unref();
@@ -69,7 +72,7 @@ function startSpeaker(env: NodeJS.ProcessEnv, onError: (error: Error) => void): 
   return (state) => void child.stdin.write(`${state}\n`);
 }
 
-/** Over a connection of its own, because it could be new ones that nobody takes. */
+/** Uses a new connection, because the failure may be that the server accepts no new ones. */
 async function answers(url: string | null, timeoutMs: number): Promise<void> {
   if (url === null) return;
   await new Promise<void>((resolve, reject) => {

@@ -1,11 +1,13 @@
-/** A clock that was put forward is believed after so long: by then somebody has seen the alarm `clock-wrong`, or it was right. */
+/**
+ * A clock that was set forward is believed after this time. By then an operator has seen the alarm `clock-wrong`, or the clock was right.
+ */
 const DOUBT_MS = 60 * 60_000;
-/** Clocks are drawn to the right time by less than this between two looks. */
+/** Clock adjustments (slewing) between two reads are smaller than this. */
 const JUMP_MS = 1000;
 
 /**
- * The time by a clock, but not what it was put forward by within the last hour, as time itself passed between two looks. One that is set
- * back is believed at once.
+ * Returns a clock that ignores forward jumps of the last hour, judged by the monotonic time between two reads. A clock that is set back is
+ * believed at once.
  */
 export function createSteadyClock(now: () => number, monotonicMs = () => performance.now()): () => number {
   let known = { at: now(), ms: monotonicMs() };

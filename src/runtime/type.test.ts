@@ -4,7 +4,7 @@ import { Type } from './type.ts';
 
 type Makers = typeof Type;
 
-/** One of each kind that the API and the commands describe their answers with. */
+/** One schema of each kind that the API and the commands use. */
 function schemas(make: Makers): object[] {
   const person = make.Object({ name: make.String(), age: make.Optional(make.Integer({ minimum: 0 })) }, { title: 'P' });
   return [

@@ -5,10 +5,10 @@ export type { Static, TSchema } from 'typebox';
 type Schema = Record<string, unknown>;
 type Options = Readonly<Schema>;
 
-/** Not enumerable, so that it stands in no document. */
+/** The marker isn't enumerable, so documents don't contain it. */
 const OPTIONAL = '~optional';
 
-/** Makes a schema that holds `keyword` with what it is given first, such as the members of a union. */
+/** Creates a factory for schemas whose `keyword` holds the first argument, such as the members of a union. */
 const holding = (keyword: string) => (value: unknown, options?: Options) => ({ [keyword]: value, ...options });
 const simple = (type: string) => (options?: Options) => ({ type, ...options });
 
@@ -17,7 +17,7 @@ function object(properties: Record<string, Schema>, options?: Options): Schema {
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties, ...options };
 }
 
-/** The properties of all of them and its own. What would be two things at once is a mistake. */
+/** Combines the properties of all parts. A duplicate property is a mistake. */
 function interfaceOf(heritage: readonly { properties: Record<string, Schema> }[], own: Record<string, Schema>): Schema {
   const entries = [...heritage.map(({ properties }) => properties), own].flatMap(Object.entries);
   const properties = Object.fromEntries(entries);
@@ -45,7 +45,7 @@ const makers = {
 };
 
 /**
- * JSON schemas with the types that TypeBox gives them, which the package itself would make by 373 modules: a quarter of a start. What it
- * makes and this makes is the same text; keys of a record are any strings.
+ * JSON schemas with TypeBox's types. Loading the package itself would load 373 modules, a quarter of the start-up time. Both produce the
+ * same text. Keys of a record are any strings.
  */
 export const Type = makers as unknown as Pick<typeof TypeBox, keyof typeof makers>;

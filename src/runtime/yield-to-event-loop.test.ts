@@ -28,7 +28,8 @@ test('a busy event loop gets far more turns between two items than an idle one',
       await turn();
     }
   })();
-  // Milliseconds of others' work for 4 items of 3 ms each: a share of one in 96 asks for 1152, and a quarter of it is far above an equal share.
+  // Milliseconds of other work during 4 items of 3 ms each. A share of one in 96 would be 1152; a quarter of that is still far above an
+  // equal share.
   for await (const _ of givingWay(numbers(4)));
   isOver = true;
   await others;

@@ -1,16 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Work beside the answers may take this share of a busy event loop: one part of so many. */
+/** Background work may use one part in 96 of a busy event loop. */
 const SHARE = 96;
 const MAX_REST_MS = 2000;
-/** In a shorter while an event loop may seem idle between two of a thousand requests. */
+/** In a shorter interval, an event loop may seem idle between two of a thousand requests. */
 const LEAST_REST_MS = 10;
-/** An event loop that works less than this has time for us. Where the database is what is busy, the loop of those who wait for it is not. */
+/**
+ * Below this utilisation, the event loop counts as idle. If the database is the bottleneck, the event loop that waits for it isn't busy.
+ */
 const BUSY = 0.15;
 
 /**
- * Hands on what `source` makes, and gives way to the rest of the process: after each item it rests a moment, and while the event loop is
- * busy with others, up to 96 times as long as the item took, at most two seconds.
+ * Passes on the items of `source` and yields to the rest of the process: it rests briefly after each item. While the event loop is busy
+ * with other work, it rests up to 96 times as long as the item took, and at most two seconds.
  */
 export async function* givingWay<Item>(source: AsyncIterable<Item>): AsyncGenerator<Item> {
   let startedMs = performance.now();

@@ -36,7 +36,6 @@ import { createSeals } from '../store/db/seals.ts';
 import { createAdmission } from '../store/db/server-admission.ts';
 import { accountToAddress } from '../tron/address.ts';
 
-/** The options that start one process of the service. */
 export type ServiceOptions = {
   config: Pick<
     Config,
@@ -65,13 +64,15 @@ export type ServiceOptions = {
       >
     >;
   connection: Connection;
-  /** Brings the schema up to this release. Without it `connection` does, if it may; the service itself needs no such right. */
+  /** The connection for upgrading the schema. The default is `connection`, if it has the right. The service itself needs no such right. */
   owner?: Connection;
-  /** Opens what is sealed in the database. With `null` receipts are not signed, and the role `webhooks` does not start. */
+  /** Decrypts secrets in the database. If `null`, receipts aren't signed and the role `webhooks` doesn't start. */
   keyRing: KeyRing | null;
-  /** Where the role `console` listens, and what its use cases know of the configuration; absent or `null`: it does not.
-   * `url` is the origin that operators see, `null` where it listens.
-   * `sandboxToken`: whoever has it is the owner. */
+  /**
+   * Where the role `console` listens, and the configuration for its use cases. If absent or `null`, it is off.
+   * `url` is the origin that operators see, or `null` for the listening address.
+   * `sandboxToken` signs its holder in as the owner.
+   */
   console?:
     | (NonNullable<Config['console']> & {
         url: string | null;
@@ -79,19 +80,22 @@ export type ServiceOptions = {
         sandboxToken?: string;
       })
     | null;
-  /** What only a sandbox can do; else its routes are not there. */
+  /** The sandbox controls. Without them, their routes don't exist. */
   sandbox?: SandboxControls;
   log: Logger;
   clock?: Clock;
-  /** Whether the clock is held against those of the database and the chain; by default that of the system is, and a given one is not. */
+  /**
+   * Whether to compare the clock with those of the database and the chain. By default the system clock is compared, and a given clock
+   * isn't.
+   */
   comparesClocks?: boolean;
   /** The block time of the networks, for a local one that is faster than the real 3,000 ms. */
   blockMs?: number;
-  /** How long new events wait for the event loop, in milliseconds; measured by default. For a service that shares its process. */
+  /** How long events wait for the event loop, in milliseconds. Measured by default. A service that shares its process passes its own. */
   lagMs?(): number;
 };
 
-/** The parts that the roles of one process share. They are made once, and each role takes the ones that it needs. */
+/** The parts that the roles of one process share. They are created once, and each role uses the ones that it needs. */
 export type Context = Databases &
   Known & {
     config: ServiceOptions['config'];
@@ -100,32 +104,32 @@ export type Context = Databases &
     keyRing: KeyRing | null;
     log: Logger;
     clock: Clock;
-    /** By which deliveries are due. */
+    /** The clock for due deliveries. */
     databaseClock: Clock;
-    /** By which invoices are made and expire. */
+    /** The clock for creating and expiring invoices. */
     deadlineClock: DeadlineClock;
     metrics: Metrics;
-    /** Which loops of this process fail. */
+    /** The loops of this process that fail. */
     loops: LoopHealth;
     liveness: Liveness;
-    /** Watcher and webhooks say here when they come late, and requests make room. */
+    /** The watcher and webhooks report lateness here, and requests get a smaller share. */
     requestShare: RequestShare;
     blockMs: number;
     lagMs?(): number;
     now(): UnixMs;
     /** See `createSteadyClock`. */
     steadyNow(): UnixMs;
-    /** No later than any clock shows that this process knows: for what deletes, and what ends for good. */
+    /** The earliest time of all clocks that this process knows. For deletions and other irreversible steps. */
     certainNow(): UnixMs;
     random(bytes: number): Uint8Array;
     networks: Network[];
-    /** All requests to the nodes of a network go through one pool, because it holds their budgets and pauses. */
+    /** All requests to a network's nodes go through one pool, because it tracks their budgets and pauses. */
     pools: NetworkPool[];
-    /** Whether invoices can be created, and what operators should know of it. */
+    /** Whether invoices can be created, with details for operators. */
     readiness(): Promise<Readiness>;
-    /** Where payers reach us. Without the setting it is where the API listens. */
+    /** The URL that payers use. Without the setting it is the address that the API listens on. */
     publicUrl(): string;
-    /** Says where the API listens, once it does. */
+    /** Sets the URL of the API once it listens. */
     onListening(url: string): void;
   };
 
@@ -178,18 +182,18 @@ export function createContext(options: ServiceOptions, databases: Databases, kno
 }
 
 /**
- * Pools of connections: `requestDb` for the requests of callers, `db` for everything else. Both may be the same one. What they read of
- * addresses, `addressGuard` has looked at.
+ * Connection pools: `requestDb` for callers' requests, `db` for everything else. They may be the same pool. `addressGuard` has checked
+ * every address that they return.
  */
 type Databases = { db: Database; requestDb: Database; addressGuard: AddressGuard; seals: Seals | undefined };
 
-/** Three of ten connections: as a rule the watcher and the webhooks have that many statements under way at a time. */
+/** Three of ten connections. The watcher and the webhooks usually run that many statements at a time. */
 const RESERVED_SHARE = 0.3;
 const LEAST_DIVIDED = 4;
 
 /**
- * Where requests share the process with the watcher or the webhooks, those have connections of their own, so that they never stand in a
- * line behind requests. Pools that are too small for that are shared.
+ * Opens the pools. If requests share the process with the watcher or the webhooks, those get separate connections, so that they never queue
+ * behind requests. A pool that is too small to divide is shared.
  */
 export function openDatabases(options: ServiceOptions, onShortage: (what: string) => void): Databases {
   const { config, connection, keyRing, log, clock = systemClock } = options;
@@ -229,15 +233,15 @@ export function openDatabases(options: ServiceOptions, onShortage: (what: string
   return { db, requestDb: open(databasePoolSize - reserved), addressGuard, seals };
 }
 
-/** Each pool once. */
+/** Returns each pool once. */
 export function poolsOf({ db, requestDb }: Pick<Databases, 'db' | 'requestDb'>): Database[] {
   return [...new Set([db, requestDb])];
 }
 
-/** `troubles`: what this process knows to be wrong now. */
+/** `troubles`: the current troubles of this process. */
 type Known = { troubles: HealthProblems; shortage: ShortageWatch; clocks: ClockWatch };
 
-/** What hears of troubles before anything is started that may meet them. */
+/** Creates the trackers of troubles before starting anything that may have some. */
 export function prepareTroubles({ config, log, clock, comparesClocks = clock === undefined }: ServiceOptions): Known {
   const troubles = createHealthProblems({ log });
   const own = clock ?? systemClock;

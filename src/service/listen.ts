@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { AppError } from '../domain/errors.ts';
 
-/** Returns the URL that it listens on. Errors: `PORT_IN_USE`, `CONFIG_INVALID`. */
+/** Starts listening and returns the URL. Errors: `PORT_IN_USE`, `CONFIG_INVALID`. */
 export async function listen(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },
@@ -26,7 +26,7 @@ export async function listen(
     throw error;
   });
   const { address, port: actual } = app.server.address() as AddressInfo;
-  // A link needs an address that can be opened; the wildcard addresses cannot.
+  // A link needs an address that can be opened, which wildcard addresses can't.
   const shown = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : address;
   return `http://${shown.includes(':') ? `[${shown}]` : shown}:${actual}`;
 }

@@ -2,15 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '../domain/errors.ts';
 import type { Logger } from '../runtime/log.ts';
 
-/** How long a start waits for a database that starts at the same time. */
+/** How long a start waits for a database that is also starting. */
 const DATABASE_WAIT_MS = 10_000;
-/**
- * How long a start waits for a locked table, as a backup of some tools or a `vacuum full` locks it: the service is well when that is over.
- */
+/** How long a start waits for a locked table. Some backup tools and `vacuum full` lock tables for a while. */
 const LOCK_WAIT_MS = 60_000;
 const RETRY_MS = 1000;
 
-/** Does one step of a start, and repeats it while the database does not answer yet. Errors: those of the step. */
+/** Runs one step of a start and retries it while the database doesn't answer. Errors: those of the step. */
 export async function retryUntilReady<Result>(log: Logger, step: () => Promise<Result>): Promise<Result> {
   const begun = performance.now();
   for (;;) {
@@ -25,7 +23,7 @@ export async function retryUntilReady<Result>(log: Logger, step: () => Promise<R
   }
 }
 
-/** PostgreSQL's `lock_not_available`: a statement waited longer for a lock than it may. */
+/** PostgreSQL's `lock_not_available`: a statement exceeded its lock timeout. */
 function isLocked({ cause }: AppError): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === '55P03';
 }

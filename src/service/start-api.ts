@@ -44,12 +44,12 @@ import { listen } from './listen.ts';
 import { retryUntilReady } from './retry-until-ready.ts';
 
 const MAX_BUCKETS = 10_000;
-/** For this long a new key can count as a stranger's. A stranger is refused where others of its network use up the limit of wrong keys. */
+/** A new key may count as unknown for up to this long. Unknown keys are refused while their network has used up the limit of wrong keys. */
 const TOUCH_KEYS_MS = 30_000;
-/** Longer than an outage of the database, in which no key is made. */
+/** Longer than an outage of the database, during which no key is created. */
 const NEW_KEY_S = 600;
 
-/** The role `api`: the API for shops and the pages for payers, on one port. Errors: those of `listen`, `DATABASE_UNAVAILABLE`. */
+/** Starts the role `api`: the API for shops and the pages for payers, on one port. Errors: those of `listen`, `DATABASE_UNAVAILABLE`. */
 export async function startApi(context: Context): Promise<{ url: string; stop(): Promise<void> }> {
   const { config, requestDb: db, now, publicUrl } = context;
   const authenticator = createAuthenticator({
@@ -70,7 +70,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
     await registerPages(app, context);
     return listen(app, config);
   };
-  // Pages have timers that only closing ends.
+  // Pages have timers that only `close` ends.
   const url = await register().catch(async (error: unknown) => {
     await app.close();
     throw error;
@@ -87,7 +87,7 @@ export async function startApi(context: Context): Promise<{ url: string; stop():
   };
 }
 
-/** Registers the routes that shops call. */
+/** Registers the routes for shops. */
 function registerApi(app: FastifyInstance, context: Context, authenticator: Authenticator): void {
   const { config, requestDb: db, networks, metrics, log, now, random, publicUrl } = context;
   const { perSecond, burst } = config.rateLimit;
@@ -129,7 +129,7 @@ function registerApi(app: FastifyInstance, context: Context, authenticator: Auth
   registerHealth(app, context);
 }
 
-/** For operations on endpoints: they seal with the keys that this process has, and ask no nodes. */
+/** The dependencies for endpoint operations. They encrypt with this process's keys and don't query nodes. */
 function operationsOf(context: Context): OperationDeps {
   const { requestDb: db, now, random, log, networks, keyRing, config, sandbox, addressGuard } = context;
   const keys = { ...(keyRing && { keyRing }), masterKeys: null, databaseUrl: '', dataDir: '' };
@@ -162,7 +162,7 @@ function startKeyLoop(context: Context, authenticator: Authenticator) {
   });
 }
 
-/** Registers the pages that payers open. */
+/** Registers the pages for payers. */
 async function registerPages(app: FastifyInstance, context: Context): Promise<void> {
   const { requestDb: db, keyRing, log, metrics, now, random, pools, publicUrl } = context;
   const usdt = Object.fromEntries(pools.map(({ network, usdt }) => [network, accountToAddress(usdt)]));
@@ -180,7 +180,7 @@ async function registerPages(app: FastifyInstance, context: Context): Promise<vo
   registerReceipts(app, { ...deps, signer });
 }
 
-/** Payers' questions about transactions, by network, go to nodes within a budget of their own. */
+/** Creates the transaction readers for payers' look-ups, one per network. They have their own budget of node requests. */
 function createReaders({ config, pools, requestDb: db, now, log }: Context) {
   const budget = createLookupBudget(now, config.lookupsPerMinute);
   const readers = pools.map(({ network, pool, usdt }) => {

@@ -32,13 +32,19 @@ import { createTokenBuckets } from '../web/token-bucket.ts';
 import type { Context, ServiceOptions } from './context.ts';
 import { listen } from './listen.ts';
 
-/** Its connections are its own, so that a report never slows the creation of an invoice. Four people who click rarely need more. */
+/**
+ * The console has its own connections, so that a report never slows down invoice creation. Four are enough for a few people who click
+ * occasionally.
+ */
 const POOL_SIZE = 4;
-/** A person waits for it. A node that limits our requests answers again within this time, or the answer says that it did not. */
+/** A person waits. A node that limits our requests recovers within this time; otherwise the answer says that it didn't respond. */
 const PATIENCE_MS = 20_000;
 
 type Console = NonNullable<ServiceOptions['console']>;
-/** The role `console`: the admin API and the operator's pages, on a listener of its own, which no payer's page shares. Errors: those of `listen`. */
+/**
+ * Starts the role `console`: the admin API and the operators' pages. It has its own listener, which no payer's page shares. Errors: those
+ * of `listen`.
+ */
 export async function startConsole(
   context: Context,
   { connection }: Pick<ServiceOptions, 'connection'>,
@@ -80,7 +86,7 @@ export async function startConsole(
       ...(sandboxToken === undefined ? {} : { sandboxToken }),
     });
     const at = await listen(app, settings, { port: 'QUITTANCE_CONSOLE_PORT', host: 'QUITTANCE_CONSOLE_HOST' });
-    // Browsers know passkeys by names alone, and take what a page at `localhost` keeps.
+    // Browsers support passkeys only for host names, and keep cookies of a page at `localhost`.
     url = at.replace('//127.0.0.1:', '//localhost:');
   } catch (error) {
     await app.close();
@@ -96,13 +102,13 @@ export async function startConsole(
   };
 }
 
-/** The names by which it may be called: a page of another name that is led here (DNS rebinding) gets nothing. Tunnels end at this machine. */
+/** The allowed host names. They protect against DNS rebinding. Tunnels end at this machine, so localhost is always allowed. */
 function hostNames({ host, url }: Console): ReadonlySet<string> {
   const own = isIP(host) === 6 ? `[${host}]` : host;
   return new Set(['localhost', '127.0.0.1', '[::1]', own, ...(url === null ? [] : [new URL(url).hostname])]);
 }
 
-/** Everything around this process, looked at once for all who ask meanwhile. */
+/** Runs the doctor's checks of this process. Concurrent callers share one run. */
 function doctorOf(context: Context, db: Database, config: Console['config']): (actor: Actor) => Promise<DoctorView> {
   const { now, random, pools, publicUrl } = context;
   const database = { kind: config.databaseUrl === null ? ('embedded' as const) : ('external' as const), db };
@@ -144,7 +150,7 @@ type Options = {
   sandboxToken?: string;
 };
 
-/** Registers the pages that operators open. They need the master key, under which stands what people sign in with. */
+/** Registers the operators' pages. They need the master key, because people's sign-in secrets are encrypted with it. */
 function registerOperatorPages(
   app: FastifyInstance,
   { keyRing, publicUrl, certainNow, steadyNow, deadlineClock }: Context,

@@ -22,8 +22,8 @@ import type { Loop } from '../runtime/loop.ts';
 import type { Context } from './context.ts';
 
 /**
- * The role `watcher`. A watcher runs for each network, and beside it the comparisons: of the books with the chain, of the schema with the
- * release, of the rows with their inventory; the walk through the audit log; what waits for its time; and backups.
+ * Starts the role `watcher`. For each network it runs a watcher. It also compares the books with the chain, the schema with the release,
+ * and the rows with their inventory. It verifies the audit log, runs scheduled work, and makes backups.
  */
 export async function startWatchers(context: Context): Promise<{ stop(): Promise<void> }[]> {
   const { dataDir } = context.config;
@@ -63,7 +63,7 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       isLeader: watcher.isLeader,
     });
     const auditLog = startLogWatch({ ...context, network, headMark, isLeader: watcher.isLeader });
-    // Whoever follows the first network, so one process at a time.
+    // The process that follows the first network creates the backups, so only one does at a time.
     const backups = index === 0 ? startBackups(context, { network, isLeader: watcher.isLeader }) : [];
     const parts = [
       watcher,
@@ -80,12 +80,12 @@ export async function startWatchers(context: Context): Promise<{ stop(): Promise
       inventory,
       ...backups,
     ];
-    // They stop together, because the watcher ends the requests to nodes that hang.
+    // They stop in parallel, because the watcher aborts requests to nodes that hang.
     return { stop: async () => void (await Promise.all(parts.map((part) => part.stop()))) };
   });
 }
 
-/** Makes backups while this process follows the network; nothing where no directory is set for them. */
+/** Makes backups while this process follows the network. Does nothing if no backup directory is configured. */
 function startBackups(context: Context, leading: { network: Network; isLeader(): boolean }): Loop[] {
   const { config, keyRing } = context;
   const schedule = config.backups ?? null;

@@ -1,6 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 
-/** Whether an address is one of a list of addresses and CIDR blocks. Entries were validated where they came in. */
+/** Returns a test whether an address is in a list of addresses and CIDR blocks. The entries were already validated. */
 export function createAddressList(entries: readonly string[]): (ip: string) => boolean {
   const list = new BlockList();
   for (const entry of entries) {

@@ -1,5 +1,5 @@
 /**
- * Headers of every answer, unless it sets stricter ones. Browsers must take its type as stated, load nothing for it, and show it in no
+ * The headers of every response, unless it sets stricter ones. Browsers must not guess its type, load anything for it, or show it in a
  * frame.
  */
 export const ANSWER_HEADERS = {

@@ -12,8 +12,8 @@ const TYPES = { css: 'text/css', js: 'text/javascript' } as const;
 type Asset = { text: string; version: string; path: string; url: string; type: string };
 
 /**
- * Reads an asset at start: the files are small, and a missing file should be noticed then. Every style sheet begins with `tokens.css`.
- * What is only for those who read the source is not sent.
+ * Reads an asset at the start, because the files are small and a missing one should be noticed then. Every style sheet begins with
+ * `tokens.css`. Comments and spare whitespace are removed.
  */
 export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
   const read = (file: string) => readFileSync(new URL(file, PUBLIC), 'utf8');
@@ -24,7 +24,7 @@ export function readAsset(name: `${string}.${keyof typeof TYPES}`): Asset {
   return { text, version, path, url: `${path}?v=${version}`, type };
 }
 
-/** `GET /assets/checkout.js`. `loadedBy`: whose pages may load it. */
+/** Serves an asset such as `GET /assets/checkout.js`. `loadedBy` says whose pages may load it. */
 export function serveAsset(
   app: FastifyInstance,
   { path, version, text, type }: Asset,
@@ -32,7 +32,7 @@ export function serveAsset(
 ): void {
   const content = constantText(text);
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
-    // Only the version that was asked for is kept for long: while a new release starts, another process may answer with its own.
+    // Only the requested version may be cached for long. While a new release starts, another process may answer with its own version.
     const isAsked = (request.query as { v?: unknown }).v === version;
     reply.type(type).headers({
       'Cache-Control': isAsked ? 'public, max-age=31536000, immutable' : 'no-cache',
@@ -43,8 +43,7 @@ export function serveAsset(
 }
 
 /**
- * A style sheet of ours without comments and spare whitespace. Its strings must hold none of `{};,>:` followed or led by spaces, and no
- * comment.
+ * Removes comments and spare whitespace from one of our style sheets. Its strings must not contain comments, or `{};,>:` next to spaces.
  */
 export function shrinkStyle(text: string): string {
   return text
@@ -57,8 +56,8 @@ export function shrinkStyle(text: string): string {
 }
 
 /**
- * A script of ours without the comments that stand on lines of their own, and without indentation and empty lines. The other line breaks
- * stay, for they end statements. No string of it goes over two lines.
+ * Removes full-line comments, indentation and empty lines from one of our scripts. Other line breaks are kept, because they end statements.
+ * No string may span lines.
  */
 export function shrinkScript(text: string): string {
   return text

@@ -8,7 +8,7 @@ import { createTokenBuckets } from './token-bucket.ts';
 
 const NOW = unixMs(1_800_000_000_000);
 
-/** An authenticator that has learned one key and asks no database. */
+/** An authenticator that has learned one key and never queries a database. */
 function learned(more: Partial<KnownKey>) {
   const id = uuidV7(NOW, randomBytes(10));
   const apiKey = formatApiKey('mainnet', id, randomBytes(32));

@@ -9,7 +9,7 @@ import { createAddressList } from './address-list.ts';
 import type { Client } from './client-address.ts';
 import type { TokenBuckets, Verdict } from './token-bucket.ts';
 
-/** A key as the database knows it: valid when it was read. */
+/** A key as it was read from the database, where it was valid. */
 export type KnownKey = {
   id: string;
   projectId: string;
@@ -21,7 +21,7 @@ export type KnownKey = {
   policy: Policy;
   maxSurchargeMicro: bigint;
   invoiceLifetimeMs: number;
-  /** Of the project: to these sites payers may be sent. */
+  /** The project's sites that payers may be sent to. */
   returnOrigins: readonly string[];
 };
 
@@ -33,46 +33,46 @@ export type Caller = Pick<
   scopes: readonly Scope[];
 };
 
-/** `limited`: too many of its network's keys were wrong; nobody has looked at this one. */
+/** `limited`: too many keys from this network were wrong, so this one wasn't checked. */
 type Authentication = { kind: 'caller'; caller: Caller } | { kind: 'refused' } | Exclude<Verdict, { kind: 'pass' }>;
 
 export type Authenticator = {
   /** Finds the caller. `header` is the raw X-Api-Key. */
   authenticate(header: string | undefined, client: Client): Promise<Authentication>;
   /**
-   * A key that was valid when it was last read, and that may be used from the client's address. A finder of a key that may not be used
-   * from there takes none of its owner's turns. Reads the memory alone, so it does not know of a revocation since.
+   * Returns a key that was valid when it was last read and that may be used from the client's address. So a stolen key that may not be used
+   * from there doesn't use up the owner's slots. It reads only memory, so it may miss a recent revocation.
    */
   recognize(header: string, client: Client): Pick<KnownKey, 'id' | 'projectId'> | null;
-  /** Learns valid keys, the newest first, so that their callers are no strangers before their first request. */
+  /** Learns valid keys, newest first, so that their callers count as known before their first request. */
   learn(keys: readonly KnownKey[]): void;
   /** Forgets a key that turned out to be revoked. */
   forget(keyId: string): void;
-  /** The ids of keys used since the last call, for the coarse last-used time. */
+  /** Returns the ids of keys used since the last call, for recording their approximate last use. */
   takeUsed(): string[];
 };
 
 type Remembered = { key: KnownKey; isAllowedFrom: ((ip: string) => boolean) | null; readAt: number };
 
 /**
- * A remembered key spares a round trip. It never decides alone: each statement that creates or reads checks in the database
- * that the key is still valid, so a revoked key is refused at once. This only bounds how long project settings are stale.
+ * A cached key saves a round trip. It never decides alone: each statement that creates or reads checks the key in the database, so a
+ * revoked key is refused at once. This only limits how long project settings can be stale.
  */
 const FRESH_MS = 10_000;
-/** An unknown id is not looked up again for this long. A key is handed out only after its id is stored. */
+/** How long an unknown id isn't queried again. A key is issued only after its id is stored. */
 const ABSENT_MS = 10_000;
 export const MAX_REMEMBERED = 10_000;
 
 type AuthenticatorDeps = {
   findValidKey(id: string, now: UnixMs): Promise<KnownKey | null>;
-  /** A bucket for each client network. */
+  /** One bucket per client network. */
   failureBuckets: TokenBuckets;
   now(): UnixMs;
 };
 
 /**
- * Finds the caller of a request. A key that was valid before is read again without a token. For any other key the bucket of the client's
- * network must have a token, which it gets back if the key is valid. So wrong keys cost the database no more than the bucket allows.
+ * Finds the caller of a request. A key that was valid before is read again without using a token. Any other key uses a token of the client
+ * network's bucket, which is returned if the key is valid. So the bucket limits the database load of wrong keys.
  */
 export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   const { failureBuckets, now } = deps;
@@ -92,7 +92,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
       if (header === undefined || id === undefined) return refuse(client);
       const digest = hash('sha256', header, 'buffer');
       const recalled = memory.recall(id);
-      // A request for a key that is being read costs nothing more.
+      // A request for a key that is already being read costs nothing more.
       const isPaid = recalled === undefined && !memory.isReading(id) && recognize(id, digest, client) === null;
       if (isPaid) {
         const verdict = failureBuckets.take(client.network, now());
@@ -108,7 +108,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
         const rule = { projectId, network, policy, maxSurchargeMicro, invoiceLifetimeMs, returnOrigins };
         return { kind: 'caller', caller: { keyId: id, scopes: scopesOf(found.key.scopes), ...rule } };
       } finally {
-        // The token also goes back when the database does not answer: that is no wrong key.
+        // The token is also returned if the database doesn't answer, because that says nothing about the key.
         if (isPaid && !isWrong) failureBuckets.giveBack(client.network);
       }
     },
@@ -126,7 +126,7 @@ export function createAuthenticator(deps: AuthenticatorDeps): Authenticator {
   };
 }
 
-/** Remembers the keys that were read, and the ids that do not exist. */
+/** Caches the keys that were read, and the ids that don't exist. */
 function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findValidKey' | 'now'>) {
   const remembered = new Map<string, Remembered>();
   const absent = new Map<string, number>();
@@ -148,13 +148,13 @@ function createKeyMemory({ findValidKey, now }: Pick<AuthenticatorDeps, 'findVal
   return {
     find: (id: string) => remembered.get(id),
     isReading: (id: string) => reading.has(id),
-    /** Runs one query at a time for an id. */
+    /** Runs at most one query per id at a time. */
     read: (id: string) => {
       const found = reading.get(id) ?? read(id).finally(() => reading.delete(id));
       reading.set(id, found);
       return found;
     },
-    /** Answers without a query; `undefined` if nothing is known. */
+    /** Answers from the cache. Returns `undefined` if nothing is known. */
     recall: (id: string): Remembered | null | undefined => {
       const found = remembered.get(id);
       if (found !== undefined && now() - found.readAt < FRESH_MS) return found;

@@ -16,7 +16,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-/** A server that answers, but for streams, which stay open, and knows whoever makes a call. */
+/** A server that answers everything except streams, which stay open. It marks the sender of a call as known. */
 async function startServer(limits: ConnectionLimits) {
   const server = createServer(({ url, socket }, response) => {
     if (url?.startsWith('/call')) noteCaller(socket);
@@ -33,10 +33,10 @@ async function startServer(limits: ConnectionLimits) {
     server.close();
     await once(server, 'close');
   });
-  /** Connects, and waits until the server knows. */
+  /** Connects, and waits until the server has accepted. */
   const open = async (from: string | undefined, bytes = '') => {
     const socket = connect({ port, host: '127.0.0.1', localAddress: from });
-    // A reset is one of the ways to learn of being closed.
+    // A reset is one of the ways to notice the close.
     socket.on('error', () => undefined);
     sockets.push(socket);
     const [accepted] = (await once(server, 'connection')) as [Socket];
@@ -76,7 +76,7 @@ test('what has been answered and rests is half-open too, and the oldest goes fir
   expect(isOpen(later)).toBe(true);
 });
 
-/** So many streams, each under way. */
+/** Opens `count` streams and waits until each has begun. */
 async function openStreams(open: Open, from: string, count: number, request = STREAM) {
   const streams: Connected[] = [];
   while (streams.length < count) {

@@ -8,31 +8,31 @@ import { createFairQueue } from './fair-queue.ts';
 export type ConnectionLimits = { total: number; idleOfNetwork: number };
 
 /**
- * The total is 10,000 streams of open pages, and the other connections; each takes some 10 KiB at rest. A network may have 1,024 that
- * carry nothing, and as many of known callers. That is twice what the kernel hands over at once (511), so that a newcomer beside many
- * others is not closed before its request was read.
+ * The total allows 10,000 streams of open pages and other connections. Each needs about 10 KiB when idle. A network may have 1,024 idle
+ * connections, and as many of known callers. That is twice the kernel's backlog (511), so that a newcomer in a crowd isn't closed before
+ * its request was read.
  */
 export const CONNECTION_LIMITS: ConnectionLimits = { total: 12_000, idleOfNetwork: 1024 };
-/** Node counts a connection until it is gone, a moment after it was closed. */
+/** Node.js counts a connection until a moment after it was closed. */
 const CLOSING = 1024;
 const LOG_MS = 60_000;
 
-/** A trusted proxy is a network of its own, and known. `open` counts the answers that are not over. */
+/** A trusted proxy counts as its own network, and as known. `open` counts unfinished responses. */
 type Connection = { network: string; isOfProxy: boolean; isKnown: boolean; open: number };
 
 const CALLER = Symbol('caller');
 type CallerSocket = Socket & { [CALLER]?: true };
 
-/** Notes that a connection carried a request of a known caller, so that the connections of strangers are closed first. */
+/** Marks a connection as having carried a known caller's request, so that strangers' connections are closed first. */
 export function noteCaller(socket: CallerSocket): void {
   socket[CALLER] = true;
 }
 
 /**
- * Bounds connections so that one client cannot take every place. Connections that carry nothing are closed first, which HTTP allows at any
- * moment. Beyond the limit of a network its oldest is closed, unless a trusted proxy made it. When all places are taken, the network with
- * the most loses its oldest, strangers before others. An answer or a stream under way is cut only where strangers of one network have more
- * than half of all places, and only for another network.
+ * Limits connections, so that one client can't use up all of them. Idle connections are closed first, which HTTP allows at any time. Beyond
+ * a network's limit its oldest connection is closed, unless it comes from a trusted proxy. When all places are taken, the network with the
+ * most connections loses its oldest, strangers first. A response or stream in progress is cut only for another network, and only if
+ * strangers of one network have more than half of all places.
  */
 export function boundConnections(
   server: Server,
@@ -90,10 +90,10 @@ export function boundConnections(
   });
 }
 
-/** Counts connections by network, and picks the one that gives way. */
+/** Counts connections by network, and chooses the one to close. */
 function createPlaces({ total }: ConnectionLimits) {
   const [strangers, known] = [createFairQueue<Socket>(), createFairQueue<Socket>()];
-  /** Connections with requests of strangers under way; also those of callers who were not yet known when the request began. */
+  /** Connections with strangers' requests in progress, including those of callers who weren't known yet when the request began. */
   const carrying = createFairQueue<Socket>();
   const hasMost = (network: string) => carrying.countOf(network) > total / 2;
   const takeIdle = (of: typeof known, beyond: number) => {
@@ -110,11 +110,11 @@ function createPlaces({ total }: ConnectionLimits) {
   return {
     carrying,
     idleOf: ({ isKnown }: Connection) => (isKnown ? known : strangers),
-    /** Takes the connection that gives way to a newcomer from this network, if any does. */
+    /** Removes and returns the connection to close for a newcomer from this network, if any. */
     takeFor: (newcomer: string) => {
       const largest = carrying.largest() ?? '';
-      // Beside such a network, the only connection of another may not have been read yet; each new connection of the large network would
-      // close it.
+      // If one network is that large, another network's only connection may not have been read yet. Each new connection of the large
+      // network would close it.
       const beyond = hasMost(largest) ? 1 : 0;
       return (
         takeIdle(strangers, beyond) ??
@@ -125,7 +125,7 @@ function createPlaces({ total }: ConnectionLimits) {
   };
 }
 
-/** Logs at most once a minute that connections are closed, and the network of the last one. */
+/** Logs at most once a minute that connections are closed, with the network of the last one. */
 function createCapLogger(log: Logger): (network: string | undefined, open: number) => void {
   let [closed, loggedMs] = [0, Number.NEGATIVE_INFINITY];
   return (network, open) => {

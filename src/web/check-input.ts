@@ -1,6 +1,6 @@
 import type { FieldError } from './problem.ts';
 
-/** The part of JSON Schema that inputs are declared with. */
+/** The part of JSON Schema that inputs use. */
 export type Schema = {
   type?: string;
   properties?: Readonly<Record<string, Schema>>;
@@ -10,7 +10,7 @@ export type Schema = {
   anyOf?: readonly Schema[];
 };
 
-/** What is wrong with the types of an input; each `message` goes on after the name of its field. */
+/** Returns the type errors of an input. Each `message` follows the field name. */
 export function problemOf(schema: Schema, value: unknown, field = ''): FieldError[] {
   const wrong = (message: string): FieldError[] => [{ field: field.slice(0, 60), code: 'INVALID_TYPE', message }];
   if (schema.anyOf !== undefined) {

@@ -4,20 +4,20 @@ import { createAddressList } from './address-list.ts';
 import { clientNetwork } from './client-network.ts';
 import { Problem } from './problem.ts';
 
-/** The sender of a request: its address, as `plainAddress` writes it, and the part of it by which requests are counted. */
+/** The sender of a request: its address in the form of `plainAddress`, and the network that requests are counted by. */
 export type Client = { ip: string; network: string };
 
 const CLIENT = Symbol('client');
 type ReadRequest = FastifyRequest & { [CLIENT]?: Client };
 
-/** The sender of a request, behind the trusted proxies. */
+/** Returns the sender of a request, behind the trusted proxies. */
 export function clientOf(request: ReadRequest): Client {
   const client = request[CLIENT];
   if (client === undefined) throw new Error('the client address of the request was not read');
   return client;
 }
 
-/** Reads the sender of each request. Register it before every hook that asks for it. */
+/** Reads the sender of each request. Register it before every hook that needs the sender. */
 export function readClients(app: FastifyInstance, isProxy: (ip: string) => boolean): void {
   app.addHook('onRequest', (request: ReadRequest, _reply, done) => {
     const ip = readClient(request, isProxy);
@@ -26,15 +26,15 @@ export function readClients(app: FastifyInstance, isProxy: (ip: string) => boole
   });
 }
 
-/** Whether an address is a proxy's whose X-Forwarded-For is believed. `loopback` stands for this machine. */
+/** Returns a test whether an address is a trusted proxy's, whose X-Forwarded-For is believed. `loopback` means this machine. */
 export function proxiesOf(trustProxy: readonly string[]): (ip: string) => boolean {
   if (trustProxy.length === 0) return () => false;
   return createAddressList(trustProxy.flatMap((entry) => (entry === 'loopback' ? ['127.0.0.0/8', '::1'] : [entry])));
 }
 
 /**
- * `X-Forwarded-For: 198.51.100.7:4711, 10.0.0.2`. Each proxy appends the address that asked it. So the header is read from its end, as
- * long as the writers are trusted. Anybody can have written the entries before that, so they are ignored.
+ * Reads `X-Forwarded-For: 198.51.100.7:4711, 10.0.0.2`. Each proxy appends the address of its client, so the header is read from the end,
+ * as long as the writers are trusted. Anyone can have written the earlier entries, so they are ignored.
  */
 function readClient({ raw, headers }: FastifyRequest, isProxy: (ip: string) => boolean): string {
   let ip = plainAddress(raw.socket.remoteAddress ?? '') ?? '';
@@ -56,16 +56,16 @@ function unreadable(entry: string): Problem {
   return new Problem('INVALID_REQUEST', detail);
 }
 
-/** With a port, as load balancers write it, in the way that belongs to each kind of address. */
+/** With a port, as load balancers write it, in the notation of each address family. */
 const WITH_PORT = /^(?:\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5})$/;
-/** An IPv4 address in IPv6, as a socket shows it that listens to both. */
+/** An IPv4 address in IPv6 form, as a dual-stack socket shows it. */
 const MAPPED = /^(?:0{0,4}:){2,5}ffff:(?:([0-9.]+)|([0-9a-f]{1,4}):([0-9a-f]{1,4}))$/i;
 
-/** An IP address without port, brackets and zone, and IPv4 always as IPv4; `null` for anything else. */
+/** Returns an IP address without port, brackets and zone, and IPv4 always in IPv4 form. `null` for anything else. */
 export function plainAddress(text: string): string | null {
   const [, bracketed, dotted] = WITH_PORT.exec(text) ?? [];
   const [address = ''] = (bracketed ?? dotted ?? text).split('%', 1);
-  // Brackets belong to IPv6.
+  // Only IPv6 addresses have brackets.
   if (isIP(address) === 0 || (bracketed !== undefined && isIP(address) === 4)) return null;
   const [, last, high, low] = MAPPED.exec(address) ?? [];
   if (last !== undefined) return last;

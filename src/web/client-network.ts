@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 
-/** The part of a plain address by which requests are counted: an IPv6 client owns a whole /64, however its address is written. */
+/** The network that requests are counted by. An IPv6 client owns a whole /64, however its address is written. */
 export function clientNetwork(ip: string): string {
   if (isIP(ip) !== 6) return ip;
   const [head = '', tail] = ip.split('::');
@@ -10,7 +10,7 @@ export function clientNetwork(ip: string): string {
 }
 
 function groupsOf(text: string): number[] {
-  // The last two may be written as an IPv4 address, and are of no network.
+  // The last two groups may be written as an IPv4 address. They aren't part of the network.
   return text === ''
     ? []
     : text.split(':').flatMap((group) => (group.includes('.') ? [0, 0] : [Number.parseInt(group, 16)]));

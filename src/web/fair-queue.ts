@@ -1,20 +1,20 @@
-/** Items by holder, each holder's in the order in which they came. The time of a call does not depend on the number of items. */
+/** Items by holder, each holder's in order of arrival. Every call takes constant time. */
 export type FairQueue<Item> = {
   add(holder: string, item: Item): void;
   remove(holder: string, item: Item): void;
   count(): number;
   countOf(holder: string): number;
-  /** Takes the oldest item of the holder whose turn it is; the holders take turns. */
+  /** Removes and returns the oldest item of the holder whose turn it is. The holders take turns. */
   takeNext(): Item | undefined;
-  /** Takes the oldest item of one holder. */
+  /** Removes and returns the oldest item of a holder. */
   takeOldest(holder: string): Item | undefined;
-  /** The holder of the most items. */
+  /** Returns the holder with the most items. */
   largest(): string | undefined;
   entries(): Iterable<[holder: string, item: Item]>;
 };
 
 export function createFairQueue<Item>(): FairQueue<Item> {
-  // A Map and a Set keep the order in which their entries were put there. The first holder of the map is the next.
+  // Maps and Sets keep their insertion order. The first holder of the map is the next one.
   const held = new Map<string, Set<Item>>();
   /** The holders by their number of items. */
   const bySize: Set<string>[] = [];

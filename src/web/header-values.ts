@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * The values of a header as they came, one for each time it was sent; Node's own view joins them with a comma. `name` is in
- * lower case. Node's `headersDistinct` says the same, but sorts all headers of each request for it.
+ * Returns the raw values of a header, one per occurrence; Node.js joins them with a comma. `name` is in lower case. Node's
+ * `headersDistinct` returns the same, but it sorts all headers of each request.
  */
 export function headerValues({ rawHeaders }: IncomingMessage, name: string): string[] {
   const values: string[] = [];

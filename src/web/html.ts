@@ -1,4 +1,4 @@
-/** Text that is HTML already. What came from elsewhere is none, also where it looks like one, such as parsed JSON. */
+/** Text that is already HTML. Data from elsewhere is never HTML, even if it looks like it, such as parsed JSON. */
 class SafeHtml {
   readonly html: string;
   constructor(html: string) {
@@ -6,28 +6,28 @@ class SafeHtml {
   }
 }
 
-/** Only `html`, `rawHtml` and `betweenTags` make it. */
+/** Only `html`, `rawHtml` and `betweenTags` create it. */
 export type Html = SafeHtml;
 
 type Value = Html | string | number | null | readonly Html[];
 
-/** A tagged template that escapes every value: html`<p>${name}</p>`. Values that are `Html` stand as they are; `null` is nothing. */
+/** A tagged template that escapes every value: html`<p>${name}</p>`. `Html` values are inserted unchanged; `null` is empty. */
 export function html(parts: TemplateStringsArray, ...values: Value[]): Html {
   const text = parts.reduce((before, part, index) => before + toText(values[index - 1] ?? null) + part);
   return new SafeHtml(text);
 }
 
-/** Marks text of our own, such as the QR code's SVG, as HTML. Never call it with anything from outside. */
+/** Marks our own text, such as the QR code's SVG, as HTML. Never call it with data from outside. */
 export function rawHtml(text: string): Html {
   return new SafeHtml(text);
 }
 
-/** A text between tags, where quotes mean nothing: a program is a sixth smaller with them as they are. Not for an attribute. */
+/** Escapes text between tags, where quotes have no meaning: leaving them makes a program a sixth smaller. Not for attributes. */
 export function betweenTags(text: string): Html {
   return new SafeHtml(text.replace(/[&<>]/g, (character) => ESCAPES[character] ?? ''));
 }
 
-/** The text that a reader of the page sees, for places without a page. A space separates paragraphs. */
+/** Returns the text that a reader of the page sees. A space separates paragraphs. */
 export function plainText({ html: text }: Html): string {
   const bare = text.replaceAll('</p><p', '</p> <p').replaceAll(/<[^>]*>/g, '');
   return bare.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (escaped) => UNESCAPES.get(escaped) ?? escaped);

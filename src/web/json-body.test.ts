@@ -4,7 +4,7 @@ import { readJsonObject } from './json-body.ts';
 
 const read = (text: string) => readJsonObject(Buffer.from(text));
 
-/** Values whose text has everything that a reader of keys may stumble over, at any depth. */
+/** Values whose text contains everything that may confuse a parser of keys, at any depth. */
 const value = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
   fc.constantFrom<unknown>('"', '\\', '\\"', '{"a":1', ',"a":', '}', ']', { a: { a: 1 }, b: [{ a: 1 }] }, [
@@ -15,7 +15,7 @@ const value = fc.oneof(
 );
 const key = fc.oneof(fc.constantFrom('a', 'b', '', '"', '\\', 'a"', '{', '\u00e9', '__proto__'), fc.string());
 
-/** A text in JSON; `isEscaped`: each of its UTF-16 units as an escape. */
+/** Writes a text as JSON. `isEscaped`: with every UTF-16 unit escaped. */
 function spelt(text: string, isEscaped: boolean): string {
   if (!isEscaped) return JSON.stringify(text);
   const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at).toString(16).padStart(4, '0'));

@@ -7,7 +7,9 @@ export type JsonBody =
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Reads a request body that must be one JSON object in UTF-8, and names the keys that occur twice by their paths. Bounded by its size. */
+/**
+ * Parses a request body that must be one JSON object in UTF-8, and returns the paths of duplicate keys. The body's size bounds the work.
+ */
 export function readJsonObject(body: Uint8Array): JsonBody {
   if (body.length === 0) return { kind: 'invalid-json', detail: 'The body is empty; send one JSON object.' };
   let text: string;
@@ -30,15 +32,15 @@ export function readJsonObject(body: Uint8Array): JsonBody {
   return { kind: 'ok', value: value as Record<string, unknown>, duplicateKeys: findDuplicateKeys(text) };
 }
 
-/** An object or list that is open: the keys that it had, of a list `null`; what stands before its members in a path; and the member that is read. */
+/** An unclosed object or list: its keys so far (`null` for a list), the path prefix of its members, and the current member. */
 type Open = { keys: Set<string> | null; prefix: string; member: string | number };
 
-/** Of a longer path the beginning is enough, and many of them are no burden. */
+/** The beginning of a longer path is enough. The limit keeps many long paths cheap. */
 const MAX_PREFIX = 100;
 
 /**
- * The paths of keys that occur more than once in one object, `metadata.a` (`JSON.parse` keeps the last and says nothing). `text` must be valid
- * JSON.
+ * Finds the paths of keys that occur more than once in an object, such as `metadata.a` (`JSON.parse` silently keeps the last). `text` must
+ * be valid JSON.
  */
 function findDuplicateKeys(text: string): string[] {
   const duplicates = new Set<string>();
@@ -71,7 +73,7 @@ function findDuplicateKeys(text: string): string[] {
   return [...duplicates];
 }
 
-/** The index of the quotation mark that closes the string which opens at `start`. */
+/** Returns the index of the quotation mark that closes the string starting at `start`. */
 function endOfString(text: string, start: number): number {
   let i = start + 1;
   while (text[i] !== '"') i += text[i] === '\\' ? 2 : 1;

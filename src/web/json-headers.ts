@@ -2,11 +2,11 @@ import type { FastifyRequest } from 'fastify';
 import { headerValues } from './header-values.ts';
 import { Problem } from './problem.ts';
 
-/** With any parameters, which mean nothing (RFC 8259, 11), and empty ones; but a charset has to be UTF-8. */
+/** Accepts any parameters, which have no meaning (RFC 8259, 11), even empty ones. A charset must be UTF-8. */
 const JSON_TYPE =
   /^application\/json[ \t]*(;[ \t]*(?!charset=)([\w!#$&^.+-]+=([\w!#$%&'*+.^`|~-]+|"[^"\\]{0,100}"))?[ \t]*|;[ \t]*charset=("utf-8"|utf-8)[ \t]*)*$/i;
 
-/** Checks the headers of a body before it is read: JSON in UTF-8, plain, at most `maxBytes`. Throws the problem. */
+/** Checks the headers of a body before it is read: JSON in UTF-8, not compressed, at most `maxBytes`. Throws the problem. */
 export function checkJsonHeaders(request: FastifyRequest, maxBytes: number): void {
   const type = singleHeader(request, 'content-type');
   if (type === undefined || !JSON_TYPE.test(type)) {
@@ -34,7 +34,7 @@ export function checkJsonHeaders(request: FastifyRequest, maxBytes: number): voi
     throw new Problem('PAYLOAD_TOO_LARGE', `The body has ${bytes} bytes; send at most ${maxBytes}.`);
 }
 
-/** A header that must come once; sent twice it counts as absent. */
+/** Returns a header that must occur once. A repeated header counts as absent. */
 export function singleHeader(request: FastifyRequest, name: string): string | undefined {
   const values = headerValues(request.raw, name);
   return values.length === 1 ? values[0] : undefined;

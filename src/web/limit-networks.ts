@@ -6,7 +6,7 @@ import { createTokenBuckets } from './token-bucket.ts';
 
 const MAX_BUCKETS = 10_000;
 
-/** Returns what throws `RATE_LIMITED` for a request whose client network asked more often than the limit. */
+/** Returns a function that throws `RATE_LIMITED` for a request whose client network exceeded the limit. */
 export function limitNetworks(limit: RateLimit, now: () => UnixMs): (request: FastifyRequest) => void {
   const buckets = createTokenBuckets(limit.perSecond, limit.burst, MAX_BUCKETS);
   return (request) => refuseLimited(buckets.take(clientOf(request).network, now()), limit);

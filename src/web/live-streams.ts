@@ -4,41 +4,41 @@ import { inSlices } from '../runtime/in-slices.ts';
 
 /** A stream of events to one browser (WHATWG HTML, 9.2). */
 export type LiveStream = {
-  /** `data` is one line. The browser sends the last `id` that it got when it connects again. */
+  /** `data` is one line. When the browser reconnects, it sends the last `id` that it received. */
   send(event: string, id: string, data: string): void;
   end(): void;
 };
 
 export type LiveStreams = {
-  /** Answers with a stream; `headers` name its type. It ends by itself after an hour, and the browser connects again. */
+  /** Answers with a stream of the type in `headers`. It ends after an hour, and the browser reconnects. */
   open(response: ServerResponse, headers: OutgoingHttpHeaders): LiveStream;
   stop(): void;
 };
 
 export const STREAM_HEADERS = {
   'Content-Type': 'text/event-stream; charset=utf-8',
-  // A proxy that compresses or gathers a stream holds it back.
+  // Keep proxies from compressing or buffering the stream, which would delay it.
   'Cache-Control': 'no-store, no-transform',
   'X-Accel-Buffering': 'no',
 };
 
-/** Half of the time that the server bears without a byte (30 s), and less than proxies bear (60 s as a rule). */
+/** Half of the time that the server allows without a byte (30 s), and less than proxies usually allow (60 s). */
 const BEAT_MS = 15_000;
-/** An hour, and up to 12 minutes more, so that those which were opened together do not come back together. */
+/** One hour plus up to 12 minutes, so that streams opened together don't reconnect together. */
 const LIFE_BEATS = { least: 240, spread: 48 };
-/** A whole page takes 10 KB. A reader that has not taken several of them is not there any more. */
+/** A whole page has 10 KB. A reader that hasn't read several of them is gone. */
 const MAX_WAITING_BYTES = 64 * 1024;
 const RETRY_MS = 3000;
-/** Other work waits no longer than this for the process. */
+/** A slice blocks other work of the process for no longer than this. */
 const SLICE_MS = 10;
-/** The time for readers that take no bytes when the service stops. */
+/** How long a stopping service waits for readers that don't read. */
 const STOP_MS = 1000;
 
 type Open = { response: ServerResponse; beatsLeft: number };
 
 /**
- * Streams of one process. Each gets the time of the server as an event `beat`, at once and then every 15 s from one timer: a browser
- * that misses it knows that the connection is dead. A reader that does not take its bytes is cut.
+ * Manages the streams of one process. Each gets the server's time as an event `beat`, at once and then every 15 s from one timer. A browser
+ * that misses it knows that the connection is dead. A reader that stops reading is disconnected.
  */
 export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; beatMs?: number }): LiveStreams {
   const streams = new Set<Open>();
@@ -62,9 +62,9 @@ export function createLiveStreams({ now, beatMs = BEAT_MS }: { now(): UnixMs; be
         streams.delete(stream);
         toBeat.remove(stream);
       });
-      // A connection that has carried a stream is not worth keeping, and one that is kept would hold up the end of the service.
+      // A connection that carried a stream isn't worth keeping, and a kept one would delay the end of the service.
       response.writeHead(200, { ...headers, Connection: 'close' });
-      // The first beat comes at once: a page that does not get it knows that something on the way holds streams back.
+      // The first beat is sent at once. A page that doesn't receive it knows that a proxy buffers streams.
       response.write(`retry: ${RETRY_MS}\n${beat()}`);
       if (isStopped) response.end();
       return {

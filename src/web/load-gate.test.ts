@@ -17,7 +17,7 @@ const SMALL: Omit<GateLimits, 'most'> = {
 
 const LARGE = { api: 20, page: 20, live: 20, stranger: 20 };
 
-/** A gate with a lag and a share that the test sets, and what became of each request, in order. */
+/** A gate whose lag and share the test controls. It records the fate of each request, in order. */
 function openGate({ underWay, perTurn, strangers, ...limits }: Partial<GateLimits & Places> = {}) {
   const seen: string[] = [];
   const state = { lagMs: 0, share: 1 };
@@ -139,7 +139,7 @@ test('however many strangers are in the house, a lag refuses no caller and no pa
     () => seen,
     (all) => all.length >= 3 && all.includes('f is refused: lag'),
   );
-  // The refusal is a timer's: on a busy machine it may come before the turn in which the others begin.
+  // A timer sends the refusal. On a busy machine it may come before the turn in which the others begin.
   expect(seen.filter((one) => !one.startsWith('f ')).slice(0, 2)).toEqual(['a page begins', 'an order begins']);
 });
 
@@ -303,7 +303,7 @@ test.each([10, 300, 1000])(
       for (let client = 0; client < clients; client += 1) ask(`${client}`);
       await vi.advanceTimersByTimeAsync(3000);
       expect(refused).toBeLessThanOrEqual(3 * LIMITS.heldPerSecond);
-      // And nobody waits for much longer than the crowd makes necessary.
+      // And no request waits much longer than the crowd requires.
       expect(refused).toBeGreaterThan(3 * Math.min(clients, LIMITS.heldPerSecond / 2));
     } finally {
       vi.useRealTimers();

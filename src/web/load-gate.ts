@@ -1,72 +1,71 @@
 import { createFairQueue } from './fair-queue.ts';
 
 /**
- * The lines of requests: API callers with a key that is known to be valid; payers' pages; streams of open pages, which are no work once
- * they are open; and strangers, who are first-time callers and junk.
+ * The queues of requests. `api` is for callers with a key known to be valid, and `page` for payers' pages. `live` is for streams of open
+ * pages, which cause no work once they are open. `stranger` is for first-time callers and junk.
  */
 export type QueueName = (typeof LINES)[number];
 export type Refusal = 'lag' | 'full' | 'late' | 'gone';
 
 /**
- * A request before anything was done for it. Exactly one of `begin` and `refuse` is called, once. The clients of a line take turns:
- * `client` is a network, or a key.
+ * A request before any work was done for it. Either `begin` or `refuse` is called, exactly once. The clients of a queue take turns;
+ * `client` is a network or a key.
  */
 type Ticket = { client: string; begin(): void; refuse(why: Refusal, isHeld: boolean): void; isGone(): boolean };
 
 export type LoadGate = {
   enter(line: QueueName, ticket: Ticket): void;
-  /** Says that a request of a line that began has its answer, or that it waits for its own body. */
+  /** Reports that a started request has its response, or waits for its own body. */
   end(line: QueueName): void;
-  /** Says that the body has come. Such a request waits for nobody. */
+  /** Reports that the body has arrived. Such a request doesn't queue again. */
   resume(line: QueueName): void;
-  /** Calls `send` with a refusal's answer in a moment, or at once and with `false` when too many are held back already. */
+  /** Calls `send` with a refusal after a moment, or at once with `false` if too many are already held. */
   hold(send: (isHeld: boolean) => void): void;
   load(): { underWay: number; waiting: number; held: number };
 };
 
 export type Places = {
-  /** Requests under way, of all lines together, at which a line waits. Streams do not count. */
+  /** If this many requests are in progress, over all queues, a queue waits. Streams don't count. */
   underWay: Record<Exclude<QueueName, 'live'>, number>;
-  /** The most of these that strangers may have. */
+  /** The maximum of these for strangers. */
   strangers: number;
-  /** Requests that begin in one turn of the event loop. */
+  /** Requests that begin per turn of the event loop. */
   perTurn: number;
 };
 
 export type GateLimits = {
-  /** A lag of the event loop beyond which nothing more of a line is taken. */
+  /** The lag of the event loop beyond which a queue accepts nothing more. */
   lagMs: Record<QueueName, number>;
-  /** With fewer requests in the house, lag refuses nobody: it is not they who make it. */
+  /** With fewer requests than this, lag refuses none, because the requests don't cause it. */
   few: number;
   most: Places;
-  /** While the work beside the requests comes late. */
+  /** The places while other work of the process is late. */
   least: Places;
-  /** Requests of a line that wait, and all that are under way, together. For streams only those that wait. */
+  /** The limit of a queue's waiting requests plus all requests in progress. For streams, only the waiting ones. */
   room: Record<QueueName, number>;
   maxWaitMs: number;
-  /** How long a refusal is held back at least, the most that are held back at the same time, and the most of these that are answered in a second. */
+  /** The minimum time that a refusal is held, the maximum number held at a time, and the maximum answered per second. */
   holdMs: number;
   held: number;
   heldPerSecond: number;
 };
 
 /**
- * A lag of 150 ms, in every moment of a quarter of a second, is more than the watcher makes when it catches up. Payers go first and are
- * refused last: an order can be placed again, but a payer who sees no page may pay twice or not at all.
+ * A lag of 150 ms, at every moment of a quarter of a second, is more than a watcher that catches up causes. Payers are served first and
+ * refused last. An order can be placed again, but a payer without a page may pay twice or not at all.
  *
- * With 64 requests or fewer in the house, something else makes the lag: the watcher, or other programs on a machine that is too small.
- * They are a twentieth of a second of work. Refusing the requests would not help, and the service would answer nothing for as long as the
- * lag lasts.
+ * With at most 64 requests, something else causes the lag: the watcher, or other programs on a machine that is too small. That many
+ * requests are a twentieth of a second of work. Refusing them wouldn't help, and the service would answer nothing while the lag lasts.
  *
- * Strangers are refused at half the lag that API callers bear, because strangers make the lag in a flood. They leave a quarter of the
- * places to API callers.
+ * Strangers are refused at half the lag of API callers, because strangers cause the lag in a flood. They leave a quarter of the places to
+ * API callers.
  *
- * 128 requests keep ten database connections and the processor busy; more under way are no faster, only later. 256 more that wait are a
- * tenth of a second of work. The 500 requests that one client network may make to pages at once fit in twice. Sixteen in a turn take a few
+ * 128 requests keep ten database connections and the processor busy. More in progress aren't faster, only later. 256 more waiting ones are
+ * a tenth of a second of work. The 500 page requests that one client network may send at once fit in twice. Sixteen per turn take a few
  * milliseconds, and that many reads share one statement.
  *
- * Where the watcher or the webhooks share the process and come late, requests get fewer places. The latency of that work under a flood is
- * a few turns of the event loop and of PostgreSQL, which has fewer cores than connections. That costs a tenth of the throughput in a flood.
+ * If the watcher or the webhooks share the process and are late, requests get fewer places. Under a flood, that work then waits only for a
+ * few turns of the event loop and of PostgreSQL, which has fewer cores than connections. That costs a tenth of the throughput in a flood.
  */
 export const LIMITS: GateLimits = {
   lagMs: { api: 150, page: 500, live: 500, stranger: 75 },
@@ -82,22 +81,22 @@ export const LIMITS: GateLimits = {
 
 /** In the order in which they are served. */
 export const LINES = ['page', 'live', 'api', 'stranger'] as const;
-/** Every fourth request is taken in this order, so that no flood of pages holds up the API for good. */
+/** Every fourth request is chosen in this order, so that no flood of pages blocks the API permanently. */
 const OTHER_WAY = ['api', 'stranger', 'live', 'page'] as const;
 const OTHER_WAY_EVERY = 4;
-/** Every sixteenth request is taken in this order, so that no flood of known callers keeps others from becoming known. */
+/** Every sixteenth request is chosen in this order, so that no flood of known callers keeps new callers from becoming known. */
 const STRANGERS_FIRST = ['stranger', 'api', 'live', 'page'] as const;
 const STRANGERS_FIRST_EVERY = 16;
 
 type QueuedTicket = { ticket: Ticket; sinceMs: number };
 
 /**
- * Begins a few requests in each turn of the event loop. So everything else in the process, above all the watcher and the webhooks, gets
- * its turn soon, however many requests come. Excess requests are refused before anything is done for them. A refusal is held back for a
- * moment: a client that asks again at once would use up on refusals the work that they save.
+ * Begins a few requests per turn of the event loop. So other work of the process, above all the watcher and the webhooks, runs soon,
+ * however many requests arrive. Excess requests are refused before any work is done for them. A refusal is held for a moment: a client that
+ * retries at once would use up the saved work on refusals.
  *
- * The clients of a line take turns. In a full line the client with the most requests loses its oldest to a client with fewer, so no client
- * is refused because of what others send.
+ * The clients of a queue take turns. In a full queue, the client with the most requests loses its oldest to a client with fewer. So no
+ * client is refused because of another client's requests.
  */
 export function createLoadGate(
   { lagMs, requestShare }: { lagMs(): number; requestShare(): number },
@@ -111,13 +110,13 @@ export function createLoadGate(
   let isTurnDue = false;
   const nextLine = (order: readonly QueueName[] = LINES) =>
     order.find((line) => lines.of[line].count() > 0 && places.isFree(line));
-  /** Strangers count only for strangers, so that a crowd of them gets no other client refused. */
+  /** Strangers count only against strangers, so that a crowd of them doesn't cause refusals of other clients. */
   const inHouse = (line: QueueName) =>
     places.taken() + lines.count() - (line === 'stranger' ? 0 : places.takenByStrangers() + lines.of.stranger.count());
   const beginNext = (line: QueueName) => {
     const { ticket } = lines.of[line].takeNext() as QueuedTicket;
     places.count(line, 1);
-    // A client that hung up is still told, at no cost, because the request must end.
+    // A client that hung up still gets a refusal, which costs nothing, because the request must end.
     if (!ticket.isGone()) return ticket.begin();
     end(line);
     ticket.refuse('gone', false);
@@ -161,7 +160,7 @@ export function createLoadGate(
   };
 }
 
-/** The waiting requests, by line. */
+/** The waiting requests, by queue. */
 function createQueues() {
   const of = {
     page: createFairQueue<QueuedTicket>(),
@@ -172,7 +171,7 @@ function createQueues() {
   return {
     of,
     count: () => LINES.reduce((sum, line) => sum + of[line].count(), 0),
-    /** Takes out the ticket that loses its place to this one; none, if this client has as many there as any other. */
+    /** Removes the ticket that loses its place to this one. Returns undefined if this client has as many as any other. */
     makeRoom: (line: QueueName, { client }: Ticket): Ticket | undefined => {
       const largest = of[line].largest() ?? client;
       if (of[line].countOf(largest) <= of[line].countOf(client) + 1) return undefined;
@@ -183,7 +182,7 @@ function createQueues() {
 
 type Queues = ReturnType<typeof createQueues>;
 
-/** Between the least and the most in equal ratios, so that half of the share of 6 and 128 is 28. */
+/** Interpolates between the least and the most geometrically: half of the share between 6 and 128 is 28. */
 function placesAt({ least, most }: GateLimits, share: number): Places {
   if (share >= 1) return most;
   const between = (low: number, high: number) => Math.round(low * (high / low) ** share);
@@ -195,7 +194,7 @@ function placesAt({ least, most }: GateLimits, share: number): Places {
   };
 }
 
-/** Requests under way. Streams take no place. */
+/** Counts requests in progress, except streams. */
 function createPlaces(limits: () => Places) {
   let underWay = 0;
   let strangers = 0;
@@ -216,12 +215,11 @@ function createPlaces(limits: () => Places) {
 }
 
 /**
- * Holds refusals back for a moment, up to a limit at the same time: the more are held, the longer, so that no more than `heldPerSecond`
- * of them are sent.
+ * Holds refusals for a moment, up to a maximum number. The more are held, the longer it takes, so that at most `heldPerSecond` are sent.
  */
 function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
   let held = 0;
-  // In whole steps, so that Node keeps few lists of timers.
+  // In whole steps, so that Node.js keeps few timer lists.
   const timeOf = () => holdMs * (1 + Math.floor((held * 1000) / (heldPerSecond * holdMs)));
   const hold = (send: (isHeld: boolean) => void) => {
     if (held >= most) return send(false);
@@ -240,8 +238,8 @@ function createRefusals({ holdMs, held: most, heldPerSecond }: GateLimits) {
 }
 
 /**
- * Refuses requests that have waited for too long. Requests that can begin do so in the next turns; the sweep is for when none ends,
- * because the database hangs. Returns the function that plans the next sweep.
+ * Refuses requests that have waited for too long. Requests that can begin do so in the next turns. The sweep is for the case that none ends
+ * because the database hangs. Returns a function that schedules the next sweep.
  */
 function createSweeper({ of, count }: Queues, { maxWaitMs }: GateLimits, onLate: (ticket: Ticket) => void): () => void {
   let sweeper: NodeJS.Timeout | undefined;
@@ -264,7 +262,7 @@ function createSweeper({ of, count }: Queues, { maxWaitMs }: GateLimits, onLate:
   return plan;
 }
 
-/** The order in which lines are searched for the `number`th request to begin. */
+/** Returns the order in which queues are searched for the `number`th request to begin. */
 function orderOf(number: number): readonly QueueName[] {
   if (number % STRANGERS_FIRST_EVERY === 0) return STRANGERS_FIRST;
   return number % OTHER_WAY_EVERY === 0 ? OTHER_WAY : LINES;

@@ -16,8 +16,8 @@ type Served = {
 };
 
 /**
- * Serves operators on an internal port of its own: `GET /metrics` for Prometheus, `GET /readyz` with the reasons and the open alarms, which the
- * public port doesn't show, and `GET /healthz`. A web page whose name leads here (DNS rebinding) is refused.
+ * Serves operators on a separate internal port: `GET /metrics` for Prometheus, `GET /readyz` with the reasons and the open alarms (the
+ * public port doesn't show them), and `GET /healthz`. Refuses requests from a web page whose name resolves here (DNS rebinding).
  */
 export async function startMetricsServer(
   { host, port }: { host: string; port: number },
@@ -66,16 +66,22 @@ export async function startMetricsServer(
   };
 }
 
-/** The host that a request names, without its port: `[::1]:9464` is `::1`. */
+/** Returns a request's host without its port: `[::1]:9464` becomes `::1`. */
 function hostOf({ headers }: IncomingMessage): string {
   const [, name = ''] = /^\[?(.*?)\]?(?::\d*)?$/.exec(headers.host ?? '') ?? [];
   return name.toLowerCase().replace(/\.$/, '');
 }
 
-/** No stranger's name server answers for these: they are kept for networks of one's own (RFC 6761, 6762, 8375, and names of Kubernetes). */
+/**
+ * No stranger's name server answers for these names: they are reserved for private networks (RFC 6761, 6762, 8375, and names in
+ * Kubernetes).
+ */
 const OWN_SUFFIX = /\.(?:localhost|local|internal|home\.arpa|svc)$/;
 
-/** Whether a name leads here by no name server of a stranger: an address, a name without a dot, one of this machine, or the configured one. */
+/**
+ * Whether a name resolves here without a stranger's name server: an address, a name without a dot, a name of this machine, or the
+ * configured one.
+ */
 function isInternalName(name: string, host: string): boolean {
   if (isIP(name) !== 0 || (!name.includes('.') && name !== '')) return true;
   return name === host.toLowerCase() || name === hostname().toLowerCase() || OWN_SUFFIX.test(name);

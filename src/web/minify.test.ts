@@ -6,7 +6,7 @@ import { shrinkScript, shrinkStyle } from './assets.ts';
 
 const read = (name: string) => readFileSync(new URL(`public/${name}`, PACKAGE_ROOT), 'utf8');
 
-/** What a script is made of; line breaks count where they end a statement. */
+/** The tokens of a script. Line breaks count where they end a statement. */
 const tokensOf = (text: string) => ts.transpile(text, { target: ts.ScriptTarget.ESNext, removeComments: true });
 
 test.each(['checkout.js', 'console.js'])('%s is the same program without what is only for its readers', (name) => {
@@ -17,7 +17,7 @@ test.each(['checkout.js', 'console.js'])('%s is the same program without what is
   expect(shrunk.length).toBeLessThan(text.length * 0.85);
 });
 
-/** Words, strings and signs, each with nothing between. */
+/** Words, strings and punctuation, without the whitespace between them. */
 const partsOf = (text: string) =>
   text
     .replaceAll(/\/\*.*?\*\//gs, '')

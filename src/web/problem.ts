@@ -1,6 +1,6 @@
 import { assertNever } from '../domain/assert-never.ts';
 
-/** Every error that the API answers: the HTTP status, the title, and the advice of the documentation. */
+/** Every error that the API returns: the HTTP status, the title, and the documentation's advice. */
 export const PROBLEMS = {
   INVALID_JSON: { status: 400, title: 'The body is not valid JSON', advice: 'Send one JSON object in UTF-8.' },
   INVALID_REQUEST: {
@@ -123,7 +123,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 
 export type FieldError = { field: string; code: string; message: string };
 
-/** An error answer on its way out. `detail` names the failure, the values seen and the remedy; never a secret. */
+/** An error response. `detail` names the failure, the values seen and the remedy, without secrets. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly code: ProblemCode;
@@ -146,7 +146,7 @@ export class Problem extends Error {
   }
 }
 
-/** The body of an error answer (RFC 9457). */
+/** The body of an error response (RFC 9457). */
 export function problemBody(problem: Problem, publicUrl: string, requestId: string): Record<string, unknown> {
   const { status, title } = PROBLEMS[problem.code];
   return {
@@ -160,13 +160,13 @@ export function problemBody(problem: Problem, publicUrl: string, requestId: stri
   };
 }
 
-/** How long a client should wait when the service is not available: the time a database failover takes. */
+/** How long a client should wait if the service is unavailable: about as long as a database failover takes. */
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-/** An operator has to look. */
+/** An operator has to act. */
 const DAMAGED_RETRY_SECONDS = 60;
 
-/** `reason`: what anybody may know, without a capital and a full stop. */
+/** `reason` must be safe to publish, without a capital and a full stop. */
 export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETRY_SECONDS): Problem {
   const sentence = `${reason.charAt(0).toUpperCase()}${reason.slice(1)}`;
   return new Problem('UNAVAILABLE', `${sentence}. Nothing was changed; retry in a few seconds.`, {
@@ -174,7 +174,6 @@ export function unavailable(reason: string, retryAfterSeconds = UNAVAILABLE_RETR
   });
 }
 
-/** The problem for a failure that has a name in the program. */
 export function problemOf(
   kind: 'unavailable' | 'address-damaged' | 'address-not-vouched' | 'row-changed' | 'internal' | 'unauthenticated',
 ): Problem {
@@ -217,7 +216,7 @@ export function problemOf(
 /** The clocks are compared every five seconds. */
 const CLOCKS_RETRY_SECONDS = 5;
 
-/** No invoice is made while nobody can say when it ends. */
+/** No invoice is created while its deadline would be uncertain. */
 export function clocksApart(problem: string): Problem {
   return new Problem('UNAVAILABLE', `No invoice was created. ${problem} Then retry with the same Idempotency-Key.`, {
     headers: { 'Retry-After': String(CLOCKS_RETRY_SECONDS) },

@@ -3,16 +3,16 @@ import { problemOf, type Schema } from './check-input.ts';
 import { readJsonObject } from './json-body.ts';
 import { type FieldError, Problem } from './problem.ts';
 
-/** A list of as many addresses as one call takes. */
+/** A list of as many addresses as one call accepts. */
 export const MAX_INPUT_BYTES = 2 * 1024 * 1024;
-/** What stands in a path for a member that is left out. */
+/** The placeholder in a path for a member that is left out. */
 const LEFT_OUT = '-';
 
 type Given = Pick<FastifyRequest, 'params' | 'query' | 'body'>;
 
 /**
- * The input of an operation: members that its path names, and those of the query or of the body. Each has the type of the schema; what its
- * text says is read by the operation. Throws the problem.
+ * Reads the input of an operation: the members in its path, and those of the query or the body. Each has the type of the schema; the
+ * operation itself parses the values. Throws the problem.
  */
 export function readInput(operation: { method: string; input: object }, request: Given): object {
   const schema = operation.input as Schema;
@@ -32,7 +32,7 @@ function isNeeded({ required = [] }: Schema, name: string): boolean {
   return required.includes(name);
 }
 
-/** Parameters are texts: a list is given more than once, and a flag is `true` or `false`. */
+/** Query parameters are texts: a list is a repeated parameter, and a flag is `true` or `false`. */
 function readQuery({ properties = {} }: Schema, request: Given): Record<string, unknown> {
   const query = Object.entries(request.query as Record<string, string | string[]>);
   return Object.fromEntries(

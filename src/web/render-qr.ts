@@ -1,22 +1,23 @@
 import { encode } from 'uqr';
 import { type Html, html } from './html.ts';
 
-/** White modules around the code: the standard asks for 4, and scanners in dark rooms need them. */
+/** White modules around the code. The standard requires 4, and scanners in dark rooms need them. */
 const QUIET_MODULES = 4;
 
 /**
- * The QR code of an address as an SVG, black on white in every colour scheme, because scanners expect that. It holds the bare address and
- * nothing else: wallets disagree about everything else. It is a single path; the runs of each row are strokes. `modulePixels` is whole, so
- * that the edges stay sharp: an address has 29 modules a side, with the quiet zone 37.
+ * Renders the QR code of an address as an SVG, black on white in every colour scheme, because scanners expect that. It contains only the
+ * address, because wallets disagree about everything else. The SVG is a single path; the runs of each row are strokes. `modulePixels` is a
+ * whole number, so that the edges are sharp. An address has 29 modules per side, 37 with the quiet zone.
  */
 export function renderQr(address: string, label: string, modulePixels = 5): Html {
   const { size, path } = drawn.get(address) ?? draw(address);
   const pixels = size * modulePixels;
-  // Colours are attributes, for the Content-Security-Policy forbids inline style, and a page without its style sheet must scan too.
+  // The colours are attributes, because the Content-Security-Policy forbids inline styles, and the code must be readable without the style
+  // sheet.
   return html`<svg class="qr" role="img" aria-label="${label}" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path stroke="#000" d="${path}"/></svg>`;
 }
 
-/** Drawing one takes a millisecond, more than the rest of the page, and the invoices of a project share a few addresses. */
+/** Drawing takes a millisecond, more than the rest of the page, and a project's invoices share a few addresses. */
 const drawn = new Map<string, { size: number; path: string }>();
 /** With 3 KB each, 3 MB. */
 const MAX_DRAWN = 1000;
@@ -24,7 +25,7 @@ const MAX_DRAWN = 1000;
 function draw(address: string): { size: number; path: string } {
   const { data, size } = encode(address, { ecc: 'M', border: QUIET_MODULES });
   const drawing = { size, path: data.map(strokeRow).join('') };
-  // A map keeps the order in which its entries were put there: the oldest makes room.
+  // A Map keeps its insertion order, so this evicts the oldest entry.
   if (drawn.size >= MAX_DRAWN) drawn.delete(drawn.keys().next().value ?? address);
   drawn.set(address, drawing);
   return drawing;

@@ -9,7 +9,7 @@ import { createServer } from './server.ts';
 
 const KEY = { id: '0198c0de-0000-7000-8000-000000000001', projectId: '0198c0de-0000-7000-8000-000000000002' };
 
-/** A server with routes as the service has them; `state.fail` is what each request of them meets. */
+/** A server with the service's routes. `state.fail` returns the error of each request. */
 function start(requestLines: boolean) {
   const state: { now: number; fail: ((route: string) => Error) | null } = { now: 0, fail: null };
   const lines: string[] = [];
@@ -85,7 +85,7 @@ test.each([
     await app.inject(url === undefined ? create : { method: 'GET', url });
   }
   expect(lines.join('').length * (60 / minutes)).toBeLessThan(1_000_000);
-  // No request is missing in what is told, but for those of the last minute.
+  // All requests are included, except those of the last minute.
   const summed = told().filter(({ status }) => status >= 500);
   expect(summed.reduce((sum, { requests }) => sum + requests, 0)).toBeGreaterThan((minutes - 1) * 6000 - 100);
 });

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { constantText, sendCompressed } from './send-compressed.ts';
 
 const TEXT = 'Waiting for your payment. '.repeat(50);
-/** The digits of a few roots: long enough for the qualities of Brotli to differ. */
+/** The digits of some roots: long enough to distinguish the qualities of Brotli. */
 const SAME = constantText(Array.from({ length: 2000 }, (_, index) => `${Math.sqrt(index)}`.slice(0, 8)).join(' '));
 
 const app = Fastify();
@@ -67,7 +67,7 @@ test.each([
   'gzip;q=-1',
   'gzip;q=0.0001',
   '*;q=0',
-  // It is refused as well, but there is nothing else.
+  // It refuses the plain text as well, but there is no alternative.
   'identity;q=0',
   'gzip;q=0.5, identity',
   `${'x,'.repeat(10_000)}gzip`,

@@ -2,26 +2,26 @@ import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** Of equals, the first is sent. */
+/** If several are equally preferred, the first is sent. */
 const CODINGS = ['br', 'gzip'] as const;
 
 type Coding = (typeof CODINGS)[number];
 
 const compressors = { br: promisify(brotliCompress), gzip: promisify(gzip) };
 
-/** The best that Brotli does takes 40 times as long as what pages get, so only texts that are always the same get that. */
+/** Brotli's best quality takes 40 times as long as the quality for pages, so only constant texts get it. */
 function compress(text: string, coding: Coding, isConstant: boolean): Promise<Buffer> {
   if (coding === 'gzip') return compressors.gzip(text);
   const params = {
     [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
     [constants.BROTLI_PARAM_QUALITY]: isConstant ? constants.BROTLI_MAX_QUALITY : 5,
-    // 64 KiB see a whole page, and take less memory than the usual window.
+    // A window of 64 KiB covers a whole page and needs less memory than the default.
     [constants.BROTLI_PARAM_LGWIN]: isConstant ? constants.BROTLI_DEFAULT_WINDOW : 16,
   };
   return compressors.br(text, { params });
 }
 
-/** Compresses a text that is always the same once for each coding, at the first request that accepts it. */
+/** A constant text. It is compressed once per coding, at the first request that accepts the coding. */
 export type Constant = { text: string; compressed(coding: Coding): Promise<Buffer> };
 
 export function constantText(text: string): Constant {
@@ -29,14 +29,14 @@ export function constantText(text: string): Constant {
   const make = (coding: Coding) => {
     const making = compress(text, coding, true);
     made.set(coding, making);
-    // A failure fails the requests that wait for it, and no later one.
+    // A failure fails the requests that wait for it, but no later ones.
     making.catch(() => made.delete(coding));
     return making;
   };
   return { text, compressed: (coding) => made.get(coding) ?? make(coding) };
 }
 
-/** Sends a text as it is, or compressed where the client accepts that: most pages are read on phones. The type must be set. */
+/** Sends a text, compressed if the client accepts that, because most pages are read on phones. The type must already be set. */
 export async function sendCompressed(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -50,14 +50,14 @@ export async function sendCompressed(
   return reply.header('Content-Encoding', coding).send(compressed);
 }
 
-/** `gzip`, ` br;q=0.5`, `*;q=0`. A weight of another form makes the coding one that is not accepted. */
+/** `gzip`, ` br;q=0.5`, `*;q=0`. With a malformed weight, the coding isn't accepted. */
 const ACCEPTED = /^\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)\s*)?$/i;
-/** More than any client has. */
+/** More than any client sends. */
 const MAX_CODINGS = 20;
 
 /**
- * Chooses by `Accept-Encoding` (RFC 9110, 12.5.3); `null`: as it is. That is also the answer to who refuses everything, because there is no
- * other.
+ * Chooses a coding by `Accept-Encoding` (RFC 9110, 12.5.3). `null` means uncompressed, which is also the answer to a client that refuses
+ * everything, because there is no alternative.
  */
 function codingFor(header: string): Coding | null {
   const weights = new Map<string, number>();
@@ -65,7 +65,7 @@ function codingFor(header: string): Coding | null {
     const [, coding = '', weight = '1'] = ACCEPTED.exec(part) ?? [];
     weights.set(coding.toLowerCase(), Number(weight));
   }
-  // Only a client that names it prefers the text as it is.
+  // Only a client that names `identity` prefers the uncompressed text.
   const [none, others] = [weights.get('identity') ?? 0, weights.get('*') ?? 0];
   const weightOf = (coding: Coding) => weights.get(coding) ?? others;
   const [best] = [...CODINGS].sort((one, other) => weightOf(other) - weightOf(one));

@@ -39,6 +39,6 @@ test('a stop answers what is under way, closes its connection, and waits for no 
   const [response] = await once(slow, 'response');
   response.resume();
   expect([response.statusCode, response.headers.connection]).toEqual([200, 'close']);
-  // Left open, either connection would hold it up for longer than a test may take.
+  // Either connection, if left open, would delay the stop beyond the test's time limit.
   await closed;
 });

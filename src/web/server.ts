@@ -21,39 +21,39 @@ import { shedLoad } from './shed-load.ts';
 
 type ServerOptions = {
   publicUrl(): string;
-  /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed; empty: none. */
+  /** Addresses and CIDRs of proxies whose X-Forwarded-For is believed. Empty: none. */
   trustProxy: readonly string[];
   now(): UnixMs;
   random(bytes: number): Uint8Array;
   log: Logger;
   metrics: Metrics;
-  /** How long new events wait for the event loop, in milliseconds; measured by default. */
+  /** How long events wait for the event loop, in milliseconds. Measured by default. */
   lagMs?(): number;
-  /** The share of the process that requests may have, 0 … 1; all of it by default. */
+  /** The share of the process that requests may use, from 0 to 1. The default is all of it. */
   requestShare?(): number;
-  /** Whether a name, as `Host` has it without its port, is one of ours; every name is when absent. */
+  /** Whether a host name (`Host` without the port) is ours. By default every name is. */
   isOurHost?(name: string): boolean;
-  /** A key that is known to be valid (UUIDs). Its requests do not wait behind those of strangers. */
+  /** Returns a key that is known to be valid (UUIDs). Its requests don't wait behind those of strangers. */
   recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
-  /** Whether each answer has a line in the log, beside those that always have one; `false` when absent. */
+  /** Whether every response is logged, in addition to those that always are. The default is `false`. */
   requestLines?: boolean | undefined;
-  /** An error in another form than `application/problem+json`, for the URLs that have one. */
+  /** Formats errors for URLs that don't use `application/problem+json`. */
   showProblem?(url: string, problem: Problem, id: string): { headers: Record<string, string>; body: string } | null;
-  /** Hears of each answer when it is sent. Must not throw. */
+  /** Called for each response when it is sent. Must not throw. */
   onAnswer?(request: FastifyRequest, reply: FastifyReply, tookMs: number): void;
 };
 
 export const MAX_BODY_BYTES = 16 * 1024;
 /** A client that needs longer to send 16 KiB is broken or hostile. */
 const REQUEST_TIMEOUT_MS = 15_000;
-/** How often requests beyond that time are searched for; at Node's own 30 s they could take three times as long. */
+/** How often requests beyond that time are searched for. At Node's default of 30 s they could take three times as long. */
 const CHECK_MS = 1000;
 const KEEP_ALIVE_MS = 65_000;
 
 const STARTED_MS = Symbol('started');
 type TimedRequest = FastifyRequest & { [STARTED_MS]?: number };
 
-/** The HTTP server with what all routes share: request ids, problem+json, 404 and 405, metrics, limits. */
+/** Creates the HTTP server with everything that routes share: request ids, problem+json, 404 and 405, metrics, limits. */
 export function createServer(options: ServerOptions): FastifyInstance {
   const isProxy = proxiesOf(options.trustProxy);
   const clientErrors = createClientErrors({ ...options, newRequestId: () => newRequestId(options) });
@@ -63,7 +63,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     requestTimeout: REQUEST_TIMEOUT_MS,
     connectionTimeout: REQUEST_TIMEOUT_MS * 2,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // A missing Host is refused by a hook, as every other error is.
+    // A hook refuses a missing Host, so that the error looks like every other one.
     http: {
       headersTimeout: REQUEST_TIMEOUT_MS,
       connectionsCheckingInterval: CHECK_MS,
@@ -71,14 +71,14 @@ export function createServer(options: ServerOptions): FastifyInstance {
       requireHostHeader: false,
     },
     genReqId: () => newRequestId(options),
-    // Any text can stand where an id is expected, and the answer is "not found", also for text that does not decode.
+    // Any text may appear instead of an id and is answered with "not found", even if it can't be decoded.
     routerOptions: { maxParamLength: 16 * 1024 },
     rewriteUrl: (request) => decodablePath(withoutOrigin(request.url ?? '/')),
     clientErrorHandler: clientErrors.answer,
     forceCloseConnections: 'idle',
   });
-  // Routes read bodies as bytes and check them; the schemas document. Serialising by schema took longer: it tries a union member by
-  // member.
+  // Routes read bodies as bytes and validate them themselves; the schemas are documentation. Serialising by schema was slower, because it
+  // tries the members of a union one by one.
   app.setValidatorCompiler(() => () => true);
   app.setSerializerCompiler(() => JSON.stringify);
   app.removeAllContentTypeParsers();
@@ -104,7 +104,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     limits: LIMITS,
   });
   app.addHook('onRequest', (request, reply, done) => {
-    // Here, and not in the not-found handler: that one runs after the body was read, and the body may be refused first.
+    // This is a hook because the not-found handler runs after the body was read, and the body may be refused first.
     if (request.is404) answerMethod(request, reply, allowed(request));
     else done();
   });
@@ -118,7 +118,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
 
 function tellOfAnswers(app: FastifyInstance, options: ServerOptions): void {
   const lines = createRequestLines({ ...options, isOn: options.requestLines === true });
-  // Not `onResponse`, for which Fastify adds listeners to each answer's stream.
+  // Not `onResponse`, because Fastify would add listeners to the stream of each response.
   app.addHook('onSend', (request: TimedRequest, reply, payload, done) => {
     const route = request.routeOptions.url ?? 'none';
     const labels = { method: request.method, route, status: String(reply.statusCode) };
@@ -130,12 +130,12 @@ function tellOfAnswers(app: FastifyInstance, options: ServerOptions): void {
   });
 }
 
-/** `Host: [::1]:8080` is `[::1]`. */
+/** `Host: [::1]:8080` becomes `[::1]`. */
 function hostName({ headers }: FastifyRequest): string {
   return (headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
 }
 
-/** A page of another name was led to this address, perhaps by its name server. */
+/** A page under another name was directed to this address, perhaps by its name server. */
 function answerMisdirected(request: FastifyRequest, reply: FastifyReply): void {
   const detail = `This server does not serve the host ${hostName(request).slice(0, 100)}.`;
   const body = { type: 'about:blank', title: 'Misdirected Request', status: 421, code: 'MISDIRECTED', detail };
@@ -151,14 +151,14 @@ function measureLag(app: FastifyInstance): () => number {
   return lag.lagMs;
 }
 
-/** Answers a request that reached no route; `methods` are those of its URL, if that is one of ours. */
+/** Answers a request that matched no route. `methods` are those of its URL, if the URL exists. */
 function answerMethod(request: FastifyRequest, reply: FastifyReply, methods: string[] | null): FastifyReply {
   if (methods === null) {
     const detail = `There is nothing at ${request.url.slice(0, 200)}. All URLs are listed in /openapi.json.`;
     return reply.send(new Problem('ROUTE_NOT_FOUND', detail));
   }
   const allow = methods.join(', ');
-  // The answer names no other origin, so that no page of another origin may send a request that needs permission.
+  // The response names no other origin, so pages of other origins can't send requests that need permission.
   if (request.method === 'OPTIONS') return reply.code(204).header('Allow', allow).send();
   const detail = `${request.method} is not allowed at this URL; use ${allow}.`;
   return reply.send(new Problem('METHOD_NOT_ALLOWED', detail, { headers: { Allow: allow } }));
@@ -183,11 +183,11 @@ function sendProblem(
 
 type Refusals = {
   note(error: AppError, requestId: string): void;
-  /** Of an error that nobody expected: of the same place in the program, as text and stack say. */
+  /** Records an unexpected error. Errors are grouped by their place in the program, according to message and stack. */
   noteFault(error: unknown, request: FastifyRequest): void;
 };
 
-/** Logs once a minute, for each reason or place, that requests are refused because of the database or failed, and how many it were. */
+/** Logs refused and failed requests once a minute per reason or place, with their number. */
 function createRefusals({ log, now }: Pick<ServerOptions, 'log' | 'now'>): Refusals {
   const tally = createTally(now);
   return {
@@ -218,7 +218,7 @@ function toProblem(error: unknown, request: FastifyRequest, refusals: Refusals):
     refusals.note(error, request.id);
     return unavailable(shortageBehind(error) ?? 'the database does not answer');
   }
-  // The log and the alarm come from the database's side, for other readers as well.
+  // The database layer logs these and raises the alarms, for other readers as well.
   if (error instanceof AppError && error.code === 'ADDRESS_DAMAGED') return problemOf('address-damaged');
   if (error instanceof AppError && error.code === 'ROW_CHANGED') return problemOf('row-changed');
   if (error instanceof AppError && error.code === 'ADDRESS_NOT_VOUCHED') return problemOf('address-not-vouched');
@@ -230,8 +230,8 @@ function toProblem(error: unknown, request: FastifyRequest, refusals: Refusals):
 }
 
 /**
- * Ends the connections that would hold up the stop of the service: those that browsers open beforehand, which Node counts as busy until
- * they have carried a request, and those that stay open behind the answers under way.
+ * Ends connections that would delay a stop. Some were opened in advance by browsers; Node.js counts them as busy until they have carried a
+ * request. Others stay open behind a response in progress.
  */
 function endConnectionsAtStop(app: FastifyInstance): void {
   const unused = new Set<Socket>();
@@ -253,7 +253,7 @@ function endConnectionsAtStop(app: FastifyInstance): void {
   });
 }
 
-/** Remembers which methods each URL pattern has, and answers for a request that matched none of its URL's methods. */
+/** Records the methods of each URL pattern, and returns them for a request that matched none of them. */
 function trackMethods(app: FastifyInstance): (request: FastifyRequest) => string[] | null {
   const methods = new Map<string, Set<string>>();
   app.addHook('onRoute', (route) => {
@@ -265,7 +265,7 @@ function trackMethods(app: FastifyInstance): (request: FastifyRequest) => string
     const path = request.url.split('?', 1)[0] ?? '/';
     let found: Set<string> | undefined;
     for (const [pattern, known] of methods) {
-      // A pattern that ends in `*` is for paths without a pattern of their own.
+      // A pattern that ends in `*` applies only to paths without their own pattern.
       if (matches(pattern, path) && (found === undefined || !pattern.endsWith('*'))) found = known;
     }
     return found === undefined ? null : [...found, 'OPTIONS'].sort();
@@ -280,7 +280,7 @@ function matches(pattern: string, path: string): boolean {
   return expected.every((part, index) => (part.startsWith(':') ? actual[index] !== '' : part === actual[index]));
 }
 
-/** Escapes the percent signs of a path that does not decode, so that it reaches its route as plain text. */
+/** Escapes the percent signs of a path that can't be decoded, so that it reaches its route as plain text. */
 function decodablePath(url: string): string {
   if (!url.includes('%')) return url;
   const query = url.indexOf('?');
@@ -297,13 +297,13 @@ function newRequestId({ now, random }: Pick<ServerOptions, 'now' | 'random'>): s
   return encodeId('req', uuidV7(now(), random(10)));
 }
 
-/** Answers requests that Node would answer by itself, or not at all. */
+/** Answers requests that Node.js would answer itself, or not at all. */
 function bearOddRequests(app: FastifyInstance): void {
-  // Reads all headers that 16 KiB hold: by default Node ignores those after the 2,000th, also a second key.
+  // Reads all headers that fit into 16 KiB. By default Node.js ignores those after the 2,000th, including a second key.
   app.server.maxHeadersCount = 0;
   // An expectation other than 100-continue may be ignored (RFC 9110, 10.1.1).
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  // This server speaks no other protocol. Node loses requests that were pipelined behind such a request, so the client must send them
+  // This server supports no other protocol. Node.js loses requests that were pipelined behind such a request, so the client must send them
   // again.
   app.addHook('onRequest', (request, reply, done) => {
     if (request.headers.upgrade !== undefined) reply.header('Connection', 'close');
@@ -311,14 +311,14 @@ function bearOddRequests(app: FastifyInstance): void {
   });
 }
 
-/** A request names its host once (RFC 9112, 3.2). Throws the problem. */
+/** A request must have exactly one Host header (RFC 9112, 3.2). Throws the problem. */
 function checkHost(request: IncomingMessage): void {
   const { length } = headerValues(request, 'host');
   if (length === 1 || (length === 0 && request.httpVersion === '1.0')) return;
   throw new Problem('INVALID_REQUEST', `The Host header was sent ${length} times; send it once.`);
 }
 
-/** A client that takes us for its proxy writes `http://host/path`. */
+/** A client that treats this server as its proxy sends `http://host/path`. */
 function withoutOrigin(url: string): string {
   if (url.startsWith('/')) return url;
   const path = url.replace(/^https?:\/\/[^/?#]*/i, '');
@@ -327,12 +327,12 @@ function withoutOrigin(url: string): string {
 
 type LoopLag = { lagMs(): number; stop(): void };
 
-/** How often the event loop is sampled, and the window of a figure: a tenth of what a client notices. */
+/** How often the event loop is sampled, and the window of a figure: a tenth of the time that a client notices. */
 const [RESOLUTION_MS, WINDOW_MS] = [20, 250];
 
 /**
  * Measures how long an event at a random moment waits for the event loop, in milliseconds, over the last quarter of a second. The mean of
- * the turns would not do: a hundred short turns hide the long one that nearly every event met.
+ * the turns isn't enough: a hundred short turns hide the long one that affected nearly every event.
  */
 export function startLoopLag(): LoopLag {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
@@ -352,22 +352,22 @@ export function startLoopLag(): LoopLag {
   };
 }
 
-/** A moment falls into a turn in proportion to the turn's length, so the turn that it meets lasts E[d²]/E[d]. */
+/** A moment falls into a turn in proportion to the turn's length, so the expected length of its turn is E[d²]/E[d]. */
 export function lagOf(meanMs: number, deviationMs: number): number {
-  // Without a turn since the last window there is nothing to measure, and the histogram says NaN.
+  // If no turn ended since the last window, there is nothing to measure, and the histogram returns NaN.
   if (!(meanMs > 0)) return 0;
   return Math.max(0, meanMs + deviationMs ** 2 / meanMs - RESOLUTION_MS);
 }
 
-/** Load balancers ask these all the time. */
+/** Load balancers request these all the time. */
 const PROBES = new Set(['/healthz', '/readyz']);
 
 type RequestLines = { onAnswer(request: FastifyRequest, reply: FastifyReply, tookMs: number): void };
 
 /**
- * Lines of the log about answers. Always: those with 5xx, and creations that were refused (4xx), of which those with one route, status and
- * code are summed up to a line a minute, so that an outage fills no disk. With `isOn` every other answer has a line of its own. Never a
- * path, a query, a header or a body: the route is its pattern.
+ * Logs responses. 5xx responses and refused creations (4xx) are always logged. Those with the same route, status and code share one line
+ * per minute, so that an outage doesn't fill the disk. With `isOn`, every other response is logged separately. A line never contains a
+ * path, a query, a header or a body; the route is its pattern.
  */
 function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; isOn: boolean }): RequestLines {
   const failures = createTally(now);
@@ -389,14 +389,15 @@ function createRequestLines({ log, now, isOn }: { log: Logger; now(): number; is
   };
 }
 
-/** The bound for all connections together: a fifth of what a process has at rest. Four hundred slow readers fit in. */
+/** The limit for all connections together: a fifth of an idle process's memory. It is enough for four hundred slow readers. */
 const MAX_UNSENT_BYTES = 64 * 1024 * 1024;
-/** The kernel takes smaller answers, or the number of connections bounds them. */
+/** The kernel buffers smaller responses, or the number of connections bounds them. */
 const LEAST_BYTES = 4 * 1024;
 
 /**
- * Bounds the memory of answers that their readers do not take: above 64 MiB the connections that have kept us longest are cut. A hundred
- * requests for a large answer fit into one packet, and nothing else would stop a client that never reads. Returns how many bytes wait.
+ * Limits the memory of responses that clients don't read: above 64 MiB, the connections that have been blocked longest are closed. A
+ * hundred requests for a large response fit into one packet, and nothing else would stop a client that never reads. Returns a function for
+ * the number of unsent bytes.
  */
 export function boundUnsentAnswers(app: FastifyInstance, maxBytes = MAX_UNSENT_BYTES): () => number {
   const unsent = new Map<ServerResponse, { bytes: number; cut(): void }>();
@@ -407,11 +408,11 @@ export function boundUnsentAnswers(app: FastifyInstance, maxBytes = MAX_UNSENT_B
   };
   app.addHook('onSend', (request, reply, payload, done) => {
     const bytes = typeof payload === 'string' || payload instanceof Uint8Array ? payload.length : 0;
-    // A client that has hung up is sent nothing, and no second hang-up is reported.
+    // Nothing is sent to a client that has hung up, and no second close event follows.
     if (bytes >= LEAST_BYTES && !request.raw.socket.destroyed) {
       unsent.set(reply.raw, { bytes, cut: () => request.raw.socket.destroy() });
       total += bytes;
-      // An answer that waits behind another on its connection may never emit `close`; it is forgotten when it is the oldest.
+      // A response that waits behind another on its connection may never emit `close`. It is forgotten when it is the oldest.
       reply.raw.once('close', () => forget(reply.raw));
     }
     for (const [answer, { cut }] of unsent) {
@@ -431,13 +432,13 @@ type Exchange = { request: IncomingMessage; response: ServerResponse };
 type Connection = { open: Set<Exchange>; newest: Exchange | null; isOver: boolean };
 
 /**
- * Answers bytes that are not HTTP, and requests that come too slowly, on the bare socket. Requests that came before on the same connection
- * are answered first, so that no client takes the refusal for their answer.
+ * Answers invalid HTTP and requests that arrive too slowly, on the raw socket. Earlier requests on the same connection are answered first,
+ * so that the client doesn't mistake the refusal for their response.
  */
 export function createClientErrors(deps: Deps) {
   const connections = new WeakMap<Socket, Connection>();
   return {
-    /** Hears of each request. */
+    /** Tracks each request. */
     follow: (server: Server): void => {
       server.on('request', (request, response) => {
         const connection = connections.get(request.socket) ?? { open: new Set(), newest: null, isOver: false };
@@ -455,7 +456,7 @@ export function createClientErrors(deps: Deps) {
       }
       const connection = connections.get(socket) ?? { open: new Set(), newest: null, isOver: false };
       connections.set(socket, connection);
-      // Each further piece of an unreadable request is an error again.
+      // Each further piece of an unreadable request causes another error.
       if (connection.isOver) return;
       connection.isOver = true;
       const { newest } = connection;
@@ -464,7 +465,7 @@ export function createClientErrors(deps: Deps) {
           ({ request, response }) => request.complete || response.headersSent,
         );
         if (before !== undefined) before.response.once('close', end);
-        // The unreadable bytes are the body of the newest request, which may have been answered before they came, or since.
+        // The unreadable bytes are the body of the newest request, which may have been answered before or after they arrived.
         else if (newest !== null && !newest.request.complete && newest.response.headersSent) socket.end();
         else socket.end(write(error, deps));
       };
@@ -473,7 +474,7 @@ export function createClientErrors(deps: Deps) {
   };
 }
 
-/** The whole answer, like that to every other error. */
+/** The whole response, in the form of every other error. */
 function write({ code }: ClientError, { publicUrl, newRequestId }: Deps): string {
   const [status, reason] =
     code === 'HPE_HEADER_OVERFLOW'

@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop();
 });
 
-/** A server whose lag the test sets. `/slow` answers when the test says so; `work` counts what was done for requests. */
+/** A server whose lag the test controls. `/slow` answers when the test releases it. `work` counts the work done for requests. */
 async function startServer() {
   const state = { lagMs: 0, work: 0, release: () => {} };
   const gate = new Promise<void>((resolve) => {
@@ -149,7 +149,7 @@ test.each([
   );
   for (const socket of sockets) socket.destroy();
   state.release();
-  // As many requests as there are places begin, so all are free again. Were one not, the last request would wait in vain.
+  // As many requests as there are places begin, so all places are free again. Otherwise the last request would wait in vain.
   const answers = await Promise.all(Array.from({ length: LIMITS.most.strangers }, () => app.inject('/slow')));
   expect(answers.every(({ statusCode }) => statusCode === 200)).toBe(true);
 });
@@ -158,7 +158,7 @@ test('who asked too often hears it after a moment in which he takes no place, an
   const { url, state } = await startServer();
   const ask = async (headers: Record<string, string> = {}) =>
     expect((await fetch(`${url}/too-often`, { headers })).status).toBe(429);
-  // Time stands still for what is held back.
+  // Time is stopped for held responses.
   vi.useFakeTimers({ toFake: ['setTimeout'] });
   let heard = 0;
   const strangers = Array.from({ length: LIMITS.most.strangers + 1 }, () => ask().then(() => (heard += 1)));

@@ -8,38 +8,38 @@ import { Problem } from './problem.ts';
 import { notesOf } from './request-notes.ts';
 
 export type ShedLoadDeps = {
-  /** How long new events wait for the event loop, in milliseconds. */
+  /** How long events wait for the event loop, in milliseconds. */
   lagMs(): number;
-  /** The share of the process that requests may have, 0 … 1. */
+  /** The share of the process that requests may use, from 0 to 1. */
   requestShare(): number;
   log: Logger;
   metrics: Pick<Metrics, 'requestsShed'>;
   limits: GateLimits;
-  /** A key that is known to be valid (UUIDs), from memory alone. Without this function all callers are strangers. */
+  /** Returns a key that is known to be valid (UUIDs), from memory only. Without this function all callers are strangers. */
   recognize?(apiKey: string, client: Client): { id: string; projectId: string } | null;
 };
 
-/** Load balancers ask these, and need the answer under load. */
+/** Load balancers request these, and need the answer under load. */
 const NEVER_SHED = new Set(['/healthz', '/readyz']);
-/** Paths that count as pages, beside those below `/c/`. */
+/** Paths that count as pages, in addition to those below `/c/`. */
 const OF_PAGES = new Set([
   '/assets/checkout.js',
   '/assets/embed.js',
   '/logos/:id',
   '/.well-known/quittance-receipt-keys.json',
 ]);
-/** From 1 to this many seconds, at random, so that those who were refused together do not come back together. */
+/** A random time from 1 to this many seconds, so that clients that were refused together don't return together. */
 const LONGEST_RETRY_S = 4;
 const LOG_MS = 60_000;
-/** Who is gone was not turned away. */
+/** A client that hung up wasn't refused. */
 const COUNTED: readonly Refusal[] = ['lag', 'full', 'late'];
 
-/** The line of a request that counts as under way, and of one whose body has not come yet. */
+/** The queue of a request that is in progress, and of one whose body hasn't arrived yet. */
 const BEGUN = Symbol('begun');
 const READING = Symbol('reading');
-/** Gives back the place of a request that has begun. */
+/** Releases the place of a started request. */
 const END = Symbol('end');
-/** Takes it again. */
+/** Takes the place again. */
 const RESUME = Symbol('resume');
 type CountedRequest = FastifyRequest & {
   [BEGUN]?: QueueName;
@@ -49,8 +49,8 @@ type CountedRequest = FastifyRequest & {
 };
 
 /**
- * Answers `503 OVERLOADED` to requests that are too much for the process, before authentication and before a body is read. Register it
- * before every other hook that costs anything.
+ * Answers `503 OVERLOADED` to excess requests, before authentication and before a body is read. Register it before every other hook with a
+ * cost.
  */
 export function shedLoad(
   app: FastifyInstance,
@@ -90,14 +90,14 @@ export function shedLoad(
       },
       refuse: (why, isHeld) => {
         if (COUNTED.includes(why)) logRefusal(line, client, why);
-        // No further refusal can be held back, so a new connection has to slow the client down.
+        // No further refusal can be held, so having to open a new connection must slow the client down.
         if (!isHeld) reply.header('Connection', 'close');
         done(overloaded());
       },
       isGone: () => request.raw.destroyed,
     });
   });
-  // A body that comes slowly is no work, and a sender of many must not take the places of all others.
+  // A body that arrives slowly causes no work, and a client that sends many must not take all places.
   app.addHook('preParsing', (request: CountedRequest, _reply, _payload, done) => {
     const line = request[BEGUN];
     if (line !== undefined && !request.raw.complete) {
@@ -110,11 +110,11 @@ export function shedLoad(
     if (request[READING] !== undefined) request[RESUME]?.();
     done();
   });
-  // Runs for every answer, also when the client is gone, but for those that are hijacked.
+  // Runs for every response that isn't hijacked, even if the client is gone.
   app.addHook('onSend', (request: CountedRequest, reply: FastifyReply, payload, done) => {
     const line = request[BEGUN];
     endPlace(request);
-    // Whoever asks too often would ask again at once. A caller with a key counts on an answer, and waits as it is told.
+    // A client that exceeds a limit would retry at once. A caller with a key needs the answer at once and waits as told.
     if (reply.statusCode !== 429 || line === undefined || line === 'api') return done(null, payload);
     gate.hold((isHeld) => {
       if (!isHeld) reply.header('Connection', 'close');
@@ -124,15 +124,15 @@ export function shedLoad(
 }
 
 /**
- * Takes an answer out of the server's hands, for a stream. Once it is open it is no work, so it gives back the place of its request: the
- * server would never learn that it ends.
+ * Takes a response out of the server's control, for a stream. An open stream causes no work, so this releases the place of its request; the
+ * server would never notice the stream's end.
  */
 export function hijackForStream(request: FastifyRequest, reply: FastifyReply): void {
   reply.hijack();
   endPlace(request);
 }
 
-/** Gives back the place of a request for as long as it waits for what others do. */
+/** Releases the place of a request while it waits for something else. */
 export async function waitWithoutPlace<Result>(request: CountedRequest, wait: () => Promise<Result>): Promise<Result> {
   endPlace(request);
   const result = await wait();
@@ -144,7 +144,7 @@ function endPlace(request: CountedRequest): void {
   if (request[BEGUN] !== undefined) request[END]?.();
 }
 
-/** The line of a request, and its client there: callers take turns with other keys, all others with other networks. */
+/** Returns the queue of a request, and its client there. Callers take turns by key, all others by network. */
 function placeOf(
   request: FastifyRequest,
   recognize: ShedLoadDeps['recognize'],

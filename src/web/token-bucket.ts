@@ -1,4 +1,4 @@
-/** Whether a request may pass; if not, in how many seconds one may. */
+/** Whether a request may pass and, if not, after how many seconds one may. */
 export type Verdict = { kind: 'pass' } | { kind: 'limited'; retryAfterSeconds: number };
 
 export type TokenBuckets = {
@@ -8,15 +8,15 @@ export type TokenBuckets = {
 };
 
 /**
- * Token buckets by name: `burst` requests at once, refilled with `perSecond`. At most `maxBuckets` names are remembered, the
- * least recently used is forgotten first: a forgotten one starts full, which errs on the side of the caller.
+ * Token buckets by name: `burst` requests at once, refilled at `perSecond`. At most `maxBuckets` names are kept, and the least recently
+ * used is dropped first. A dropped one starts full, which errs in the caller's favour.
  */
 export function createTokenBuckets(perSecond: number, burst: number, maxBuckets: number): TokenBuckets {
   const buckets = new Map<string, { name: string; tokens: number; filledMs: number }>();
   return {
     take: (name, nowMs) => {
       const bucket = buckets.get(name) ?? { name: copyOf(name), tokens: burst, filledMs: nowMs };
-      // Re-inserted at the end: a Map iterates in order of insertion, so the first is the least recently used.
+      // Re-inserted at the end: a Map iterates in insertion order, so the first is the least recently used.
       buckets.delete(name);
       buckets.set(bucket.name, bucket);
       if (buckets.size > maxBuckets) buckets.delete(buckets.keys().next().value ?? name);
@@ -36,7 +36,7 @@ export function createTokenBuckets(perSecond: number, burst: number, maxBuckets:
   };
 }
 
-/** In V8 a piece of a string keeps the whole string in memory, here a URL or header of 16 KiB. */
+/** In V8 a substring keeps the whole string in memory, here a URL or header of 16 KiB. */
 function copyOf(text: string): string {
   return Buffer.from(text, 'utf16le').toString('utf16le');
 }

@@ -16,7 +16,7 @@ test('who asks for a hundred large answers at once and reads none is cut, and wh
     const { port } = app.server.address() as AddressInfo;
     const silent = connect(port, '127.0.0.1');
     const cut = new Promise<unknown>((resolve) => silent.once('close', resolve));
-    // A reset is one of the ways to learn of it.
+    // A reset is one of the ways to notice it.
     silent.on('error', () => undefined);
     silent.pause();
     silent.write('GET /large HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(100));

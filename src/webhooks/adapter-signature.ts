@@ -1,15 +1,15 @@
 import { hash } from 'node:crypto';
 import { isSameText, parseSecret } from './sign.ts';
 
-/** Fields of a request by their names, as texts. */
+/** The fields of a request by name, as texts. */
 export type Fields = ReadonlyMap<string, string>;
 
-/** The signature itself, and what says how it was made. */
+/** The signature itself, and the field that says how it was made. */
 const UNSIGNED = new Set(['signature', 'sign', 'sign_type']);
 
 /**
- * The signature of epusdt and EPay: MD5 of `a=1&b=2` and the secret, with the fields in the order of their names, without empty ones, and as
- * they are rather than percent-encoded. It is all that these protocols have; docs/guides/adapters.md says what it is worth.
+ * The signature of epusdt and EPay: the MD5 of `a=1&b=2` and the secret. The fields are sorted by name, without empty ones, and not
+ * percent-encoded. These protocols offer nothing better; docs/guides/adapters.md explains how weak it is.
  */
 export function signFields(fields: Fields, secret: string): string {
   const parts = [...fields]
@@ -20,28 +20,28 @@ export function signFields(fields: Fields, secret: string): string {
 }
 
 /**
- * The name of the field that a value begins when the signed text is split again: `x&money=1` begins `money`. `null` if there is none, and then
- * splitting at each `&` that begins a field gives back the fields that were signed. `isField` says which names count.
+ * Returns the name of a field that a value would start if the signed text were split again: `x&money=1` starts `money`. If it returns
+ * `null`, splitting at each `&` that starts a field restores the signed fields. `isField` says which names count.
  */
 export function startedField(value: string, isField: (name: string) => boolean = () => true): string | null {
   for (const [, name = ''] of value.matchAll(/&([^&=]*)=/g)) if (isField(name)) return name;
   return null;
 }
 
-/** Whether fields carry this signature. Shops write it in either case. */
+/** Whether fields have this signature. Shops write it in upper or lower case. */
 export function isSigned(fields: Fields, signature: string, secret: string): boolean {
   return isSameText(signature.toLowerCase(), signFields(fields, secret));
 }
 
-/** The secret of an adapter as shops have it, out of how endpoints keep theirs (`whsec_…`). */
+/** Converts a stored endpoint secret (`whsec_…`) to the form that an adapter's shop has. */
 export function adapterSecret(stored: string): string {
   return parseSecret(stored).toString('latin1');
 }
 
-/** The number of the shop that these systems ask for. The URL of an adapter says which one it is, so it is the same for all. */
+/** The shop number that these systems require. The URL already identifies the adapter, so the number is the same for all. */
 export const PID = '1000';
 
-/** A decimal as programs write a number: `100.50` is `100.5`. */
+/** Formats a decimal like a number in a program: `100.50` becomes `100.5`. */
 export function asNumber(decimal: string): string {
   return decimal.includes('.') ? decimal.replace(/\.?0+$/, '') : decimal;
 }

@@ -6,20 +6,23 @@ import { targetRule } from './target.ts';
 
 export type AskDeps = {
   sender: WebhookSender;
-  /** Whether projects of test networks may ask this machine itself, and by http. */
+  /** Whether projects on test networks may query this machine, and over http. */
   localTargets: boolean;
   now(): UnixMs;
 };
 
 export type AskedRate = ReadRate & { retryAfterMs: number | null };
 
-/** Asks a source for a rate, once, under the rules of webhooks: public addresses by `https`, no redirects, 8 KiB, 15 s. `null`: we stopped it. */
+/**
+ * Queries a rate source once, under the rules of webhooks: public addresses over `https`, no redirects, 8 KiB, 15 s. `null`: Quittance
+ * stopped the request.
+ */
 export async function askRate(
   { sender, localTargets, now }: AskDeps,
   network: Network,
   source: RateSource,
 ): Promise<AskedRate | null> {
-  // The rate is no younger than the question.
+  // The time of the request, because the rate is at least as old.
   const askedAt = now();
   const { url } = source;
   const rule = targetRule(network, localTargets);
@@ -32,7 +35,7 @@ export async function askRate(
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The answer, or what is no JSON. */
+/** Decodes the response. Invalid UTF-8 becomes an empty text, which isn't JSON. */
 function decode(answer: Uint8Array): string {
   try {
     return utf8.decode(answer);

@@ -66,7 +66,7 @@ test('endpoints that fail have half of the places together, and in them come fir
   );
   of.end('failing-0', null);
   expect(takeAll(of)).toMatchObject([{ endpointId: 'failing-4' }]);
-  // One that succeeds counts as healthy, and one that fails no more.
+  // One that succeeds counts as healthy; one that fails no longer does.
   of.end('failing-1', false);
   of.end('healthy', true);
   expect(takeAll(of)).toEqual([]);
@@ -81,7 +81,7 @@ test('of an adapter no URL holds up another: what has no place is given back at 
   expect(of.add(items('x fast', 3), 0)).toEqual([]);
   expect(of.room().get('x')).toBe(128 - 8 - 1 - 3);
   const taken = takeAll(of);
-  // Half of the places, and the other half is left.
+  // It takes half of the places; the other half is left.
   expect(taken).toHaveLength(8);
   expect(taken.filter(({ target }) => target === 'x fast')).toHaveLength(3);
   of.add(items('a', 9), 0);
@@ -150,7 +150,7 @@ test('whatever happens, the bounds hold and nothing is lost or comes twice', () 
         expect(of.room().get('x') ?? 128).toBeLessThanOrEqual(128);
         expect(of.held() + out).toBe(added);
       }
-      // Whatever waits gets its turn when attempts end.
+      // Everything that waits gets its turn when attempts end.
       underWay.push(...takeAll(of));
       while (underWay.length > 0) {
         const ended = underWay.shift();

@@ -1,43 +1,46 @@
 /**
- * The leased deliveries that wait for their turn, and the number of attempts under way. It decides which delivery is next: targets take
- * turns. None has more than `perEndpoint` attempts under way, and none more than it leaves to the others. A target whose attempts fail
- * has one place; all failing ones together have half of the places. A target is an endpoint, or one URL of an adapter's orders; those of one
- * adapter together leave as much to the others as one endpoint does. Nothing here knows of the database or the network.
+ * The leased deliveries that wait for their turn, and the number of attempts in progress. It decides which delivery is next. Targets take
+ * turns. Each has at most `perEndpoint` attempts in progress, and at most as many as it leaves to the others. A failing target has one
+ * place; all failing ones together have half of the places. A target is an endpoint, or one callback URL of an adapter. All targets of one
+ * adapter together leave as much to the others as one endpoint does. The buffer uses neither the database nor the network.
  */
 export type DeliveryBuffer<Item> = {
-  /** Takes in what was leased at `nowMs`, and returns the rest: one URL of an adapter must not hold up the others. */
+  /** Adds deliveries leased at `nowMs` and returns those that don't fit, because one URL of an adapter must not block the others. */
   add(items: readonly Item[], nowMs: number): Item[];
-  /** The next delivery that may be attempted now; its attempt counts as under way until `end`. */
+  /** Returns the next delivery to attempt now. The attempt counts as in progress until `end`. */
   next(): Item | undefined;
-  /** An attempt to this target is over. If it failed, what waits is taken out. `null`: it says nothing about the target. */
+  /**
+   * Ends an attempt to a target. If it failed, the target's waiting deliveries are removed and returned. `null`: the attempt says nothing
+   * about the target.
+   */
   end(target: string, isFailure: boolean | null): Item[];
-  /** Takes out what has waited for too long. */
+  /** Removes and returns deliveries that have waited for too long. */
   takeStale(nowMs: number): Item[];
-  /** Takes out all that waits. */
+  /** Removes and returns all waiting deliveries. */
   takeAll(): Item[];
-  /** How many more may be leased of each endpoint that is known here. */
+  /** Returns how many more deliveries may be leased for each known endpoint. */
   room(): ReadonlyMap<string, number>;
-  /** Whether some target has so little waiting that it may soon have nothing to do. */
+  /** Whether a target has so few waiting deliveries that it may soon be idle. */
   isLow(): boolean;
-  /** Waiting and under way together. */
+  /** Waiting deliveries plus attempts in progress. */
   held(): number;
   underWay(): number;
 };
 
-/** How many deliveries may be leased of an endpoint that is not known here. */
+/** How many deliveries may be leased for an unknown endpoint. */
 export const DEFAULT_ROOM = 16;
-/** How many of an adapter may wait, at all of its URLs together. */
+/** How many deliveries of an adapter may wait, over all of its URLs. */
 const ADAPTER_ROOM = 128;
 
 type Leased = { endpointId: string; target: string; isFailing: boolean };
 type Target<Item> = {
   endpointId: string;
-  /** The endpoint has other targets beside this one. */
+  /** The endpoint has other targets. */
   isShared: boolean;
   waiting: { item: Item; sinceMs: number }[];
   underWay: number;
   isFailing: boolean;
-  /** How many may wait beside those under way. Doubles when they have run out, halves when one has waited for too long. */
+  /** How many may wait in addition to those in progress. It doubles when they have run out, and halves when one has waited for too long. */
   lookAhead: number;
 };
 
@@ -48,7 +51,7 @@ type Limits = { concurrency: number; perEndpoint: number; maxWaitMs: number };
 export function createDeliveryBuffer<Item extends Leased>(limits: Limits): DeliveryBuffer<Item> {
   const { concurrency, perEndpoint, maxWaitMs } = limits;
   const targets = new Map<string, Target<Item>>();
-  /** Targets that may be next, in the order of their turns; those that fail come first, for they have only half of the places. */
+  /** The targets in the order of their turns. Failing ones come first, because they have only half of the places. */
   const turns = { failing: new Set<string>(), healthy: new Set<string>() };
   const attempts = createAttemptCount(limits);
 
@@ -60,7 +63,7 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
     for (const id of inTurn) {
       const target = targets.get(id);
       inTurn.delete(id);
-      // A target that has all of its places gets its turn again when an attempt ends.
+      // A target that uses all of its places gets its turn again when an attempt ends.
       if (target === undefined || !attempts.isRoomFor(target)) continue;
       const first = target.waiting.shift();
       if (first === undefined) continue;
@@ -70,7 +73,7 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
     }
     return undefined;
   };
-  /** Whether there is room for it. */
+  /** Adds a delivery if there is room for it. */
   const add = (item: Item, nowMs: number): boolean => {
     const { endpointId, target: id, isFailing } = item;
     const isShared = id !== endpointId;
@@ -133,12 +136,12 @@ export function createDeliveryBuffer<Item extends Leased>(limits: Limits): Deliv
   };
 }
 
-/** Attempts under way: of each target, of each adapter, of all together, and of those that fail. */
+/** Counts attempts in progress: per target, per adapter, in total, and of failing targets. */
 function createAttemptCount({ concurrency, perEndpoint }: Limits) {
   let underWay = 0;
   let failingUnderWay = 0;
   const ofAdapters = new Map<string, number>();
-  // Half of it for those that fail, so that others of the adapter always find a place.
+  // Failing targets get half, so that the adapter's other targets always find a place.
   const isRoomAtAdapter = ({ endpointId, isShared, isFailing }: Target<unknown>) =>
     !isShared || (ofAdapters.get(endpointId) ?? 0) < (concurrency - underWay) / (isFailing ? 2 : 1);
   return {
@@ -168,7 +171,7 @@ function takeOut<Item>(target: Target<Item>, isOut: (sinceMs: number) => boolean
   return out.map(({ item }) => item);
 }
 
-/** How many more of an endpoint may be leased. It may look further ahead once nothing waits. */
+/** Returns how many more deliveries of an endpoint may be leased. The look-ahead grows once nothing waits. */
 function roomOf(target: Target<unknown>, perEndpoint: number): number {
   const { isFailing, waiting, underWay } = target;
   if (waiting.length === 0 && !isFailing) target.lookAhead = Math.min(LOOK_AHEAD.most, target.lookAhead * 2);

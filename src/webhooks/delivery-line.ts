@@ -25,19 +25,22 @@ import { type SendDeps, sendSigned } from './send-signed.ts';
 import { targetRule } from './target.ts';
 
 /**
- * The most deliveries waiting, under way and unrecorded together. Those that a crash leaves are attempted again when their leases run out.
+ * The maximum of waiting, in-progress and unrecorded deliveries together. After a crash they are attempted again when their leases expire.
  */
 const MAX_LEASED = 2048;
-/** A delivery that has waited for longer is given back, so that the rest of its lease is always enough for an attempt and its record. */
+/** A delivery that has waited for longer is returned, so that the rest of its lease is always enough for an attempt and its record. */
 const MAX_WAIT_MS = 2000;
 const RECORD_MARGIN_MS = 3000;
-/** A callback for which its URL has no place is put off for so long, uncounted, so that those to other URLs of the adapter are leased. */
+/**
+ * A delivery whose callback URL has no free place is postponed for this long, without counting an attempt. So deliveries to the adapter's
+ * other URLs are leased.
+ */
 const PUT_OFF_MS = 5000;
-/** Outcomes are recorded together: at this number, when nothing is under way, or this many milliseconds after the last were. */
+/** Outcomes are recorded in batches: at this number, when nothing is in progress, or this many milliseconds after the last batch. */
 const FLUSH = { outcomes: 200, ms: 20 };
-/** While enough deliveries wait, leasing can wait too: much of its cost does not depend on how many it takes. */
+/** While enough deliveries wait, leasing can be less frequent, because much of its cost doesn't depend on the number of deliveries. */
 const LEASE_AT_LEAST_EVERY_MS = 100;
-/** From an announcement to the attempt it takes 2 ms on a machine that has nothing else to do. */
+/** From the announcement to the attempt it takes 2 ms on an idle machine. */
 const IN_TIME_MS = 10;
 
 type DeliveryLineOptions = AttemptContext & {
@@ -49,21 +52,21 @@ type DeliveryLineOptions = AttemptContext & {
   perEndpoint: number;
   timeoutMs: number;
   requestShare?: Pick<RequestShare, 'onWork'>;
-  /** Asks for the next `record` and `lease`. */
+  /** Requests the next `record` and `lease`. */
   wake: () => void;
 };
 
-/** From the lease of a delivery to the record of its attempt. Attempts begin and end by themselves; the caller makes the rounds. */
+/** Handles deliveries from the lease to the record of the attempt. Attempts begin and end by themselves; the caller runs the rounds. */
 export function createDeliveryLine(options: DeliveryLineOptions): {
-  /** Records the outcomes of attempts. Throws if that is not possible now, and loses nothing. */
+  /** Records the outcomes of attempts. Throws if that isn't possible now, without losing any. */
   record(): Promise<void>;
   /**
-   * Leases as many deliveries as there is room for and begins the attempts, unless there is enough already and nothing new was announced.
+   * Leases as many deliveries as there is room for and begins the attempts. Does nothing if there are enough and nothing new was announced.
    */
   lease(): Promise<void>;
-  /** Something new may be due. */
+  /** Announces that something new may be due. */
   announce(): void;
-  /** Begins no more attempts, gives back what waits, and records what is under way when it has ended. */
+  /** Begins no more attempts, returns waiting deliveries, and records attempts in progress when they have ended. */
   end(): Promise<void>;
 } {
   const { db, clock, concurrency, perEndpoint, hastener, wake } = options;
@@ -134,7 +137,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   };
 }
 
-/** Adds what adapters tell their shops. What has no order any more, or one that somebody changed, is told to nobody. */
+/** Adds the orders of adapters' deliveries. A delivery without a valid order is never sent. */
 async function addOrders(
   { db, hastener }: Pick<DeliveryLineOptions, 'db' | 'hastener'>,
   deliveries: readonly SignableDelivery[],
@@ -157,7 +160,7 @@ async function addOrders(
   return { signable, orderless };
 }
 
-/** Wakes once, so many milliseconds after it was started first. */
+/** Wakes the loop once, a number of milliseconds after the first `start`. */
 function createFlushTimer(wake: () => void): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   return {
@@ -177,7 +180,7 @@ type Held = {
   putOff(deliveries: readonly SignableDelivery[]): void;
 };
 
-/** Attempts deliveries as long as the buffer gives any; `onEnd` is called after each. */
+/** Attempts deliveries as long as the buffer returns any. Calls `onEnd` after each. */
 function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }: Held, onEnd: () => void) {
   const { clock, timeoutMs, hastener } = options;
   const underWay = new Set<Promise<void>>();
@@ -209,7 +212,7 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
   };
   return {
     begin,
-    /** Begins no more, and resolves when those under way have ended. */
+    /** Begins no more attempts, and resolves when those in progress have ended. */
     end: async () => {
       isEnding = true;
       await Promise.all(underWay);
@@ -217,7 +220,7 @@ function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }:
   };
 }
 
-/** A delivery whose endpoint's secrets cannot be opened is due again after this pause. No attempt was made, so none counts. */
+/** The pause before a delivery whose endpoint secrets can't be decrypted is due again. No attempt was made, so none counts. */
 const UNSIGNABLE_PAUSE_MS = 60_000;
 
 type SecretOpener = (
@@ -226,8 +229,8 @@ type SecretOpener = (
 ) => Promise<{ signable: SignableDelivery[]; unsignable: LeasedDelivery[] }>;
 
 /**
- * Opens the secrets of the endpoints of a leased batch, for that batch only: a rotation counts from the next batch on, and no secret stays
- * in memory. A delivery is not attempted without the current secret of its endpoint; a former secret that does not open is left out.
+ * Decrypts the endpoint secrets of a leased batch, only for that batch. So a rotation applies from the next batch on, and no secret stays
+ * in memory. A delivery needs the current secret of its endpoint. A previous secret that can't be decrypted is left out.
  */
 function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; log: Logger }): SecretOpener {
   let loggedAt = Number.NEGATIVE_INFINITY;
@@ -250,7 +253,7 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
     const secrets = new Map<string, string[]>();
     for (const [index, row] of rows.entries()) {
       const each = opened[index];
-      // The rows of an endpoint begin with its current secret.
+      // An endpoint's rows begin with its current secret.
       if (each?.kind !== 'ok') continue;
       if (row.endsAt === null) secrets.set(row.endpointId, [each.secret]);
       else secrets.get(row.endpointId)?.push(each.secret);
@@ -271,15 +274,15 @@ function createSecretOpener({ db, keyRing, log }: { db: Sql; keyRing: KeyRing; l
 
 const MAX_LOGGED = 10;
 
-/** A delivery whose endpoint's secrets are open: `whsec_…`, newest first. `order`: of an adapter, which tells it in its own form. */
+/** A delivery with its endpoint's decrypted secrets (`whsec_…`), newest first. `order` is an adapter's, whose callback has its own form. */
 type SignableDelivery = LeasedDelivery & { secrets: readonly string[]; order?: AdapterOrder };
 
-/** `random`: 0 … 1, for the jitter of retries. */
+/** `random` returns 0 to 1, for the jitter of retries. */
 type AttemptContext = SendDeps & { clock: Clock; signingClock?: Clock; log: Logger; random: () => number };
 
 /**
- * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. `hastenedFrom`: when it had been
- * due, if this attempt is before its time. If it fails, the next one is then, so that the schedule stays as it is.
+ * Signs and sends one delivery. Returns the outcome, or `null` if the sender was closed. Never throws. `hastenedFrom`: when the delivery
+ * had been due, if this attempt is early. If it fails, the next one is at that time, so that the schedule is kept.
  */
 async function attemptDelivery(
   context: AttemptContext,
@@ -317,19 +320,19 @@ async function send(context: AttemptContext, delivery: SignableDelivery, nowMs: 
   }
 }
 
-/** Outcomes of attempts, and leases to give back, until they are written. The number of leases at once bounds them. */
+/** The outcomes of attempts and the leases to return, until they are written. The maximum number of leases bounds the queue. */
 type OutcomeQueue = {
   add(outcome: AttemptOutcome): void;
-  /** Gives leases back uncounted, to be attempted after `delayMs`. */
+  /** Returns leases without counting an attempt. They are due again after `delayMs`. */
   giveBack(deliveries: readonly LeasedDelivery[], delayMs?: number): void;
-  /** Writes the whole queue. Throws if that is not possible now; nothing is lost, and the caller must call `flush` again. */
+  /** Writes the whole queue. Throws if that isn't possible now. Nothing is lost, and the caller must call `flush` again. */
   flush(): Promise<void>;
   size(): number;
 };
 
-/** The size of a statement; with more, the answers alone would be megabytes. */
+/** The size of a statement. With more, the responses alone would be megabytes. */
 const BATCH = 256;
-/** With the pauses of the dispatcher that is half a minute. By then one outcome is at fault and not the database. */
+/** With the dispatcher's pauses that is half a minute. By then a single outcome is the cause, not the database. */
 const MAX_TRIES = 10;
 
 export function createOutcomeQueue(options: {
@@ -348,7 +351,7 @@ export function createOutcomeQueue(options: {
   let returns: { delivery: LeasedDelivery; delayMs: number }[] = [];
   const tries = new WeakMap<AttemptOutcome, number>();
 
-  /** Records each outcome alone, so that one that cannot be recorded does not hold up the others. */
+  /** Records each outcome separately, so that one that can't be recorded doesn't block the others. */
   const recordSingly = async (batch: readonly AttemptOutcome[]): Promise<void> => {
     let failure: unknown = null;
     for (const outcome of batch) {
@@ -405,12 +408,12 @@ export function createOutcomeQueue(options: {
   };
 }
 
-/** The database is away, or could not do it just now. */
+/** Whether the database is unreachable or only temporarily unable to write. */
 function isRetryable(error: unknown): boolean {
   return error instanceof Error && 'retryable' in error && error.retryable === true;
 }
 
-/** The part of an event that a callback tells. */
+/** The part of an event that a callback contains. */
 type Event = {
   data: {
     invoiceId: string;
@@ -423,15 +426,15 @@ type Event = {
 type Told = { network: Network; body: string; order: AdapterOrder; secrets: readonly string[] };
 
 /**
- * Notifies a shop in the form of its system, once. A payment is delivered when the answer says so, as those systems have it; any 2xx does for
- * an order whose time is up.
+ * Makes one attempt to notify a shop in the form of its system. For a payment, the response must contain the system's acknowledgement. For
+ * an expired order any 2xx is enough.
  */
 async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowMs: number): Promise<SendResult> {
   const [stored] = told.secrets;
   if (stored === undefined) throw new Error('an adapter has no secret');
   const { data } = JSON.parse(told.body) as Event;
   const { fields, numbers } = listFields(told.order, data);
-  // Creation refuses such an order. This one is older than that rule.
+  // Creation refuses such orders now. This one is older than that rule.
   for (const [name, value] of fields) {
     const started = startedField(value);
     if (started === null) continue;
@@ -446,7 +449,7 @@ async function sendCallback({ sender, localTargets }: SendDeps, told: Told, nowM
   });
 }
 
-/** `ok` is the word of epusdt, `success` that of EPay; each takes the other's. PHP writes blanks and a byte order mark around it. */
+/** epusdt expects `ok` and EPay `success`; each accepts both. PHP may add whitespace and a byte order mark. */
 function refuseOtherWords(answer: Uint8Array): string | null {
   const word = Buffer.from(answer).toString('utf8').replace('\uFEFF', '').trim().toLowerCase();
   return word === 'ok' || word === 'success' ? null : NOT_TAKEN;
@@ -457,11 +460,11 @@ const NOT_TAKEN =
 
 type Listed = {
   fields: ReadonlyMap<string, string>;
-  /** The names of those that JSON has as numbers. */
+  /** The names of the fields that are numbers in JSON. */
   numbers: readonly string[];
 };
 
-/** What a callback says, without its signature. BEpusdt alone has one for an order whose time is up. */
+/** Lists a callback's fields without the signature. Only BEpusdt has a callback for an expired order. */
 function listFields(order: AdapterOrder, { payment, ...data }: Event['data']): Listed {
   const { dialect, amount } = order;
   if (data.status !== 'PAID' && !(data.status === 'EXPIRED' && dialect === 'bepusdt')) {
@@ -498,7 +501,7 @@ function epayFields({ amount, name, type, param }: AdapterOrder, data: Omit<Even
   ]);
 }
 
-/** The signed request: EPay's is a GET, and all others post JSON. */
+/** Builds the signed request: a GET for EPay, a JSON POST for all others. */
 function describeCallback({ dialect, notifyUrl }: AdapterOrder, { fields, numbers }: Listed, secret: string) {
   const signature = signFields(fields, secret);
   if (dialect === 'epay') {
@@ -506,7 +509,7 @@ function describeCallback({ dialect, notifyUrl }: AdapterOrder, { fields, number
     const query = new URLSearchParams([...fields, ['sign', signature], ['sign_type', 'MD5']]);
     return { method: 'GET', url: `${notifyUrl}${link}${query}`, headers: {}, body: new Uint8Array() } as const;
   }
-  // Numbers are written as they were signed: a JSON writer has none that are exact.
+  // Numbers are written exactly as they were signed, which a JSON serialiser can't guarantee.
   const members = [...fields, ['signature', signature] as const].map(
     ([name, value]) => `"${name}":${numbers.includes(name) ? value : JSON.stringify(value)}`,
   );

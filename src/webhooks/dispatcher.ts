@@ -21,42 +21,44 @@ const isAway = (error: unknown) => error instanceof AppError && error.code === '
 
 export type DispatcherOptions = {
   db: Database;
-  /** By which deliveries are due: that of the database, because processes share them. */
+  /** The clock for due deliveries: the database's, because processes share them. */
   clock: Clock;
-  /** By which webhooks are signed; `clock` when absent. */
+  /** The clock for webhook signatures. The default is `clock`. */
   signingClock?: Clock;
-  /** By which an endpoint has failed for too long; the clock's when absent. */
+  /** The clock that decides whether an endpoint has failed for too long. The default is `clock`. */
   certainNow?(): UnixMs;
   log: Logger;
   loops?: LoopHealth;
   metrics: Pick<Metrics, 'deliveryAttempts' | 'oldestUndeliveredSeconds'>;
-  /** 0 … 1, for the jitter of retries. */
+  /** Returns 0 to 1, for the jitter of retries. */
   random: () => number;
-  /** Opens the secrets of endpoints. */
   keyRing: KeyRing;
-  /** Whether projects of test networks may be told on this machine itself, and by http. */
+  /** Whether webhooks for projects on test networks may go to this machine, and over http. */
   localTargets: boolean;
-  /** Is told how long a lease took, where requests share the process. */
+  /** Receives the duration of each lease, if requests share the process. */
   requestShare?: Pick<RequestShare, 'onWork'>;
-  /** Attempts made at once, in all and to one endpoint. */
+  /** The maximum of concurrent attempts, in total and per endpoint. */
   concurrency?: number;
   perEndpoint?: number;
-  /** How long a lost notification and a retry that has become due can go unnoticed. */
+  /** How long a lost notification or a due retry can go unnoticed. */
   pollMs?: number;
   attemptTimeoutMs?: number;
-  /** Makes the attempts; over HTTP when absent. */
+  /** Makes the attempts. The default sends them over HTTP. */
   sender?: WebhookSender;
 };
 
-/** Sockets and places cost little; slow receivers of a hundred shops must not exhaust them. */
+/** Sockets and places cost little. Slow receivers of a hundred shops must not exhaust them. */
 const CONCURRENCY = 128;
-/** A small server takes so many at once. At 100 ms an answer it is 160 events a second, and a backlog of 100,000 takes ten minutes. */
+/**
+ * A small server can handle this many at once. At 100 ms per response this is 160 events per second, and a backlog of 100,000 takes ten
+ * minutes.
+ */
 const PER_ENDPOINT = 16;
 
 /**
- * Delivers webhooks until stopped: leases due deliveries in batches, sends them with no transaction open, and records the outcomes in
- * batches. Any number of dispatchers may run side by side. A dispatcher survives every error, also a database that is away, and goes on by
- * itself. `stop` lets the attempts in flight end for 3 s, gives the others back to be made again, and takes 8 s at most.
+ * Delivers webhooks until stopped. It leases due deliveries in batches, sends them without an open transaction, and records the outcomes in
+ * batches. Any number of dispatchers may run concurrently. A dispatcher survives every error, including an unreachable database, and
+ * resumes by itself. `stop` gives attempts in progress 3 s to end, returns the others for another attempt, and takes at most 8 s.
  */
 export function startDispatcher(options: DispatcherOptions): { stop(): Promise<void> } {
   const { db, clock, log, metrics, concurrency = CONCURRENCY, perEndpoint = PER_ENDPOINT, pollMs = 1000 } = options;
@@ -108,11 +110,11 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
 }
 
 const NOT_RECORDED = 'stopped before every webhook attempt was recorded; Quittance repeats the others';
-/** Ordinary receivers answer sooner, and a hanging one must not hold up Ctrl-C. */
+/** Ordinary receivers answer sooner, and one that hangs must not delay Ctrl-C. */
 const STOP_GRACE_MS = 3000;
-/** The grace, and then the time in which a connection to a database that is away gives up. */
+/** The grace period, and then the time until a connection to an unreachable database gives up. */
 const STOP_LIMIT_MS = 8000;
-/** Doubles from the first to the longest: a database that was away is found again soon, and the log stays short. */
+/** The pause doubles from the first to the longest. So the dispatcher soon notices that the database is back, and the log stays short. */
 const BACKOFF = { firstMs: 250, longestMs: 5000 };
 
 type DeliveryLine = ReturnType<typeof createDeliveryLine>;
@@ -134,7 +136,7 @@ async function runLoop(
   while (!stopping.aborted) {
     let step = 'recorded';
     try {
-      // Before the lease, which depends on the record: order, room, and the endpoints that fail.
+      // Record before leasing, because the lease depends on the record: the order of events, the room, and the failing endpoints.
       await line.record();
       step = 'leased';
       await line.lease();
@@ -155,13 +157,13 @@ async function runLoop(
 }
 
 type Wakeup = {
-  /** Ends the present wait, or the next one if none is going on. */
+  /** Ends the current wait, or the next one if there is none. */
   wake(): void;
   /** Resolves when woken, or after `ms`. Only one caller may wait at a time. */
   wait(ms: number): Promise<void>;
 };
 
-/** A pause that can be cut short; a wake that comes between two waits is not lost. */
+/** A pause that can be interrupted. A wake between two waits isn't lost. */
 export function createWakeup(): Wakeup {
   let isAwake = false;
   let resume: (() => void) | undefined;
@@ -186,12 +188,12 @@ export function createWakeup(): Wakeup {
   };
 }
 
-/** The query reads every undelivered row, and alarms on the gauge are in minutes. */
+/** The query reads every undelivered row, and alerts on the gauge are in minutes. */
 const REFRESH_MS = 5000;
 
 /**
- * Keeps the age of the oldest undelivered event. `refresh` returns at once, so that neither a scrape nor the dispatcher waits for
- * the database; `ended` resolves when no query is going on.
+ * Keeps the age of the oldest undelivered event. `refresh` returns at once, so that neither a scrape nor the dispatcher waits for the
+ * database. `ended` resolves when no query is in progress.
  */
 function createUndeliveredGauge({
   db,

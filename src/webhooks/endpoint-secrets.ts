@@ -11,21 +11,21 @@ import {
 } from '../store/outbox/webhook-secrets.ts';
 import { formatSecret, parseSecret } from './sign.ts';
 
-/** `endsAt` `null`: the current one. */
+/** `endsAt` is `null` for the current secret. */
 export type SigningSecret = { secret: string; endsAt: UnixMs | null };
 
 /**
- * Seals and stores the current secret of an endpoint; the one before must have been given its end. Throws a RangeError for a
- * malformed secret, without it in the message.
+ * Encrypts and stores the current secret of an endpoint. The previous one must already have an end. Throws a RangeError for a malformed
+ * secret, without the secret in the message.
  */
 export async function addEndpointSecret(tx: Sql, ring: KeyRing, secret: NewSecret): Promise<void> {
-  // Under the lock and with the keys as they are now, so that no rotation drops a key that this is about to use.
+  // Use the lock and the current keys, so that no rotation drops a key that is about to be used.
   await joinEncryption(tx);
   await ring.reload();
   await storeEndpointSecret(tx, ring, secret);
 }
 
-/** `addEndpointSecret` for a caller who holds the lock of sealing and has read the keys since. */
+/** Like `addEndpointSecret`, for a caller who holds the encryption lock and has read the keys since. */
 export async function storeEndpointSecret(
   tx: Sql,
   ring: KeyRing,
@@ -36,24 +36,24 @@ export async function storeEndpointSecret(
   await insertWebhookSecret(tx, { id, endpointId, ...sealed, createdAt: now });
 }
 
-/** Ids are UUIDs; `secret` is `whsec_…`. */
+/** Ids are UUIDs. `secret` is `whsec_…`. */
 type NewSecret = { endpointId: string; secret: string; now: UnixMs; random: (size: number) => Uint8Array };
 
 type OpenedSecret = { kind: 'ok'; secret: string } | Exclude<Decrypted, { kind: 'ok' }>;
 
 /**
- * Opens stored secrets, one result a row in their order. Where a key is unknown, the keys are read again once: they may have been
- * rotated since this process read them.
+ * Decrypts stored secrets and returns one result per row, in order. If a key is unknown, it reloads the keys once, because they may have
+ * been rotated since.
  */
 export async function openEndpointSecrets(ring: KeyRing, rows: readonly StoredSecret[]): Promise<OpenedSecret[]> {
   const opened = rows.map((row) => openEndpointSecret(ring, row));
   if (opened.every(({ kind }) => kind !== 'unknown-key')) return opened;
-  // A file that cannot be read now is no reason to drop what can be opened: the key stays unknown.
+  // If the file can't be read, the key stays unknown. The other secrets can still be decrypted.
   await ring.reload().catch(() => undefined);
   return rows.map((row) => openEndpointSecret(ring, row));
 }
 
-/** The newest secrets of an endpoint that can be opened. Those that have ended tell which one a receiver still holds. */
+/** Returns the newest secrets of an endpoint that can be decrypted. Expired ones show which secret a receiver still uses. */
 export async function openNewestSecrets(
   { db, keyRing }: { db: Sql; keyRing: KeyRing },
   endpointId: string,
@@ -66,13 +66,13 @@ export async function openNewestSecrets(
   });
 }
 
-/** Opens a stored secret to `whsec_…`. */
+/** Decrypts a stored secret to `whsec_…`. */
 function openEndpointSecret(ring: KeyRing, row: StoredSecret): OpenedSecret {
   const opened = decrypt(ring, row, placeOf(row));
   return opened.kind === 'ok' ? { kind: 'ok', secret: formatSecret(opened.plain) } : opened;
 }
 
-/** Seals a stored secret under the current key of the ring. Anything but `ok`: it could not be opened, and is as it was. */
+/** Encrypts a stored secret under the ring's current key. Any result except `ok` means that it couldn't be decrypted and is unchanged. */
 export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: StoredSecret): Promise<Decrypted['kind']> {
   const opened = decrypt(ring, row, placeOf(row));
   if (opened.kind !== 'ok') return opened.kind;
@@ -80,7 +80,7 @@ export async function reencryptEndpointSecret(tx: Sql, ring: KeyRing, row: Store
   return 'ok';
 }
 
-/** Bound to the ciphertext: moved to another row, column or endpoint it does not open. */
+/** The ciphertext is bound to this context, so it can't be decrypted in another row, column or endpoint. */
 function placeOf({ id, endpointId }: { id: string; endpointId: string }): string {
   return `webhook_secrets.sealed:${id}:${endpointId}`;
 }

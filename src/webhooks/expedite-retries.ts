@@ -8,30 +8,31 @@ import { type LeasedDelivery, targetOf } from '../store/outbox/deliveries.ts';
 import { findFailingCallbackUrls, findFailingEndpoints } from '../store/outbox/endpoint-health.ts';
 import { expediteDeliveries } from '../store/outbox/expedite-deliveries.ts';
 
-/** Failing targets and those that were back lately. The one that was heard of longest ago is forgotten first. */
+/** The number of failing and recently recovered targets. The one that was heard of longest ago is dropped first. */
 const MAX_TARGETS = 1000;
-/** In one statement, which the sending waits for; the others follow at once. */
+/** Per statement, because sending waits for it. The others follow at once. */
 const BATCH = 20;
-/** What waited when more were hastened has its schedule's pause once more. */
+/** If more deliveries are expedited, the excess ones repeat their schedule's pause. */
 const MAX_HASTENED = 10_000;
-/** From the database: what failed in a process that has ended since, and what came back in another. */
+/** Reads from the database: failures in a process that has ended since, and recoveries in another process. */
 const LEARN_EVERY_MS = 30_000;
-/** An endpoint that takes one event and refuses another is back again and again. */
+/** An endpoint that accepts one event and refuses another recovers again and again. */
 const RETURN_EVERY_MS = 1000;
-/** After a statement that failed. */
+/** The pause after a failed statement. */
 const RETRY_MS = 1000;
 const NEVER = Number.POSITIVE_INFINITY;
 const NOT_HASTENED = 'webhook retries cannot be moved forward; trying again';
 
-/** What is known of a target. `probeAtMs`: it fails, and one delivery is hastened then; `backAtMs`: all that wait are. */
+/** The state of a target. At `probeAtMs` it is failing and one delivery is expedited; at `backAtMs` all waiting ones are. */
 type Known = { failingSince: UnixMs | null; probeAtMs: number; backAtMs: number; returnedAt: UnixMs | null };
 
 export type Expediter = ReturnType<typeof createExpediter>;
 
 /**
- * Notices that a failing receiver is back, by deliveries that are made due before their time: one whenever the pause of its target is
- * over, and all that wait once it has taken one. Of an adapter, whose shop is away, each URL is a target (`targetOf`), and the database keeps
- * nothing of its health. What stands here is lost with the process: the failing targets are learned from the database, and an attempt of which it is not known any more when it had been due has its schedule's pause once more.
+ * Notices that a failing receiver has recovered, by expediting deliveries. Whenever the pause of its target is over, it expedites one. Once
+ * the target has accepted one, it expedites all waiting ones. For an adapter, each URL of a failing shop is a target (`targetOf`), and the
+ * database stores nothing about its health. This state is lost with the process. Failing targets are then learned from the database, and an
+ * expedited attempt whose original due time is lost repeats its schedule's pause.
  */
 export function createExpediter({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
   const watched = watchTargets(db);
@@ -54,9 +55,9 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
   return {
     onFailure: watched.onFailure,
     onReturn: watched.onReturn,
-    /** Since when a target fails, as far as it is known here. */
+    /** Returns since when a target fails, as far as this process knows. */
     failingSince: watched.failingSince,
-    /** Hastens what is to be hastened now. Returns whether that was anything. Never throws: what is due must not wait for it. */
+    /** Expedites what is due for it. Returns whether there was anything. Never throws, because due deliveries must not wait for it. */
     round: async (): Promise<boolean> => {
       if (performance.now() < pausedUntilMs) return false;
       try {
@@ -67,9 +68,9 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
         return false;
       }
     },
-    /** In how many milliseconds there is something to do. */
+    /** Returns in how many milliseconds there is something to do. */
     restMs: () => Math.max(0, watched.nextAtMs() - clock.now(), pausedUntilMs - performance.now()),
-    /** When a delivery had been due whose attempt is before its time, or `null`; it is asked once for each attempt. */
+    /** Returns when an early attempt had been due, or `null`. Call it once per attempt. */
     takeDueAt: (delivery: LeasedDelivery): UnixMs | null => {
       if (hastened.size === 0) return null;
       const known = hastened.get(keyOf(delivery));
@@ -81,7 +82,7 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
 
 type Asked = { target: string; isBack: boolean; returnedAt: UnixMs | null };
 
-/** Targets that fail, and when each is to be asked. */
+/** Tracks failing targets, and when to probe each. */
 function watchTargets(db: Database) {
   const targets = new Map<string, Known>();
   let learnedAtMs = Number.NEGATIVE_INFINITY;
@@ -104,16 +105,16 @@ function watchTargets(db: Database) {
     const ids = new Set(failing.map(({ id }) => id));
     for (const [id, known] of targets) if (!ids.has(id)) Object.assign(known, { failingSince: null, probeAtMs: NEVER });
     for (const { id, failingSince } of failing.toReversed()) {
-      // One that lies further off was set by a clock that was wrong.
+      // A time further ahead was set by a wrong clock.
       if ((targets.get(id)?.probeAtMs ?? NEVER) > now + PAUSE.mostMs) onFailure(id, failingSince, now);
     }
     learnedAtMs = now;
   };
   return {
     failingSince: (id: string) => targets.get(id)?.failingSince ?? null,
-    /** An attempt has failed at a target that has failed since then. */
+    /** Records a failed attempt to a target that has been failing since a time. */
     onFailure,
-    /** A target that had failed has taken a delivery. */
+    /** Records that a failing target accepted a delivery. */
     onReturn: (id: string, now: UnixMs) => {
       const { returnedAt = null } = targets.get(id) ?? {};
       const isSoon = returnedAt !== null && Math.abs(now - returnedAt) < RETURN_EVERY_MS;
@@ -124,13 +125,13 @@ function watchTargets(db: Database) {
       const due = [...targets].filter(([, known]) => nextMs(known) <= now).slice(0, BATCH);
       return due.map(([target, { backAtMs, returnedAt }]) => ({ target, isBack: backAtMs <= now, returnedAt }));
     },
-    /** These were asked, and of those in `found` something was hastened. */
+    /** Records that these targets were handled. `found` has those for which something was expedited. */
     asked: (due: readonly Asked[], found: ReadonlySet<string>, now: UnixMs) => {
       for (const { target: id, isBack } of due) {
         const { failingSince, probeAtMs } = targets.get(id) ?? { failingSince: null, probeAtMs: NEVER };
         if (isBack) change(id, { backAtMs: NEVER, returnedAt: now });
         if (probeAtMs > now) continue;
-        // An attempt that was hastened says when the next one is; if it never reports, the database does.
+        // The outcome of an expedited attempt determines the next probe. If it never arrives, the database does.
         change(id, { probeAtMs: found.has(id) ? NEVER : now + failurePauseMs(failingSince ?? now, now) });
       }
     },

@@ -1,8 +1,8 @@
 /**
- * The error of an attempt without an answer: its class, a colon, and the failure in plain words. The classes are stable, because the
- * diagnosis of an attempt is made from them: `timeout`, `dns`, `connection_refused`, `connection_lost`, `unreachable`, `tls`,
- * `target_refused`, `redirect`, `http_<status>`, `invalid_answer`, `invalid_url`, `network`, `unsigned`;
- * of an adapter's shop also `not_acknowledged`, of tests and notifications also `web_page`.
+ * Explains an attempt without a response: a class, a colon, and the failure in plain words. The classes are stable, because diagnoses
+ * depend on them: `timeout`, `dns`, `connection_refused`, `connection_lost`, `unreachable`, `tls`, `target_refused`, `redirect`,
+ * `http_<status>`, `invalid_answer`, `invalid_url`, `network`, `unsigned`. For an adapter's shop there is also `not_acknowledged`, and for
+ * tests and notifications `web_page`.
  */
 export function explainError(error: unknown): string {
   const { code, name, message } = (error ?? {}) as { code?: unknown; name?: unknown; message?: unknown };
@@ -12,7 +12,7 @@ export function explainError(error: unknown): string {
   return `${EXPLANATIONS.find(([pattern]) => pattern.test(label))?.[1] ?? UNKNOWN} (${label})`;
 }
 
-/** The error of an attempt that was answered with anything but 2xx, of the same form. */
+/** Explains a response other than 2xx, in the same form. */
 export function explainStatus(status: number): string {
   if (status >= 300 && status < 400) {
     return `redirect: the endpoint answered ${status}, and redirects are not followed; register the final URL`;
@@ -32,7 +32,7 @@ const STATUSES: Readonly<Record<number, string>> = {
   429: ' (it received too many requests)',
 };
 
-/** Codes of Node, OpenSSL and undici, and their meaning for the operator of the endpoint. The first that fits counts. */
+/** Codes of Node.js, OpenSSL and undici, with their meaning for the endpoint's operator. The first match counts. */
 const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/, 'timeout: no connection in time'],
   [/^UND_ERR_(HEADERS|BODY)_TIMEOUT$/, 'timeout: no answer in time'],

@@ -6,16 +6,16 @@ import { classifyAddress } from './ip-ranges.ts';
 const isPublic = (ip: string) => classifyAddress(ip).scope === 'public';
 
 describe('public unicast addresses', () => {
-  /** From the IANA registries, in their order; with what is reachable and holds no receiver. */
+  /** From the IANA registries, in order, plus reachable blocks without receivers. */
   const SPECIAL = [
     ['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.0.0.0/24'],
     ['192.0.2.0/24', '192.31.196.0/24', '192.52.193.0/24', '192.88.99.0/24', '192.168.0.0/16', '192.175.48.0/24'],
     ['198.18.0.0/15', '198.51.100.0/24', '203.0.113.0/24', '224.0.0.0/4', '240.0.0.0/4', '168.63.129.16/32'],
     ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'],
-    // All outside of 2000::/3.
+    // Everything outside of 2000::/3.
     ['::/3', '4000::/2', '8000::/1'],
   ].flat();
-  // Apart, because a list compares IPv4 addresses with IPv6 blocks too, as mapped ones.
+  // Separate lists, because a BlockList also compares IPv4 addresses with IPv6 blocks, as mapped addresses.
   const oracle = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const block of SPECIAL) {
     const [net = '', length = ''] = block.split('/');
@@ -82,7 +82,7 @@ describe('public unicast addresses', () => {
     return BigInt(`0x${Buffer.from(ip.split('.').map(Number)).toString('hex')}`);
   }
 
-  /** Of the blocks above: groups, and zeros to the end. */
+  /** Parses the blocks above: groups, and zeros to the end. */
   function readV6(net: string): bigint {
     const groups = net.replace(/::$/, '').split(':');
     return BigInt(

@@ -1,19 +1,19 @@
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** Where a packet to an address goes. `range` names the block and its use, for messages; `null` for public addresses. */
+/** Where a packet to an address goes. `range` names the block and its use, for messages. It is `null` for public addresses. */
 export type AddressClass =
   | { scope: 'public'; range: null }
   | { scope: 'loopback' | 'private' | 'other'; range: string };
 
 /**
- * Classifies an IP address as text, without brackets. Public is what the IANA registries of special-purpose addresses
- * (iana-ipv4-special-registry, iana-ipv6-special-registry) and of multicast leave over, for IPv6 within 2000::/3; blocks
- * that are reachable and hold no receiver, such as relays and sinks, are not public either. Anything else than one address
- * in its standard spelling (zone ids, `0177.0.0.1`) is `other`.
+ * Classifies an IP address in text form, without brackets. Public addresses are those outside the IANA registries of special-purpose
+ * addresses (iana-ipv4-special-registry, iana-ipv6-special-registry) and of multicast, for IPv6 within 2000::/3. Reachable blocks without
+ * receivers, such as relays and sinks, aren't public either. Anything except one address in its standard spelling (zone ids, `0177.0.0.1`)
+ * is `other`.
  */
 export function classifyAddress(ip: string): AddressClass {
   if (isIPv4(ip)) return classifyV4(readV4(ip));
-  // isIPv6 takes fe80::1%eth0.
+  // isIPv6 accepts fe80::1%eth0.
   if (isIPv6(ip) && !ip.includes('%')) return classifyV6(readV6(ip));
   return { scope: 'other', range: 'not an address in a standard notation' };
 }
@@ -26,7 +26,7 @@ function classifyV6(value: bigint): AddressClass {
   // An operating system sends these over IPv4.
   if (contains(V4_MAPPED, value)) return classifyV4(value & V4_MASK);
   if (contains(NAT64, value)) {
-    // On a network with IPv6 only this is how every IPv4 receiver is reached. Loopback behind a translator is not ours.
+    // On an IPv6-only network, every IPv4 receiver is reached this way. Loopback behind a translator isn't this machine.
     const { scope, range } = classifyV4(value & V4_MASK);
     return scope === 'public' ? PUBLIC : { scope: 'other', range: `${range}, behind ${NAT64.text}, ${NAT64.use}` };
   }
@@ -58,7 +58,7 @@ function readV4(ip: string): bigint {
   return ip.split('.').reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
 }
 
-/** Reads any text that isIPv6 takes: it has at most one `::`, and IPv4 in dots only at the end. */
+/** Parses any text that isIPv6 accepts: at most one `::`, and dotted IPv4 only at the end. */
 function readV6(ip: string): bigint {
   const hex = ip.replace(/[0-9.]+$/, (tail) => (tail.includes('.') ? inGroups(readV4(tail)) : tail));
   const [head = [], tail = []] = hex.split('::').map((side) => side.split(':').filter((group) => group !== ''));
@@ -74,7 +74,7 @@ const V4_MASK = 0xffff_ffffn;
 const PUBLIC: AddressClass = { scope: 'public', range: null };
 const LOOPBACK = 'loopback';
 const PRIVATE = 'private';
-/** What carriers share is what networks that are laid over the Internet are numbered with. */
+/** Overlay networks on the Internet use the addresses that carriers share. */
 const CARRIERS = 'shared by carriers';
 const SCOPES: ReadonlyMap<string, 'loopback' | 'private'> = new Map([
   [LOOPBACK, 'loopback'],
@@ -86,12 +86,12 @@ const V4_MAPPED = block('::ffff:0:0/96', 'IPv4-mapped');
 const NAT64 = block('64:ff9b::/96', 'NAT64');
 const GLOBAL_UNICAST = block('2000::/3', 'global unicast');
 
-/** The first that contains an address names it. */
+/** The first block that contains an address names it. */
 const V4_BLOCKS: readonly Block[] = [
   block('169.254.169.254/32', 'cloud metadata'),
   block('100.100.100.200/32', 'cloud metadata'),
   block('192.0.0.192/32', 'cloud metadata'),
-  // In a block that is public, and answered by the machine's own host.
+  // It is in a public block, but the machine's own host answers it.
   block('168.63.129.16/32', 'Azure platform'),
   block('0.0.0.0/8', 'this network'),
   block('10.0.0.0/8', PRIVATE),

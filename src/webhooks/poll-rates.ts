@@ -19,7 +19,7 @@ type Options = {
   now(): UnixMs;
   log: Logger;
   localTargets: boolean;
-  /** Names this process in the lease. */
+  /** The name of this process in the lease. */
   holder: string;
   loops?: LoopHealth;
   pollMs?: number;
@@ -28,20 +28,20 @@ type Options = {
 
 const POLL_MS = 5000;
 const LEASE = 'rates';
-/** A process that stops gives it back; one that crashes is followed after this. */
+/** A process that stops releases the lease. After a crash, another process takes over when this has passed. */
 const LEASE_MS = 30_000;
-/** A source is asked so often while its rate may become old, but each minute at least. */
+/** A source is queried this many times before its rate becomes too old, and at least once a minute. */
 const QUESTIONS = 5;
 const MAX_PAUSE_MS = 60_000;
-/** Each takes 16 s at most, and a socket. */
+/** Each query needs at most 16 s and a socket. */
 const MAX_AT_ONCE = 50;
-/** Of one place; the others wait. */
+/** Per origin; the others wait. */
 const CONNECTIONS = 10;
 const KIND = 'rate-old';
 
 /**
- * What is known of a source while this process asks it. `hasAnswered`: it, or why it did not, since this process asks; `problem`: why its last
- * answer gave no rate; `told`: what the alarm says.
+ * The state of a source in this process. `hasAnswered`: it has answered or failed since this process started querying. `problem`: why its
+ * last answer contained no rate. `told`: the text of the alarm.
  */
 type State = {
   rateSource: string;
@@ -53,8 +53,9 @@ type State = {
 };
 
 /**
- * Asks the sources of adapters for their rates, until stopped, and raises an alarm for each rate that is older than half of its limit. One process
- * does it at a time; the others stand by. What it reads stands with the adapter, so that all go by it. Of many, those are asked first that waited longest, whatever others hang.
+ * Queries the adapters' rate sources until stopped, and raises an alarm for each rate that is older than half of its limit. One process
+ * works at a time; the others stand by. Rates are stored with their adapters, for all processes. If there are many, those that waited
+ * longest are queried first, even if others hang.
  */
 export function startRatePolling(options: Options): { stop(): Promise<void> } {
   const { db, now, log, localTargets, holder, pollMs = POLL_MS, timeoutMs = ATTEMPT_TIMEOUT_MS } = options;
@@ -88,7 +89,7 @@ export function startRatePolling(options: Options): { stop(): Promise<void> } {
         due = [];
         return pollMs;
       }
-      // What is answered from here on is newer than what is listed.
+      // Later answers are newer than the list.
       const answered = new Set([...states].flatMap(([id, { hasAnswered }]) => (hasAnswered ? [id] : [])));
       const adapters = (await listSourcedAdapters(db)).filter(({ isSound }) => isSound);
       const listed = new Set(adapters.map(({ id }) => id));
@@ -112,7 +113,7 @@ export function startRatePolling(options: Options): { stop(): Promise<void> } {
   };
 }
 
-/** An operator who changed a source hears of the new one. */
+/** After a source is changed, its state starts again, so that the operator is notified about the new one. */
 function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter): State {
   const known = states.get(id);
   if (known?.rateSource === rateSource) return known;
@@ -121,12 +122,12 @@ function stateOf(states: Map<string, State>, { id, rateSource }: SourcedAdapter)
   return state;
 }
 
-/** A clock that was put back puts nothing off. */
+/** A clock that is set back must not delay queries. */
 function isDue({ askedAt, pauseMs }: State, now: UnixMs): boolean {
   return Math.abs(now - askedAt) >= pauseMs;
 }
 
-/** Never throws: what went wrong is kept for the alarm, and told once. */
+/** Never throws. A failure is kept for the alarm and logged once. */
 async function ask(
   { db, log, ...deps }: AskDeps & Pick<Options, 'db' | 'log'>,
   adapter: SourcedAdapter,
@@ -139,7 +140,7 @@ async function ask(
     state.pauseMs = Math.min(MAX_PAUSE_MS, source.maxAgeMs / QUESTIONS);
     const asked = await askRate(deps, adapter.network, source);
     if (asked === null) return;
-    // Whoever asks for years is asked again all the same, and in time.
+    // A source may ask for a pause of years; it is still queried in time.
     state.pauseMs = Math.max(state.pauseMs, Math.min(asked.retryAfterMs ?? 0, source.maxAgeMs / 2));
     if (asked.kind === 'ok')
       await storeReadRate(db, adapter, { readMicro: asked.rateMicro, readAt: asked.at }, deps.now());
@@ -158,7 +159,7 @@ async function ask(
   state.hasAnswered = true;
 }
 
-/** Told at half of the limit, so that somebody can act before orders are refused. */
+/** The alarm is raised at half of the limit, so that someone can act before orders are refused. */
 async function watchAges(
   { db, now, log }: Options,
   adapters: readonly SourcedAdapter[],
@@ -181,7 +182,7 @@ async function watchAges(
   for (const [subject, { adapter, source }] of old) {
     const state = states.get(adapter.id);
     const detail = describe(subject, adapter, source, state?.problem ?? 'it gives no newer rate');
-    // Who asks anew hears the first answer before it says that there is none.
+    // A process that just started waits for the first answer before it reports a missing rate.
     if (state === undefined || !answered.has(adapter.id) || state.told === detail) continue;
     await tellAlarm({ db, log }, KIND, { network: adapter.network, subject, detail });
     state.told = detail;

@@ -28,26 +28,26 @@ import type { Expediter } from './expedite-retries.ts';
 import { quotePage } from './web-page.ts';
 
 type RecordDeps = {
-  /** By which an endpoint has failed for too long; that of the attempts when absent. */
+  /** The clock that decides whether an endpoint has failed for too long. The default is the clock of the attempts. */
   certainNow?(): UnixMs;
   db: Database;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
-  /** How often each target has failed since the log said so. */
+  /** How often each target has failed since the last log message. */
   outages: Tally;
   hastener: Pick<Expediter, 'onFailure' | 'onReturn' | 'failingSince'>;
-  /** Which endpoints were warned of for their web pages; each is every time when absent. */
+  /** Limits warnings about web pages per endpoint. Without it, every one is logged. */
   pages?: LogThrottle | undefined;
 };
 type Disabled = { endpointId: string; reason: string };
 type Failing = { id: string; failingSince: UnixMs };
 
 /**
- * Records the outcomes of attempts in the order in which they ended: the deliveries and the log of attempts, the state of the endpoints,
- * and the endpoints that are disabled for it. An adapter has no state: what a shop answers to one order's callback says nothing of other orders.
- * It writes all or nothing. But if only the endpoints cannot be written, their next attempts
- * do that, so that one whose row is locked delays the others by a second. Where the database is away nothing is written, and the caller
- * comes again. The hastener, the metrics and the log are told afterwards.
+ * Records the outcomes of attempts in the order in which they ended. It updates the deliveries, the attempt log and the state of the
+ * endpoints, and disables endpoints if necessary. An adapter has no state, because a shop's answer to one order's callback says nothing
+ * about other orders. It writes all or nothing, with one exception. If only the endpoints can't be written, their next attempts do it. So a
+ * locked row delays the others by only a second. If the database is unreachable nothing is written, and the caller retries. Afterwards it
+ * updates the expediting, the metrics and the log.
  */
 export async function recordAttempts(
   { db, log, metrics, outages, hastener, certainNow, pages }: RecordDeps,
@@ -75,7 +75,7 @@ export async function recordAttempts(
     );
     return recorded;
   };
-  // Successes take one statement; only failures concern the endpoints too.
+  // Successes need one statement. Only failures affect the endpoints.
   const recorded = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
   const { ours, back, disabled, failing } = recorded;
   for (const id of new Set([...back, ...endpointsBack(outcomes)])) hastener.onReturn(id, now);
@@ -89,7 +89,7 @@ export async function recordAttempts(
 
 const MAX_LOGGED = 10;
 
-/** The failures of each endpoint that no success followed; and a 410, which no other answer takes back. */
+/** Returns each endpoint's failures that no success followed, and a 410, which no other response cancels. */
 function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, AttemptOutcome[]> {
   const failures = new Map<string, AttemptOutcome[]>();
   for (const outcome of outcomes) {
@@ -103,7 +103,7 @@ function failuresByEndpoint(outcomes: readonly AttemptOutcome[]): Map<string, At
   return failures;
 }
 
-/** Endpoints that took a delivery after a failure among these outcomes. The database never knew that they failed. */
+/** Returns endpoints that accepted a delivery after a failure within these outcomes. The database never stored that they failed. */
 function endpointsBack(outcomes: readonly AttemptOutcome[]): string[] {
   const failed = new Set<string>();
   return outcomes.flatMap((outcome) => {
@@ -121,12 +121,12 @@ function isCallback({ delivery }: AttemptOutcome): boolean {
 
 const AWAY = new RegExp(OUTAGE);
 
-/** Whether an attempt says that its target is away. Of a callback only what nobody at the shop answered does. */
+/** Whether an attempt shows that its target is down. For a callback, only if the shop didn't respond at all. */
 export function isOutage(outcome: AttemptOutcome): boolean {
   return outcome.kind === 'failed' && (!isCallback(outcome) || AWAY.test(outcome.error ?? ''));
 }
 
-/** The shop of an order is away, or it was and has answered; which it has also where this process did not see that it was away. */
+/** Records that an order's shop is down, or that it responded after an outage, even if this process didn't see the outage. */
 function noteCallback(hastener: RecordDeps['hastener'], outcome: AttemptOutcome, now: UnixMs): void {
   const { target, attempt } = outcome.delivery;
   const since = hastener.failingSince(target);
@@ -150,7 +150,7 @@ async function judgeEndpoints(
     const counted = (failures.get(endpoint.id) ?? []).filter((outcome) => ours.has(outcome));
     if (counted.length === 0) continue;
     const probes = counted.filter(({ delivery }) => delivery.isProbe).length;
-    // An event that is refused for its own sake must not close the endpoint to others by being hastened.
+    // An event that is refused for its content must not pause the endpoint by being expedited.
     const others = counted.filter(({ delivery, isHastened }) => !delivery.isProbe && !isHastened).length;
     const health = healthAfterFailures(endpoint, { probes, others }, now);
     await saveEndpointHealth(tx, endpoint.id, health);
@@ -198,7 +198,7 @@ function logOutcome(
     return;
   }
   const retried = { ...fields, delayMs: nextAttemptAt - now };
-  // An outage fails hundreds of attempts in minutes, all for one reason.
+  // An outage fails hundreds of attempts within minutes for the same reason.
   const failures = outages.note(targetOf(delivery.endpointId, delivery.callbackUrl));
   if (failures === null) log.debug(retried, 'webhook failed again; Quittance retries it');
   else log.info({ ...retried, failures }, 'webhook failed; Quittance retries it');
@@ -207,10 +207,10 @@ function logOutcome(
 const DELIVERED = { outcome: 'delivered' } as const;
 const RETRIED = { outcome: 'retried' } as const;
 const DEAD = { outcome: 'dead' } as const;
-/** What the metric `quittance_webhook_attempts_total` tells apart. */
+/** The label values of the metric `quittance_webhook_attempts_total`. */
 export const COUNTED_ATTEMPTS = [DELIVERED, RETRIED, DEAD];
 
-/** The names of an attempt in the log. */
+/** The log fields that identify an attempt. */
 export function namesOf(delivery: LeasedDelivery) {
   return {
     eventId: encodeId('evt', delivery.eventId),
@@ -220,8 +220,8 @@ export function namesOf(delivery: LeasedDelivery) {
 }
 
 /**
- * Disables an endpoint because of how it fails, in the caller's transaction: the project's other endpoints are told by an event, and
- * the operator by an alarm. Its deliveries stay as they are. `false` if it is disabled already.
+ * Disables a failing endpoint in the caller's transaction. The project's other endpoints get an event, and the operator an alarm. Its
+ * deliveries are left unchanged. Returns `false` if it is already disabled.
  */
 async function disableEndpoint(
   tx: Sql,
@@ -231,7 +231,7 @@ async function disableEndpoint(
   if (!(await disableWebhookEndpoint(tx, endpoint.id, now, reason))) return false;
   const { projectId, network, description } = endpoint;
   const endpointId = encodeId('whe', endpoint.id);
-  // Path and query of the URL may hold a token.
+  // The URL's path and query may contain a token.
   const origin = parseUrl(endpoint.url)?.origin ?? 'invalid URL';
   const undelivered = await countUndelivered(tx, endpoint.id);
   const data = { endpointId, description, reason, disabledAt: toIso(now), undelivered, origin };

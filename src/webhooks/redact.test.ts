@@ -115,7 +115,7 @@ describe('any answer becomes text that a database keeps and a terminal shows', (
     expect(redactAnswer(Uint8Array.of(0xff, 0x41, 0xc3))).toBe('\ufffdA\ufffd');
   });
 
-  /** What the masks look for, whole and in part. */
+  /** The patterns of the masks, whole and in part. */
   const fragment = fc.oneof(
     fc.constantFrom(
       'eyJ',
@@ -153,7 +153,7 @@ describe('any answer becomes text that a database keeps and a terminal shows', (
     ),
     fc.string({ unit: 'binary', maxLength: 20 }),
   );
-  /** 8 KiB of a few fragments repeated: a mask that goes back over its input would take minutes. */
+  /** 8 KiB of a few repeated fragments: a mask with quadratic backtracking would take minutes. */
   const hostile = fc
     .tuple(
       fc.array(fragment, { minLength: 1, maxLength: 4 }),

@@ -1,11 +1,11 @@
 import { parseObject } from '../runtime/parse-object.ts';
 
 /**
- * The first 8 KiB of an endpoint's answer as an operator may read and a database may keep it: text with no control or
- * invisible characters but line feed and tab, in which `[redacted]` stands for what looks like a secret. That is judged by
- * names (`"password": …`, `token=…`), prefixes (`whsec_`, `qt_live_`, `Bearer`) and shape (PEM, JWT, the user in a URL, runs
- * of 32 characters that are no words). The diagnostic answer of the SDK is kept, for its fields are what diagnosis needs. At most 8 KiB in
- * UTF-8; takes time in proportion to the length.
+ * Redacts the first 8 KiB of an endpoint's response, for an operator to read and the database to store. The result has no control or
+ * invisible characters except line feed and tab. `[redacted]` replaces everything that looks like a secret. Secrets are recognised by name
+ * (`"password": …`, `token=…`), by prefix (`whsec_`, `qt_live_`, `Bearer`) or by shape (PEM, JWT, the user in a URL, runs of 32 characters
+ * that aren't words). The SDK's diagnostic response is kept, because the diagnosis needs its fields. At most 8 KiB in UTF-8, in linear
+ * time.
  */
 export function redactAnswer(bytes: Uint8Array): string {
   const text = new TextDecoder().decode(bytes.subarray(0, MAX_BYTES)).replace(INVISIBLE, '');
@@ -15,19 +15,19 @@ export function redactAnswer(bytes: Uint8Array): string {
 
 const MAX_BYTES = 8 * 1024;
 const MASK = '[redacted]';
-/** Control characters, and those of format, which can hide or turn around what a terminal shows. */
+/** Control and format characters, which can hide or reverse text in a terminal. */
 const INVISIBLE = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
 
 /** A character of base64 in both alphabets, or of hex. PHP writes a slash in JSON as `\/`. */
 const RUN = String.raw`(?:[A-Za-z0-9+/=_-]|\\/)`;
 const LONG_RUN = new RegExp(`${RUN}{32,}`, 'g');
 const RUN_CHARACTER = /[A-Za-z0-9+/=_\\-]/;
-/** Shorter beginnings of a secret give nothing away. */
+/** A shorter beginning of a secret reveals nothing. */
 const MIN_CUT_RUN = 8;
 
 const PEM = /-----BEGIN [A-Z0-9 ]{1,40}-----[\s\S]*?(?:-----END [A-Z0-9 ]{1,40}-----|$)/g;
 const PREFIXED = new RegExp(`(whsec_|qt_(?:live|test)_|qa_)${RUN}+`, 'g');
-/** Not `Basic realm="…"` and `Bearer token required`, which say what is wrong. */
+/** Excludes `Basic realm="…"` and `Bearer token required`, which explain the error. */
 const CREDENTIALS =
   /\b(Bearer|Basic)([ \t]+)(?!(?:auth[a-z]*|realm|scheme|token|credentials?|is|was|not)\b)[^\s"'<>,;]+/gi;
 /** Name and password in a URL: `postgres://shop:hunter2@db`. PHP writes a slash in JSON as `\/`. */
@@ -46,19 +46,19 @@ function redact(text: string): string {
 
 /** `"token": `, `\"token\":`, `token=`, `[token] => `, `<token>`. */
 const ASSIGNED = String.raw`\\*["']?\]?[ \t\n]*(?:[:=]>?|>)`;
-/** `define('token', `; but not a list of names, such as of those that are missing. */
+/** `define('token', `, but not a list of names, such as missing ones. */
 const DEFINED = String.raw`\\*["'](?<=\([ \t]*\\*["'][\w-]+\\*["'])[ \t\n]*,`;
-/** `<td>token</td><td>`, as pages of settings have it. */
+/** `<td>token</td><td>`, as on settings pages. */
 const CELL = String.raw`[ \t\n]*<\/t[dh]>[ \t\n]*<td[^<>]{0,80}>`;
-/** Each name with what separates it from its value. */
+/** Each name with the separator before its value. */
 const NAME = new RegExp(String.raw`(?<![\w-])([\w-]+)(?:${ASSIGNED}|${DEFINED}|${CELL})[ \t\n]*`, 'g');
 const SECRET_NAME =
   /pass(?:word|wd|phrase|code)|secret|token|api[_-]?key|(?:access|private|signing|encryption)[_-]?key|authorization|^auth$|credential|cookie|sess|\bsid$|(?:^|[_-])(?:pass|pwd|pin|otp)$/i;
-/** The whole line of a header is secret: `Cookie: a=1; b=2`. */
+/** The whole header line is secret: `Cookie: a=1; b=2`. */
 const HEADER_NAME = /^(?:proxy-)?authorization$|cookie$/i;
 const HARMLESS_VALUE = /(?:null|true|false|undefined)(?![^\s,;&<>)}\]])/y;
 
-/** Only the names of secrets have their values examined, so a name inside another's value is found too. */
+/** Only values after a secret's name are parsed, so a name inside another value is found too. */
 function redactNamed(text: string): string {
   let result = '';
   let done = 0;
@@ -82,7 +82,7 @@ const ESCAPED_QUOTE = /\\+["']/y;
 const LINE = /[^\n"']*/y;
 const WORD = /[^\s&,;"'<>()[\]{}]+/y;
 
-/** Where the value at `start` ends; `start` where there is none that needs to be hidden. */
+/** Returns the end of the value at `start`, or `start` if there is nothing to hide. */
 function endOfValue(text: string, start: number, isHeader: boolean): number {
   if (matchAt(HARMLESS_VALUE, text, start) !== '') return start;
   const quote = matchAt(ESCAPED_QUOTE, text, start);
@@ -102,7 +102,7 @@ function matchAt(pattern: RegExp, text: string, start: number): string {
   return pattern.exec(text)?.[0] ?? '';
 }
 
-/** A path or a name in kebab, snake or camel case, such as `/app/node_modules/express4/lib/handleWebhookRequest`. */
+/** Whether a run is a path, or a name in kebab, snake or camel case, such as `/app/node_modules/express4/lib/handleWebhookRequest`. */
 function isWords(run: string): boolean {
   return run
     .split(/[^A-Za-z0-9]+/)
@@ -117,7 +117,7 @@ function hasFewCapitals(piece: string): boolean {
   return piece.replace(/[^A-Z]/g, '').length <= Math.max(3, piece.length / 4);
 }
 
-/** The SDK's answer to a webhook that it could not verify. Its digests say nothing without the secret. */
+/** The SDK's response to a webhook that it couldn't verify. Without the secret, its digests reveal nothing. */
 const DIAGNOSTIC = 'webhook_verification_failed';
 const DIAGNOSIS = new Map([
   ['receivedAt', /^[0-9]{1,12}$/],
@@ -126,7 +126,10 @@ const DIAGNOSIS = new Map([
   ['secretCheck', /^(?:[0-9a-f]{8}(?:,[0-9a-f]{8}){0,15}|null)$/],
 ]);
 
-/** Its text with the message redacted, in which escapes may have hidden anything; `null` for everything that is not exactly such an answer. */
+/**
+ * Returns the diagnostic response with a redacted message, because escapes in it may have hidden anything. Returns `null` for everything
+ * that isn't exactly such a response.
+ */
 function redactDiagnostic(text: string): string | null {
   if (!text.startsWith('{') || !text.includes(DIAGNOSTIC)) return null;
   const answer = parseObject(text);
@@ -151,14 +154,14 @@ function isDiagnosis(value: unknown): boolean {
   );
 }
 
-/** Hides the beginning of what may be a secret that the end cut off. */
+/** Masks the beginning of a possible secret at the truncated end. */
 function maskCutRun(text: string): string {
   let start = text.length;
   while (start > 0 && RUN_CHARACTER.test(text.charAt(start - 1))) start -= 1;
   return text.length - start < MIN_CUT_RUN ? text : text.slice(0, start) + MASK;
 }
 
-/** Marks and replaced bytes can make a text longer than what was read. */
+/** Masks and replacement characters can make the text longer than the input. */
 function truncate(text: string): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= MAX_BYTES) return text;

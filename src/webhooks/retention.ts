@@ -9,14 +9,14 @@ import { answerOf } from '../store/db/rows-of.ts';
 import { count } from '../store/db/statement.ts';
 
 const HOUR_MS = 3_600_000;
-/** A statement of this size takes some ten milliseconds. */
+/** A statement of this size takes about ten milliseconds. */
 const BATCH = 1000;
-/** A million an hour; more than that is a backlog, which later hours delete. */
+/** A million per hour. Anything beyond that is a backlog, which later hours delete. */
 const MAX_BATCHES = 1000;
 
 /**
- * Every hour deletes the deliveries that ended `days` days ago, with the log of their attempts. Those that are still tried, or wait for a
- * disabled endpoint, stay, and so do all events.
+ * Deletes every hour the deliveries that ended `days` days ago, with their attempt logs. Pending deliveries, those waiting for a disabled
+ * endpoint, and all events are kept.
  */
 export function startRetention(options: {
   db: Database;
@@ -34,7 +34,7 @@ export function startRetention(options: {
     maxPauseMs: HOUR_MS,
     run: async (isStopping) => {
       const before = unixMs(Math.max(0, clock.now() - days * 24 * HOUR_MS));
-      // Goes on where the last hour ended, if it did not get through everything.
+      // Resumes where the last hour ended, if it didn't finish.
       after ??= NIL_UUID;
       let total = 0;
       for (let batch = 0; batch < MAX_BATCHES && after !== null && !isStopping(); batch += 1) {
@@ -49,8 +49,9 @@ export function startRetention(options: {
 }
 
 /**
- * Looks at the deliveries of about `limit` events behind the event id `after` (NIL_UUID: from the oldest), up to those of `before`, and deletes the ones that ended
- * before then, with their attempts. Returns how many, and the id of the last event that was looked at; `null` if there was none.
+ * Scans the deliveries of about `limit` events after the event id `after` (NIL_UUID: from the oldest), up to those of `before`. Deletes
+ * deliveries that ended before then, with their attempts. Returns how many, and the id of the last scanned event, or `null` if there was
+ * none.
  */
 export const deleteFinishedDeliveries = answerOf(
   'deliveries-delete-finished',

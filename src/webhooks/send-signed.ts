@@ -3,10 +3,10 @@ import type { SendResult, WebhookSender } from './send.ts';
 import { signWebhook } from './sign.ts';
 import { targetRule } from './target.ts';
 
-/** `localTargets`: whether projects of test networks may be told on this machine itself, and by http. */
+/** `localTargets`: whether webhooks for projects on test networks may go to this machine, and over http. */
 export type SendDeps = { sender: WebhookSender; localTargets: boolean };
 
-/** Signs a webhook with each of its secrets (`whsec_…`) and sends it once. `id` is `evt_…`. Throws what `signWebhook` throws. */
+/** Signs a webhook with each of its secrets (`whsec_…`) and sends it once. `id` is `evt_…`. Throws the errors of `signWebhook`. */
 export async function sendSigned(
   { sender, localTargets }: SendDeps,
   webhook: {

@@ -173,7 +173,7 @@ describe('hostile endpoints', () => {
     expect(result).toMatchObject({ kind: 'delivered', status: 200 });
     expect(result.kind === 'delivered' && result.answer).toHaveLength(8192);
     await ended;
-    // What the two kernels buffer comes on top of the 8 KiB that we read.
+    // The kernels on both sides buffer more than the 8 KiB that are read.
     expect(sent).toBeLessThan(16 * 1024 * 1024);
   });
 

@@ -8,10 +8,10 @@ import { checkTarget, type TargetRule } from './target.ts';
 import { createTargetConnector, type LookupAll } from './target-connector.ts';
 
 /**
- * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explain-failure.ts`); it holds no part of
- * the path or query of the URL and none of the answer. `latencyMs` is the time until the status, or until the failure. `answer` is the
- * first 8 KiB of the answer's body as they came; `date` is its Date header. `aborted` means that we stopped it, which says nothing about
- * the endpoint.
+ * The result of an attempt. `error` is a class, a colon, and the failure in plain words (see `explain-failure.ts`). It contains no part of
+ * the URL's path or query and none of the response. `latencyMs` is the time until the status or the failure. `answer` is the first 8 KiB of
+ * the response body, unchanged. `date` is its Date header. `aborted` means that Quittance stopped the attempt, which says nothing about the
+ * endpoint.
  */
 export type SendResult =
   | { kind: 'delivered'; status: number; latencyMs: number; answer: Uint8Array }
@@ -31,27 +31,27 @@ type Webhook = {
   rule: TargetRule;
   headers: Readonly<Record<string, string>>;
   body: Uint8Array;
-  /** `POST` when absent. A `GET` has no body. */
+  /** The default is `POST`. A `GET` has no body. */
   method?: 'GET' | 'POST';
-  /** Why an answer with a 2xx is a failure, or `null`. None is when absent. */
+  /** Returns why a 2xx response is a failure, or `null`. By default none is. */
   refuse?(answer: Uint8Array): string | null;
   /** A Retry-After date is measured from this time. */
   nowMs: number;
 };
 
 export type WebhookSender = {
-  /** Makes one attempt; never throws. */
+  /** Makes one attempt. Never throws. */
   send(webhook: Webhook): Promise<SendResult>;
-  /** Ends what is under way, and all that comes later, as `aborted`; destroys what is open. */
+  /** Ends current and future attempts as `aborted` and destroys open connections. */
   close(): Promise<void>;
 };
 
-/** From the contract: delivered is any 2xx within 15 s. */
+/** From the contract: any 2xx within 15 s counts as delivered. */
 export const ATTEMPT_TIMEOUT_MS = 15_000;
 
 /**
- * Sends webhooks over connections of its own. `connections` bounds them per origin; it should be the number of attempts
- * made at once, since a request that waits for a connection uses up its time. `lookup` and `ca` are for tests.
+ * Sends webhooks over separate connections. `connections` limits them per origin. It should be the number of concurrent attempts, because
+ * waiting for a connection uses up an attempt's time. `lookup` and `ca` are for tests.
  */
 export function createWebhookSender(options: {
   connections: number;
@@ -65,7 +65,7 @@ export function createWebhookSender(options: {
     new Agent({
       connections,
       connect: createTargetConnector({ rule, connectTimeoutMs, ...connector }),
-      // The timer of the attempt is shorter.
+      // The attempt's own timer is shorter.
       headersTimeout: 2 * timeoutMs,
       bodyTimeout: 2 * timeoutMs,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
@@ -97,25 +97,28 @@ export function createWebhookSender(options: {
   };
 }
 
-/** Below the total, so that an address that swallows packets frees its socket before the next attempt. */
+/** Shorter than the total, so that an address that drops packets releases its socket before the next attempt. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** An endpoint may ask for longer; idle sockets of thousands of endpoints are not worth it. The pool of an origin goes with its last socket. */
+/**
+ * An endpoint may ask for longer, but idle sockets of thousands of endpoints aren't worth it. An origin's pool is closed with its last
+ * socket.
+ */
 const KEEP_ALIVE_MAX_MS = 10_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** This much of the answer's body is kept for the operator; the rest is not read. */
+/** How much of the response body is kept for the operator. The rest isn't read. */
 const MAX_BODY_BYTES = 8 * 1024;
-/** The status has already decided; a body that drips is not worth a place. */
+/** The status has already decided the outcome, so a slow body isn't worth a place. */
 const BODY_TIME_MS = 1000;
-/** As HTTP writes it, a date has 29 characters. */
+/** An HTTP date has 29 characters. */
 const MAX_DATE_LENGTH = 100;
 export const USER_AGENT = 'Quittance-Webhooks/2';
 
-/** How late an attempt may be ended. A timer for all of them costs less than two for each. */
+/** How late an attempt may be ended. One timer for all costs less than two per attempt. */
 const SWEEP_MS = 100;
 
 type Target = { kind: 'ok'; origin: string; path: string } | { kind: 'refused'; error: string };
 
-/** Parses and judges URLs, and remembers the results of the last thousand. Addresses are judged at each connection. */
+/** Parses and checks URLs, and caches the last thousand results. Addresses are checked at each connection. */
 function rememberTargets(): (url: string, rule: TargetRule) => Target {
   const known = new Map<string, Target>();
   return (url, rule) => {
@@ -164,17 +167,17 @@ function judge(
   return { kind: 'failed', status, error, retryAfterMs, latencyMs, answer, date };
 }
 
-/** `atMs`, of performance.now, is when the status came, or when it was clear that none would. */
+/** `atMs` (of performance.now) is when the status arrived, or when it was certain that none would. */
 type Ended =
   | { kind: 'answered'; atMs: number; status: number; headers: IncomingHttpHeaders; answer: Uint8Array }
   | { kind: 'broken'; atMs: number; error: unknown }
   | { kind: 'timeout'; atMs: number }
   | { kind: 'stopped' };
 
-/** Tells undici that no reader waits for more. */
+/** Tells undici that no more will be read. */
 const ENOUGH = new Error('nothing more is read');
 
-/** An exchange under way: its deadline, and the function that ends it. */
+/** A request in progress: its deadline, and the function that ends it. */
 type Exchange = { deadlineMs: number; end(otherwise: Ended): void };
 
 function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
@@ -182,8 +185,8 @@ function expire(underWay: ReadonlySet<Exchange>, nowMs: number): void {
 }
 
 /**
- * Makes a request and reads the beginning of its answer. Handlers of undici do it instead of its streams, because an answer that is cut
- * off would need several streams. The time is kept here, because a request that waits for its connection has no timer.
+ * Sends a request and reads the beginning of the response. It uses undici's handlers instead of streams, because truncating a response
+ * would need several streams. It keeps its own deadline, because a request that waits for a connection has no timer.
  */
 function exchange(
   agent: Agent,
@@ -209,7 +212,7 @@ function exchange(
     const handler: Dispatcher.DispatchHandler = {
       onRequestStart: (started) => {
         controller = started;
-        // The connection was made only after the time was up.
+        // The connection was opened after the deadline.
         if (!underWay.has(self)) started.abort(ENOUGH);
       },
       onResponseStart: (_, status, received) => {
@@ -238,8 +241,8 @@ function exchange(
 const NOTHING = new Uint8Array();
 
 /**
- * Milliseconds that a Retry-After asks for, or `null`. Real values: `120` and `Wed, 21 Oct 2026 07:28:00 GMT`
- * (RFC 9110, 10.2.3 and 5.6.7: the two older forms of a date are read as well).
+ * Parses the milliseconds of a Retry-After, or returns `null`. Real values: `120` and `Wed, 21 Oct 2026 07:28:00 GMT` (RFC 9110, 10.2.3 and
+ * 5.6.7; the two older date formats are accepted as well).
  */
 export function readRetryAfter(header: string | string[] | undefined, nowMs: number): number | null {
   if (typeof header !== 'string') return null;

@@ -115,7 +115,7 @@ describe('signing', () => {
     for (const other of [body, ` ${text}`, `${text}\n`, `${text}=`, text.slice(0, -1), `WHSEC_${body}`, `x${text}`]) {
       expect(() => parseSecret(other)).toThrow(RangeError);
     }
-    // The last character stands for two bits of the last byte and four that mean nothing.
+    // The last character encodes two bits of the last byte and four unused bits.
     const zeros = formatSecret(new Uint8Array(32));
     expect(() => parseSecret(`${zeros.slice(0, -2)}B=`)).toThrow(RangeError);
     expect(() => parseSecret(formatSecret(new Uint8Array(32).fill(255)).replaceAll('/', '_'))).toThrow(RangeError);

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** The headers of one attempt, as Standard Webhooks names them. */
+/** The headers of one attempt, as defined by Standard Webhooks. */
 export type SignedHeaders = {
   'content-type': 'application/json';
   'webhook-id': string;
@@ -10,9 +10,9 @@ export type SignedHeaders = {
 };
 
 /**
- * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that a receiver may hold either secret
- * while they are rotated. Specification: github.com/standard-webhooks/standard-webhooks. `timestampSeconds` is the time of
- * this attempt. Throws a RangeError for what could not be signed without ambiguity, or a malformed secret.
+ * Signs one attempt: HMAC-SHA256 over `{id}.{timestamp}.{body}`, once per secret, so that a receiver may have either secret during a
+ * rotation. Specification: github.com/standard-webhooks/standard-webhooks. `timestampSeconds` is the time of this attempt. Throws a
+ * RangeError if the signed text would be ambiguous or a secret is malformed.
  */
 export function signWebhook(message: {
   id: string;
@@ -43,10 +43,9 @@ export type Verification =
   | { kind: 'invalid'; reason: string };
 
 /**
- * Checks a webhook as a receiver should, on the raw bytes of the body, before anything is parsed. A time further than
- * `toleranceSeconds` from `nowMs` is refused, so that a recorded request cannot be replayed later.
- * Real headers: `webhook-id: evt_01h455vb4pex5vsknk084sn02q`, `webhook-timestamp: 1767225600`,
- * `webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`.
+ * Verifies a webhook as a receiver should: on the raw bytes of the body, before parsing anything. A time further than `toleranceSeconds`
+ * from `nowMs` is refused, so that a recorded request can't be replayed later. Real headers: `webhook-id: evt_01h455vb4pex5vsknk084sn02q`,
+ * `webhook-timestamp: 1767225600`, `webhook-signature: v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=`.
  */
 export function verifyWebhook(
   rawBody: Uint8Array,
@@ -75,22 +74,22 @@ export function verifyWebhook(
   return { kind: 'valid', id, timestampSeconds: Number(timestamp) };
 }
 
-/** A new signing secret: `whsec_` and 32 random bytes in base64. `random` is `randomBytes` of node:crypto outside tests. */
+/** Creates a signing secret: `whsec_` and 32 random bytes in base64. Outside tests, `random` is `randomBytes` of node:crypto. */
 export function createWebhookSecret(random: (size: number) => Uint8Array): string {
   const bytes = random(SECRET_BYTES);
   if (bytes.length !== SECRET_BYTES) throw new RangeError(`a webhook secret needs ${SECRET_BYTES} random bytes`);
   return formatSecret(bytes);
 }
 
-/** The text of a secret of 24 to 64 bytes. */
+/** Formats a secret of 24 to 64 bytes. */
 export function formatSecret(bytes: Uint8Array): string {
   return SECRET_PREFIX + Buffer.from(bytes).toString('base64');
 }
 
-/** The bytes of a secret. Throws a RangeError for what is not one; the message leaves the secret out. */
+/** Parses the bytes of a secret. Throws a RangeError for an invalid one, without the secret in the message. */
 export function parseSecret(secret: string): Buffer {
   const bytes = SECRET.test(secret) ? Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64') : Buffer.alloc(0);
-  // Compared again, because base64 can be written in ways that decode to the same bytes.
+  // Compared again, because several base64 texts can decode to the same bytes.
   const isSecret =
     bytes.length >= SECRET_BOUNDS.min && bytes.length <= SECRET_BOUNDS.max && formatSecret(bytes) === secret;
   if (!isSecret) throw new RangeError('a webhook secret is whsec_ and the base64 of 24 to 64 bytes; this one is not');
@@ -98,21 +97,21 @@ export function parseSecret(secret: string): Buffer {
 }
 
 const SECRET_PREFIX = 'whsec_';
-/** Ours. Given ones may have 24 to 64, as Standard Webhooks recommends. */
+/** The size of our own secrets. Given ones may have 24 to 64 bytes, as Standard Webhooks recommends. */
 const SECRET_BYTES = 32;
 const SECRET_BOUNDS = { min: 24, max: 64 };
 const SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 /** Without a dot, which separates the signed parts. */
 const ID = /^[A-Za-z0-9_-]{1,255}$/;
 const TIMESTAMP = /^[1-9][0-9]{0,11}$/;
-/** A rotation has two secrets; more than this only costs the receiver time. */
+/** A rotation has two secrets. More than this only costs the receiver time. */
 const MAX_SIGNATURES = 16;
 
 function signature(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): string {
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
-/** In constant time for texts of equal length; the length of a signature is no secret. */
+/** Compares texts of equal length in constant time. The length of a signature isn't secret. */
 export function isSameText(left: string, right: string): boolean {
   const [a, b] = [Buffer.from(left), Buffer.from(right)];
   return a.length === b.length && timingSafeEqual(a, b);

@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
-/** Counts what is opened to it, whatever comes of it. */
+/** Counts the connections that are opened to it, whatever happens to them. */
 async function listen(server: Server): Promise<{ port: number; connections: () => number }> {
   const sockets: Socket[] = [];
   server.on('connection', (socket: Socket) => void sockets.push(socket.on('error', () => undefined)));
@@ -35,7 +35,10 @@ async function listen(server: Server): Promise<{ port: number; connections: () =
 
 const startReceiver = () => listen(createServer((_, response) => response.end('ok')));
 
-/** Resolves every name to one list after the other, and then to the last, of which the first to who does not ask for all; counts. */
+/**
+ * Resolves names to one list after the other, and then always to the last. A caller that doesn't ask for all addresses gets the first.
+ * Records the names.
+ */
 function resolver(...answers: string[][]) {
   const names: string[] = [];
   const lookup: LookupAll = (name, { all }, callback) => {
@@ -50,7 +53,7 @@ function toLookupAddress(address: string): LookupAddress {
   return { address, family: address.includes(':') ? 6 : 4 };
 }
 
-/** Asks as the sender of webhooks does; answers with the status, or with the code and message of the error. */
+/** Sends a request like the webhook sender. Returns the status, or the code and message of the error. */
 function client(options: {
   rule: TargetRule;
   lookup?: LookupAll;
@@ -212,7 +215,7 @@ describe('TLS', () => {
   });
 });
 
-/** What a connection to a name would dial, or the code and message of the refusal. */
+/** Returns the addresses that a connection to a name would use, or the code and message of the refusal. */
 function lookUp(rule: TargetRule, lookup: LookupAll): Promise<string[] | string> {
   return new Promise((resolve) => {
     createCheckedLookup({ rule, lookup })('shop.example', { all: true }, (error, addresses) => {

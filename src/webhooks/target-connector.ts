@@ -4,7 +4,7 @@ import type undici from 'undici';
 import { buildConnector } from '../runtime/http-agent.ts';
 import { checkAddresses, checkTarget, type TargetCheck, type TargetRule } from './target.ts';
 
-/** `lookup` of node:dns, as far as it is used here. */
+/** The part of node:dns's `lookup` that is used here. */
 export type LookupAll = (
   name: string,
   options: { all: true },
@@ -12,10 +12,10 @@ export type LookupAll = (
 ) => void;
 
 /**
- * `connect` for an Agent of undici that opens connections to allowed targets only. Addresses as literals are judged here,
- * for undici resolves only names; the addresses of a name are judged when it is connected to, and exactly those are dialled.
- * A refused target fails with an error whose `code` is `TARGET_REFUSED` and whose message is in plain words. Looking up and
- * connecting take `connectTimeoutMs` together. `ca` are certificates (PEM) to trust in place of the well-known ones.
+ * Creates `connect` for an undici Agent that connects only to allowed targets. Literal addresses are checked here, because undici resolves
+ * only names. A name's addresses are checked when it is connected to, and exactly those are used. A refused target fails with an error
+ * whose `code` is `TARGET_REFUSED` and whose message is in plain words. Looking up and connecting take `connectTimeoutMs` together. `ca`
+ * are certificates (PEM) to trust instead of the well-known ones.
  */
 export function createTargetConnector(options: {
   rule: TargetRule;
@@ -28,7 +28,7 @@ export function createTargetConnector(options: {
     timeout: connectTimeoutMs,
     lookup: createCheckedLookup({ rule, lookup }),
     autoSelectFamily: true,
-    // Even when every address but the last swallows packets, that one is dialled in time.
+    // Even if every other address drops packets, the last one is tried in time.
     autoSelectFamilyAttemptTimeout: Math.ceil(connectTimeoutMs / MAX_ADDRESSES),
     ...(ca === undefined ? {} : { ca }),
   });
@@ -39,10 +39,7 @@ export function createTargetConnector(options: {
   };
 }
 
-/**
- * `lookup` for net.connect that hands on addresses only if all of them are allowed, the first 16 in the order of the
- * resolver.
- */
+/** Creates `lookup` for net.connect. It returns addresses only if all of them are allowed: the first 16 in the resolver's order. */
 export function createCheckedLookup({ rule, lookup }: { rule: TargetRule; lookup: LookupAll }): LookupFunction {
   const lookUp = shareLookups(lookup);
   return (name, _options, callback) => {
@@ -57,12 +54,12 @@ export function createCheckedLookup({ rule, lookup }: { rule: TargetRule; lookup
   };
 }
 
-/** Some receivers stand behind a dozen addresses; of more, most would never get their turn. */
+/** Some receivers have a dozen addresses. With more, most would never be tried. */
 const MAX_ADDRESSES = 16;
 
 /**
- * Look-ups of one name at the same time share one. The system looks up in only two threads, and a name whose servers do not answer holds
- * its thread for as long as the resolver tries, even if no attempt waits any more. The dispatcher bounds how many attempts wait.
+ * Concurrent look-ups of a name share one. The system has only two threads for look-ups. A name whose servers don't answer blocks its
+ * thread as long as the resolver tries, even if no attempt waits any more. The dispatcher limits how many attempts wait.
  */
 function shareLookups(lookup: LookupAll): (name: string) => Promise<LookupAddress[]> {
   const running = new Map<string, Promise<LookupAddress[]>>();

@@ -4,23 +4,24 @@ import { keyMode, type Network } from '../domain/network.ts';
 import { type AddressClass, classifyAddress } from './ip-ranges.ts';
 
 /**
- * `local` widens `public` by http, by this machine's loopback addresses and by all ports; by nothing else. `own` widens `local` by the
- * addresses of private networks, for what operators are told by.
+ * `local` is `public` plus http, this machine's loopback addresses and all ports. `own` is `local` plus the addresses of private networks,
+ * for notifications to operators.
  */
 export type TargetRule = 'public' | 'local' | 'own';
 
-/** The rule for a project of a network. `localTargets`: whether those of test networks may reach this machine itself, and by http. */
+/** Returns the rule for a project of a network. `localTargets`: whether projects on test networks may reach this machine, and over http. */
 export function targetRule(network: Network, localTargets: boolean): 'public' | 'local' {
   return localTargets && keyMode(network) === 'test' ? 'local' : 'public';
 }
 
-/** `reason` is in plain words with the scheme, host and port or addresses seen; never a path or query, which may hold a token. */
+/**
+ * `reason` is in plain words with the scheme, host and port or addresses seen. It never contains a path or query, which may hold a token.
+ */
 export type TargetCheck = { kind: 'ok' } | { kind: 'refused'; reason: string };
 
 /**
- * Judges what can be said about the target of webhooks without resolving its name. The parser of URLs has brought the host
- * into one spelling by then: `http://0x7f.1`, `http://2130706433` and `http://①②⑦.1` are all 127.0.0.1. A name that
- * passes must still have its addresses checked, by `checkAddresses`, whenever it is connected to.
+ * Checks a webhook target without resolving its name. The URL parser has already normalised the host: `http://0x7f.1`, `http://2130706433`
+ * and `http://①②⑦.1` are all 127.0.0.1. The addresses of an accepted name must still be checked by `checkAddresses` at each connection.
  */
 export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
   const shown = show(`${url.protocol}//${url.host}`);
@@ -39,8 +40,8 @@ export function checkTarget(url: URL, rule: TargetRule): TargetCheck {
 }
 
 /**
- * Judges the addresses that `name` resolved to. A single forbidden address refuses them all: a name with addresses inside and outside is a
- * mistake or an attack.
+ * Checks the addresses that `name` resolved to. A single forbidden address refuses them all: a name with both internal and external
+ * addresses is a mistake or an attack.
  */
 export function checkAddresses(name: string, addresses: readonly LookupAddress[], rule: TargetRule): TargetCheck {
   const shown = show(name);
@@ -61,7 +62,7 @@ export function isPublicUnicast(ip: string): boolean {
 }
 
 const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'https:': 443, 'http:': 80 };
-/** Below, ports belong to the services of systems (25, 22, 445 …), of which 443 alone is for us. */
+/** Ports below this belong to system services (25, 22, 445 …). Of these, only 443 is allowed. */
 const FIRST_UNPRIVILEGED_PORT = 1024;
 
 const WHERE: Readonly<Record<TargetRule, string>> = {
@@ -85,7 +86,7 @@ function checkLiteral(ip: string, rule: TargetRule): TargetCheck {
   return isAllowed(scope, rule) ? { kind: 'ok' } : refused(`${show(ip)} is not allowed (${range}): ${WHERE[rule]}`);
 }
 
-/** The addresses decide. A name that can only be local is refused earlier, so that the caller who registers it hears it at once. */
+/** The addresses decide. A name that can only be local is refused earlier, so that the caller who registers it learns it at once. */
 function checkName(host: string, rule: TargetRule): TargetCheck {
   const shown = show(host);
   const name = host.replace(/\.$/, '');
@@ -98,12 +99,12 @@ function checkName(host: string, rule: TargetRule): TargetCheck {
   return local ? refused(`${shown} is a name of a local network: ${WHERE.public}`) : { kind: 'ok' };
 }
 
-/** Host names have no underscore, but resolvers take it. */
+/** Host names have no underscore, but resolvers accept it. */
 const LABEL = /^(?!-)[a-z0-9_-]{1,63}(?<!-)$/;
-/** RFC 6761, 6762, 7686 and 8375; `internal` by the ICANN board in 2024. Documentation's names simply do not resolve. */
+/** RFC 6761, 6762, 7686 and 8375; `internal` by the ICANN board in 2024. Names for documentation simply don't resolve. */
 const LOCAL_NAMES = /\.(?:localhost|local|internal|home\.arpa|onion)$/;
 
-/** A host may have hundreds of characters. All are printable ASCII, for the parser of URLs escapes the others. */
+/** A host may have hundreds of characters. All are printable ASCII, because the URL parser escapes the others. */
 function show(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

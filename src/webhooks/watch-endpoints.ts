@@ -23,13 +23,13 @@ import { parseSecret } from './sign.ts';
 
 type Deps = { db: Database; now(): UnixMs; log: Logger; checkMs?: number; loops?: LoopHealth };
 
-/** Receivers restart, and are repaired, within less. */
+/** Receivers usually restart, or are repaired, within this time. */
 const FAILING_MS = 15 * 60_000;
 const CHECK_MS = 15_000;
 
 /**
- * Raises an alarm for each endpoint at which every attempt of 15 minutes failed, and ends it with the first that is delivered; and for each
- * adapter of which an order has not been told for so long, until all such orders are. Any number of processes may do so.
+ * Raises an alarm for each endpoint whose attempts have all failed for 15 minutes, and ends it with the first delivery. Does the same for
+ * each adapter with an order whose callback has failed for that long, until no such order is left. Any number of processes may run it.
  */
 export function startReceiverWatch({ db, now, log, loops, checkMs = CHECK_MS }: Deps): Loop {
   return startLoop({
@@ -51,7 +51,7 @@ async function findFailing(db: Database, before: UnixMs) {
   return [
     ...endpoints.map(({ id, network, url, failingSince }) => {
       const subject = encodeId('whe', id);
-      // Path and query of the URL may hold a token.
+      // The URL's path and query may contain a token.
       const origin = parseUrl(url)?.origin ?? 'invalid URL';
       const detail = `Every attempt to the webhook endpoint ${subject} (${origin}) has failed since ${toIso(failingSince)}. Its events wait. To find out why, run: quittance webhook test ${subject}`;
       return { subject, network, detail };
@@ -69,24 +69,24 @@ type SecretWatchDeps = {
   db: Database;
   keyRing: KeyRing;
   log: Logger;
-  /** Those that receipts are signed for. */
+  /** The networks of the signed receipts. */
   networks: readonly Network[];
-  /** Whether the key that signs receipts opens; `null`: there is none. */
+  /** Whether the key that signs receipts can be decrypted. `null`: there is none. */
   tryReceiptKey(): Promise<{ kind: Decrypted['kind']; masterKeyId: string } | null>;
   checkMs?: number;
   loops?: LoopHealth;
 };
 
-/** Opening a secret takes microseconds, and its events wait a minute anyway when it does not open. */
+/** Decrypting a secret takes microseconds, and if it fails its events wait a minute anyway. */
 const WATCH_SECRETS_CHECK_MS = 30_000;
-/** When more do not open they have one cause. */
+/** If more fail, they have a common cause. */
 const MAX_ALARMS = 100;
 const KIND = 'secret-damaged';
 
 /**
- * Opens everything sealed in the database, at once and then each half minute: a secret that was moved, changed or deleted there raises an
- * alarm, and does not only make events wait. The process that raised an alarm closes it, or a process that starts: another process may
- * have keys that the one that raised it lacks.
+ * Decrypts every secret in the database, at once and then every half minute. A secret that was moved, changed or deleted raises an alarm,
+ * instead of only making events wait. The process that raised an alarm closes it, or a process that starts. Other processes don't, because
+ * they may have different keys.
  */
 export function startSecretWatch(deps: SecretWatchDeps): Loop {
   const { db, log, checkMs = WATCH_SECRETS_CHECK_MS } = deps;
@@ -122,7 +122,7 @@ async function findRaised(db: Database): Promise<Finding[]> {
   return found;
 }
 
-/** Endpoints that would be told something and whose current secret does not open, or is not there. */
+/** Returns endpoints with deliveries whose current secret can't be decrypted or is missing. */
 export async function findDamagedSecrets({ db, keyRing }: { db: Sql; keyRing: KeyRing }): Promise<Finding[]> {
   const found: Finding[] = [];
   for (let after: string | null = NIL_UUID; after !== null && found.length < MAX_ALARMS; ) {
@@ -167,15 +167,15 @@ const REMEDIES: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * Makes sure, before anything is signed, that this process has the keys of the secrets that sign. Throws an AppError `CONFIG_INVALID`
- * where keys are missing.
+ * Checks, before anything is signed, that this process has the keys of the signing secrets. Throws an AppError `CONFIG_INVALID` if keys are
+ * missing.
  */
 export async function refuseMissingKeys({ db, keyRing }: { db: Sql; keyRing: KeyRing }, now: UnixMs): Promise<void> {
   const missing = await describeMissingSecrets({ db, keyRing }, now);
   if (missing !== null) throw new AppError('CONFIG_INVALID', `${missing}; nothing is started`);
 }
 
-/** Describes the signing secrets that these keys, or no keys, cannot open, and the fix; `null` if all can be opened. */
+/** Describes the signing secrets that can't be decrypted with these keys (or without keys), and the fix. `null` if all can be. */
 export async function describeMissingSecrets(
   { db, keyRing }: { db: Sql; keyRing: KeyRing | null },
   now: UnixMs,
@@ -207,7 +207,7 @@ const REFUSE_MISSING_KEYS_REMEDIES = {
 } as const;
 
 type EncryptPlainSecretsDeps = {
-  /** Asked only if there is something to seal: the key may have to be made. */
+  /** Called only if there is something to encrypt, because the key may have to be created. */
   keyRing(): Promise<KeyRing>;
   log: Pick<Logger, 'info' | 'error'>;
   now(): UnixMs;
@@ -215,8 +215,8 @@ type EncryptPlainSecretsDeps = {
 };
 
 /**
- * Seals the secrets that an earlier release stored as plain text, in the transaction of the upgrade that makes the table of sealed ones.
- * At no other time is a plain secret taken for one of ours.
+ * Encrypts the secrets that an earlier release stored as plain text, in the upgrade's transaction that creates the table of encrypted ones.
+ * At no other time is a plain secret accepted.
  */
 export async function encryptPlainSecrets(
   tx: Sql,

@@ -1,6 +1,8 @@
 import { redactAnswer } from './redact.ts';
 
-/** The tags that pages begin with, and what PHP prints before an error. XML of a receiver, such as `<Response/>`, begins with none of them. */
+/**
+ * The tags that web pages begin with, and PHP's output before an error. A receiver's XML, such as `<Response/>`, begins with none of them.
+ */
 const PAGE =
   /^(?:\s|<!--[\s\S]*?-->|<\?xml[^>]*>)*<(?:!doctype\s+html|(?:html|head|body|title|meta|link|script|style|div|center|table|form|h1|br)[\s/>])/i;
 const TITLE = /<title[^>]*>\s*([^<]+)/i;
@@ -8,8 +10,8 @@ const UNSEEN = /<(script|style|head)\b[\s\S]*?(?:<\/\1\s*>|$)|<!--[\s\S]*?(?:-->
 const MAX_QUOTED = 80;
 
 /**
- * The title of a web page, or its first words; `null` for an answer that is not a page. The content type decides nothing, because PHP calls
- * everything `text/html`, also the `ok` of a receiver. `answer` is redacted.
+ * Returns the title of a web page or its first words, or `null` if the response isn't a page. The content type is ignored, because PHP
+ * calls everything `text/html`, including a receiver's `ok`. `answer` is redacted.
  */
 export function quotePage(answer: string | null): string | null {
   if (answer === null || !PAGE.test(answer)) return null;
@@ -18,7 +20,7 @@ export function quotePage(answer: string | null): string | null {
   return words.length > MAX_QUOTED ? `${words.slice(0, MAX_QUOTED - 1)}…` : words;
 }
 
-/** The error of an attempt that a web page answered, where that counts as a failure: in tests and notifications. */
+/** Returns the error for a web page as a response, if it counts as a failure: in tests and notifications. */
 export function refusePage(answer: Uint8Array): string | null {
   return quotePage(redactAnswer(answer)) === null ? null : REFUSED;
 }

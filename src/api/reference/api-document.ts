@@ -1,10 +1,10 @@
-/** What of `/openapi.json` the reference and the collection are written from. */
+/** The parts of `/openapi.json` that the reference and the Postman collection use. */
 export type ApiDocument = {
   info: { title: string; description: string };
   servers: readonly [{ url: string }];
   tags: readonly { name: string; description: string }[];
   paths: Readonly<Record<string, Readonly<Record<string, OperationDetails>>>>;
-  /** By the type of event. */
+  /** Keyed by event type. */
   webhooks: Readonly<Record<string, { post: { requestBody: Content } }>>;
   components: { schemas: Readonly<Record<string, Schema>> };
 };
@@ -17,10 +17,10 @@ type OperationDetails = {
   description?: string;
   tags: readonly string[];
   parameters?: readonly Parameter[];
-  /** Empty, or left out: no key is needed. Else the scope that it needs. */
+  /** The required scope. Empty or left out if no key is needed. */
   security?: readonly { apiKey: readonly string[] }[];
   requestBody?: Content;
-  /** Of an error the description is the list of its codes. */
+  /** For an error, the description is the list of its codes. */
   responses: Readonly<Record<string, { description: string } & Partial<Content>>>;
 };
 
@@ -51,7 +51,7 @@ export type Schema = {
 
 export type Operation = { method: string; path: string; details: OperationDetails };
 
-/** The operations of each tag that has some, in the order of the document. */
+/** Groups the operations by tag, in the order of the document. Tags without operations are left out. */
 export function groupOperations({ tags, paths }: ApiDocument) {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, details]): Operation => ({ method: method.toUpperCase(), path, details })),
@@ -61,20 +61,20 @@ export function groupOperations({ tags, paths }: ApiDocument) {
     .filter((group) => group.operations.length > 0);
 }
 
-/** The tag of which the operations have a page of their own, below `/docs`. */
+/** The operations with this tag have their own page below `/docs`. */
 export const APART = 'webhook-endpoints';
 
-/** Where an operation stands in the reference. */
+/** The link to an operation in the reference. */
 export function placeOf({ details }: Operation): string {
   return `/docs${details.tags.includes(APART) ? `/${APART}` : ''}#${details.operationId}`;
 }
 
-/** `#/components/schemas/Invoice` is `Invoice`. */
+/** Turns `#/components/schemas/Invoice` into `Invoice`. */
 export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** The schema itself where another one stands for it. */
+/** Follows a `$ref` to its schema. */
 export function resolveSchema({ components }: ApiDocument, schema: Schema): Schema {
   return schema.$ref === undefined ? schema : (components.schemas[nameOf(schema.$ref)] ?? {});
 }

@@ -5,7 +5,7 @@ import { canRun, runExample } from '../../../test/support/run-example.ts';
 import { API_KEY } from './example-request.ts';
 import { LANGUAGES } from './register-reference.ts';
 
-/** Says what it was asked. */
+/** Echoes the request. */
 const server = createServer(async (request: IncomingMessage, response) => {
   const { method, url, headers } = request;
   const { 'x-api-key': key, 'x-note': note } = headers;
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** What ends a literal, or is read in one, in some language. */
+/** Characters that end a string literal, or have a meaning in one, in some language. */
 const HOSTILE = `'"\\$(id) \`id\` \${id} {$id} %s \\n #{id} '''`;
 
 test.for(['curl', 'js', 'python'])('%s sends what it was given, whatever stands in it', async (id, { skip }) => {

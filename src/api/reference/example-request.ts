@@ -1,9 +1,9 @@
 import { type ApiDocument, type Operation, resolveSchema, type Schema } from './api-document.ts';
 
-/** The secret of the integrator, which an example takes from its surroundings. */
+/** The integrator's secret. Examples read it from an environment variable. */
 export type Secret = { variable: string };
 
-/** A request as it is sent; `body` is JSON. */
+/** A request ready to send. `body` is JSON. */
 export type ExampleRequest = {
   method: string;
   url: string;
@@ -13,7 +13,7 @@ export type ExampleRequest = {
 
 export const API_KEY: Secret = { variable: 'QUITTANCE_API_KEY' };
 
-/** The request of an operation with what is required, and with what the document has an example of. */
+/** Builds an operation's request from its required parameters and from those with an example in the document. */
 export function exampleRequest(document: ApiDocument, { method, path, details }: Operation): ExampleRequest {
   const { parameters = [], security = [], requestBody } = details;
   const given = parameters.flatMap(({ name, in: place, required, example }) => {
@@ -36,7 +36,10 @@ export function exampleRequest(document: ApiDocument, { method, path, details }:
   };
 }
 
-/** A value that fits: of an object what it must have or, where that is nothing, what there is an example of. Throws where the document has no example of it. */
+/**
+ * Returns an example value. An object gets its required members or, if none are required, the members with an example. Throws if the
+ * document has no example.
+ */
 function exampleOf(document: ApiDocument, schema: Schema): unknown {
   const { type, const: only, examples, required = [], properties = {} } = resolveSchema(document, schema);
   const example = examples?.[0] ?? only;

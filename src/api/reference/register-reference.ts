@@ -17,10 +17,15 @@ import {
 } from './api-document.ts';
 import { API_KEY, type ExampleRequest, exampleRequest, type Secret } from './example-request.ts';
 
-/** `read`: what `/openapi.json` says; another object once that has changed. `limit` throws for a client that asks too often. */
+/**
+ * `read` returns the content of `/openapi.json`, as a new object whenever it has changed. `limit` throws for a client that asks too often.
+ */
 type ReferenceDeps = { read(): ApiDocument; limit(request: FastifyRequest): void };
 
-/** `GET /docs`, `/docs/webhook-endpoints`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`, each written from the document of the API. */
+/**
+ * Registers `GET /docs`, `/docs/webhook-endpoints`, `/docs/errors`, `/docs/postman.json` and `/llms.txt`. All are written from the API
+ * document.
+ */
 export function registerReference(app: FastifyInstance, { read, limit }: ReferenceDeps): void {
   const serve = (path: string, type: string, write: (document: ApiDocument) => string) => {
     let written: { of: ApiDocument; content: Constant } | null = null;
@@ -40,7 +45,7 @@ export function registerReference(app: FastifyInstance, { read, limit }: Referen
   serve('/llms.txt', 'text/plain', writeLlms);
 }
 
-/** What a program that reads for a developer should know first, in the form of llmstxt.org. */
+/** A summary for programs that read on behalf of a developer, in the form of llmstxt.org. */
 function writeLlms(document: ApiDocument): string {
   const { info, servers } = document;
   const [{ url }] = servers;
@@ -77,7 +82,7 @@ ${operations.map((each) => `- [${each.method} ${each.path}](${url}${placeOf(each
 
 const SCHEMA = 'https://schema.getpostman.com/json/collection/v2.1.0/collection.json';
 
-/** A collection (v2.1) of every operation, ready to send once its variable `QUITTANCE_API_KEY` is set. */
+/** A Postman collection (v2.1) of every operation. It is ready to send once its variable `QUITTANCE_API_KEY` is set. */
 function writePostman(document: ApiDocument): string {
   const { info, servers } = document;
   const folders = groupOperations(document).map(({ tag, operations }) => ({
@@ -109,7 +114,7 @@ function writeItem(document: ApiDocument, operation: Operation) {
   const of = (place: string) =>
     parameters
       .filter((parameter) => parameter.in === place)
-      // Postman would send what has no value empty.
+      // Postman would send parameters without a value as empty.
       .map(({ name, example, description: meaning }) =>
         example === undefined
           ? { key: name, value: '', description: meaning, disabled: true }
@@ -125,7 +130,7 @@ function writeItem(document: ApiDocument, operation: Operation) {
     request: {
       method,
       description,
-      // The key is the business of `auth`.
+      // The collection's `auth` sends the key.
       header: headers.flatMap(([key, value]) => (typeof value === 'string' ? [{ key, value }] : [])),
       url: {
         raw: `{{QUITTANCE_URL}}/${path.join('/')}${new URL(url).search}`,
@@ -137,7 +142,7 @@ function writeItem(document: ApiDocument, operation: Operation) {
   };
 }
 
-/** The page of the API: every operation with a program in each language, every webhook, object and error. */
+/** The reference page: every operation with a program in each language, and every webhook, object and error. */
 function renderReference(document: ApiDocument): string {
   const [groups, [apart]] = divide(document);
   const events = eventsOf(document).map(({ name }) => name);
@@ -154,7 +159,7 @@ ${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
   return renderDocument(`${document.info.title} API`, main, renderContents(groups, more));
 }
 
-/** The page of the operations that stand apart, with their objects. */
+/** The page of the operations with the tag `APART`, with their objects. */
 function renderApart(document: ApiDocument): string {
   const [, groups] = divide(document);
   const objects = Object.entries(objectsOf(document, groups));
@@ -172,13 +177,13 @@ ${objects.map(([name, schema]) => renderObject(name, html`${name}`, schema))}`;
 
 type Group = ReturnType<typeof groupOperations>[number];
 
-/** What stands on the page of the API, and what stands apart. */
+/** Divides the groups into those of the main page and those with their own page. */
 function divide(document: ApiDocument): [Group[], Group[]] {
   const groups = groupOperations(document);
   return [groups.filter(({ tag }) => tag.name !== APART), groups.filter(({ tag }) => tag.name === APART)];
 }
 
-/** The objects with a name that operations take and answer when all is well. */
+/** The named objects in the requests and successful responses of these operations. */
 function objectsOf({ components }: ApiDocument, groups: readonly Group[]): Record<string, Schema> {
   const named = groups.flatMap(({ operations }) =>
     operations.flatMap(({ details: { requestBody, responses } }) =>
@@ -271,7 +276,7 @@ function paragraph(text: string | undefined): Html | null {
   return text === undefined ? null : html`<p>${prose(text)}</p>`;
 }
 
-/** What whoever receives webhooks must do, in this order. */
+/** The rules for a webhook receiver, in order. */
 const RECEIVER_RULES = [
   'Verify `webhook-signature` on the raw bytes of the body, before anything parses them. It is `v1,` and the base64 of an HMAC-SHA256 over `{webhook-id}.{webhook-timestamp}.{body}`; the key is your secret after `whsec_`, base64-decoded. There may be several signatures, separated by spaces: one valid signature is enough. Compare in constant time.',
   'Reject a `webhook-timestamp` (Unix seconds) more than 5 minutes from your clock.',
@@ -280,7 +285,7 @@ const RECEIVER_RULES = [
   'Read the invoice before you fulfil, and fulfil only if its `status` is `PAID` and its `externalId` is the one that you stored.',
 ] as const;
 
-/** Programs that send a request and print the answer, with nothing but what the language brings. `id` is for the page. */
+/** Programs that send a request and print the answer, using only the language's standard library. `id` is used in the page. */
 export const LANGUAGES: readonly { id: string; name: string; write(request: ExampleRequest): string }[] = [
   { id: 'curl', name: 'curl', write: writeCurl },
   { id: 'js', name: 'JavaScript', write: writeJavaScript },
@@ -290,11 +295,11 @@ export const LANGUAGES: readonly { id: string; name: string; write(request: Exam
   { id: 'java', name: 'Java', write: writeJava },
 ];
 
-/** Shows the programs of the chosen language alone, where a browser can. */
+/** Shows only the programs of the chosen language, in browsers that support `:has`. */
 const CHOICE = `${LANGUAGES.map(({ id }) => `main:has(#in-${id}:checked) .${id}`).join(',')}{display:block}`;
 const STYLE = readAsset('docs.css').text + CHOICE;
 
-/** Of pages with the one style and nothing else; `data:` is the empty icon, which keeps browsers from asking for one. */
+/** The pages have this one style and nothing else. `data:` is the empty icon, which keeps browsers from requesting one. */
 const POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 function renderDocument(title: string, main: Html, nav: Html | null = null): string {
@@ -318,7 +323,7 @@ ${main}
 `.html;
 }
 
-/** The page that the `type` of every error names. */
+/** The page that the `type` of every error links to. */
 function renderErrors(): string {
   const problems = Object.entries(PROBLEMS).map(
     ([code, { status, title, advice }]) =>
@@ -329,7 +334,7 @@ ${problems}`;
   return renderDocument('Errors of the Quittance API', main);
 }
 
-/** A text of the document, where code stands in backticks. */
+/** A text of the document, with code in backticks. */
 function prose(text = ''): Html {
   return html`${text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`;
 }
@@ -354,7 +359,7 @@ function row(name: string, value: Html): Html {
 `;
 }
 
-/** The type, the meaning, and the members of an object that has no name of its own. */
+/** The type and the meaning of a value, and the members of an unnamed object. */
 function describeValue(schema: Schema, more = ''): Html {
   const { properties, required } = schema.items ?? schema;
   const members = properties === undefined ? null : fieldList({ properties, required });
@@ -370,7 +375,7 @@ function typeOf({ $ref, const: only, anyOf, items, type, format, minimum, maximu
   return html`${format ?? type ?? ''}${bounds}${usual === undefined ? '' : `, default ${usual}`}`;
 }
 
-/** `INVALID_JSON, INVALID_REQUEST`: each leads to its error and says what that is. */
+/** Links the codes in a list such as `INVALID_JSON, INVALID_REQUEST` to their errors, with their titles. */
 function problemLinks(codes: string): Html {
   const problems = PROBLEMS as Readonly<Record<string, { title: string }>>;
   return codes
@@ -497,12 +502,12 @@ function writeValue(value: string | Secret, quote: (text: string) => string, rea
   return typeof value === 'string' ? quote(value) : read(value);
 }
 
-/** A literal of JavaScript, Python and PHP: none of them reads anything else in it. The text is one line. */
+/** A string literal for JavaScript, Python and PHP. None of them interpolates it. The text must be one line. */
 function single(text: string): string {
   return `'${text.replaceAll(/['\\]/g, '\\$&')}'`;
 }
 
-/** A literal of Go and Java. */
+/** A string literal for Go and Java. */
 function double(text: string): string {
   return JSON.stringify(text);
 }

@@ -34,8 +34,9 @@ type LiveDeps = LivePagesDeps & { metrics: Pick<Metrics, 'requestSeconds'>; site
 const schema = { hide: true };
 
 /**
- * `GET /c/:token/live`: what changes on a page, as server-sent events of type `page`, each a `LiveMessage`. `GET /c/:token/parts`: the
- * same by polling. `v`, or the header `Last-Event-ID`, says which version the reader shows. 204: nothing is new, or will ever be.
+ * `GET /c/:token/live` streams the changes of a page as server-sent events of type `page`, each a `LiveMessage`. `GET /c/:token/parts`
+ * returns the same by polling. `v`, or the header `Last-Event-ID`, is the version that the reader shows. The status 204 means that nothing
+ * is new, or that nothing will change any more.
  */
 export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
   const pages = createLivePages(deps);
@@ -61,7 +62,7 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     const page = await pages.open(asked.token, asked.reader);
     if (page === null) return reply.code(404).send(UNKNOWN_LINK);
     reply.headers(STREAM_HEADERS);
-    // A request that was pipelined behind another has no connection of its own, and so nothing that tells when it ends.
+    // A pipelined request has no connection of its own yet, so nothing would signal that the client is gone.
     if (reply.raw.socket === null) {
       page.close();
       throw tooManyOpen();
@@ -74,7 +75,7 @@ export function registerLive(app: FastifyInstance, deps: LiveDeps): void {
     hijackForStream(request, reply);
     reply.raw.once('close', page.close);
     follow(page, asked.version, streams.open(reply.raw, reply.getHeaders() as OutgoingHttpHeaders));
-    // As the server's hook does for answers that are not hijacked.
+    // The server's hook does the same for answers that aren't hijacked.
     const labels = { method: request.method, route: '/c/:token/live', status: '200' };
     deps.metrics.requestSeconds.observe(labels, (performance.now() - startedMs) / 1000);
     return reply;
@@ -103,12 +104,12 @@ function isPaid(page: LivePage): boolean {
   return stateOf(page.look()) === 'paid';
 }
 
-/** HEAD gets a stream, because Fastify states the length of every other answer to it. */
+/** HEAD gets a stream, because Fastify would send a Content-Length for any other answer. */
 function sendNothing({ method }: FastifyRequest, reply: FastifyReply): FastifyReply {
   return method === 'HEAD' ? reply.send(Readable.from([])) : reply.send();
 }
 
-/** Until there is room, the page polls. */
+/** Until a stream is free, the page polls. */
 const FULL_RETRY_S = '60';
 
 function tooManyOpen(): Problem {
@@ -122,9 +123,9 @@ export type LivePagesDeps = {
   now(): UnixMs;
   log: Logger;
   metrics: Pick<Metrics, 'livePageQueries' | 'openPages'>;
-  /** How often the newest blocks are looked at while a page is open. */
+  /** How often the newest blocks are read while a page is open. */
   lookMs?: number;
-  /** How often every open page is read again, even if no change was heard. */
+  /** How often every open page is read again, even without a notification. */
   sweepMs?: number;
 };
 
@@ -132,33 +133,33 @@ type LookedAt = LinkPage & { now: UnixMs };
 
 /** An open page. Its content never goes back in time. */
 export type LivePage = {
-  /** The page as the reader should see it now. */
+  /** Returns the page as the reader should see it now. */
   look(): LookedAt;
-  /** From now on each change is sent, beginning with the present if the reader shows another version. */
+  /** Starts sending changes. It begins with the current content if the reader shows another version. */
   start(version: string, send: (message: LiveMessage) => void): void;
   close(): void;
 };
 
 export type LivePages = {
-  /** Whether one more page of a link may be opened. */
+  /** Whether another page of this link may be opened. */
   hasRoom(checkoutToken: string): boolean;
-  /** `null` for a link that leads nowhere. The page must be closed. */
+  /** Opens a page, which the caller must close. Returns `null` for an unknown link. */
   open(checkoutToken: string, reader: Reader): Promise<LivePage | null>;
-  /** The invoice behind a link, read together with others; `null` where there is none. */
+  /** Reads the invoice behind a link, in one query with other reads. Returns `null` if there is none. */
   read(checkoutToken: string): Promise<LinkedInvoice | null>;
   stop(): Promise<void>;
 };
 
-/** Each takes some 20 KB and a socket. */
+/** Each page needs about 20 KB and a socket. */
 const MAX_PAGES = 10_000;
-/** A payer has a few: a phone, a computer, tabs. Further pages of one link poll. */
+/** A payer has a few pages open: a phone, a computer, tabs. Further pages of one link poll. */
 const MAX_PAGES_PER_LINK = 20;
-/** A message takes from 20 µs, for the progress, to 2 ms with a QR code. Other work waits no longer than this for the process. */
+/** A message takes from 20 µs (progress) to 2 ms (with a QR code). A slice blocks other work of the process for no longer than this. */
 const SLICE_MS = 10;
 
 /**
- * Tells open pages what changes, with one listening connection and few queries however many pages there are. While the database is away,
- * pages stay open; they go blind as the newest block that they know of grows old.
+ * Sends changes to open pages. It uses one listening connection and few queries, however many pages are open. Pages stay open while the
+ * database is down; they turn blind as their newest known block grows old.
  */
 export function createLivePages(deps: LivePagesDeps): LivePages {
   const { now, log, metrics } = deps;
@@ -168,7 +169,7 @@ export function createLivePages(deps: LivePagesDeps): LivePages {
     try {
       notify(page, now());
     } catch (error) {
-      // The others must be told all the same; this one is tried again with the next change.
+      // Notify the other pages anyway. This page gets another try with the next change.
       log.error({ err: error, invoiceId: page.link.invoiceId }, 'a live page could not be told what changed');
     }
   });
@@ -213,7 +214,7 @@ function toLivePage(
     start: (version, send) => {
       page.send = send;
       const present = lookAt(page, now());
-      // The content that the reader shows is known only if it is the present one.
+      // The reader's content is known only if the version is the current one.
       if (versionOf(present) === version) show(page, present, version);
       else toNotify.add(page);
     },
@@ -226,9 +227,9 @@ function lookAt({ link: { token, invoice }, reader }: OpenPage, now: UnixMs): Lo
   return pageOf(reader, invoice, now);
 }
 
-/** The page of a link as a reader sees it now. */
+/** Returns the page of a link as a reader sees it now. */
 function pageOf(reader: Reader, invoice: LinkedInvoice, now: UnixMs): LookedAt {
-  // The same, but the compiler tells the two kinds of a page apart.
+  // Both branches are the same. They let the compiler distinguish the two kinds of page.
   return 'id' in invoice ? { ...reader, invoice, now } : { ...reader, invoice, now };
 }
 
@@ -255,33 +256,33 @@ type LiveUpdatesOptions = {
   sweepMs?: number;
   registry: LiveRegistry;
   reads: LiveReads;
-  /** The pages of this link may show something else now. */
+  /** Called when the pages of this link may have changed. */
   onChange(link: OpenLink): void;
 };
 
 type LiveUpdates = {
-  /** Reads the invoice of a link that was opened; `false` where there is none. */
+  /** Reads the invoice of a newly opened link. Returns `false` if there is none. */
   readFirst(link: OpenLink): Promise<boolean>;
   stop(): Promise<void>;
 };
 
-/** Blocks come every 3 s. */
+/** The network makes a block every 3 s. */
 const LOOK_MS = 1500;
-/** A change that was not heard is seen after this time at most. For 5,000 links the sweep costs half a query a second. */
+/** The longest time until a missed change is noticed. For 5,000 links the sweep costs half a query per second. */
 const SWEEP_MS = 20_000;
-/** The longest pause while the database is away; no longer, because payers wait. */
+/** The longest pause while the database is down. It is short because payers wait. */
 const MAX_PAUSE_MS = 5000;
-/** The most links of a sweep in one query, so that a change that is heard meanwhile waits for one query only. */
+/** The maximum of links per query of a sweep, so that a notified change waits for one query only. */
 const MAX_TOGETHER = 500;
 
 /**
- * Keeps the known state of open links true. PostgreSQL says which invoices change, and only those with open pages are read. A new block
- * changes the pages of CONFIRMING invoices, and may have moved their transfers, so these invoices are read. Time alone turns pages blind.
- * Without an open page nothing is asked.
+ * Keeps the state of open links current. PostgreSQL notifies about changed invoices, and only those with open pages are read. A new block
+ * changes the pages of CONFIRMING invoices and may have moved their transfers, so these invoices are read too. Pages turn blind by time
+ * alone. Without an open page, nothing is read.
  */
 function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   const { db, now, log, registry, reads, onChange, lookMs = LOOK_MS, sweepMs = SWEEP_MS } = options;
-  /** Links that must be read again, until that has succeeded. */
+  /** Links that must be read again. A link stays here until a read succeeds. */
   const stale = new Set<OpenLink>();
   let timesHeard = 0;
   let sweptAt = performance.now();
@@ -299,10 +300,10 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   };
   db.listen(INVOICES_CHANNEL, (invoiceId) => {
     timesHeard += 1;
-    // The connection is new: everything that was said before it is lost.
+    // The connection is new, so earlier notifications are lost.
     if (invoiceId === null || invoiceId === ALL_PAGES) return markAll();
     const link = registry.findByInvoice(invoiceId);
-    // The loop tries again, and tells the operator if that fails too.
+    // The loop tries again and logs a repeated failure.
     if (link !== undefined) read(link).catch(() => stale.add(link));
   });
   const readStale = async () => {
@@ -328,13 +329,13 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
       return lookMs;
     },
   });
-  // Not in the loop, which may be waiting for a database that hangs.
+  // This isn't part of the loop, because the loop may be waiting for a database that hangs.
   const timer = setInterval(() => noticeTime(registry, now(), onChange), lookMs);
   return {
     readFirst: async (link) => {
       const before = timesHeard;
       const isKnown = await read(link);
-      // A change heard before the invoice was known by its id may have been of this invoice.
+      // A change that was notified before the invoice's id was known may concern this invoice.
       if (isKnown && timesHeard !== before) read(link).catch(() => stale.add(link));
       return isKnown;
     },
@@ -345,7 +346,7 @@ function startLiveUpdates(options: LiveUpdatesOptions): LiveUpdates {
   };
 }
 
-/** Returns the links whose invoices must be read, because the block of their transfer may be another now. */
+/** Returns the links whose invoices must be read, because their transfer may be in another block now. */
 function applyHeads(registry: LiveRegistry, heads: ReadonlyMap<Network, ChainHead>): OpenLink[] {
   const toRead: OpenLink[] = [];
   for (const link of registry.links()) {
@@ -363,7 +364,7 @@ function isSame(one: ChainHead, other: ChainHead | null): boolean {
   return one.number === other?.number && one.time === other.time;
 }
 
-/** Finds the links whose pages turn blind, or see again. */
+/** Finds links whose pages turn blind, or recover from it. */
 function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLink) => void): void {
   for (const link of registry.links()) {
     const { invoice } = link;
@@ -376,7 +377,7 @@ function noticeTime(registry: LiveRegistry, now: UnixMs, onChange: (link: OpenLi
 
 type Reader = Pick<Page, 'words' | 'isLanguageAsked' | 'site'>;
 
-/** A reader's page of a link. `sent` is its content; `send` is `null` until the reader can be told. */
+/** One reader's page of a link. `sent` is its content. `send` is `null` until streaming starts. */
 type OpenPage = {
   link: OpenLink;
   reader: Reader;
@@ -385,11 +386,11 @@ type OpenPage = {
   send: ((message: LiveMessage) => void) | null;
 };
 
-/** A link with open pages, and what was read of its invoice last; `null` until the first answer. */
+/** A link with open pages and the last read of its invoice, which is `null` until the first answer. */
 type OpenLink = {
   token: string;
   invoice: LinkedInvoice | null;
-  /** That of the invoice, once it was read. It stays while payment is suspended. */
+  /** The invoice's id, once it was read. It stays known while payment is suspended. */
   invoiceId: string | null;
   isBlind: boolean;
   pages: Set<OpenPage>;
@@ -397,7 +398,7 @@ type OpenLink = {
 
 type LiveRegistry = ReturnType<typeof createLiveRegistry>;
 
-/** The open pages, by their links and by the ids of their invoices. Nothing is kept of a link without an open page. */
+/** The open pages, by link and by invoice id. Links without an open page are dropped. */
 function createLiveRegistry() {
   const byToken = new Map<string, OpenLink>();
   const byInvoice = new Map<string, OpenLink>();
@@ -423,7 +424,7 @@ function createLiveRegistry() {
       byToken.delete(link.token);
       if (link.invoiceId !== null) byInvoice.delete(link.invoiceId);
     },
-    /** Notes what was read of a link, unless its last page was closed meanwhile. */
+    /** Stores the invoice of a link, unless its last page was closed meanwhile. */
     learn: (link: OpenLink, invoice: LinkedInvoice): void => {
       if (byToken.get(link.token) !== link) return;
       link.invoice = invoice;
@@ -435,7 +436,7 @@ function createLiveRegistry() {
 }
 
 type LiveReads = {
-  /** The invoice behind a link, as it is now or later, or that payment is suspended; `null` where there is none. */
+  /** Returns the invoice behind a link as of this call or later, or the reason why payment is suspended. `null` if there is no invoice. */
   readInvoice(checkoutToken: string): Promise<LinkedInvoice | null>;
   readHeads(): Promise<Map<Network, ChainHead>>;
 };
@@ -443,9 +444,9 @@ type LiveReads = {
 type PendingRead = { resolve(invoice: LinkedInvoice | null): void; reject(error: unknown): void };
 
 /**
- * Makes all reads of live pages, one query at a time. So no answer is older than one that came before it, and the database gets one query
- * at a time, however many pages ask. Questions from one turn of the process, or asked while a query is under way, go into the next query,
- * up to 500 links in each. The number of requests in the server and of open pages bounds how many wait.
+ * Runs all reads of live pages, one query at a time. So no answer is older than an earlier one, and the load on the database doesn't depend
+ * on the number of pages. Reads that are requested in the same turn of the event loop, or during a query, share the next query, up to 500
+ * links each. The limits of requests and open pages bound the queue.
  */
 export function createLiveReads({
   db,
@@ -469,7 +470,7 @@ export function createLiveReads({
     let batch = new Map<string, PendingRead[]>();
     try {
       const invoices = await inTurn('invoices', async () => {
-        // The batch is taken no sooner, so that questions asked while another query was under way go along.
+        // Take the batch as late as possible, so that reads requested during the previous query are included.
         batch = takeFirst(due, MAX_TOGETHER);
         return readTogether(db, [...batch.keys()]);
       });
@@ -497,7 +498,7 @@ export function createLiveReads({
   };
 }
 
-/** One invoice that can't be relied on fails the whole query. Then each half is read by itself, down to the links that fail alone. */
+/** One unreliable invoice fails the whole query. Then each half is read separately, down to the links that fail alone. */
 async function readTogether(db: Database, tokens: readonly string[]): Promise<LinkedInvoice[]> {
   try {
     return await readCheckoutInvoices(db, tokens);

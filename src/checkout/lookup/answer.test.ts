@@ -16,7 +16,7 @@ const find = (code: LookupAnswer['code'], details: object = {}): LookupAnswer =>
 const equals = (answer: LookupAnswer, key: string, value: unknown) =>
   JSON.stringify((answer as Record<string, unknown>)[key]) === JSON.stringify(value);
 
-/** What is read, without the tags. */
+/** The visible text, without tags. */
 const read = (answer: LookupAnswer) => renderAnswer(checkoutPage('waiting'), answer).html.replaceAll(/<[^>]+>/g, '');
 
 test.each<[LookupAnswer, string[]]>([
@@ -103,7 +103,7 @@ test.each(LANGUAGES.map(({ code }) => code))(
       ({ html }) => html,
     );
     expect(texts.filter((text) => /[{}]|\*\*|undefined|\bnull\b|<p[^>]*>\s*<\/p>/.test(text))).toEqual([]);
-    // Each detail has words of its own, but for what is said alike of second payments, of other tokens, and of nothing.
+    // Each detail has its own text, except that second payments, other tokens, and empty results share one each.
     expect(new Set(texts).size).toBe(texts.length - 3);
     for (const text of texts) {
       const bare = text.replaceAll(/<bdi dir="ltr">[^<]*<\/bdi>|<time[^>]*>[^<]*<\/time>/g, '');

@@ -8,19 +8,19 @@ import { ltr, renderMerchant, trimZeros } from '../page/pieces.ts';
 import { NETWORK_NAMES } from '../page/wallets.ts';
 import type { Words } from '../words/words.ts';
 
-/** Tells a payer about the transaction that was looked up: what it means for this invoice, the likely reason, and what to do. */
+/** Explains a looked-up transaction to the payer: its meaning for this invoice, the likely reason, and the next step. */
 export function renderAnswer(page: Page, answer: LookupAnswer): Html {
   const isWaiting = STATES[stateOf(page)].pay === 'open';
   const reminder = isWaiting && PAYS_NOTHING.has(answer.code) ? html`<p>${page.words.say('stillWaits')}</p>` : null;
   const whatItIs = renderWhatItIs(page, answer);
-  // Whoever is told to contact the merchant is told where.
+  // If the text asks the payer to contact the merchant, show the contact.
   const { brand } = page.invoice;
   const isKnown = (brand.supportContact ?? brand.returnUrl) !== null;
   const asksMerchant = whatItIs.html.includes(renderMerchant(brand).html);
   return html`${whatItIs}${reminder}${isKnown && asksMerchant ? renderSupport(page) : null}`;
 }
 
-/** With these the payer has lost nothing here, or lost it elsewhere: the invoice must be paid all the same. */
+/** With these answers no money reached this invoice, so the payer still has to pay it. */
 const PAYS_NOTHING: ReadonlySet<LookupAnswer['code']> = new Set([
   'before_invoice',
   'other_address',
@@ -104,7 +104,7 @@ function renderWhatItIs(page: Page, answer: LookupAnswer): Html {
   }
 }
 
-/** The answers that are the same for every invoice. */
+/** Renders the answers that are the same for every invoice. */
 export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswer): Html {
   const { say } = words;
   const again = (seconds: number) => words.duration(seconds * 1000);
@@ -126,12 +126,12 @@ export function renderGeneral(words: Words, merchant: Html, answer: GeneralAnswe
   }
 }
 
-/** The answer to a payer who asks too often. */
+/** Renders the answer for a payer who asks too often. */
 export function renderLimited({ words }: Page, seconds: number): Html {
   return bad(words.say('answerLimited', { duration: words.duration(seconds * 1000) }));
 }
 
-/** The sign says it too, not the colour alone. */
+/** The sign carries the meaning too, not only the colour. */
 function good(text: Html): Html {
   return html`<p class="good">✓ ${text}</p>`;
 }
@@ -140,7 +140,7 @@ function bad(text: Html): Html {
   return html`<p class="notice">${text}</p>`;
 }
 
-/** As TronLink calls them. */
+/** The names that TronLink uses. */
 const NETWORKS = { ...NETWORK_NAMES, nile: 'TRON Nile Testnet', shasta: 'TRON Shasta Testnet' };
 
 const CHAINS = { ethereum: 'Ethereum', solana: 'Solana', ton: 'TON' } as const;
@@ -187,18 +187,18 @@ function renderFailure({ say }: Words, { why, result }: Extract<LookupAnswer, { 
   }
 }
 
-/** Until a block is irreversible, a fork may let the transaction succeed. `data-may-send` tells the script. */
+/** Until a block is irreversible, a fork may let the transaction succeed. `data-may-send` is for the script. */
 const FINAL_AFTER_MS = 60_000;
 
-/** Whether it is time to send again: not when another payment is there, and not before the failure is final. */
+/** Renders whether the payer may send again. They must not while another payment exists, or before the failure is final. */
 function renderNextTry(page: Page, { blockNumber, why }: Extract<LookupAnswer, { code: 'failed' }>): Html | null {
   const { words, invoice } = page;
   const { say } = words;
   const state = stateOf(page);
-  // This includes a payment whose block was replaced: it usually comes back.
+  // This includes a payment whose block was replaced, because it usually reappears.
   if (state === 'seen' || state === 'paid' || state === 'replaced') return html`<p>${say('failedOtherFound')}</p>`;
   if (STATES[state].pay === null) return null;
-  // The reason says what to do, and it isn't to send again.
+  // The reason already contains the next step, which isn't to send again.
   if (why === 'payer_frozen' || why === 'paused') return null;
   if (blockNumber > (invoice.solidNumber ?? 0)) {
     return html`<p>${say('failedNotFinal', { duration: words.duration(FINAL_AFTER_MS) })}</p>`;

@@ -15,12 +15,12 @@ import type { LookupLimits } from './lookup.ts';
 
 export type AskDeps = CheckoutDeps & LookUpDeps & { limits: LookupLimits };
 
-/** A field of 500 characters of three bytes, each written as nine. */
+/** A field of 500 characters of three bytes each, percent-encoded as nine. */
 const MAX_BODY_BYTES = 5000;
 
 /**
- * `POST /c/:token/ask`: the forms of the page, each with one field: `fee`, `paste` or `transaction`. It returns the page with the answer
- * in it.
+ * `POST /c/:token/ask` accepts the forms of the page. Each has one field: `fee`, `paste` or `transaction`. It returns the page with the
+ * answer.
  */
 export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
   const schema = { hide: true };
@@ -30,7 +30,7 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
       const client = clientOf(request).network;
       const before = await findPage(deps, request);
       let found = question?.field === 'transaction' ? await lookUp(deps, request, question.text) : null;
-      // The page is read again after the look-up, which may take seconds: the answer must be of the same moment as the page.
+      // The look-up may take seconds, so read the page again: the page and the answer must describe the same moment.
       const page = question?.field === 'transaction' ? await findPage(deps, request) : before;
       if (page === null) return null;
       if (question !== null && found?.kind === 'answered' && page.invoice.status !== before?.invoice.status) {
@@ -38,12 +38,12 @@ export function registerAsk(app: FastifyInstance, deps: AskDeps): void {
         found = { kind: 'answered', answer: await lookUpTransaction(deps, checkoutToken, question.text, client) };
       }
       if (found?.kind === 'limited') reply.code(429).header('Retry-After', String(found.retryAfterSeconds));
-      // The page answers the other questions by itself.
+      // The page itself answers the other questions.
       const exchange = question && { question, answer: found && renderFound(page, found) };
       return { html: renderPage(page, nonce, exchange), ...originsOf(page) };
     }),
   );
-  // For a reader who opens the address of an answer again.
+  // For a reader who reopens the URL of an answer.
   app.get('/c/:token/ask', { schema }, (request, reply) =>
     answerPage(request, reply, async () => {
       const page = await findPage(deps, request);
@@ -72,7 +72,7 @@ function renderFound(page: Page, found: Found): Html | null {
 
 const FIELDS = ['fee', 'paste', 'transaction'] as const;
 
-/** `transaction=0ca1…8ae`. Any other body asks nothing, and gets the page as its answer. */
+/** Reads a body such as `transaction=0ca1…8ae`. Any other body contains no question and gets the plain page. */
 function readQuestion({ body }: FastifyRequest): Question | null {
   const fields = new URLSearchParams(Buffer.isBuffer(body) ? body.toString('utf8') : '');
   for (const field of FIELDS) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { unixMs } from '../../domain/time.ts';
 import { createLookupBudget } from './lookup-budget.ts';
 
-/** Each link asks from a network of its own, unless `client` says otherwise. */
+/** Each link asks from its own network, unless `client` names one. */
 function started(perMinute?: number) {
   let ms = 1_800_000_000_000;
   const budget = createLookupBudget(() => unixMs(ms), perMinute);
@@ -69,7 +69,7 @@ describe('questions of payers to nodes are shared out', () => {
     for (let second = 0; second < 3600; second += 5) {
       pass(5);
       for (let link = 0; link < 10; link++) take(`greedy ${second} ${link}`, 'mainnet', 'greedy');
-      // Two a minute that ask again and again, and one newcomer each two minutes.
+      // Two a minute that keep asking, and one newcomer every two minutes.
       if (second % 60 === 0 && !take(`other ${second}`, 'mainnet', 'other')) refused.push(second);
       if (second % 120 === 0 && !take(`new ${second}`)) refused.push(second);
     }

@@ -3,29 +3,29 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { RateLimit } from '../../web/refuse-limited.ts';
 import { createTokenBuckets } from '../../web/token-bucket.ts';
 
-/** The budget of look-ups for questions to nodes. The unit is a question of two requests. */
+/** The budget of node requests for look-ups. One unit is a look-up of two requests. */
 export type LookupBudget = {
-  /** Takes one for a link of that network and the client's network; false when none is left for them now. */
+  /** Uses one unit for a link on that network and the client's network. Returns false if none is left for them. */
   take(network: Network, checkoutToken: string, client: string): boolean;
 };
 
 /**
- * The default of QUITTANCE_LOOKUPS_PER_MINUTE. It makes 17,340 requests a day at most, which with the watcher's 75,000 stays below
- * the 100,000 that a key of TronGrid has.
+ * The default of QUITTANCE_LOOKUPS_PER_MINUTE. It results in at most 17,340 requests a day. With the watcher's 75,000, this stays below the
+ * 100,000 of a TronGrid key.
  */
 const PER_MINUTE = 6;
-/** So many minutes' questions may come at once. */
+/** A burst may use the budget of this many minutes. */
 const BURST_MINUTES = 5;
-/** The limit of a link: ten transactions at once, then as often as a payer is told to look again. */
+/** The limit of a link: ten transactions at once, then as often as the page tells payers to check again. */
 const LINK: RateLimit = { perSecond: 1 / 60, burst: 10 };
-/** This many of them count as those of a link, or of a client, that has not asked lately. */
+/** So many look-ups count as the first ones of a link or client that hasn't asked recently. */
 const FIRST: RateLimit = { perSecond: 1 / 600, burst: 2 };
 const MAX_NAMES = 10_000;
 
 /**
- * Shares out the requests to nodes. Any client may use the first half, and one client a half of that half, however many links it has.
- * The second half is kept for links and clients that have not asked lately, so that those who keep asking, alone or together, leave an
- * answer to a newcomer.
+ * Distributes the requests to nodes. All clients share the first half; one client may use half of it, however many links it has. The second
+ * half is reserved for links and clients that haven't asked recently. So clients that keep asking, alone or together, can't block a
+ * newcomer.
  */
 export function createLookupBudget(now: () => UnixMs, perMinute: number = PER_MINUTE): LookupBudget {
   const half: RateLimit = { perSecond: perMinute / 120, burst: (perMinute * BURST_MINUTES) / 2 };

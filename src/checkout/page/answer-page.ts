@@ -11,7 +11,7 @@ import { renderSuspended } from './page.ts';
 import { type SuspendedPage, suspensionOf } from './page-state.ts';
 import { renderDocument } from './render-document.ts';
 
-/** As short as a database takes to restart. */
+/** About as long as a database takes to restart. */
 const RETRY_AFTER_S = 5;
 
 /** A person has to sign. */
@@ -20,8 +20,8 @@ const SUSPENDED_RETRY_AFTER_S = 60;
 type RenderedPage = ({ html: string } & Partial<PageOrigins>) | { redirectTo: string };
 
 /**
- * Answers a request with a page, in every case: an apology where `render` gives `null`, because the link leads nowhere, and another when
- * the database does not answer, or holds an address that nobody may pay to or vouches for.
+ * Answers a request with a page in every case. It shows an apology if `render` returns `null` (unknown link) or the database doesn't
+ * answer. If the address is damaged or not on the signed manifest, it shows the suspended page.
  */
 export async function answerPage(
   request: FastifyRequest,
@@ -46,7 +46,7 @@ export async function answerPage(
   }
 }
 
-/** What Quittance shows in place of an invoice that it can't rely on. `null`: the error has another cause. */
+/** Returns the page for an invoice that Quittance can't rely on, or `null` if the error has another cause. */
 export function suspendedPageOf(error: unknown, request: FastifyRequest): SuspendedPage | null {
   const suspended = error instanceof Error ? suspensionOf(error) : null;
   if (suspended === null) return null;
@@ -55,7 +55,7 @@ export function suspendedPageOf(error: unknown, request: FastifyRequest): Suspen
   return { words: wordsOf(language), isLanguageAsked: isAsked, invoice: { checkoutToken, suspended } };
 }
 
-/** The page for a moment in which there is none; the caller sets the status. */
+/** Answers with the page for a temporary failure. The caller sets the status. */
 export function answerUnavailable(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -79,8 +79,8 @@ async function send(
 }
 
 /**
- * `notFound`: a link that leads nowhere, for any reason. `unavailable`: the database does not answer, or the process is overloaded. No
- * merchant is known of either.
+ * `notFound`: an unknown link, for any reason. `unavailable`: the database doesn't answer, or the process is overloaded. In both cases the
+ * merchant isn't known.
  */
 const APOLOGIES = {
   notFound: ['notFoundText', 'notFoundPaid'],

@@ -1,4 +1,4 @@
 import { readAsset } from '../../web/assets.ts';
 
-/** Of the payer's page. The style stands in each page; `embed` is for the pages of shops. */
+/** The assets of the payer's page. The style is inlined in each page; `embed` is for the shops' pages. */
 export const ASSETS = { css: readAsset('checkout.css'), js: readAsset('checkout.js'), embed: readAsset('embed.js') };

@@ -5,12 +5,12 @@ import { type Html, html } from '../../web/html.ts';
 import type { Words } from '../words/words.ts';
 import { renderMerchant } from './pieces.ts';
 
-/** Whatever names a merchant, such as a page. */
+/** Anything that shows a merchant, such as a page. */
 export type Branded = { words: Words; invoice: { brand: Omit<Brand, 'logoId'> } };
 
 type BrandedInvoice = Branded & { invoice: { id: string } };
 
-/** Where payers find help: the contact of the merchant, else its own pages, else its name. */
+/** Renders where payers find help: the merchant's contact, or else its return link, or else only its name. */
 export function renderSupport({ words, invoice }: BrandedInvoice): Html {
   const { brand } = invoice;
   const merchant = renderMerchant(brand);
@@ -21,7 +21,10 @@ export function renderSupport({ words, invoice }: BrandedInvoice): Html {
   return html`<p>${words.say('support', { merchant, contact: linkTo(href, html`<bdi>${text}</bdi>`) })}</p>`;
 }
 
-/** The way back to the merchant, if there is one. No payer is sent there by force. For a paid invoice it is the next step, a button. */
+/**
+ * Renders the link back to the merchant, if there is one. Payers are never redirected. For a paid invoice the link is the next step, so it
+ * is a button.
+ */
 export function renderReturn({ words, invoice }: BrandedInvoice, look: 'link' | 'button'): Html | null {
   const url = returnUrlOf(invoice);
   if (url === null) return null;
@@ -29,7 +32,7 @@ export function renderReturn({ words, invoice }: BrandedInvoice, look: 'link' | 
   return html`<p class="return"><a${look === 'button' ? html` class="button"` : null} href="${url}" rel="noreferrer"><span>${text}</span></a></p>`;
 }
 
-/** Checked when it was set, and here again: a link can run a script. */
+/** The URL was checked when it was set. It is checked again here, because a link can run a script. */
 function returnUrlOf({ brand, id }: BrandedInvoice['invoice']): string | null {
   const read = brand.returnUrl === null ? null : readLink(fillReturnUrl(brand.returnUrl, encodeId('inv', id)));
   return read?.kind === 'ok' ? read.url : null;

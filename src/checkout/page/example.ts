@@ -14,7 +14,7 @@ import { renderDeadline, renderPay, renderRules } from './page-parts.ts';
 import { renderIcon } from './pieces.ts';
 import { renderDocument } from './render-document.ts';
 
-/** A merchant as it wants to be seen. `logoUrl`: a `data:` URL. */
+/** A merchant's branding settings. `logoUrl` is a `data:` URL. */
 export type Example = {
   brand: Omit<Brand, 'logoId'>;
   logoUrl: string | null;
@@ -25,8 +25,8 @@ export type Example = {
 };
 
 /**
- * The page of a payer who has not paid yet, for those who run the shop: with made-up amounts, an address that is none and no code of it, and
- * nothing that can be sent. `problem`: why there is none. `nonce` marks its style; it has no script.
+ * Renders the page of a payer who hasn't paid yet, for the people who run the shop. The amounts are made up, the address is invalid and has
+ * no QR code, and nothing can be sent. `problem` explains why there is no example. `nonce` marks its style; the page has no script.
  */
 export function renderExample(
   request: Pick<FastifyRequest, 'query' | 'headers'>,
@@ -44,7 +44,7 @@ ${isShown ? renderInvoice(words, shown) : null}`,
   return { html: text, nonce };
 }
 
-/** As long as an address, but no wallet takes it: addresses have no small L, and a checksum. */
+/** As long as an address, but no wallet accepts it: base58 has no lower-case L, and the checksum is wrong. */
 export const NO_ADDRESS = 'TExampleExampleExampleExampleExamp';
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const AMOUNTS: Readonly<Record<Policy, string>> = {
@@ -71,5 +71,5 @@ ${renderTestNotice({ words, invoice })}<div id="invoice" data-state="waiting">
 <footer>${renderSupport({ words, invoice })}${renderReturn({ words, invoice }, 'link')}</footer>`;
 }
 
-/** In the place of the code, and as large. */
+/** Takes the place and the size of the QR code. */
 const NO_CODE = html`<svg class="qr" role="img" aria-label="Example: no QR code" width="222" height="222" viewBox="0 0 37 37"><path fill="#fff" d="M0 0h37v37H0z"/><path fill="none" stroke="#000" stroke-dasharray="2 1" d="M4.5 4.5h28v28h-28zl28 28m0-28l-28 28"/></svg>`;

@@ -5,7 +5,7 @@ import type { Branded } from './brand-links.ts';
 import type { Page } from './page-state.ts';
 import { renderMerchant } from './pieces.ts';
 
-/** Names the merchant and what is paid for, and switches languages. */
+/** Shows the merchant, the purpose of the payment, and the language switch. */
 export function renderHeader(page: Page): Html {
   const { description, brand } = page.invoice;
   const purpose =
@@ -19,7 +19,6 @@ ${renderLanguages(page.words)}
 </header>${purpose}`;
 }
 
-/** The logo and the name of the merchant. */
 export function renderBrand({ words, invoice: { brand } }: Branded, logoUrl: string | null): Html {
   const logo =
     logoUrl === null
@@ -30,8 +29,8 @@ export function renderBrand({ words, invoice: { brand } }: Branded, logoUrl: str
 }
 
 /**
- * Links to the same page, because a form would need a button without the script. Each name stands in its own language. An answer to a form
- * leads back to the page, in the language.
+ * Links to the same page in other languages. Links work without the script, whereas a form would need a button. Each name is in its own
+ * language. On the answer to a form, the links lead back to the page.
  */
 export function renderLanguages({ language, say }: Words): Html {
   const current = LANGUAGES.find(({ code }) => code === language)?.name ?? language;

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 
-/** A page marks its own scripts and styles with this; anything that others put into it has no mark. */
+/** A page marks its own scripts and styles with this nonce. Injected content doesn't have it. */
 export function newNonce(): string {
   return randomBytes(16).toString('base64');
 }
 
-/** The headers of everything below a link that is no page. They are the same for every answer, so that they tell none from another. */
+/** The headers of all non-page answers below a link. They are always the same, so they reveal nothing about the answer. */
 export const DATA_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
@@ -18,8 +18,8 @@ export const DATA_HEADERS = {
 export type PageOrigins = { connectTo: readonly string[]; frameOn: string | null };
 
 /**
- * The headers of every page below a link. `connectTo`: other origins that the script of a wallet, which runs in the page that it shows,
- * may speak to; the page itself speaks to none. `frameOn`: those that may show it in a frame, with spaces between, as its operator named them.
+ * The headers of every page below a link. `connectTo`: origins that a wallet's script may connect to when it runs in the page; the page
+ * itself connects to none. `frameOn`: origins that may embed the page, separated by spaces, as the operator configured them.
  */
 export function pageHeaders(
   nonce: string,
@@ -27,7 +27,7 @@ export function pageHeaders(
 ): Record<string, string> {
   return {
     ...DATA_HEADERS,
-    // `data:` is the empty icon, which keeps browsers from asking for /favicon.ico.
+    // `data:` is the empty icon, which keeps browsers from requesting /favicon.ico.
     'Content-Security-Policy': `default-src 'none'; script-src 'nonce-${nonce}'; style-src 'nonce-${nonce}'; connect-src ${["'self'", ...connectTo].join(' ')}; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors ${frameOn ?? "'none'"}`,
   };
 }

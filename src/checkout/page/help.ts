@@ -8,13 +8,13 @@ import { pageUrl } from './page-url.ts';
 import { ltr, renderCopyButton, trimZeros } from './pieces.ts';
 import { renderWalletLinks } from './wallets.ts';
 
-/** A payer's entry in one of the forms, as it came; at most `MAX_FIELD_CHARACTERS`. */
+/** The raw text that a payer entered into a form, at most `MAX_FIELD_CHARACTERS`. */
 export type Question = { field: 'fee' | 'paste' | 'transaction'; text: string };
 
-/** Room for the longest link to an explorer that is read. */
+/** Room for the longest supported link to a block explorer. */
 export const MAX_FIELD_CHARACTERS = 500;
 
-/** Helps against mistakes made before sending: the exchange's fee, and an address that was changed on its way. */
+/** Helps payers avoid mistakes before sending: the exchange's fee, and an address that malware changed in the clipboard. */
 export function renderHelp(page: Page, question: Question | null): Html {
   const { words, invoice } = page;
   const { say } = words;
@@ -35,12 +35,12 @@ ${renderForm(page, { field: 'paste', text: paste ?? '' }, { label: say('pasteLab
 </details>`;
 }
 
-/** The attribute of `<details>`. */
+/** The `open` attribute of `<details>`. */
 export function openIf(isOpen: boolean): Html | null {
   return isOpen ? html` open` : null;
 }
 
-/** A form of one field, which works without the script; the script puts only the answer into the page. */
+/** A form with one field, which works without the script. The script inserts only the answer into the page. */
 export function renderForm(page: Page, { field, text }: Question, words: { label: Html; button: Html }): Html {
   const id = `${field}-field`;
   const mode = field === 'fee' ? 'decimal' : 'text';

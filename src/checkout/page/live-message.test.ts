@@ -15,7 +15,7 @@ import { type LinkPage, PAGE_STATES, type PageState, shopStateOf, stateOf, statu
 
 type Seen = LinkPage & { now: UnixMs };
 
-/** What may be seen of an invoice at one moment. */
+/** Every combination of content that a page of an invoice can show. */
 function allPages(): Seen[] {
   const states = PAGE_VIEWS.map((state) => checkoutPage(state, { brand: FULL_BRAND }));
   const [found] = states.filter(({ invoice }) => invoice.status === 'CONFIRMING');
@@ -118,7 +118,7 @@ test('everything that a payer can see is in one of the states, and each state is
   expect(new Set(PAGE_VIEWS.map((view) => stateOf(checkoutPage(view))))).toEqual(new Set(PAGE_STATES));
 });
 
-// What was read of an invoice contradicts itself in no way that a state could not answer: an earlier one of these wins.
+// Facts may be combined in any way. The state of an earlier fact in this list wins.
 const FACTS: [Partial<CheckoutInvoice>, PageState][] = [
   [{ status: 'PAID' }, 'paid'],
   [{ status: 'CONFIRMING' }, 'seen'],

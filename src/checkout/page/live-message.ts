@@ -3,18 +3,18 @@ import type { UnixMs } from '../../domain/time.ts';
 import { PART_NAMES, type PartName, partKey, renderPart, titleOf } from './page-parts.ts';
 import { type LinkPage, lookOf, type PageState, shopStateOf } from './page-state.ts';
 
-/** Tells the script of a page that something changed: each part that differs, as HTML. */
+/** A message to the page's script: each changed part, as HTML. */
 export type LiveMessage = {
   version: string;
   state: PageState;
   shopState: ReturnType<typeof shopStateOf>;
   title: string;
-  /** The time here in milliseconds, because the clock of the device may be wrong. */
+  /** The server's time in milliseconds, because the device's clock may be wrong. */
   now: number;
   parts: Partial<Record<PartName, string>>;
 };
 
-/** The parts of `after` that differ from those of `before`; all of them where that is `null`. */
+/** Returns the parts of `after` that differ from `before`, or all parts if `before` is `null`. */
 export function composeMessage(before: LinkPage | null, after: LinkPage & { now: UnixMs }): LiveMessage {
   const [old, look] = [before && lookOf(before), lookOf(after)];
   const parts: LiveMessage['parts'] = {};
@@ -28,7 +28,7 @@ export function composeMessage(before: LinkPage | null, after: LinkPage & { now:
   };
 }
 
-/** Changes exactly when the shown content changes, but for the clock that runs down. 16 hex characters. */
+/** Changes exactly when the visible content changes, apart from the countdown. 16 hex characters. */
 export function versionOf(page: LinkPage): string {
   const look = lookOf(page);
   const keys = PART_NAMES.map((name) => partKey(name, page, look));

@@ -3,14 +3,14 @@ import type { Sql } from '../../store/db/database.ts';
 import { findLogo, type Logo } from '../../store/ledger/logos.ts';
 import { Problem } from '../../web/problem.ts';
 
-/** The bytes never change. They are a picture and nothing else, no matter what they hold, and only our own pages show them. */
+/** The bytes never change. The headers prevent browsers from running anything in them, and only our own pages may show them. */
 const LOGO_HEADERS = {
   'Cache-Control': 'public, max-age=31536000, immutable',
   'Content-Security-Policy': "default-src 'none'; sandbox; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** `GET /logos/:id`: the logo of a merchant. The newest used ones are kept in memory, so that pages do not cost a query each. */
+/** `GET /logos/:id` returns a merchant's logo. Recently used logos are cached, so that pages don't cost a query each. */
 export function registerLogos(app: FastifyInstance, { db }: { db: Sql }): void {
   const find = cacheLogos((id) => findLogo(db, id));
   app.get('/logos/:id', { schema: { hide: true } }, async (request, reply) => {
@@ -26,9 +26,9 @@ const LOGO_ID = /^[0-9a-f]{32}$/;
 /** With 32 KiB each, 3.2 MB. */
 const MAX_CACHED = 100;
 
-/** The least recently used make room. A missing logo is not remembered: a client that asks at random would drive out the rest. */
+/** Evicts the least recently used logo. A missing logo isn't cached, because random requests would evict the others. */
 function cacheLogos(find: (id: string) => Promise<Logo | null>): (id: string) => Promise<Logo | null> {
-  // A map keeps the order in which its entries were put there.
+  // A Map keeps its insertion order.
   const cached = new Map<string, Logo>();
   return async (id) => {
     const logo = cached.get(id) ?? (await find(id));

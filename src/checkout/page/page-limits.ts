@@ -8,21 +8,21 @@ import { answerUnavailable } from './answer-page.ts';
 import { DATA_HEADERS } from './headers.ts';
 
 /**
- * The limit of one client network. Offices and mobile carriers share one address, as does everybody behind a reverse proxy that is not
- * trusted, and a page that polls takes a third of a request a second. So the limit is for clients that hammer; no client guesses one of
- * 2^128 links.
+ * The limit per client network. Offices, mobile carriers and clients behind an untrusted reverse proxy share one address, and a polling
+ * page sends one request every three seconds. So the limit only stops clients that flood the server. It needn't stop guessing, because
+ * there are 2^128 links.
  */
 const LIMIT: RateLimit = { perSecond: 50, burst: 500 };
 const MAX_BUCKETS = 10_000;
-/** People see these; programs are told in JSON. */
+/** These routes answer with a page for people. The others answer with JSON. */
 const PAGES = new Set(['/c/:token', '/c/:token/ask', '/c/:token/receipt', '/c/*']);
 
-/** Other paths that are open to everybody and cost a query. */
+/** Other public paths that cost a query. */
 const OTHERS = new Set(['/logos/:id', '/.well-known/quittance-receipt-keys.json']);
 
 /**
- * Limits how often a client may ask for paths below `/c/`, whether the link is known or not, and for what belongs to them. The look-ups of
- * programs have their own, much lower limit.
+ * Limits requests per client to paths below `/c/`, for known and unknown links, and to their assets. Programs' look-ups have their own,
+ * much lower limit.
  */
 export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): void {
   const buckets = createTokenBuckets(LIMIT.perSecond, LIMIT.burst, MAX_BUCKETS);
@@ -43,7 +43,7 @@ export function limitPages(app: FastifyInstance, { now }: { now(): UnixMs }): vo
   });
 }
 
-/** A page that is refused because the process is overloaded says so to people. */
+/** Shows people a page when the overloaded process refuses their request. */
 function apologize(error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   if (!(error instanceof Problem && error.code === 'OVERLOADED')) throw error;
   return answerUnavailable(request, reply.code(503), Number(error.headers['Retry-After']));

@@ -21,7 +21,7 @@ import { renderOwnWallet } from './wallets.ts';
 
 const NOTHING = html``;
 
-/** `key` holds the inputs of a part: while they are the same, so is the part. Facts of an invoice that never change are left out. */
+/** `key` contains the inputs of a part: the part changes only if its key does. Facts of an invoice that never change are left out. */
 type Part = {
   key(page: LinkPage, look: PageLook): Key;
   render(page: LinkPage, look: PageLook, question: Question | null): Html;
@@ -29,7 +29,7 @@ type Part = {
 /** `null`: the part is empty. */
 type Key = string | number | boolean | null;
 
-/** A part that is there only where the invoice is. */
+/** A part that is shown only if the invoice is readable. */
 function ofInvoice(
   key: (page: Page, look: PageLook) => Key,
   render: (page: Page, look: PageLook, question: Question | null) => Html,
@@ -40,15 +40,15 @@ function ofInvoice(
   };
 }
 
-/** The parts of the page that follow the state, in their order. Each is replaced as a whole. */
+/** The parts of the page that depend on the state, in order. Each is replaced as a whole. */
 const PARTS = {
-  /** Screen readers announce it, so it holds nothing that changes within a state. */
+  /** Screen readers announce this part, so it contains nothing that changes within a state. */
   status: {
     key: (_page, { heading, values, texts, isShownBlind }) =>
       [heading, ...Object.values(values), ...texts, isShownBlind].join(),
     render: renderStatus,
   },
-  /** A payer whose payment is on its way is not hurried, and a clock that stands counts nothing. */
+  /** Shown only while waiting: payers who have already sent aren't hurried, and a stopped clock has nothing to count. */
   left: ofInvoice((_page, { state }) => state === 'waiting' || null, renderLeft),
   progress: ofInvoice(
     ({ invoice }, { state }) => (state === 'seen' ? [invoice.transfer?.blockNumber, builtOn(invoice)].join() : null),
@@ -90,14 +90,14 @@ export function partKey(name: PartName, page: LinkPage, look: PageLook): Key {
   return PARTS[name].key(page, look);
 }
 
-/** `question`: what was entered into a form of the page. */
+/** `question` is the payer's entry in a form of the page. */
 export function renderPart(name: PartName, page: LinkPage, look: PageLook, question: Question | null = null): Html {
   return partKey(name, page, look) === null ? NOTHING : PARTS[name].render(page, look, question);
 }
 
 const MINUTE_MS = 60_000;
 
-/** The title of the window. */
+/** The title of the browser window. */
 export function titleOf(page: LinkPage, { title, heading, values }: PageLook): string {
   const { words } = page;
   if (!isReadable(page)) return words.text(heading);
@@ -114,7 +114,9 @@ function renderStatus(
   return html`<h1>${renderIcon(state)}<span>${say(heading, values)}</span></h1>${texts.map((key) => html`<p>${say(key)}</p>`)}${notices.map((key) => html`<p class="notice">${say(key)}</p>`)}`;
 }
 
-/** A payer who waits for a payment to reappear is not asked for another one, except in case it failed. */
+/**
+ * A payer who waits for a payment to reappear isn't asked to pay again. The instructions are folded, for the case that the payment failed.
+ */
 function renderPayOrFolded(page: Page, look: PageLook, question: Question | null): Html {
   const { words, invoice } = page;
   const { address } = invoice;
@@ -131,10 +133,10 @@ ${renderHelp(page, question)}
 
 type Payment = { amount: string; address: string; qr: Html };
 
-/** What to send, and where. `qr`: the code of the address. */
+/** Renders the amount and the address to pay to. `qr` is the address as a QR code. */
 export function renderPay(words: Words, { amount, address, qr }: Payment): Html {
   const { say } = words;
-  // The digits after the requested cents tell this payment from others.
+  // The digits after the requested cents distinguish this payment from others.
   const tail = amount.indexOf('.') + 3;
   const size = amount.length > 13 ? ' longest' : amount.length > 9 ? ' long' : '';
   return html`<section class="row net" aria-labelledby="network-label"><h2 id="network-label">${say('receiptNetwork')}</h2><p class="network">${say('network')}</p></section>
@@ -150,13 +152,16 @@ export function renderPay(words: Words, { amount, address, qr }: Payment): Html 
 <section class="scan">${qr}<p class="hint">${say('qrHint')}</p></section>`;
 }
 
-/** An address in groups of four, as people compare it. There is nothing between the groups, so the selected text is the address. */
+/**
+ * Splits an address into groups of four, the way people compare it. There is no text between the groups, so selecting it selects the exact
+ * address.
+ */
 function groupsOf(address: string): Html[] {
   const groups = [...address.slice(0, -6).matchAll(/.{1,4}/g)].map(([group]) => group);
   return [...groups, address.slice(-6)].map((group) => html`<span>${group}</span><wbr>`);
 }
 
-/** What costs payers their money, in a sentence each. The script compares the price of energy with what a wallet has. */
+/** The mistakes that cost payers money, in one sentence each. The script compares the energy price with the wallet's balance. */
 export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html {
   const cost =
     fee &&
@@ -168,7 +173,7 @@ export function renderRules({ say }: Words, fee: NetworkFee | null = null): Html
 ${cost}</ul>`;
 }
 
-/** The time that is left, in the line of the status. Without the script the figure would grow old. */
+/** The remaining time, in the status line. It is shown only with the script, because it would become outdated without it. */
 function renderLeft({ words, now, invoice }: Page): Html {
   const leftMs = invoice.expiresAt - now;
   const left =
@@ -178,7 +183,7 @@ function renderLeft({ words, now, invoice }: Page): Html {
   return html`<span class="scripted" data-until="${toIso(invoice.expiresAt)}">${left}</span>`;
 }
 
-/** Until when to pay. */
+/** The deadline. */
 function renderWhen({ words, now, invoice }: Page, { state }: PageLook): Html {
   const expiresAt = toIso(invoice.expiresAt);
   if (invoice.status === 'EXPIRED') {
@@ -191,7 +196,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 
 type Deadline = { expiresAt: string; leftMs: number; stands: boolean };
 
-/** `leftMs` at the opening, for readers without the script. `stands`: the clock does. */
+/** `leftMs` is the remaining time when the page was opened, for readers without the script. `stands`: the clock is stopped. */
 export function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Deadline): Html {
   const { say } = words;
   const time = leftMs < DAY_MS ? words.clock(expiresAt) : words.time(expiresAt);
@@ -199,7 +204,7 @@ export function renderDeadline(words: Words, { expiresAt, leftMs, stands }: Dead
   return html`<p><strong>${say('payBy', { time })}</strong> <span class="hint">${say('laterCounts')}</span>${stands ? html`<span>${say('clockStands')}</span>` : left}</p>`;
 }
 
-/** With 27 producers a block is irreversible once 19 of them have built on it. */
+/** With 27 producers, a block is irreversible once 19 of them have built on it. */
 const PRODUCERS = 19;
 
 function builtOn(invoice: CheckoutInvoice): number {
@@ -226,7 +231,7 @@ function renderFound(page: Page, { state }: PageLook): Html {
     state === 'paid' && !invoice.isDenied
       ? html`<p class="no-print"><a href="${pageUrl(page, '/receipt')}">${say('receiptLink')}</a></p>`
       : null;
-  // The only transfers that can pay an invoice are of exactly its payable amount.
+  // Only transfers of exactly the payable amount can pay an invoice.
   const amount = ltr(`${asTyped(formatAmount(invoice.payableMicro))} USDT`);
   return html`${state === 'paid' ? html`<p class="total">${amount}</p>` : null}<dl>
 ${state === 'paid' ? null : html`<dt>${say('amount')}</dt><dd>${amount}</dd>`}
@@ -236,20 +241,20 @@ ${state === 'paid' ? null : html`<dt>${say('amount')}</dt><dd>${amount}</dd>`}
 </dl>${second}${back}${receipt}`;
 }
 
-/** What a transfer of USDT uses: to an address that holds some, and to one that does not. */
+/** The energy that a USDT transfer uses, to an address that already holds USDT and to one that doesn't. */
 const ENERGY = { usual: 64_000, first: 130_000 };
-/** The watcher asks once an hour. */
+/** The watcher updates the price once an hour. */
 const STALE_MS = 3 * 60 * 60_000;
-/** As much as is believed of a node. */
+/** The highest price that is accepted from a node. */
 const MAX_SUN = 1000;
 
-/** About how much TRX a transfer costs whoever has no energy: `6.4` and `13`. `sun`: the price of a unit of energy. */
+/** The approximate cost of a transfer in TRX for a payer without energy, such as `6.4` and `13`. `sun` is the price of a unit of energy. */
 type NetworkFee = { sun: number; usual: string; first: string };
 
-/** `null` where the price is not known, or is old, or nothing is seen of the chain. */
+/** Returns `null` if the price is unknown or old, or the page is blind. */
 export function networkFeeOf({ invoice, now }: Page): NetworkFee | null {
   if (isBlind(invoice, now)) return null;
-  // {"sun":100,"at":1764000000000}; whoever can write to the database could have put anything there.
+  // {"sun":100,"at":1764000000000}. An attacker with database access could have stored any value.
   const { sun, at } = Object(invoice.energyPrice) as { sun?: unknown; at?: unknown };
   if (!isCount(sun) || !isCount(at) || sun === 0 || sun > MAX_SUN || Math.abs(now - at) > STALE_MS) return null;
   return { sun, usual: trx(ENERGY.usual * sun), first: trx(ENERGY.first * sun) };
@@ -257,7 +262,7 @@ export function networkFeeOf({ invoice, now }: Page): NetworkFee | null {
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Rounded up to a tenth: who has a little more than enough is not stopped. */
+/** Rounded up to a tenth, so that a payer with slightly more than needed isn't stopped. */
 function trx(sun: number): string {
   const tenths = Math.ceil(sun / 100_000);
   return tenths % 10 === 0 ? String(tenths / 10) : (tenths / 10).toFixed(1);

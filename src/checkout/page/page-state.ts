@@ -10,7 +10,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { TextKey } from '../words/catalogue.ts';
 import type { Words } from '../words/words.ts';
 
-/** `usdt`: the token's contract, by the networks that this process knows it of; `proofOf`: what shows that an address is vouched for. */
+/** `usdt`: the USDT contract of each network that this process knows. `proofOf`: the proof that an address is on the signed manifest. */
 export type Site = {
   publicUrl(): string;
   usdt: Partial<Record<Network, string>>;
@@ -21,22 +21,22 @@ export type Site = {
 export type Page = {
   invoice: CheckoutInvoice;
   words: Words;
-  /** The reader chose the language by hand, so links keep it. */
+  /** Whether the reader chose the language explicitly. Then links keep it. */
   isLanguageAsked: boolean;
   now: UnixMs;
   site: Site;
 };
 
 /**
- * Why nobody may be asked to pay. `unconfirmed`: a row or an address isn't as Quittance wrote it, or nobody vouches for the address. The
- * others are states of the USDT contract: `frozen` of the address, `paused` of all transfers.
+ * Why the page must not ask for payment. `unconfirmed`: a row or an address was changed by someone else, or the address isn't on the signed
+ * manifest. The others are states of the USDT contract: `frozen` for the address, `paused` for all transfers.
  */
 export type Suspension = 'unconfirmed' | (typeof STATE_EFFECTS)[ContractState]['page'];
 
 /** A link whose invoice Quittance can't rely on, so the page shows nothing of it. */
 type SuspendedLink = { checkoutToken: string; suspended: Suspension };
 
-/** An invoice behind a link, or what Quittance may show in its place. */
+/** An invoice behind a link, or the substitute that Quittance may show. */
 export type LinkedInvoice = CheckoutInvoice | SuspendedLink;
 
 /** A page whose invoice Quittance can't rely on. */
@@ -44,7 +44,7 @@ export type SuspendedPage = Pick<Page, 'words' | 'isLanguageAsked'> & { invoice:
 
 export type LinkPage = Page | SuspendedPage;
 
-/** Whether the invoice of a page is there. */
+/** Whether the page has an invoice to show. */
 export function isReadable(page: LinkPage): page is Page {
   return 'id' in page.invoice;
 }
@@ -52,8 +52,8 @@ export function isReadable(page: LinkPage): page is Page {
 const UNCONFIRMED: readonly ErrorCode[] = ['ADDRESS_DAMAGED', 'ADDRESS_NOT_VOUCHED', 'ROW_CHANGED'];
 
 /**
- * Decides for every page, stream and answer below a link whether payment is suspended, and why. `read`: the invoice, or the error that
- * reading it caused. `null`: payment isn't suspended.
+ * Decides for every page, stream and answer below a link whether payment is suspended, and why. `read` is the invoice, or the error from
+ * reading it. Returns `null` if payment isn't suspended.
  */
 export function suspensionOf(read: LinkedInvoice | Error): Suspension | null {
   if (read instanceof Error) return read instanceof AppError && UNCONFIRMED.includes(read.code) ? 'unconfirmed' : null;
@@ -62,30 +62,30 @@ export function suspensionOf(read: LinkedInvoice | Error): Suspension | null {
   return read.isPaused ? STATE_EFFECTS.paused.page : null;
 }
 
-/** Everything that a payer can see of an invoice. */
+/** Every state of an invoice that a payer can see. */
 export const PAGE_STATES = [
   ...(['waiting', 'seen', 'replaced', 'paid', 'expired', 'withdrawn', 'settled', 'claimed', 'suspended'] as const),
-  /** Waiting, also after the deadline, while Quittance can't see the network. */
+  /** Waiting, even after the deadline, while Quittance can't see the network. */
   'blind',
 ] as const;
 
 export type PageState = (typeof PAGE_STATES)[number];
 
-/** What follows from a state. */
+/** The presentation of a state. */
 type Look = {
   heading: TextKey;
-  /** The paragraphs below the heading; `notice` is one in a box. */
+  /** The paragraphs below the heading. `notice` is one in a box. */
   texts: readonly TextKey[];
   notice: TextKey | null;
-  /** The title of the window; without one it is the heading and the merchant. */
+  /** The window title. If it is `null`, the title is the heading and the merchant. */
   title: 'titlePay' | 'titleFound' | 'titlePaid' | null;
-  /** Whether the page shows how to pay: at once, or behind one more click. */
+  /** Whether the page shows how to pay: directly, or behind one more click. */
   pay: 'open' | 'folded' | null;
-  /** The name of the form that looks a transaction up; without one the page has none. */
+  /** The label of the form for looking up a transaction. If it is `null`, the page has no such form. */
   question: TextKey | null;
   /** The payer waits for the network, so the page says if Quittance can't see it. */
   waits: boolean;
-  /** The state for `/status` and for the shop around a frame. `waiting` is `expired` once the time is over. */
+  /** The state for `/status` and for a shop that embeds the page. `waiting` becomes `expired` after the deadline. */
   shopState: 'waiting' | 'expired' | 'withdrawn' | 'settled' | 'claimed' | 'suspended' | 'confirming' | 'paid';
   drawing: Html;
 };
@@ -124,7 +124,7 @@ export const STATES = {
   suspended: { ...CLOSED, heading: 'suspended', question: null, shopState: 'suspended', drawing: MARK },
 } as const satisfies Record<PageState, Look>;
 
-/** What a payer reads while payment is suspended, for each reason. */
+/** The text for each reason of a suspension. */
 const SUSPENDED: Readonly<Record<Suspension, Pick<Look, 'heading' | 'texts'>>> = {
   unconfirmed: { heading: 'suspended', texts: ['suspendedText', 'suspendedPaid'] },
   frozen: { heading: 'suspended', texts: ['frozenText', 'suspendedPaid'] },
@@ -138,15 +138,15 @@ const OF_STATUS = {
   PAID: 'paid',
 } as const satisfies Record<InvoiceStatus, PageState>;
 
-/** 20 blocks of the real network. */
+/** 20 blocks of the main network. */
 const BLIND_AFTER_MS = 60_000;
 
-/** Whether the newest examined block is too old: Quittance can't see the network, and the clock of the deadline stands still. */
+/** Whether the newest examined block is too old. Then Quittance can't see the network, and the deadline's clock is stopped. */
 export function isBlind({ head }: Pick<CheckoutInvoice, 'head'>, now: UnixMs): boolean {
   return head === null || now - head.time > BLIND_AFTER_MS;
 }
 
-/** Turns everything that was read of a link into its one state. */
+/** Combines everything that was read of a link into one state. */
 export function stateOf(page: LinkPage): PageState {
   if (!isReadable(page)) return 'suspended';
   const { invoice, now } = page;
@@ -160,10 +160,10 @@ export function stateOf(page: LinkPage): PageState {
   return isBlind(invoice, now) ? 'blind' : state;
 }
 
-/** `isShownBlind`: the page says that Quittance can't see the network. `values`: of the heading. */
+/** `isShownBlind`: the page says that Quittance can't see the network. `values` are inserted into the heading. */
 export type PageLook = Look & { state: PageState; isShownBlind: boolean; values: Readonly<Record<string, string>> };
 
-/** How a page looks: its state, and the words that also depend on the reason of a suspension and on a deadline that is over. */
+/** Returns the presentation of a page: its state, with the text for the reason of a suspension or for a passed deadline. */
 export function lookOf(page: LinkPage): PageLook {
   const state = stateOf(page);
   const look: Look = state === 'blind' && isExpired(page) ? STATES.expired : STATES[state];
@@ -178,23 +178,23 @@ export function lookOf(page: LinkPage): PageLook {
 
 const isExpired = (page: LinkPage) => isReadable(page) && page.invoice.status === 'EXPIRED';
 
-/** The state by the names that shops know. */
+/** The state under the name that shops know. */
 export function shopStateOf(page: LinkPage): Look['shopState'] {
   const { shopState } = STATES[stateOf(page)];
   return shopState === 'waiting' && isExpired(page) ? 'expired' : shopState;
 }
 
 /**
- * The answer of `/status`. Amount and address are there only while a transfer is wanted, so that no payer sends twice. It holds no invoice
- * id and no external id.
+ * The response of `/status`. It contains amount and address only while a transfer is wanted, so that no payer sends twice. It contains no
+ * invoice id and no external id.
  */
 export type CheckoutStatus = {
   state: Look['shopState'];
   amount: string | null;
   address: string | null;
-  /** Why payment is suspended, in the state `suspended`; else `null`. */
+  /** Why payment is suspended in the state `suspended`; otherwise `null`. */
   suspended: Suspension | null;
-  /** These two are `null` where nothing of the invoice may be shown. */
+  /** These two are `null` if nothing of the invoice may be shown. */
   projectName: string | null;
   expiresAt: string | null;
   blind: boolean;
@@ -226,7 +226,7 @@ export function statusOf(page: LinkPage): CheckoutStatus {
   };
 }
 
-/** How many blocks hold the payment up, its own included. */
+/** The number of confirmations, including the payment's own block. */
 export function confirmationsOf({ transfer, head }: CheckoutInvoice): number {
   return transfer === null ? 0 : Math.max(1, (head?.number ?? transfer.blockNumber) - transfer.blockNumber + 1);
 }

@@ -1,6 +1,6 @@
 import type { Words } from '../words/words.ts';
 
-/** A URL of the page, or of a path below it, that keeps the language which the reader chose. */
+/** The URL of the page or of a path below it. It keeps an explicitly chosen language. */
 export function pageUrl(
   { invoice, words, isLanguageAsked }: { invoice: { checkoutToken: string }; words: Words; isLanguageAsked: boolean },
   below: '' | '/ask' | '/receipt' | '/receipt.json' | '/address-proof.json' = '',

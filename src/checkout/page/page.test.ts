@@ -28,7 +28,7 @@ const hrefsOf = (text: string) =>
 
 const withoutStyle = (text: string) => text.replace(/<style.*?<\/style>/s, '');
 
-/** What is read. */
+/** The visible text. */
 const read = (text: string) => withoutStyle(text).replaceAll(/<[^>]+>/g, '');
 
 describe.each(LANGUAGES)('in $code', ({ code: language, direction, name }) => {
@@ -37,13 +37,13 @@ describe.each(LANGUAGES)('in $code', ({ code: language, direction, name }) => {
     (state) => {
       const text = render(checkoutPage(state, { language, brand: FULL_BRAND }));
       expect(text).toContain(`<html lang="${language}" dir="${direction}">`);
-      // The script fills in two places by itself.
+      // The script fills in two placeholders itself.
       const words = withoutStyle(text).replace(/ data-texts="[^"]*"/, '');
       expect(words).not.toMatch(/[{}]|\*\*|undefined|\[object|>null</);
     },
   );
 
-  // What is run together, or in another language, is no text of the catalogue.
+  // Concatenated texts and texts in another language aren't in the catalogue.
   const wholeTexts = Object.values<string | object>(CATALOGUES[language])
     .filter((text) => typeof text === 'string')
     .map((text) =>
@@ -110,7 +110,7 @@ test.each(['seen', 'paid', 'second payment', 'seen and blind'] as const)(
   },
 );
 
-/** What stands out of the rest: buttons, but for those of forms, of a list, of a wallet, and that copy what few need. */
+/** The prominent elements: buttons, except in forms, lists and wallets, and except buttons that copy rarely needed texts. */
 const prominentOf = (text: string) => {
   const bare = withoutStyle(text).replaceAll(
     /<form.*?<\/form>|<p class="open">.*?<\/p>|<div class="wallet".*?<\/div>/gs,
@@ -302,7 +302,7 @@ describe('whatever the merchant or the payer wrote is text', () => {
       const tame = checkoutPage(state, { brand: { ...FULL_BRAND, supportContact: 'no link' } });
       const hostile = checkoutPage(state, { brand: { ...FULL_BRAND, name: HOSTILE, supportContact: HOSTILE } });
       expect(tagsOf(show(hostile))).toEqual(tagsOf(show(tame)));
-      // In a bdi it cannot turn the words around it either.
+      // The bdi also keeps it from changing the direction of the words around it.
       expect(show(hostile)).toContain(`<bdi>${ESCAPED}</bdi>`);
     },
   );

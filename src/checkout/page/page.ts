@@ -15,7 +15,7 @@ import { NETWORK_NAMES } from './wallets.ts';
 /** The payer's entry, and the answer about a transaction. */
 export type Exchange = { question: Question; answer: Html | null };
 
-/** The payer's page, complete without JavaScript. `exchange`: the question from one of its forms. */
+/** Renders the payer's page, which is complete without JavaScript. `exchange` is the question from one of its forms. */
 export function renderPage(page: Page, nonce: string, exchange: Exchange | null = null): string {
   const { words, invoice } = page;
   return renderDocument({
@@ -31,7 +31,7 @@ ${renderFooter(page)}
   });
 }
 
-/** The page of a link whose invoice Quittance can't rely on. Once it can, the script loads the whole page. */
+/** Renders the page of an invoice that Quittance can't rely on. Once it can, the script loads the whole page. */
 export function renderSuspended(page: SuspendedPage, nonce: string): string {
   const { words } = page;
   return renderDocument({
@@ -45,7 +45,10 @@ ${renderInvoice(page, null)}
   });
 }
 
-/** The parts that change with the state: the script replaces each part whose content changed. The look-up stands among them, and stays. */
+/**
+ * The parts that change with the state. The script replaces each part whose content changed. The look-up is among them but is never
+ * replaced.
+ */
 function renderInvoice(page: LinkPage, exchange: Exchange | null): Html {
   const look = lookOf(page);
   const question = exchange?.question ?? null;
@@ -62,7 +65,7 @@ ${readable && renderFind(readable, content('question'), exchange)}${part('help')
 ${part('rules')}${part('when')}${part('check')}</div>`;
 }
 
-/** Nothing on the main network. */
+/** Empty on the main network. */
 export function renderTestNotice({
   words,
   invoice: { network },
@@ -75,7 +78,9 @@ export function renderTestNotice({
 `;
 }
 
-/** Always there: a payer who paid twice, or too little, looks for the payment as well. `question` is its part that follows the state. */
+/**
+ * Always shown, because payers who paid twice or too little also look for their payment. `question` is the part that depends on the state.
+ */
 function renderFind(page: Page, question: Html, exchange: Exchange | null): Html {
   const { say } = page.words;
   const asked = exchange?.question.field === 'transaction' ? exchange : null;
@@ -87,19 +92,19 @@ ${renderForm(page, { field: 'transaction', text: asked?.question.text ?? '' }, {
 `;
 }
 
-/** The link back gives way to the button of a paid invoice. */
+/** The return link is left out when the page of a paid invoice has the button. */
 function renderFooter(page: Page): Html {
   return html`<footer>${renderSupport(page)}${renderReturn(page, 'link')}${renderProofLink(page)}</footer>`;
 }
 
-/** For who checks the address with a key that the page does not know. A file's name needs no translation. */
+/** For readers who verify the address with a key that the page doesn't know. The file name needs no translation. */
 export function renderProofLink(page: Page): Html | null {
   const { network, address } = page.invoice;
   if (page.site.proofOf(network, address) === null) return null;
   return html`<p class="hint"><a href="${pageUrl(page, '/address-proof.json')}">${ltr('address-proof.json')}</a></p>`;
 }
 
-/** The texts of the script when it copies. */
+/** The script's texts for copying. */
 export function copyTextsOf({ text }: Words): Record<string, string> {
   return {
     copied: text('copied'),
@@ -109,12 +114,12 @@ export function copyTextsOf({ text }: Words): Record<string, string> {
   };
 }
 
-/** The texts of the script about its connection. */
+/** The script's texts about its connection. */
 function connectionTextsOf({ text }: Words): Record<string, string> {
   return { updatesItself: text('updatesItself'), noConnection: text('noConnection') };
 }
 
-/** The texts that the script says by itself. */
+/** All texts that the script itself shows. */
 function textsOf(words: Words): Record<string, string> {
   const { text } = words;
   return {

@@ -13,7 +13,7 @@ import { renderPage } from './page.ts';
 import { type LinkPage, type Page, type Site, statusOf, suspensionOf } from './page-state.ts';
 import { WALLET_NODES } from './wallets.ts';
 
-/** The answer to scripts for every link that leads nowhere. */
+/** The answer to scripts for every unknown link. */
 export const UNKNOWN_LINK = { error: 'there is no invoice at this link' };
 
 export type CheckoutDeps = { db: Database; now(): UnixMs; site: Site };
@@ -22,7 +22,7 @@ const UNPROVEN = {
   error: 'no signed list of addresses is in force here, or it does not have the address of this invoice',
 };
 
-/** `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
+/** Registers `GET /c/:token` (the page), `/c/:token/status` and `/c/:token/address-proof.json` (JSON), and the script. */
 export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void {
   const schema = { hide: true };
   app.get('/c/:token', { schema }, (request, reply) =>
@@ -44,18 +44,18 @@ export function registerCheckout(app: FastifyInstance, deps: CheckoutDeps): void
     const addressProof = suspensionOf(page.invoice) === null ? deps.site.proofOf(network, address) : null;
     return addressProof === null ? reply.code(404).send(UNPROVEN) : { address, addressProof };
   });
-  // Links that were cut, or to which a chat added something.
+  // Truncated links, and links to which a chat application added text.
   app.get('/c/*', { schema }, (request, reply) => answerPage(request, reply, async () => null));
   serveAsset(app, ASSETS.js);
   serveAsset(app, ASSETS.embed, 'cross-origin');
 }
 
-/** What the page speaks to, and who may show it in a frame. */
+/** The origins that the page may connect to, and the origins that may embed it. */
 export function originsOf({ invoice: { network, embedOrigins } }: Page): PageOrigins {
   return { connectTo: WALLET_NODES[network], frameOn: embedOrigins };
 }
 
-/** The same, or what Quittance may show in its place. */
+/** Like `findPage`, but returns the suspended page if payment is suspended. */
 async function findLinkPage(deps: CheckoutDeps, request: FastifyRequest): Promise<LinkPage | null> {
   try {
     return await findPage(deps, request);
@@ -67,8 +67,8 @@ async function findLinkPage(deps: CheckoutDeps, request: FastifyRequest): Promis
 }
 
 /**
- * The page of a request as its reader sees it; `null`: there is no such link. Errors: `DATABASE_UNAVAILABLE`, and those for which
- * `suspensionOf` has a reason.
+ * Returns the requested page as its reader sees it, or `null` if the link is unknown. Errors: `DATABASE_UNAVAILABLE`, and the errors for
+ * which `suspensionOf` has a reason.
  */
 export async function findPage({ db, now, site }: CheckoutDeps, request: FastifyRequest): Promise<Page | null> {
   const { token } = request.params as { token: string };

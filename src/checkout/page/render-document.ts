@@ -6,16 +6,16 @@ import { ASSETS } from './assets.ts';
 export type DocumentInput = {
   title: string;
   words: Words;
-  /** From the answer's Content-Security-Policy. */
+  /** The nonce of the response's Content-Security-Policy. */
   nonce: string;
   main: Html;
-  /** The merchant's colour, `#0a6549`. */
+  /** The merchant's colour, such as `#0a6549`. */
   accent?: string | null;
-  /** Without it the document has no script. `path`: the script asks below it; `texts`: the words of the script. */
+  /** Left out for a document without a script. `path`: the script sends requests below it. `texts`: the script's texts. */
   script?: { path: string; texts: Record<string, string> };
 };
 
-/** A whole page around its content, with its style in it, so that one answer is enough to pay. */
+/** A complete document with its style inlined, so that one response is enough to pay. */
 export function renderDocument({ title, words, nonce, main, accent = null, script }: DocumentInput): string {
   const data = script && html` data-path="${script.path}" data-texts="${JSON.stringify(script.texts)}"`;
   return html`<!doctype html>
@@ -40,7 +40,7 @@ ${main}
 `.html;
 }
 
-/** Only what the palette computed gets into the style: six hex digits a colour. */
+/** Only computed palette colours get into the style: six hex digits each. */
 function accentStyle(accent: string | null): string {
   if (accent === null) return '';
   const { light, dark } = accentPalette(accent);

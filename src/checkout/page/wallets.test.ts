@@ -7,7 +7,7 @@ import { renderOwnWallet, renderWalletLinks } from './wallets.ts';
 const AMOUNT = '123456.990007';
 const { address, checkoutToken } = checkoutPage('waiting').invoice;
 
-/** The addresses that links lead to, as the browser reads them. */
+/** The link targets as the browser reads them. */
 function linksOf(page: Page): string[] {
   const html = renderWalletLinks(page, AMOUNT)?.html ?? '';
   return [...html.matchAll(/ href="([^"]*)"/g)].map(([, url = '']) => url.replaceAll('&amp;', '&'));

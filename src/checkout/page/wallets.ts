@@ -3,7 +3,10 @@ import { type Html, html } from '../../web/html.ts';
 import type { Page } from './page-state.ts';
 import { pageUrl } from './page-url.ts';
 
-/** Buttons that open this page in a wallet. They are never the only way. Only on the main network, for they would send real money. */
+/**
+ * Renders buttons that open this page in a wallet. They are never the only way to pay. They exist only on the main network, because wallets
+ * would send real money.
+ */
 export function renderWalletLinks(page: Page, amount: string): Html | null {
   const { words, invoice, site } = page;
   const { say } = words;
@@ -23,14 +26,14 @@ export function renderWalletLinks(page: Page, amount: string): Html | null {
 `;
 }
 
-/** In SLIP-44. */
+/** The SLIP-44 coin type. */
 const TRON = 195;
 
 /**
- * How wallets document that a page is opened in their browser: https://docs.tronlink.org ("DeepLink"),
- * https://web3.okx.com/build/docs/waas/app-universal-link, https://docs.token.im (imToken, "Deeplink"),
- * https://help.tokenpocket.pro (developers, "Deeplink"), https://developer.trustwallet.com/developer/develop-for-trust/deeplinking, which
- * also has the form for sending with everything filled in.
+ * How wallets document opening a page in their browser: https://docs.tronlink.org ("DeepLink"),
+ * https://web3.okx.com/build/docs/waas/app-universal-link, https://docs.token.im (imToken, "Deeplink"), https://help.tokenpocket.pro
+ * (developers, "Deeplink"), https://developer.trustwallet.com/developer/develop-for-trust/deeplinking. The last one also documents the link
+ * that prefills a payment.
  */
 const OPEN_IN: Readonly<Record<string, (url: string) => string>> = {
   TronLink: (url) => {
@@ -47,8 +50,8 @@ const OPEN_IN: Readonly<Record<string, (url: string) => string>> = {
 };
 
 /**
- * A button for who reads this in the browser of a wallet: it asks the wallet for one `transfer` of exactly this amount, and nothing ever
- * asks for an `approve`. It takes no place until the script finds a wallet. The script tells the wallet's network by its block 0.
+ * Renders a button for payers who use a wallet's browser. It asks the wallet for one `transfer` of exactly this amount, and never for an
+ * `approve`. It stays hidden until the script finds a wallet. The script identifies the wallet's network by its block 0.
  */
 export function renderOwnWallet({ words, invoice, site }: Page): Html | null {
   const { network, address, payableMicro, genesisId } = invoice;
@@ -63,7 +66,7 @@ export function renderOwnWallet({ words, invoice, site }: Page): Html | null {
 `;
 }
 
-/** As wallets call them. */
+/** The names that wallets use. */
 export const NETWORK_NAMES: Readonly<Record<Network, string>> = {
   mainnet: 'TRON Mainnet',
   nile: 'Nile',
@@ -71,8 +74,9 @@ export const NETWORK_NAMES: Readonly<Record<Network, string>> = {
 };
 
 /**
- * The nodes that the scripts of wallets ask by default. The scripts run in the page, so the page has to allow it. Nothing of ours asks
- * there. A public network allows the nodes of the others too, because a wallet can say only by asking that it is on another one.
+ * The nodes that wallets' scripts query by default. These scripts run in the page, so its policy has to allow the nodes. Our own script
+ * doesn't query them. Each public network also allows the nodes of the others, because a wallet on another network finds that out only by a
+ * request.
  */
 const PUBLIC_NODES = ['https://api.trongrid.io', 'https://nile.trongrid.io', 'https://api.shasta.trongrid.io'];
 export const WALLET_NODES: Readonly<Record<Network, readonly string[]>> = {

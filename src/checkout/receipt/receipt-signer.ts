@@ -8,7 +8,7 @@ import type { Database } from '../../store/db/database.ts';
 
 type Deps = {
   db: Database;
-  /** `null`: this process has no master key. */
+  /** `null` if this process has no master key. */
   keyRing: KeyRing | null;
   log: Logger;
   now(): UnixMs;
@@ -16,13 +16,13 @@ type Deps = {
 };
 
 export type ReceiptSigner = {
-  /** Makes the first key if it may, and logs the reason if receipts cannot be signed here. */
+  /** Creates the first key if allowed, and logs the reason if receipts can't be signed here. */
   prepare(): Promise<void>;
-  /** The key that signs now, no matter who rotated it; `null`: there is none here, or none that can be opened. */
+  /** Returns the current signing key, no matter which process rotated it. `null` if there is none, or it can't be decrypted here. */
   currentKey(): Promise<ReceiptKey | null>;
 };
 
-/** Nothing waits for a signature: without a key, payments are confirmed and shown all the same. */
+/** Nothing depends on a signature: without a key, payments are still confirmed and shown. */
 export function createReceiptSigner({ db, keyRing, log, now, random }: Deps): ReceiptSigner {
   let open: ReceiptKey | null = null;
   let reported: string | null = null;

@@ -6,7 +6,7 @@ import { CATALOGUES } from './words.ts';
 
 type Entries = Record<string, string | PluralForms>;
 
-/** A text of a catalogue with the English one that it translates; each form of a plural counts. */
+/** A text of a catalogue with its English original. Each plural form counts as a text. */
 type Text = { key: string; text: string; english: string; language: Language; catalogue: Entries };
 
 type Rule = {
@@ -14,7 +14,7 @@ type Rule = {
   says: string;
   languages?: readonly Language[];
   isBroken(text: Text): boolean;
-  /** A language, a key, and a text there that breaks the rule. */
+  /** A language, a key, and a text that breaks the rule. */
   planted: [Language, string, string];
 };
 
@@ -24,7 +24,7 @@ const ENGLISH: Entries = CATALOGUES.en;
 /** Words that are the same in both languages. */
 const SAME_AS_ENGLISH: Partial<Record<Language, string[]>> = { fr: ['transaction'], de: ['block'] };
 
-/** They stand in every language as in English. */
+/** These are the same in every language. */
 const NAMES_AND_NUMBERS = /USDT|TRON(?!SCAN)|TRC20|TRX|Tronscan|TxID|TronLink|Trust Wallet|JSON|\d+(?:\.\d+)?/g;
 
 const LATIN_NAMES = new Set(
@@ -37,7 +37,7 @@ const placesOf = (text: string) => [...new Set(text.match(PLACE))].sort().join()
 const count = (text: string, part: string) => text.split(part).length - 1;
 const isSentence = (text: string) => /[.…。।۔]$/u.test(text.replaceAll('**', ''));
 
-/** What each language says otherwise, so that a payer meets one word for one thing and one form of address. */
+/** Words that a language avoids, so that payers see one word per thing and one form of address. */
 const FORBIDDEN: Partial<Record<Language, RegExp>> = {
   de: /\bNetz(?:es|e|en)?\b|Überweisung|\bBörse|nachschlag|\b(?:du|dein\w*)\b/i,
   it: /\b(?:hai|tuo|tua|tuoi|inviare nulla)\b/i,
@@ -66,7 +66,7 @@ const RULES: Rule[] = [
   },
   {
     says: 'has other places than the English one',
-    // A form for one or two alone says the number by its words.
+    // A form for exactly one or two may spell the number out.
     isBroken: ({ key, text, english }) =>
       placesOf(text) !== placesOf(english) && !(/\.(one|two)$/.test(key) && !text.includes('{')),
     planted: ['ru', 'titlePaid', 'Оплачено: {shop}'],
@@ -92,7 +92,7 @@ const RULES: Rule[] = [
     planted: ['id', 'paid', '*Lunas'],
   },
   {
-    // Else the button cannot be called by voice.
+    // Otherwise the button can't be operated by voice.
     says: 'of the button that copies lacks the word that is seen on it',
     isBroken: ({ key, text, language, catalogue }) =>
       (key === 'copyAmount' || key === 'copyAddress') &&
@@ -110,7 +110,7 @@ const RULES: Rule[] = [
   {
     // The payer would take it for a request to pay again.
     says: 'says only once more that the payment is awaited',
-    // In Portuguese the one word more is the verb.
+    // In Portuguese the extra word is the verb.
     languages: CODES.filter((code) => code !== 'pt-BR'),
     isBroken: ({ key, text, catalogue }) => {
       const words = text.split(' ');
@@ -133,7 +133,7 @@ const RULES: Rule[] = [
     planted: ['zh-Hans', 'paidText', '您的付款已最终确认'],
   },
   {
-    // Spaces that do not break stand in Russian, Ukrainian and French typesetting.
+    // Non-breaking spaces are correct in Russian, Ukrainian and French typesetting.
     says: 'has a control character, one that turns text around, or a space that is not seen',
     isBroken: ({ text }) => /\p{Cc}|\p{Zl}|\p{Zp}|(?!\u200c)\p{Cf}|\s\s/u.test(text),
     planted: ['ar', 'paid', '\u202eتم الدفع'],
@@ -194,7 +194,7 @@ const RULES: Rule[] = [
   },
 ];
 
-/** For the translator: the file, the key, and the text beside the English one. */
+/** Reports for translators: the file, the key, and the text next to the English one. */
 function problemsOf(language: Language, catalogue: Entries, rule: Rule): string[] {
   if (rule.languages !== undefined && !rule.languages.includes(language)) return [];
   return Object.entries(catalogue).flatMap(([name, entry]) => {
@@ -210,7 +210,7 @@ function problemsOf(language: Language, catalogue: Entries, rule: Rule): string[
   });
 }
 
-/** What is missing, too much, out of order, or lacks its plural forms. */
+/** Finds missing and superfluous keys, a wrong order, and missing plural forms. */
 function shapeProblemsOf(language: Language, catalogue: Entries): string[] {
   const { pluralCategories } = new Intl.PluralRules(language).resolvedOptions();
   const problems = Object.entries(ENGLISH).flatMap(([key, source]) => {

@@ -50,11 +50,11 @@ test('without a query or the header the page is in English', () => {
 });
 
 test.each([
-  // What browsers send.
+  // Typical browser headers.
   ['uk-UA,uk;q=0.9,ru;q=0.8,en-US;q=0.7,en;q=0.6', 'uk'],
   ['nl-NL,nl;q=0.9,fr;q=0.8,en;q=0.7', 'fr'],
   ['en-US,en;q=0.9', 'en'],
-  // The best wanted first, in whatever order; of equal ones the first.
+  // The highest quality wins, in any order. Of equal ones, the first wins.
   ['en;q=0.1, fr;q=0.9, ru;q=0.5', 'fr'],
   ['es;q=0.5,id;q=0.5', 'es'],
   ['es;q=0.5,id', 'id'],
@@ -62,7 +62,7 @@ test.each([
   ['fr;q=0,tr;q=0.000', 'en'],
   ['fr; q=0.2 , vi ; q=0.7', 'vi'],
   ['fr;Q=0.2,vi;q=0.1', 'fr'],
-  // Scripts and regions that we have not, in the language that we have.
+  // Unsupported scripts and regions fall back to the supported language.
   ['zh', 'zh-Hans'],
   ['zh-TW', 'zh-Hant'],
   ['zh-Hans-CN', 'zh-Hans'],
@@ -77,10 +77,10 @@ test.each([
   ['fa-AF', 'fa'],
   ['in', 'id'],
   ['in-ID', 'id'],
-  // Another language that begins alike.
+  // Another language with the same prefix.
   ['fil,ru;q=0.4', 'ru'],
   ['ind', 'en'],
-  // No wish, and what is none.
+  // No preference, and malformed headers.
   ['*', 'en'],
   ['*,tr;q=0.5', 'tr'],
   ['', 'en'],

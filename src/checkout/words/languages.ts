@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 
-/** The languages of the payer's page, under their own names. The first is for readers of none of them. */
+/** The languages of the payer's page, with their own names. The first is the fallback. */
 export const LANGUAGES = [
   { code: 'en', name: 'English', direction: 'ltr' },
   { code: 'ru', name: 'Русский', direction: 'ltr' },
@@ -29,11 +29,11 @@ export type Language = (typeof LANGUAGES)[number]['code'];
 
 export type ChosenLanguage = {
   language: Language;
-  /** The reader chose it by hand: then links of the page keep it. */
+  /** The reader chose the language explicitly, so links on the page keep it. */
   isAsked: boolean;
 };
 
-/** Chooses the language that `?lang=` asks for (`zh-Hans`, and also `zh`, `zh-CN`, `PT`), else the browser's preference. */
+/** Chooses the language of `?lang=` (`zh-Hans`, but also `zh`, `zh-CN`, `PT`), or else the browser's preference. */
 export function chooseLanguage({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): ChosenLanguage {
   const asked = (query as { lang?: unknown } | undefined)?.lang;
   const language = typeof asked === 'string' ? languageOf(asked.toLowerCase()) : undefined;
@@ -41,10 +41,10 @@ export function chooseLanguage({ query, headers }: Pick<FastifyRequest, 'query' 
   return { language: preferredLanguage(headers['accept-language'] ?? ''), isAsked: false };
 }
 
-/** More than anybody speaks. */
+/** More languages than anyone speaks. */
 const MAX_RANGES = 20;
 
-/** Reads `Accept-Language` (RFC 9110, 12.5.4), as in `uk-UA,uk;q=0.9,ru;q=0.8,en;q=0.7`. Any text is borne. */
+/** Reads `Accept-Language` (RFC 9110, 12.5.4), such as `uk-UA,uk;q=0.9,ru;q=0.8,en;q=0.7`. Accepts any text. */
 export function preferredLanguage(header: string): Language {
   const ranges = header
     .split(',', MAX_RANGES)
@@ -54,7 +54,7 @@ export function preferredLanguage(header: string): Language {
       return { tag: tag.trim().toLowerCase(), quality: Number(quality ?? 1) };
     })
     .filter(({ quality }) => quality > 0)
-    // The sort is stable: of equal ones the first is wanted most.
+    // The sort is stable, so of equal ones the first wins.
     .sort((left, right) => right.quality - left.quality);
   for (const { tag } of ranges) {
     const found = languageOf(tag);
@@ -63,13 +63,13 @@ export function preferredLanguage(header: string): Language {
   return LANGUAGES[0].code;
 }
 
-/** Android still says `in` for Indonesian. */
+/** Android still sends `in` for Indonesian. */
 const FORMER_CODES: Readonly<Record<string, string>> = { in: 'id' };
 
-/** Where Chinese is written in the traditional script. */
+/** The regions that write Chinese in the traditional script. */
 const TRADITIONAL = /^zh-(?:hant|(?:\w{4}-)?(?:tw|hk|mo))\b/;
 
-/** By the language, and Chinese by its script: a reader of Portuguese of any country reads ours sooner than English. */
+/** Matches by language, and Chinese by script. Readers of any kind of Portuguese get ours rather than English. */
 function languageOf(tag: string): Language | undefined {
   if (TRADITIONAL.test(tag) && !tag.startsWith('zh-hans')) return 'zh-Hant';
   const [primary = ''] = tag.split('-', 1);

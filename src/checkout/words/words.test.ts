@@ -5,7 +5,7 @@ import { CATALOGUES, createWords, wordsOf } from './words.ts';
 
 const { en } = CATALOGUES;
 
-/** English, but for what is replaced. */
+/** The English catalogue with some texts replaced. */
 const wordsWith = (texts: Partial<typeof en>) => createWords({ ...en, ...texts }, 'en', 'ltr');
 
 test('a text is filled in: values are escaped, HTML stays as it is, what is missing is nothing', () => {

@@ -5,32 +5,34 @@ import { LANGUAGES, type Language } from './languages.ts';
 
 type Values = Readonly<Record<string, Html | string | number>>;
 
-/** The words of one language, ready to be put into a page. */
+/** The texts of one language, ready to insert into a page. */
 export type Words = {
   language: Language;
   direction: 'ltr' | 'rtl';
-  /** A text with its places filled in. Values are escaped; `**…**` is strong. */
+  /** Returns a text with its placeholders filled in. Values are escaped; `**…**` is strong. */
   say(key: TextKey, values?: Values): Html;
-  /** The same as plain text, for titles and attributes. */
+  /** Like `say`, but plain text for titles and attributes. */
   text(key: TextKey, values?: Readonly<Record<string, string | number>>): string;
-  /** The form of a text that a number asks for; `{count}` is the number. */
+  /** Returns the plural form for a number. `{count}` is the number. */
   count(key: PluralKey, count: number): Html;
-  /** `21 Nov 2026, 03:17 UTC`: the script turns it into the reader's own time. */
+  /** `21 Nov 2026, 03:17 UTC`. The script converts it to the reader's local time. */
   time(iso: string): Html;
-  /** The same without its date, which stands behind it on paper: for a time within a day from now. */
+  /** Like `time`, but without the date, which is added only on paper. For times within a day from now. */
   clock(iso: string): Html;
-  /** `29 minutes`, rounded down to whole minutes, hours from two of them on, days from two of them on; below a minute in seconds. */
+  /** `29 minutes`. Rounded down to whole minutes, to hours from two hours, and to days from two days. Below a minute it is in seconds. */
   duration(ms: number, display?: 'long' | 'short'): string;
 };
 
-/** Read at the start, so that a missing file stops it. Not imported, because early releases of Node 22 warn of JSON modules. */
+/**
+ * The files are read at the start, so that a missing one stops it. They aren't imported because early releases of Node 22 warn about JSON
+ * modules.
+ */
 export const CATALOGUES = Object.fromEntries(
   LANGUAGES.map(({ code }) => {
     return [code, JSON.parse(readFileSync(new URL(`${code}.json`, import.meta.url), 'utf8'))];
   }),
 ) as Readonly<Record<Language, Catalogue>>;
 
-/** The words of a language of the page. */
 export function wordsOf(language: Language): Words {
   const known = ready.get(language);
   if (known !== undefined) return known;
@@ -41,12 +43,12 @@ export function wordsOf(language: Language): Words {
   return words;
 }
 
-/** Languages that were asked for. What counts and dates in one takes memory, and payers of most shops read a few. */
+/** Caches requested languages. The number and date formats need memory, and most shops' payers use only a few languages. */
 const ready = new Map<Language, Words>();
 
 const MINUTE_MS = 60_000;
 
-/** The day before the month, and the month by name: no reader takes 3/4 for another day. */
+/** British format: the day comes before the month, and the month is a word, so that 3/4 can't be misread. */
 const DATES: Readonly<Record<string, string>> = { en: 'en-GB' };
 
 export function createWords(catalogue: Catalogue, language: Language, direction: 'ltr' | 'rtl'): Words {
@@ -87,13 +89,12 @@ export function createWords(catalogue: Catalogue, language: Language, direction:
   };
 }
 
-/** `2026-11-21 03:17 UTC`. */
 const toMinute = (iso: string) => `${iso.slice(0, 16).replace('T', ' ')} UTC`;
 
 const PLACE = /\{(\w+)\}/g;
 const STRONG = '**';
 
-/** Text stands between the places, and every second stretch between the marks is strong. */
+/** Fills the placeholders. Every second part between `**` marks is strong. */
 function fill(text: string, values: Values): Html {
   const marked = text.split(STRONG).map((part, index) => {
     const filled = fillPlaces(part, values);
@@ -103,7 +104,7 @@ function fill(text: string, values: Values): Html {
 }
 
 function fillPlaces(text: string, values: Values): Html {
-  // Texts and names of places take turns.
+  // `split` returns texts and placeholder names alternately.
   const parts = text.split(PLACE).map((part, index) => (index % 2 === 1 ? html`${values[part] ?? ''}` : html`${part}`));
   return rawHtml(parts.map((part) => part.html).join(''));
 }

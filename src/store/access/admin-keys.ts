@@ -18,7 +18,7 @@ const listed = {
 
 const COLUMNS = listColumns(listed, '', { projects: 'projects::text[]' });
 
-/** A key of the admin API. `projects`: UUIDs of those that it may see, `null` for all. */
+/** A key of the admin API. `projects`: the UUIDs of the projects that it may see, or `null` for all. */
 type ListedAdminKey = Row<typeof listed>;
 
 type NewAdminKey = Pick<ListedAdminKey, 'id' | 'name' | 'role' | 'projects' | 'allowedCidrs' | 'expiresAt'> & {
@@ -36,7 +36,7 @@ export const insertAdminKey = commandOf(
   ],
 );
 
-/** A key that is neither revoked nor expired. Who made it without the master key made none. */
+/** Returns a key that is neither revoked nor expired. A row that was inserted without the master key is ignored. */
 export const findValidAdminKey = answerOf(
   'admin-key-authenticate',
   { ...listed, secretSha256: 'bytea', isSound: isAsSealed(SEALED_ADMIN_KEY) },
@@ -46,7 +46,7 @@ export const findValidAdminKey = answerOf(
   (rows) => rows.filter(({ isSound }) => isSound)[0] ?? null,
 );
 
-/** Notes that a key was used, to the minute. */
+/** Records the last use of a key, to the minute. */
 export const touchAdminKey = commandOf(
   'admin-key-touch',
   `update admin_keys set last_used_at = $2
@@ -54,7 +54,7 @@ export const touchAdminKey = commandOf(
   (id: string, now: UnixMs) => [id, new Date(now)],
 );
 
-/** The oldest 1,000. */
+/** Returns the oldest 1,000 keys. */
 export const listAdminKeys = rowsOf(
   'admin-key-list',
   listed,
@@ -62,7 +62,7 @@ export const listAdminKeys = rowsOf(
   () => [],
 );
 
-/** Revokes a key at once and for ever, and takes its seal from it. `isNew`: it was not revoked before. `null` if there is none with this id. */
+/** Revokes a key permanently and removes its seal. `isNew`: it wasn't revoked before. Returns `null` if the id is unknown. */
 export const revokeAdminKey = rowOf(
   'admin-key-revoke',
   { name: 'text', isNew: 'bool' },

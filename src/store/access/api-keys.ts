@@ -21,7 +21,7 @@ const listed = {
 
 type ListedApiKey = Row<typeof listed>;
 
-/** Stores a key by its SHA-256; does nothing if a key with this id exists. */
+/** Stores a key by its SHA-256. Does nothing if a key with this id exists. */
 export const insertApiKey = commandOf(
   'api-key-insert',
   `insert into api_keys (id, project_id, network, name, secret_sha256, allowed_cidrs, expires_at, scopes, mac)
@@ -42,7 +42,7 @@ export const insertApiKey = commandOf(
 type NewApiKey = Pick<ListedApiKey, 'id' | 'name' | 'allowedCidrs' | 'expiresAt'> & {
   projectId: string;
   secretSha256: Buffer;
-  /** Left out: what a key may do that was made without any. */
+  /** If left out, the key gets the default scopes. */
   scopes?: readonly Scope[] | null;
 };
 
@@ -74,7 +74,10 @@ const SELECT = `select k.id, k.project_id, k.name, k.network, k.secret_sha256, k
      p.invoice_lifetime_ms, p.return_url, p.embed_origins, p.archived_at, ${sealColumn(SEALED_API_KEY, 'k.')} as is_sound, ${sealColumn(SEALED_PROJECT, 'p.')} as is_project_sound
    from api_keys k join projects p on p.id = k.project_id`;
 
-/** A key that is neither revoked nor expired, with what a request of its project needs to know. Who made it without the master key made none. */
+/**
+ * Returns a key that is neither revoked nor expired, with the project settings that a request needs. A row that was inserted without the
+ * master key is ignored.
+ */
 export const findValidApiKey = answerOf(
   'api-key-authenticate',
   keyColumns,
@@ -83,7 +86,7 @@ export const findValidApiKey = answerOf(
   (rows) => soundOf(rows)[0] ?? null,
 );
 
-/** The valid keys that were used or made last, of those that are not older. */
+/** Returns the valid keys that were used or created last, up to an age. */
 export const findNewestApiKeys = answerOf(
   'api-key-newest',
   keyColumns,
@@ -98,7 +101,7 @@ export const findNewestApiKeys = answerOf(
   soundOf,
 );
 
-/** Notes that keys were used, to the minute. */
+/** Records the last use of keys, to the minute. */
 export const touchApiKeys = commandOf(
   'api-key-touch',
   `update api_keys set last_used_at = $2
@@ -113,7 +116,10 @@ export const listApiKeys = rowsOf(
   (projectId: string) => [projectId],
 );
 
-/** Revokes a key at once and for ever: without its seal it is none any more, whatever `revoked_at` says. `isNew`: it was not revoked before. `null` if there is none with this id. */
+/**
+ * Revokes a key permanently. Without its seal the key stays invalid, even if `revoked_at` is reset. `isNew`: it wasn't revoked before.
+ * Returns `null` if the id is unknown.
+ */
 export const revokeApiKey = rowOf(
   'api-key-revoke',
   { projectId: 'uuid', name: 'text', isNew: 'bool' },

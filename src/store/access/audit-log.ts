@@ -5,7 +5,7 @@ import { hexSeal, sealColumn } from '../db/seal.ts';
 import { SEALED_ACTION } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, json, listColumns, type Row, text } from '../db/statement.ts';
 
-/** What was done, as `subject.verb`. */
+/** The action, as `subject.verb`. */
 export type RecordedAction =
   | 'address.added'
   | 'address.proposed'
@@ -72,7 +72,7 @@ const actor = {
   requestId: 'text?',
 } as const;
 
-/** Who acted, and from where. */
+/** The person or process that acted, and the origin of the request. */
 export type RecordedActor = Row<typeof actor>;
 
 const columns = {
@@ -85,8 +85,8 @@ const columns = {
 } as const;
 
 /**
- * An action of an operator. `subject` is what it was done to: an address (T…), an id (prj_…, whe_…, key_…), the id of a block or the
- * name of a network. `detail` depends on the action and holds no secret.
+ * An operator's action. `subject` is the affected thing: an address (T…), an id (prj_…, whe_…, key_…), a block id or a network. `detail`
+ * depends on the action and contains no secrets.
  */
 export type OperatorAction = Row<typeof columns>;
 
@@ -127,8 +127,8 @@ const insertActions = answerOf(
 );
 
 /**
- * Records actions, in the transaction that takes them, and last in it: until it ends nobody else records one. A seal covers the number of
- * its entry, which the table gives, so the lock of the log is taken before.
+ * Records actions in the transaction that performs them, as its last statement: it blocks all other records until the transaction ends. The
+ * seal covers the entry's number, which the table assigns, so it takes the log's lock first.
  */
 export async function insertOperatorActions(tx: Sql, actions: readonly OperatorAction[]): Promise<void> {
   if (actions.length === 0) return;
@@ -143,7 +143,10 @@ export async function insertOperatorActions(tx: Sql, actions: readonly OperatorA
 const told = { ...columns, isSound: isAsSealed(SEALED_ACTION) } as const;
 const sources = { isSound: sealColumn(SEALED_ACTION, '') };
 
-/** The newest 1,000 actions on a subject, oldest first, without those that nobody did. The same address can be in a project of each network. */
+/**
+ * Returns the newest 1,000 actions on a subject, oldest first. Entries with a wrong seal are left out. The same address can be in a project
+ * of each network.
+ */
 export const listOperatorActions = answerOf(
   'operator-action-list',
   told,
@@ -159,7 +162,10 @@ const found = {
   isSound: isAsSealed(SEALED_ACTION),
 } as const;
 
-/** What was done to some subjects, and the actions of some kinds whatever they were done to, after an entry of the log; none that nobody did. */
+/**
+ * Returns actions after an entry of the log: those on given subjects, and those of given kinds on any subject. Entries with a wrong seal
+ * are left out.
+ */
 export const findActionsSince = answerOf(
   'operator-action-since',
   found,
@@ -169,7 +175,7 @@ export const findActionsSince = answerOf(
   (rows) => rows.filter(({ isSound }) => isSound),
 );
 
-/** `isSound`: whether it is as it was sealed, where that is required. */
+/** `isSound`: the seal is valid, if seals are required. */
 const entry = { seq: count, ...told, hash: hex() } as const;
 
 export type AuditFilter = {
@@ -180,7 +186,7 @@ export type AuditFilter = {
   by: string | null;
 };
 
-/** The newest entries below a number, the newest first. */
+/** Returns the newest entries below a number, newest first. */
 export const listAuditEntries = rowsOf(
   'audit-list',
   entry,
@@ -193,10 +199,15 @@ export const listAuditEntries = rowsOf(
 
 const link = { seq: count, fields: 'text[]', hash: hex(), seal: 'text?' } as const;
 
-/** An entry as it is chained: its fields as text, in order, with a leading `+`, and `-` for null. `seal`: as `sealColumn` makes it. */
+/**
+ * An entry in the form that is hashed: its fields as text, in order, with a leading `+`, or `-` for null. `seal` is the result of
+ * `sealColumn`.
+ */
 export type AuditLink = Row<typeof link>;
 
-/** The next entries after a number, the oldest first, as text that nothing of the database has hashed. */
+/**
+ * Returns the next entries after a number, oldest first, as text. The caller computes the hashes itself instead of trusting the database.
+ */
 export const readAuditLinks = rowsOf(
   'audit-links',
   link,
@@ -210,7 +221,7 @@ export const readAuditLinks = rowsOf(
 
 const head = { seq: count, hash: hex() } as const;
 
-/** The newest entry's number and hash: whoever keeps them can tell later whether the log of that moment was rewritten. */
+/** The number and hash of the newest entry. A copy kept elsewhere shows later whether the log up to that entry was rewritten. */
 export type AuditHead = Row<typeof head>;
 
 export const findAuditHead = answerOf(
@@ -223,7 +234,7 @@ export const findAuditHead = answerOf(
 
 const acknowledged = { detail: json<{ accepted?: readonly string[] }>(), seal: 'text?' } as const;
 
-/** The newest 1,000 times that somebody closed alarms about this log. `seal`: as `sealColumn` makes it. */
+/** Returns the newest 1,000 acknowledgements of alarms about this log. `seal` is the result of `sealColumn`. */
 export const readAcknowledged = rowsOf(
   'audit-acknowledged',
   acknowledged,

@@ -13,13 +13,13 @@ import {
 export type ReceiptKeyDeps = { db: Database; keyRing: KeyRing; now(): UnixMs; random(size: number): Uint8Array };
 
 /**
- * Makes the first key that signs receipts, unless there is one. `refused`: other secrets are sealed under master keys that this
- * process lacks, so whoever has those could not open what it seals.
+ * Creates the first key that signs receipts, unless one exists. `refused`: other secrets are encrypted under master keys that this process
+ * lacks, so processes with those keys couldn't decrypt the new key.
  */
 export async function ensureReceiptKey(deps: ReceiptKeyDeps): Promise<'there' | 'refused'> {
   if ((await findCurrentReceiptKey(deps.db)) !== null) return 'there';
   return deps.db.transaction(async (tx) => {
-    // Processes that start together take turns.
+    // Serialise processes that start together.
     await stopEncryption(tx);
     if ((await findCurrentReceiptKey(tx)) !== null) return 'there';
     await deps.keyRing.reload();
@@ -30,7 +30,7 @@ export async function ensureReceiptKey(deps: ReceiptKeyDeps): Promise<'there' | 
   });
 }
 
-/** The caller holds the lock of sealing, and has read the keys since. */
+/** Stores a new receipt key. The caller holds the encryption lock and has read the master keys since. */
 export async function storeNewReceiptKey(tx: Sql, { keyRing, now, random }: ReceiptKeyDeps): Promise<string> {
   const { id, publicKey, privateKey } = receiptKeyOf(random(PRIVATE_KEY_BYTES));
   const encrypted = encrypt(keyRing, privateKey, placeOf(id));
@@ -41,8 +41,8 @@ export async function storeNewReceiptKey(tx: Sql, { keyRing, now, random }: Rece
 const PRIVATE_KEY_BYTES = 32;
 
 /**
- * Seals the key that signs receipts under the current master key. When this returns, no other master key of the ring seals it, nor
- * will. `lost`: no key opens it, and it stays as it is.
+ * Encrypts the key that signs receipts under the current master key. When this returns, no other master key of the ring encrypts it any
+ * more. `lost`: no key decrypts it, and it is left unchanged.
  */
 export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promise<'unchanged' | 'resealed' | 'lost'> {
   return db.transaction(async (tx) => {
@@ -58,22 +58,23 @@ export async function reencryptReceiptKey(db: Database, keyRing: KeyRing): Promi
 
 type OpenedReceiptKey = { kind: 'ok'; key: ReceiptKey } | Exclude<Decrypted, { kind: 'ok' }>;
 
-/** Opens the stored key. Where its master key is unknown, the master keys are read again: they may have been rotated. */
+/** Decrypts the stored key. If its master key is unknown, it reloads the master keys, because they may have been rotated. */
 export async function openReceiptKey(keyRing: KeyRing, stored: CurrentReceiptKey): Promise<OpenedReceiptKey> {
   let opened = decrypt(keyRing, stored, placeOf(stored.id));
   if (opened.kind === 'unknown-key') {
-    // A file that cannot be read now leaves the key unknown.
+    // If the file can't be read, the key stays unknown.
     await keyRing.reload().catch(() => undefined);
     opened = decrypt(keyRing, stored, placeOf(stored.id));
   }
   if (opened.kind !== 'ok') return opened;
   const { id, publicKey } = stored;
-  // The seal is bound to the id, and that to the public key, which would take a fifteenth of a start to make from the private one.
+  // The ciphertext is bound to the id, and the id to the public key. Deriving the public key from the private one would take a fifteenth of
+  // the start-up time.
   if (receiptKeyId(toJwk(publicKey)) !== id) return { kind: 'damaged' };
   return { kind: 'ok', key: { id, publicKey, privateKey: opened.plain } };
 }
 
-/** Whether the key that signs receipts now opens; `null`: there is none yet. */
+/** Whether the current receipt key can be decrypted. `null`: there is none yet. */
 export async function tryReceiptKey(
   db: Sql,
   keyRing: KeyRing,
@@ -83,7 +84,7 @@ export async function tryReceiptKey(
   return { kind: (await openReceiptKey(keyRing, stored)).kind, masterKeyId: stored.masterKeyId };
 }
 
-/** Bound to the ciphertext: moved to another row or column it does not open. */
+/** The ciphertext is bound to this context, so it can't be decrypted in another row or column. */
 function placeOf(id: string): string {
   return `receipt_keys.sealed:${id}`;
 }

@@ -6,14 +6,14 @@ import { SEALED_INVITATION, SEALED_RECOVERY_CODE } from '../db/sealed-tables.ts'
 import { group, isAsSealed, listColumns, text } from '../db/statement.ts';
 import { PERSON_SHAPE, PERSON_SOURCES } from './people.ts';
 
-/** Ends the invitation of a person that is open, if there is one. */
+/** Ends a person's open invitation, if there is one. */
 export const endInvitations = commandOf(
   'invitation-end',
   'update invitations set ended_at = $2, mac = null where person_id = $1 and ended_at is null',
   (personId: string, now: UnixMs) => [personId, new Date(now)],
 );
 
-/** The one before must have ended. */
+/** The previous invitation must have ended. */
 export const insertInvitation = commandOf(
   'invitation-insert',
   'insert into invitations (sha256, person_id, kind, created_at, expires_at, mac) values ($1, $2, $3, $4, $5, $6)',
@@ -30,7 +30,7 @@ const open = {
   person: group(PERSON_SHAPE),
 } as const;
 
-/** An invitation that can be taken up now, with the person. Who made either without the master key invited nobody. */
+/** Returns an open invitation with its person. If either row was inserted without the master key, it is ignored. */
 export const findInvitation = answerOf(
   'invitation-find',
   open,
@@ -40,7 +40,7 @@ export const findInvitation = answerOf(
   (rows) => rows.filter(({ isSound, person }) => isSound && person.isSound)[0] ?? null,
 );
 
-/** Takes an invitation up. `false`: somebody has, or it has ended. */
+/** Redeems an invitation. Returns `false` if it was already redeemed or has ended. */
 export const consumeInvitation = answerOf(
   'invitation-take',
   { personId: 'uuid' },
@@ -58,7 +58,7 @@ const insertCodes = commandOf(
   ],
 );
 
-/** Gives a person these recovery codes, by their SHA-256. */
+/** Stores recovery codes of a person, by their SHA-256. */
 export async function insertRecoveryCodes(
   tx: Sql,
   personId: string,
@@ -73,7 +73,7 @@ export async function insertRecoveryCodes(
 const code = { sha256: 'bytea', personId: 'uuid', isSound: isAsSealed(SEALED_RECOVERY_CODE) } as const;
 const isOneSound = (rows: readonly { isSound: boolean }[]) => rows.some(({ isSound }) => isSound);
 
-/** Whether a person has this code, and has not used it. */
+/** Whether a person has this code and hasn't used it. */
 export const hasRecoveryCode = answerOf(
   'recovery-code-find',
   code,
@@ -83,7 +83,7 @@ export const hasRecoveryCode = answerOf(
   isOneSound,
 );
 
-/** Uses a recovery code up. `false`: the person has none like it. */
+/** Uses up a recovery code. Returns `false` if the person has no such code. */
 export const consumeRecoveryCode = answerOf(
   'recovery-code-take',
   code,

@@ -16,10 +16,10 @@ const passkey = {
   isSound: isAsSealed(SEALED_PASSKEY),
 } as const;
 
-/** `id`: as the authenticator chose it. `counter`: how often it says that it has signed, 0 for always. */
+/** `id` is the authenticator's. `counter` is its signature counter, which stays 0 if it has none. */
 export type Passkey = Omit<Row<typeof passkey>, 'isSound'>;
 
-/** Does nothing and answers `false` if there is one with this id. */
+/** Stores a passkey. Returns `false` without effect if the id exists. */
 export const insertPasskey = answerOf(
   'passkey-insert',
   { id: 'bytea' },
@@ -32,7 +32,7 @@ export const insertPasskey = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** The passkeys of a person, the first 100. Who made one without the master key made none, here and below. */
+/** Returns a person's passkeys, the first 100. Rows that were inserted without the master key are ignored, here and below. */
 export const findPasskeys = answerOf(
   'passkey-list',
   passkey,
@@ -44,7 +44,7 @@ export const findPasskeys = answerOf(
 
 const owned = { ...passkey, person: group(PERSON_SHAPE) } as const;
 
-/** With the person that it belongs to. */
+/** Returns a passkey with its person. */
 export const findPasskey = answerOf(
   'passkey-find',
   owned,
@@ -54,7 +54,7 @@ export const findPasskey = answerOf(
   (rows) => rows.filter(({ isSound, person }) => isSound && person.isSound)[0] ?? null,
 );
 
-/** Notes a use. `false`: the counter does not go forward, as that of a copy would not, or the passkey is gone. */
+/** Records a use. Returns `false` if the counter doesn't increase, which suggests a copy, or if the passkey was removed. */
 export const usePasskey = answerOf(
   'passkey-use',
   { id: 'bytea' },
@@ -64,7 +64,7 @@ export const usePasskey = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Removes a passkey of a person. `false`: it has none with this id. */
+/** Removes a person's passkey. Returns `false` if the person has none with this id. */
 export const removePasskeyRow = answerOf(
   'passkey-remove',
   { id: 'bytea' },

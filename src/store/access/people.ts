@@ -13,10 +13,10 @@ const person = {
   projects: 'text[]?',
 } as const;
 
-/** Somebody who uses the console. `projects`: UUIDs of those that it may see, `null` for all. */
+/** A user of the console. `projects`: the UUIDs of the projects that they may see, or `null` for all. */
 export type Person = Row<typeof person>;
 
-/** For statements that join people as `p`: the fields, and where they stand. `isSound`: whether the person is as it was sealed. */
+/** The fields and their SQL for statements that join people as `p`. `isSound`: the person's seal is valid. */
 export const PERSON_SHAPE = { ...person, isSound: isAsSealed(SEALED_PERSON) } as const;
 export const PERSON_SOURCES = {
   ...{ id: 'p.id', login: 'p.login', name: 'p.name', role: 'p.role' },
@@ -26,7 +26,7 @@ const PERSON = listColumns(person, '', PERSON_SOURCES);
 
 const NO_FACTORS = { passwordHash: null, totpSealed: null };
 
-/** Does nothing and answers `false` if somebody has this login. */
+/** Stores a person. Returns `false` without effect if the login is taken. */
 export const insertPerson = answerOf(
   'person-insert',
   { id: 'uuid' },
@@ -39,7 +39,7 @@ export const insertPerson = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** By the UUID or by the login, which no other person has; not whoever was removed. Says nothing about the seal, here and below. */
+/** Finds a person by UUID or login, except removed ones. Doesn't check the seal, here and below. */
 export const findPerson = rowOf(
   'person-find',
   person,
@@ -47,7 +47,7 @@ export const findPerson = rowOf(
   ({ id, login }: { id: string | null; login: string | null }) => [id, login],
 );
 
-/** The same, locked until the transaction ends. */
+/** Like `findPerson`, but locks the row until the transaction ends. */
 export const lockAnyPerson = rowOf(
   'person-lock',
   person,
@@ -63,14 +63,14 @@ const factors = {
   totpStep: maybeCount,
 } as const;
 
-/** A person with what a password and a code are compared with. */
+/** A person with the data that their password and code are verified against. */
 export type PersonFactors = Row<typeof factors>;
 
 const told = { ...factors, isSound: isAsSealed(SEALED_PERSON) } as const;
 const TOLD = listColumns(told, 'p.', PERSON_SOURCES);
 const soundOf = (rows: Row<typeof told>[]) => rows.filter(({ isSound }) => isSound)[0] ?? null;
 
-/** Who made a person without the master key, or changed one, made nobody. */
+/** Returns `null` for a person who was inserted or changed without the master key. */
 export const findFactors = answerOf(
   'person-factors',
   told,
@@ -79,7 +79,7 @@ export const findFactors = answerOf(
   soundOf,
 );
 
-/** The same, locked until the transaction ends. */
+/** Like `findFactors`, but locks the row until the transaction ends. */
 export const lockFactors = answerOf(
   'person-lock-factors',
   told,
@@ -90,7 +90,7 @@ export const lockFactors = answerOf(
 
 const judged = { ...factors, seal: sealed(SEALED_PERSON) } as const;
 
-/** The same for who gives it a new seal: a person that is not as it was sealed is `ROW_CHANGED`. */
+/** Locks a person to seal it again. Errors: `ROW_CHANGED` if its current seal is wrong. */
 export const lockPersonToChange = rowOf(
   'person-lock-to-change',
   judged,
@@ -113,7 +113,7 @@ const listed = {
   invitedUntil: 'timestamptz?',
 } as const;
 
-/** The people that there are, the first 1,000. */
+/** Returns the people, the first 1,000. */
 export const listPeopleRows = rowsOf(
   'person-list',
   listed,
@@ -126,7 +126,7 @@ export const listPeopleRows = rowsOf(
   () => [],
 );
 
-/** How many other owners there are who can sign in. */
+/** Counts the other owners, and those of them who can sign in. */
 export const countOtherOwners = answerOf(
   'person-other-owners',
   { owners: count, usable: count },
@@ -137,7 +137,7 @@ export const countOtherOwners = answerOf(
   ([row]) => row ?? { owners: 0, usable: 0 },
 );
 
-/** Until the transaction ends, nobody else takes an owner away. The guard in the database takes the same lock. */
+/** Blocks other removals of owners until the transaction ends. A trigger in the database takes the same lock. */
 export const lockOwners = answerOf(
   'person-lock-owners',
   { isLocked: 'bool' },
@@ -152,7 +152,7 @@ export const updateRole = commandOf(
   (changed: PersonFactors) => [changed.id, changed.role, changed.projects, sealOf(SEALED_PERSON, changed)],
 );
 
-/** Takes from a person all that it signs in with, and ends its sessions and invitations. `isGone`: it is removed as well. */
+/** Removes all of a person's sign-in factors, and ends their sessions and invitations. `isGone`: also removes the person. */
 export const forgetFactors = commandOf(
   'person-forget-factors',
   `with ended_keys as (update passkeys set removed_at = $2, mac = null where person_id = $1 and removed_at is null),
@@ -168,7 +168,7 @@ export const forgetFactors = commandOf(
   ],
 );
 
-/** Gives a person a password and a sealed TOTP secret; `step` is the period of the code that proved it. */
+/** Stores a person's password and encrypted TOTP secret. `step` is the period of the code that proved it. */
 export const storePassword = commandOf(
   'person-password',
   `update people set password_hash = $2, master_key_id = $3, totp_sealed = $4, totp_step = $5, misses = 0, mac = $6 where id = $1`,
@@ -178,7 +178,7 @@ export const storePassword = commandOf(
   ],
 );
 
-/** Takes the code of a period, unless one of it or of a later one was taken. Forgets the misses. */
+/** Accepts the code of a period, unless one of the same or a later period was already used. Resets the failed attempts. */
 export const consumeTotpStep = answerOf(
   'person-take-step',
   { id: 'uuid' },
@@ -188,7 +188,10 @@ export const consumeTotpStep = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Takes one of the wrong codes that a person has: `most` at once, and another one after each `everySeconds`. `false`: none is left. */
+/**
+ * Records a failed code. A person may fail `most` times at once, and once more after each `everySeconds`. Returns `false` if no attempt is
+ * left.
+ */
 export const takeMiss = answerOf(
   'person-take-miss',
   { id: 'uuid' },
@@ -205,8 +208,8 @@ export const takeMiss = answerOf(
 const sealedTotp = { ...factors, masterKeyId: 'text', totpSealed: 'bytea', seal: 'text?' } as const;
 
 /**
- * The sealed TOTP secrets under other master keys than these, with their people: the first 500 behind an id, locked until the transaction ends.
- * `seal`: as `sealColumn` makes it.
+ * Returns the TOTP secrets that other master keys encrypt, with their people: the first 500 after an id, locked until the transaction ends.
+ * `seal` is the result of `sealColumn`.
  */
 export const lockTotpUnderOtherKeys = rowsOf(
   'person-totp-under-other-keys',
@@ -216,14 +219,14 @@ export const lockTotpUnderOtherKeys = rowsOf(
   (keyId: string, after: string) => [keyId, after],
 );
 
-/** `mac`: `null` keeps the one that is there. */
+/** `mac`: `null` keeps the current one. */
 export const reencryptTotpRow = commandOf(
   'person-totp-reseal',
   'update people set master_key_id = $2, totp_sealed = $3, mac = coalesce($4, mac) where id = $1',
   (id: string, totp: Encrypted, mac: Buffer | null) => [id, totp.masterKeyId, totp.sealed, mac],
 );
 
-/** How many TOTP secrets each master key seals. */
+/** Counts the TOTP secrets by the master key that encrypts them. */
 export const countTotpByKey = answerOf(
   'person-totp-by-key',
   { masterKeyId: 'text', total: count },

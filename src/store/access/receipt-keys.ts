@@ -5,7 +5,7 @@ import { sealOf } from '../db/seal.ts';
 import { SEALED_RECEIPT_KEY } from '../db/sealed-tables.ts';
 import { listColumns, type Row, sealed } from '../db/statement.ts';
 
-// A key has the last two as long as it is the current one, by a constraint.
+// By a constraint, exactly the current key has the last two.
 const current = {
   id: 'text',
   publicKey: 'bytea',
@@ -14,10 +14,10 @@ const current = {
   seal: sealed(SEALED_RECEIPT_KEY),
 } as const;
 
-/** The key that signs receipts now. `id`: the thumbprint of its public key; `sealed`: the private one. */
+/** The key that currently signs receipts. `id` is the thumbprint of its public key; `sealed` is the encrypted private key. */
 export type CurrentReceiptKey = Omit<Row<typeof current>, 'seal'>;
 
-/** Stores the current key. The one before must have been retired. */
+/** Stores the current key. The previous one must have been retired. */
 export const insertReceiptKey = commandOf(
   'receipt-key-insert',
   `insert into receipt_keys (id, public_key, master_key_id, sealed, created_at, mac)
@@ -32,7 +32,7 @@ export const insertReceiptKey = commandOf(
   ],
 );
 
-/** `null` before the first one is made. */
+/** Returns `null` before the first key is created. */
 export const findCurrentReceiptKey = rowOf(
   'receipt-key-current',
   current,
@@ -42,7 +42,7 @@ export const findCurrentReceiptKey = rowOf(
 
 const publicKeys = { publicKey: 'bytea', seal: sealed(SEALED_RECEIPT_KEY) } as const;
 
-/** The public keys that ever signed, newest first: the first thousand. */
+/** Returns all public keys that ever signed, newest first: the first thousand. */
 export const readPublicReceiptKeys = answerOf(
   'receipt-keys-public',
   publicKeys,
@@ -51,14 +51,14 @@ export const readPublicReceiptKeys = answerOf(
   (rows) => rows.map((row) => row.publicKey),
 );
 
-/** Replaces the current key's private part by the same one sealed under another master key. */
+/** Replaces the current key's private part by the same key encrypted under another master key. */
 export const reencryptReceiptKeyRow = commandOf(
   'receipt-key-reseal',
   'update receipt_keys set master_key_id = $2, sealed = $3 where id = $1 and retired_at is null',
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** Lets a key sign no more: its private part is erased, its public one stays. */
+/** Retires a key: its private part is erased, its public part stays. */
 export const retireReceiptKey = commandOf(
   'receipt-key-retire',
   'update receipt_keys set retired_at = $2, master_key_id = null, sealed = null where id = $1',

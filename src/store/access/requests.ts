@@ -3,9 +3,9 @@ import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { answerOf, commandOf } from '../db/rows-of.ts';
 
 /**
- * A request that was answered: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409,
- * "code": "AMOUNT_UNAVAILABLE", "external_id": "order-1042", "took_ms": 3}`. Members without a value may be left out. `route` is the
- * pattern and never the path, which may hold anything.
+ * An answered request: `{"id": "req_01h4…", "method": "POST", "route": "/v1/invoices", "status": 409, "code": "AMOUNT_UNAVAILABLE",
+ * "external_id": "order-1042", "took_ms": 3}`. Members without a value may be left out. `route` is the pattern, never the path, which may
+ * contain anything.
  */
 export type LoggedRequest = {
   id: string;
@@ -17,7 +17,7 @@ export type LoggedRequest = {
   external_id?: string | undefined;
 };
 
-/** Requests, 1 to 1,000, that came in one second with one key (UUIDs; `null`: without a valid one). */
+/** 1 to 1,000 requests that arrived within one second with the same key (UUIDs), or without a valid one (`null`). */
 export type RequestBatch = {
   key: { id: string; projectId: string } | null;
   requests: readonly [LoggedRequest, ...LoggedRequest[]];
@@ -27,12 +27,12 @@ const SECOND_MS = 1000;
 const WEEK_MS = 604_800_000;
 const SLOTS = 6;
 
-/** The second of a time, by which requests are kept together. */
+/** Returns the second of a time. Requests are grouped by it. */
 export function secondOf(time: UnixMs): UnixMs {
   return unixMs(time - (time % SECOND_MS));
 }
 
-/** The partition of a time. */
+/** Returns the partition of a time. */
 export function slotOf(time: UnixMs): number {
   return Math.floor(time / WEEK_MS) % SLOTS;
 }
@@ -41,9 +41,9 @@ export function slotOf(time: UnixMs): number {
 export const UNPACKED = `json_to_recordset(b.requests::json) as r (id text collate "C", method text, route text, status int4, code text,
      external_id text, took_ms int4)`;
 
-// JSON has no line break of its own, so the batches are lines of one text, which nothing has to be escaped in. Nobody waits until the disk
-// (or a standby) has them: that would hold up the commits of creations.
-/** Writes batches, which a crash of the server within the next second may lose. One that was written before is left as it is. */
+// JSON written by `JSON.stringify` has no line breaks, so the batches are lines of one text, which needs no escaping. The commit doesn't
+// wait for the disk or a standby, because that would delay the commits of new invoices.
+/** Writes batches. A crash of the server within the next second may lose them. Batches that were written before are left unchanged. */
 export const insertRequests = commandOf(
   'requests-insert',
   `insert into requests (slot, at, project_id, key_id, first_id, last_id, count, requests)
@@ -67,7 +67,7 @@ export const insertRequests = commandOf(
   },
 );
 
-/** The lowest and the highest id. */
+/** Returns the lowest and the highest id. */
 function edgesOf([one, ...others]: RequestBatch['requests']): { first: string; last: string } {
   let [first, last] = [one.id, one.id];
   for (const { id } of others) {
@@ -77,7 +77,7 @@ function edgesOf([one, ...others]: RequestBatch['requests']): { first: string; l
   return { first, last };
 }
 
-/** Deletes the requests of whole weeks that ended before. */
+/** Deletes the requests of whole weeks that ended before a time. */
 export const forgetOldRequests = answerOf(
   'requests-forget-old',
   { isDone: 'bool' },

@@ -18,16 +18,16 @@ const session = {
   person: group(PERSON_SHAPE),
 } as const;
 
-/** A session with its person as that is now. `proof`: what it was started by. */
+/** A session with the current state of its person. `proof` is the factor that started it. */
 export type SessionRow = Omit<Row<typeof session>, 'isSound'>;
 
 const SEAL = { isSound: sealColumn(SEALED_SESSION, 's.') };
 const SESSION = `select ${listColumns(session, 's.', { ...SEAL, person: PERSON_SOURCES })} from sessions s join people p on p.id = s.person_id`;
 
-/** Neither ended nor seen or begun before: parameters 1 and 2. */
+/** The session hasn't ended, and isn't older than the limits in parameters 1 (last use) and 2 (start). */
 const LIVE = 's.ended_at is null and p.removed_at is null and s.seen_at > $1 and s.created_at > $2';
 
-/** Who made a session or its person without the master key is not in. */
+/** Ignores sessions if they or their people were inserted without the master key. */
 const soundOf = (rows: readonly Row<typeof session>[]) =>
   rows.filter(({ isSound, person }) => isSound && person.isSound);
 
@@ -55,7 +55,7 @@ type NewSession = Pick<SessionRow, 'id' | 'proof' | 'createdAt' | 'origin' | 'us
   network: string;
 };
 
-/** The live session with this token, by its SHA-256. */
+/** Returns the live session with this token, by its SHA-256. */
 export const findLiveSession = answerOf(
   'session-find',
   session,
@@ -64,7 +64,7 @@ export const findLiveSession = answerOf(
   (rows) => soundOf(rows)[0] ?? null,
 );
 
-/** The live sessions, of a person or of all, the newest first: 1,000. */
+/** Returns the live sessions of one person or of all, newest first, at most 1,000. */
 export const listLiveSessions = answerOf(
   'session-list',
   session,
@@ -75,7 +75,7 @@ export const listLiveSessions = answerOf(
   soundOf,
 );
 
-/** Notes that a session was used, once it is this old. */
+/** Records the use of a session, unless a recent use is already recorded. */
 export const touchSession = commandOf(
   'session-touch',
   'update sessions set seen_at = $2 where id = $1 and ended_at is null and seen_at <= $3',
@@ -84,7 +84,7 @@ export const touchSession = commandOf(
   ],
 );
 
-/** Ends a session, of this person where one is given; `null`: there is none like it that goes on. */
+/** Ends a session, optionally only if it belongs to a person. Returns `null` if there is no such open session. */
 export const endSessionRow = rowOf(
   'session-end',
   { id: 'uuid', personId: 'uuid' },
@@ -93,7 +93,7 @@ export const endSessionRow = rowOf(
   (id: string, now: UnixMs, personId: string | null) => [id, new Date(now), personId],
 );
 
-/** Ends all sessions of a person, and says how many. */
+/** Ends all sessions of a person. Returns how many. */
 export const endSessionsOf = answerOf(
   'session-end-all',
   { id: 'uuid' },
@@ -102,7 +102,7 @@ export const endSessionsOf = answerOf(
   ({ length }) => length,
 );
 
-/** Ends the live sessions of a person but one, and gives their ids. */
+/** Ends a person's live sessions except one. Returns their ids. */
 export const endOtherSessionRows = answerOf(
   'session-end-others',
   { id: 'uuid' },
@@ -138,7 +138,7 @@ const noteStepUp = commandOf(
   ],
 );
 
-/** In a transaction. `false`: it has ended meanwhile. */
+/** Records a step-up, in a transaction. Returns `false` if the session has ended meanwhile. */
 export async function stepUpSession(tx: Sql, id: string, now: UnixMs): Promise<boolean> {
   const found = await lockSession(tx, id);
   if (found?.isSound !== true) return false;
@@ -146,7 +146,7 @@ export async function stepUpSession(tx: Sql, id: string, now: UnixMs): Promise<b
   return true;
 }
 
-/** Whether a person has signed in from a network since. Takes the same where there is no such person. */
+/** Whether a person has signed in from a network since a time. Takes the same time for an unknown person. */
 export const hasSignedInFrom = answerOf(
   'session-network-known',
   { known: 'bool' },
@@ -155,7 +155,7 @@ export const hasSignedInFrom = answerOf(
   ([row]) => row?.known === true,
 );
 
-/** Keeps a challenge from being used again. `false`: it was used. */
+/** Marks a challenge as used. Returns `false` if it was already used. */
 export const spendChallenge = answerOf(
   'challenge-spend',
   { sha256: 'bytea' },
@@ -164,7 +164,7 @@ export const spendChallenge = answerOf(
   (rows) => rows.length > 0,
 );
 
-/** Deletes sessions that began before, and invitations and challenges that ended before, the first 1,000 of each. */
+/** Deletes sessions that began, and invitations and challenges that ended, before a time: the first 1,000 of each. */
 export const forgetOldSessions = answerOf(
   'session-forget-old',
   { isDone: 'bool' },

@@ -10,7 +10,7 @@ import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.
 const ALARM = {
   id: 'uuid',
   kind: text<AlarmKind>(),
-  /** The subject within the kind: a block, an address, a transaction; may be empty. */
+  /** The subject within the kind: a block, an address, a transaction. It may be empty. */
   subject: 'text',
   detail: 'text',
   raisedAt: 'timestamptz',
@@ -23,7 +23,8 @@ export type Alarm = Row<typeof ALARM>;
 const MAX_DETAIL = 2000;
 const [PAGE, MAX_PAGES] = [1000, 100];
 /**
- * Opens an alarm, or counts that it was seen again; one whose end nobody sealed is still the same. Returns whether it is new. `id` is a UUID.
+ * Opens an alarm, or counts another occurrence of an open one. An alarm whose end has no valid seal counts as open. Returns whether it is
+ * new. `id` is a UUID.
  */
 export const raiseAlarm = answerOf(
   'alarm-raise',
@@ -68,7 +69,7 @@ const close = answerOf(
   ({ length }) => length,
 );
 
-/** The end of a sealed alarm, by a process without a master key: it counts where nobody has one. */
+/** Marks a sealed alarm as ended by a process without a master key. It is valid only if no process has one. */
 const ENDED_WITHOUT_KEY = '00'.repeat(24);
 
 async function closeAll(db: Sql, alarms: readonly Named[]): Promise<number> {
@@ -81,7 +82,7 @@ async function closeAll(db: Sql, alarms: readonly Named[]): Promise<number> {
   );
 }
 
-/** Closes the open alarms of a kind, of all subjects or of one. Returns how many there were. */
+/** Closes the open alarms of a kind, for one subject or for all. Returns how many there were. */
 export async function resolveAlarms(
   db: Sql,
   network: Network,
@@ -105,8 +106,8 @@ const findUnseen = rowsOf(
 );
 
 /**
- * Closes the open alarms of kinds that are raised again each minute while they last and were not seen for ten: whoever saw them runs no
- * more.
+ * Closes open alarms that weren't seen for ten minutes, of kinds that are raised again every minute while they last. The process that
+ * raised them no longer runs.
  */
 export async function resolveUnseenAlarms(db: Sql, kinds: readonly AlarmKind[]): Promise<void> {
   await closeAll(db, await findUnseen(db, kinds));
@@ -120,9 +121,9 @@ const readAlarms = rowsOf(
   (network: Network, [kind, subject]: readonly [string, string]) => [network, kind, subject],
 );
 
-/** Whoever closes more than these past Quittance also closes what he made up, and is told by that. */
+/** Someone who closes more alarms than this in the database also closes fake ones, which reveals it. */
 const CLOSED_LATELY = 1000;
-/** The words of an alarm, whether it is over or not. */
+/** The text of an alarm, whether or not it is over. */
 const SEALED_WORDS = { ...SEALED_ALARM, needed: null };
 
 const readClosed = rowsOf(
@@ -135,35 +136,38 @@ const readClosed = rowsOf(
   (network: Network) => [network],
 );
 
-/** The seal of an alarm's end if Quittance did not write it, else null. `end`: as `sealColumn` makes it of `SEALED_CLOSED`. */
+/**
+ * Returns the seal of an alarm's end if Quittance did not write that end, otherwise null. `end` is the result of `sealColumn` with
+ * `SEALED_CLOSED`.
+ */
 function falseEnd(sealer: Sealer | null, end: string | null): OpenedSeal | null {
   const opened = end === null ? undefined : sealer?.open(SEALED_CLOSED, end);
   return opened?.problem ? opened : null;
 }
 
-/** Whether the end of an alarm is one that somebody wrote past Quittance. */
+/** Whether the alarm was closed directly in the database. */
 export function isSilenced(sealer: Sealer | null, end: string | null): boolean {
   return falseEnd(sealer, end) !== null;
 }
 
-/** Whether the words of an alarm are those that Quittance raised it with, also when it is over. `words`: as `sealColumn` makes it of it. */
+/** Whether the text of an alarm is the one that Quittance raised it with, even if it is over. `words` is the result of `sealColumn`. */
 export function areWordsSound(sealer: Sealer | null, words: string): boolean {
   return sealer === null || sealer.open(SEALED_WORDS, words).problem === null;
 }
 
-/** The SQL of both, for `isSilenced` and `areWordsSound`. */
+/** The SQL of the arguments of `isSilenced` and `areWordsSound`. */
 export const sealsOfAlarm = (row: string) =>
   `${sealColumn(SEALED_CLOSED, row)} as "end", ${sealColumn(SEALED_WORDS, row)} as words`;
 
 /**
- * `isSound`: the words are Quittance's. `unknownKey`: the id of the master key that its end names and this process lacks. `falseMac`: the MAC
- * of its end, in hex; not hex if the end has none.
+ * `isSound`: Quittance wrote the text. `unknownKey`: the id of the master key that the end names and this process lacks. `falseMac`: the
+ * MAC of the end in hex, or another text if the end has none.
  */
 type Silenced = Alarm & { isSound: boolean; unknownKey: string | null; falseMac: string };
 
 /**
- * The alarms of a network that somebody closed past Quittance, of the thousand that were raised last. They are open: nobody has read them, and
- * their cause goes on.
+ * Returns alarms of a network that were closed directly in the database, among the last thousand raised. They count as open, because no one
+ * has read them and their cause may persist.
  */
 export async function findSilenced(db: Sql, network: Network): Promise<Silenced[]> {
   const sealer = await db.sealer(false);
@@ -177,12 +181,12 @@ export async function findSilenced(db: Sql, network: Network): Promise<Silenced[
   });
 }
 
-/** Whether a process without a master key wrote the end of an alarm, or somebody who writes the same. */
+/** Whether the end was written by a process without a master key, or by someone imitating one. */
 export function isEndWithoutKey({ unknownKey }: Pick<Silenced, 'unknownKey'>): boolean {
   return unknownKey !== null && ENDED_WITHOUT_KEY.startsWith(unknownKey);
 }
 
-/** Whether processes of the release that did not seal the ends of alarms may still run: for an hour after the upgrade. */
+/** Whether processes of the release that didn't seal the ends of alarms may still run. This is assumed for an hour after the upgrade. */
 export const isUpgrading = answerOf(
   'alarms-upgrading',
   { any: 'bool' },
@@ -192,8 +196,8 @@ export const isUpgrading = answerOf(
 );
 
 /**
- * Removes the false MACs from the ends of alarms, so that they count as open wherever alarms are counted. An alarm that was closed properly
- * since it was found keeps its end.
+ * Removes the false MACs from the ends of alarms, so that every count includes them as open. An alarm that was properly closed since it was
+ * found keeps its end.
  */
 export const reopenAlarms = answerOf(
   'alarms-reopen',
@@ -208,8 +212,8 @@ export const reopenAlarms = answerOf(
 );
 
 /**
- * The open alarms of a network that are as Quittance raised them, oldest first, and those that are not, of the first 100,000. Those of projects
- * come last, because there may be many. So nobody hides one among others that he makes up, or by writing that it is over.
+ * Returns the open alarms of a network among the first 100,000, oldest first, divided into valid and forged ones. Those of projects come
+ * last, because there may be many. So an alarm can't be hidden among forged ones or by marking it as over.
  */
 export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alarms: Alarm[]; madeUp: Alarm[] }> {
   const alarms: Alarm[] = [];
@@ -233,10 +237,10 @@ export async function findSoundAlarms(db: Sql, network: Network): Promise<{ alar
   return { alarms, madeUp };
 }
 
-/** As many as a person looks at. */
+/** As many as a person reads. */
 const MAX_SHOWN = 100;
 
-/** The first 100 of them, and one in the place of all that somebody made up, whose words nobody is told. */
+/** Returns the first 100 open alarms. One alarm represents all forged ones, whose text isn't shown. */
 export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]> {
   const { alarms, madeUp } = await findSoundAlarms(db, network);
   const shown = alarms.slice(0, MAX_SHOWN);
@@ -246,7 +250,7 @@ export async function findOpenAlarms(db: Sql, network: Network): Promise<Alarm[]
   return [...shown, { ...first, kind: 'row-changed', subject: '', detail, seenCount: madeUp.length }];
 }
 
-/** Whether an open alarm of any network says that a row was changed or is missing, by its subject. */
+/** Whether an open alarm of any network reports a changed or missing row with one of these subjects. */
 export const hasAlarm = answerOf(
   'alarm-about-row',
   { any: 'bool' },
@@ -256,7 +260,7 @@ export const hasAlarm = answerOf(
   ([row]) => row?.any === true,
 );
 
-/** The subjects of the open alarms of a kind; the oldest 1,000. */
+/** Returns the subjects of the open alarms of a kind, the oldest 1,000. */
 export const findAlarmSubjects = answerOf(
   'alarm-subjects',
   { subject: 'text' },
@@ -274,7 +278,7 @@ const countStored = answerOf(
   (rows) => new Map(rows.map((row) => [row.kind, row.count])),
 );
 
-/** How many alarms of a network are open, by kind; of a kind that somebody closes past Quittance at least those. */
+/** Counts the open alarms of a network by kind. Alarms that were closed directly in the database are included. */
 export async function countOpenAlarms(db: Sql, network: Network): Promise<Map<AlarmKind, number>> {
   const counts = await countStored(db, network);
   const hidden = new Map<AlarmKind, number>();

@@ -9,7 +9,7 @@ import { count, maybe, maybeCount, maybeText, type Row, statement, text } from '
 import type { Freeze } from '../ledger/addresses.ts';
 import { outgoingStands, stands } from '../ledger/standing.ts';
 
-/** The statements that name addresses to compare their balances. */
+/** The statements that return addresses for balance checks. */
 export const BALANCE_CHECKS = ['balance-check-due', 'balance-check-list'] as const;
 
 const BOOKED = {
@@ -18,13 +18,13 @@ const BOOKED = {
   account: text<AccountHex>(),
   address: 'address',
   opening: maybe({ block: count, micro: 'numeric' }),
-  /** The newest height at which the books balanced; `null` before the first check. */
+  /** The newest height at which the books balanced, or `null` before the first check. */
   goodBlock: maybeCount,
   freezeState: maybeText<Freeze>(),
   freezeBlock: maybeCount,
 } as const;
 
-/** An address of any project, active or retired, with its opening: its balance at the first check, and the height of that check. */
+/** An address of any project, active or retired, with its opening: the balance and the height of the first check. */
 export type BookedAddress = Row<typeof BOOKED>;
 
 const SELECT = `select a.id, a.project_id, encode(a.account, 'hex') as account, ${addressColumn('a')} as address, b.opening_block, b.opening_micro,
@@ -39,14 +39,14 @@ const selectDue = statement(
 );
 
 /**
- * Addresses that were never checked or whose check is due, the longest due first: one that is put off beyond a day is due, whoever did that. Those
- * that fail their check are left out; they have an alarm of their own.
+ * Returns addresses that were never checked or whose check is due, longest due first. A check postponed by more than a day counts as due,
+ * because Quittance never postpones one that far. Addresses that fail their integrity check are left out; they have their own alarm.
  */
 export function findDueAddresses(db: Sql, network: Network, now: UnixMs, limit: number): Promise<BookedAddress[]> {
   return db.run(selectDue, [network, new Date(now), limit], []);
 }
 
-/** All addresses of a network, the oldest first. */
+/** Returns all addresses of a network, oldest first. */
 export const listBookedAddresses = rowsOf(
   BALANCE_CHECKS[1],
   BOOKED,
@@ -54,8 +54,8 @@ export const listBookedAddresses = rowsOf(
   (network: Network, limit: number) => [network, limit],
 );
 
-// A transfer that was taken back moved nothing. An incoming transfer from the time before outgoing ones were recorded has no producer.
-// It is left out below the opening: otherwise, all that left since would seem to be missing.
+// An annulled transfer moved no money. An incoming transfer without a producer is from before outgoing transfers were recorded. It is left
+// out below the opening, because otherwise all money that left since would seem to be missing.
 const MOVEMENTS = `(
      select block_number, amount_micro as micro, producer is null as is_one_sided from transfers t
      where address_id = $1 and ${stands('t')}
@@ -70,14 +70,17 @@ const before = statement(
    from ${MOVEMENTS} where m.block_number <= $2 and not m.is_one_sided`,
 );
 
-/** The sum of an address's movements in the ledger up to a height, and the height at which they begin. */
+/** Returns the sum of an address's recorded movements up to a height, and the height at which they begin. */
 export async function sumMovements(db: Sql, addressId: string, upTo: number): Promise<Row<typeof before.shape>> {
   const [row] = await db.run(before, [addressId, upTo]);
   if (row === undefined) throw new Error('a sum has one row');
   return row;
 }
 
-/** The ledger's movements of an address above `above` up to `upTo`, by height; all below `summedUpTo` as one at that height. */
+/**
+ * Returns the recorded movements of an address above `above` and up to `upTo`, by height. Those below `summedUpTo` are summed at that
+ * height.
+ */
 export const findMovements = rowsOf(
   'balance-books-since',
   { block: count, micro: 'numeric' },
@@ -97,13 +100,13 @@ export type BalanceCheck = {
   checkedBlock: number;
   balanceMicro: bigint;
   expectedMicro: bigint;
-  /** Origin of the node that was asked. */
+  /** The origin of the queried node. */
   node: string;
   checkedAt: UnixMs;
   dueAt: UnixMs;
 };
 
-/** Keeps the outcome of a check. The opening of the first one stays. */
+/** Stores the result of a check. The opening of the first check is kept. */
 export const saveBalanceCheck = commandOf(
   'balance-check-upsert',
   `insert into balance_checks as b (address_id, project_id, network, opening_micro, opening_block, good_block, checked_block,
@@ -130,7 +133,7 @@ export const saveBalanceCheck = commandOf(
   ],
 );
 
-/** Makes the check of every address of a network due, active or retired: after an incident the books are looked at anew. */
+/** Makes the check of every address of a network due, active or retired, for example after an incident. */
 export const markChecksDue = commandOf(
   'balance-check-mark-due',
   'update balance_checks set due_at = least(due_at, checked_at) where network = $1',

@@ -6,7 +6,7 @@ import { answerOf } from '../db/rows-of.ts';
 import { maybeCount, maybeText, type Row, statement, text } from '../db/statement.ts';
 import type { Freeze } from '../ledger/addresses.ts';
 
-/** The pause of the contract, as migration 0037 explains it. */
+/** The pause of the contract, see migration 0037. */
 export type Pause = 'seen' | 'paused';
 
 const frozen = { address: 'address', freezeState: text<Freeze>(), freezeBlock: maybeCount } as const;
@@ -18,12 +18,15 @@ const selectFrozen = statement(
    where a.network = $1 and a.freeze_state is not null order by a.id limit 1000`,
 );
 
-/** The oldest 1,000 of a network, whatever project has them. One that fails its check has an alarm of its own, and keeps no other from here. */
+/**
+ * Returns the oldest 1,000 frozen addresses of a network, of any project. An address that fails its integrity check has its own alarm and
+ * doesn't prevent the others from being returned.
+ */
 export function findFrozen(db: Sql, network: Network): Promise<Row<typeof frozen>[]> {
   return db.run(selectFrozen, [network], []);
 }
 
-/** `null`: no block of the network was examined yet. */
+/** Returns `null` if no block of the network was examined yet. */
 export const findPause = answerOf(
   'contract-pause',
   { solidNumber: maybeCount, pauseState: maybeText<Pause>(), pauseBlock: maybeCount },
@@ -32,7 +35,10 @@ export const findPause = answerOf(
   ([row]) => row ?? null,
 );
 
-/** Addresses are frozen in blocks that can still be orphaned: exactly these, of those that no irreversible block says anything of. */
+/**
+ * Sets which addresses are frozen in blocks that can still be orphaned. Addresses whose state comes from an irreversible block are left
+ * unchanged.
+ */
 export const setSeenFreezes = answerOf(
   'contract-freeze-seen',
   { id: 'uuid' },
@@ -44,7 +50,7 @@ export const setSeenFreezes = answerOf(
   ({ length }) => length > 0,
 );
 
-/** The same for the pause of the contract. */
+/** Like `setSeenFreezes`, for the pause of the contract. */
 export const setSeenPause = answerOf(
   'contract-pause-seen',
   { network: 'text' },
@@ -56,7 +62,7 @@ export const setSeenPause = answerOf(
 
 type Change = { account: AccountHex; isFrozen: boolean; block: number };
 
-/** An irreversible block froze an address of a project, or let it go. Returns whether that changes anything. */
+/** Records that an irreversible block froze or unfroze an address of a project. Returns whether that changed anything. */
 export const setFreeze = answerOf(
   'contract-freeze',
   { id: 'uuid' },
@@ -68,7 +74,7 @@ export const setFreeze = answerOf(
   ({ length }) => length > 0,
 );
 
-/** An irreversible block paused transfers, or let them go on. Returns whether that changes anything. */
+/** Records that an irreversible block paused or resumed transfers. Returns whether that changed anything. */
 export const setPause = answerOf(
   'contract-pause-set',
   { network: 'text' },
@@ -79,10 +85,10 @@ export const setPause = answerOf(
   ({ length }) => length > 0,
 );
 
-/** The text of the alarm that reports it, which stays in the database: what the contract became is kept nowhere else. */
+/** The text of the alarm that reports the replacement. It stays in the database, because the replacement is recorded nowhere else. */
 export const REPLACED = 'the USDT contract emitted Deprecate';
 
-/** The irreversible block in which Tether replaced the contract; `null`: none that was recorded here. */
+/** Returns the irreversible block in which Tether replaced the contract, or `null` if none was recorded. */
 export const findReplacement = answerOf(
   'contract-replacement',
   { block: maybeCount },

@@ -9,12 +9,12 @@ import type { Lease } from './leases.ts';
 const BLOCK = { number: count, id: 'text', time: 'timestamptz' } as const;
 
 /**
- * Where the watcher of a network stands: `solid` is recorded, `head` is the newest examined block, at or above it. Block ids are 64 hex
- * characters.
+ * The position of a network's watcher. `solid` is the newest recorded block. `head` is the newest examined block, at or above it. Block ids
+ * are 64 hex characters.
  */
 export type ChainCursor = { solid: Row<typeof BLOCK>; head: Row<typeof BLOCK> };
 
-/** The cursor, or `null` before the first block of a network was examined. */
+/** Returns the cursor, or `null` before the first block of a network was examined. */
 export const findCursor = answerOf(
   'chain-cursor-select',
   { solid: maybe(BLOCK), head: maybe(BLOCK), seal: sealedBefore(SEALED_CURSOR) },
@@ -32,15 +32,15 @@ export const findCursor = answerOf(
 const lock = statement('chain-cursor-lock', {}, 'select from chain_cursors where network = $1 for update');
 
 /**
- * The cursor, locked to the end of the transaction. Call `checkLease` in the same transaction. Locked and read by two
- * statements: one that had to wait for the lock would see the new row of the cursor beside the head blocks of before.
+ * Returns the cursor, locked until the end of the transaction. Call `checkLease` in the same transaction. Locking and reading are separate
+ * statements: a single one that waited for the lock would combine the new cursor with the old head blocks.
  */
 export async function lockCursor(tx: Sql, network: Network): Promise<ChainCursor | null> {
   await tx.run(lock, [network]);
   return findCursor(tx, network);
 }
 
-/** Whether the lease is still ours. Until the transaction ends nobody can take it over (fencing). */
+/** Whether this process still holds the lease. Until the transaction ends, no other process can acquire it (fencing). */
 export const checkLease = answerOf(
   'lease-check',
   { epoch: 'int8' },
@@ -52,7 +52,7 @@ export const checkLease = answerOf(
 const sealCursor = (network: Network, { number, id }: ChainCursor['solid']) =>
   sealOf(SEALED_CURSOR, { network, solidNumber: number, solidId: id });
 
-/** Sets the block from which a new network is followed, and its block 0; does nothing, and returns `false`, if the network has a cursor. */
+/** Sets the first block and block 0 of a new network. Returns `false` without effect if the network has a cursor. */
 export const insertCursor = answerOf(
   'chain-cursor-insert',
   { isNew: 'bool' },
@@ -70,7 +70,7 @@ export const insertCursor = answerOf(
   ({ length }) => length === 1,
 );
 
-/** The id of block 0 of the network that is followed, or `null` if it is not known. */
+/** Returns the id of block 0 of the followed network, or `null` if it is unknown. */
 export const findGenesisId = answerOf(
   'chain-cursor-genesis',
   { genesisId: 'text?' },
@@ -79,7 +79,7 @@ export const findGenesisId = answerOf(
   ([row]) => row?.genesisId ?? null,
 );
 
-/** Stops the network's watcher for good: only `clearHalt`, an operator's command, lets it go on. */
+/** Stops the network's watcher until an operator runs `clearHalt`. */
 export const setHalt = commandOf(
   'chain-cursor-halt',
   'update chain_cursors set halted_at = now(), halt_reason = $2 where network = $1 and halted_at is null',
@@ -90,7 +90,7 @@ const halt = { at: 'timestamptz', reason: 'text' } as const;
 
 export type Halt = Row<typeof halt>;
 
-/** Why and since when the watcher is stopped, or `null`. */
+/** Returns when and why the watcher was halted, or `null`. */
 export const findHalt = rowOf(
   'chain-cursor-halt-select',
   halt,
@@ -115,9 +115,9 @@ export const updateCursor = commandOf(
 );
 
 /**
- * The newest examined block is the newest that there is, as a node just said. Notes its time beside the database's, so that the chain's time can
- * be told later, when blocks are not seen: by what the database's clock has gone on. One that is behind a block is wrong, and would go on too
- * far when it is put right, so nothing is noted then.
+ * Records that the newest examined block is the network's newest, according to a node. It stores the block's time next to the database's
+ * time. While no blocks are visible, the chain's time is then derived from the time elapsed on the database's clock. If that clock is
+ * behind the block's time, it is wrong, and a later correction would move the chain's time too far. Then nothing is stored.
  */
 export const markLive = commandOf(
   'chain-cursor-live',
@@ -131,7 +131,7 @@ export const markLive = commandOf(
   (network: Network) => [network],
 );
 
-/** When the first invoice of a network was created; `null` if there is none. Read once, for a network without a cursor. */
+/** Returns when the first invoice of a network was created, or `null` if there is none. It is read once, for a network without a cursor. */
 export const findEarliestInvoiceTime = answerOf(
   'invoice-earliest',
   { createdAt: 'timestamptz?' },

@@ -4,7 +4,7 @@ import { jsonRows } from '../db/json-rows.ts';
 import { answerOf, commandOf, rowsOf } from '../db/rows-of.ts';
 import { count, hex, type Row } from '../db/statement.ts';
 
-/** The id of the examined block at a height above the solid one, or `null`. */
+/** Returns the id of the examined block at a height above the solid one, or `null`. */
 export const findHeadBlockId = answerOf(
   'head-block-id',
   { blockId: 'text' },
@@ -15,7 +15,7 @@ export const findHeadBlockId = answerOf(
 
 const blocks = jsonRows({ number: count, id: hex(), time: 'timestamptz' });
 
-/** Those that are there already stay. Fails at a height that has another block. */
+/** Inserts examined blocks. Existing ones are kept. Fails at a height that has another block. */
 export const insertHeadBlocks = commandOf(
   'head-block-insert',
   `insert into head_blocks (network, number, block_id, block_time)
@@ -27,10 +27,9 @@ export const insertHeadBlocks = commandOf(
 
 const INVOICE_KEY = { projectId: 'uuid', invoiceId: 'uuid' } as const;
 
-/** The primary key of an invoice. */
 export type InvoiceKey = Row<typeof INVOICE_KEY>;
 
-/** Invoices with a sighting above a height. */
+/** Returns invoices with a sighting above a height. */
 export const findInvoicesDetectedAbove = rowsOf(
   'sightings-above',
   INVOICE_KEY,
@@ -38,7 +37,7 @@ export const findInvoicesDetectedAbove = rowsOf(
   (network: Network, number: number) => [network, number],
 );
 
-/** Invoices with a sighting at or below a height. */
+/** Returns invoices with a sighting at or below a height. */
 export const findInvoicesDetectedUpTo = rowsOf(
   'sightings-up-to',
   INVOICE_KEY,
@@ -46,7 +45,7 @@ export const findInvoicesDetectedUpTo = rowsOf(
   (network: Network, number: number) => [network, number],
 );
 
-/** Forgets examined blocks above a height, with their sightings, save those of `kept`: they were orphaned, or are written anew. */
+/** Deletes examined blocks above a height and their sightings, except the blocks in `kept`. They were orphaned or will be written again. */
 export const deleteHeadBlocksAbove = commandOf(
   'head-block-delete-above',
   'select from forget_head_blocks_above($1, $2, $3::text::jsonb)',
@@ -57,7 +56,7 @@ export const deleteHeadBlocksAbove = commandOf(
   ],
 );
 
-/** Forgets examined blocks up to a height, with their sightings: the solid chain speaks for them now. */
+/** Deletes examined blocks up to a height and their sightings, because the solid chain replaces them. */
 export const deleteHeadBlocksUpTo = commandOf(
   'head-block-delete-up-to',
   'select from forget_head_blocks_up_to($1, $2)',
@@ -66,7 +65,7 @@ export const deleteHeadBlocksUpTo = commandOf(
 
 const sighting = {
   blockNumber: count,
-  /** Rises in the order of the transfers in a block. */
+  /** Increases in the order of the transfers in a block. */
   position: 'int4',
   txId: hex(),
   logIndex: 'int4',
@@ -80,14 +79,14 @@ export type Sighting = Row<typeof sighting>;
 
 const rows = jsonRows(sighting);
 
-/** Those that are there already stay: of a block that was kept. */
+/** Inserts sightings. Existing ones, of a kept block, stay. */
 export const insertSightings = commandOf(
   'sighting-insert',
   `insert into sightings (network, ${rows.columns}) select $1, ${rows.columns} from ${rows.table('$2')} on conflict do nothing`,
   (network: Network, sightings: Sighting[]) => [network, rows.bind(sightings)],
 );
 
-/** Those of the invoices that have a sighting. */
+/** Returns which of the invoices have a sighting. */
 export const findDetected = answerOf(
   'sightings-of-invoices',
   { invoiceId: 'uuid' },

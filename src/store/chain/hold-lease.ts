@@ -1,7 +1,7 @@
 import type { Database } from '../db/database.ts';
 import { acquireLease, type Lease, releaseLease, renewLease } from './leases.ts';
 
-/** The right to do what a name says, held by one process at a time, which keeps it again and again. `isHeld`: surely, by our own clock. */
+/** Holds and renews a lease that one process has at a time. `isHeld`: certainly held, by this process's own clock. */
 export function holdLease(db: Database, name: string, holder: string, ttlMs: number) {
   let held: Lease | null = null;
   let surelyUntilMs = 0;

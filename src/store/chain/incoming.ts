@@ -11,11 +11,11 @@ import type { LeftOut } from '../db/seal.ts';
 import { count, hex, maybe, type Row, statement, text } from '../db/statement.ts';
 import { stands } from '../ledger/standing.ts';
 
-/** The statement by which transfers become ours. */
+/** The statement that finds transfers to our addresses. */
 export const INCOMING_TRANSFERS = 'incoming-select';
 
 const INCOMING = {
-  /** Position in the list that was asked about. */
+  /** The position in the given list. */
   index: count,
   projectId: 'uuid',
   addressId: 'uuid',
@@ -24,14 +24,16 @@ const INCOMING = {
   invoice: maybe({ id: 'uuid', status: text<InvoiceStatus>() }),
 } as const;
 
-/** A transfer to one of our addresses, with the invoice that it may pay, if any: it reserves exactly its address and amount, and was there before. */
+/**
+ * A transfer to one of our addresses. If an older invoice reserves exactly its address and amount, `invoice` is the one that it may pay.
+ */
 export type Incoming = Row<typeof INCOMING>;
 
 const MAX_INT8 = 2n ** 63n - 1n;
 
-// Retired addresses are joined too: money that comes to them is watched for ever. A transfer that the ledger has already is
-// left out, which makes a replay of blocks harmless, and so is one that was taken back, unless $7 says that it is believed again. Whether a
-// transfer came after an invoice is decided here alone, for all ways to \`PAID\`; a trigger refuses to tie it to one that it came before.
+// Retired addresses are included, because money sent to them is watched permanently. A transfer that is already in the ledger is left out,
+// which makes replaying blocks safe. So is an annulled one, unless $7 reinstates it. This statement alone decides whether a transfer came
+// after an invoice, for all ways to `PAID`. A trigger refuses to link an invoice to an earlier transfer.
 const select = statement(
   INCOMING_TRANSFERS,
   INCOMING,
@@ -53,8 +55,8 @@ const select = statement(
 export type PlacedTransfer = ChainTransfer & { blockId: string; blockTime: UnixMs };
 
 /**
- * Finds, in one join, which transfers are to our addresses and which invoice each would pay. In the order given. `isAgain`: also
- * those that were taken back. `leftOut`: the rows, with their `index`, of which the address fails its check.
+ * Finds in one join which transfers are to our addresses, and which invoice each would pay. The order is kept. `isAgain`: includes annulled
+ * transfers. `leftOut`: receives the rows, with their `index`, whose address fails its integrity check.
  */
 export async function findIncoming(
   tx: Sql,
@@ -67,8 +69,8 @@ export async function findIncoming(
   const parameters = [
     network,
     transfers.map(({ to }) => to),
-    // An amount beyond int8 equals no reserved amount, and a transfer to its own sender brings no money, so neither pays an invoice. Both
-    // are still joined by their address.
+    // An amount beyond int8 can't match a reservation, and a transfer to its own sender brings no money, so neither can pay an invoice.
+    // Both are still joined by their address.
     transfers.map(({ amount, from, to }) => (amount > MAX_INT8 || from === to ? null : amount)),
     transfers.map(({ txId }) => txId),
     transfers.map(({ logIndex }) => BigInt(logIndex)),
@@ -95,8 +97,8 @@ const insertArrivals = commandOf(
 );
 
 /**
- * Remembers transfers that were just examined, in whatever block. While one is remembered no invoice gets its address and amount, and
- * where a fork moves it to another block, the first one counts.
+ * Remembers transfers that were just examined, in any block. While one is remembered, no invoice gets its address and amount. If a fork
+ * moves it to another block, the first block counts.
  */
 export async function noteArrivals(
   tx: Sql,
@@ -113,10 +115,10 @@ export async function noteArrivals(
   if (added.length > 0) await insertArrivals(tx, network, added);
 }
 
-/** A transaction can wait for a block for 24 hours at most. */
+/** A transaction can wait for a block for at most 24 hours. */
 const KEPT_MS = 24 * 60 * 60_000;
 
-/** Forgets the transfers that were first seen a day before a time of the chain. */
+/** Deletes remembered transfers that were first seen a day before a time of the chain. */
 export const forgetOldArrivals = commandOf(
   'arrival-forget',
   'select from forget_old_arrivals($1, $2)',
@@ -131,7 +133,7 @@ const ourAccounts = rowsOf(
   (network: Network, accounts: readonly AccountHex[]) => [network, accounts],
 );
 
-/** Those of the accounts that are addresses of a project, in use or retired. */
+/** Returns which of the accounts are addresses of a project, active or retired. */
 export async function findOurAccounts(
   db: Sql,
   network: Network,

@@ -3,7 +3,7 @@ import type { Sql } from '../db/database.ts';
 import { answerOf, commandOf } from '../db/rows-of.ts';
 import { statement } from '../db/statement.ts';
 
-/** The right to work for a name, held by one process at a time. `epoch` rises with every new holder (fencing token). */
+/** The right to do a named job, held by one process at a time. `epoch` increases with every new holder (fencing token). */
 export type Lease = { name: string; holder: string; epoch: bigint };
 
 /** The lease of the process that follows a network. */
@@ -12,12 +12,12 @@ export function watcherLease(network: Network): string {
 }
 
 /**
- * A lease that ends later than so many of its lengths from now was given while the database's clock was ahead. Its holder renews it
- * within seconds, or is dead, and no process must wait for it until the clock is there again. The wait for the row's lock is shorter.
+ * A lease that ends later than this many of its lengths from now was given while the database's clock was ahead. Its holder renews it
+ * within seconds or is dead, so other processes needn't wait for the recorded end. Waiting for the row's lock takes less time.
  */
 const MOST_TTLS = 4;
 
-/** The bound in the database. Behind it an epoch begins anew, for nobody may be kept from a lease by what stands in its row. */
+/** The bound in the database. Above it an epoch restarts, so that a forged value can't block a lease. */
 const MOST_EPOCH = 1_000_000_000_000_000;
 
 const acquire = statement(
@@ -32,15 +32,15 @@ const acquire = statement(
 );
 
 /**
- * Takes a free or expired lease, or returns `null` while another holder's is valid. Time is the database's. Should its clock be set
- * back, a live holder may lose its lease to another: the epoch keeps it from writing.
+ * Acquires a free or expired lease, or returns `null` while another holder's lease is valid. Times are the database's. If its clock is set
+ * back, a live holder may lose its lease to another process; the epoch then prevents its writes.
  */
 export async function acquireLease(db: Sql, name: string, holder: string, ttlMs: number): Promise<Lease | null> {
   const [row] = await db.run(acquire, [name, holder, ttlMs]);
   return row === undefined ? null : { name, holder, epoch: row.epoch };
 }
 
-/** Extends a lease that is still ours; `false` means that it is lost. */
+/** Renews a lease. Returns `false` if it was lost. */
 export const renewLease = answerOf(
   'lease-renew',
   { epoch: 'int8' },
@@ -50,14 +50,13 @@ export const renewLease = answerOf(
   (rows) => rows.length === 1,
 );
 
-/** Gives a lease back at once, so that a standby need not wait for it to expire. */
+/** Releases a lease, so that a standby needn't wait for it to expire. */
 export const releaseLease = commandOf(
   'lease-release',
   'update leases set expires_at = now() where name = $1 and holder = $2 and epoch = $3',
   (lease: Lease) => [lease.name, lease.holder, lease.epoch],
 );
 
-/** Whether some process holds a lease now. */
 export const isLeaseHeld = answerOf(
   'lease-held',
   { isHeld: 'bool' },

@@ -15,7 +15,10 @@ const passed = {
   reason: 'text',
 } as const;
 
-/** A block that no node could prove, and that an operator let pass. `blockId`, and `digest` over all that was shown of it, are 64 hex characters. */
+/**
+ * A block that no node could prove and that an operator let pass. `blockId`, and the `digest` over everything that nodes showed of it, are
+ * 64 hex characters.
+ */
 export type PassedBlock = Row<typeof passed>;
 
 const judged = { id: count, ...passed, isSound: isAsSealed(SEALED_PASSED) } as const;
@@ -30,8 +33,8 @@ const listPassed = rowsOf(
 );
 
 /**
- * The block that an operator let pass at a height; the newest, if it was decided anew. One that nobody let pass is none, and how many of these
- * somebody put there does not matter.
+ * Returns the block that an operator let pass at a height, the newest if there were several decisions. Rows with a wrong seal are ignored,
+ * however many there are.
  */
 export async function findPassedBlock(db: Sql, network: Network, number: number): Promise<PassedBlock | null> {
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
@@ -50,7 +53,7 @@ const insert = statement(
   `insert into passed_blocks (network, ${rows.columns}) select $1, ${rows.columns} from ${rows.table('$2')}`,
 );
 
-/** Notes that a block passes. A second note of the same is refused by constraint. */
+/** Records that a block passes. A constraint refuses a second record of the same block. */
 export async function insertPassedBlock(tx: Sql, network: Network, block: PassedBlock): Promise<void> {
   const mac = hexSeal(await tx.sealer(), SEALED_PASSED, { ...block, network });
   await tx.run(insert, [network, rows.bind([{ ...block, mac }])]);

@@ -7,21 +7,21 @@ import { SEALED_PRODUCERS } from '../db/sealed-tables.ts';
 import { json, listColumns, type Row, sealed, text } from '../db/statement.ts';
 
 const columns = {
-  /** When the set was taken over, by our clock. */
+  /** `adoptedAt`: when this process adopted the set, by its own clock. */
   chainTime: 'timestamptz',
   adoptedAt: 'timestamptz',
-  /** `first`: there was none; `vote`: members changed; `key`: a witness permission changed; `operator`: by command. */
+  /** `first`: there was none. `vote`: members changed. `key`: a witness permission changed. `operator`: by command. */
   reason: text<'first' | 'vote' | 'key' | 'operator'>(),
   producers: json<readonly { account: AccountHex; signer: AccountHex }[]>(),
-  /** Origins of the nodes that told it. */
+  /** The origins of the nodes that reported it. */
   nodes: 'text[]',
   seal: sealed(SEALED_PRODUCERS),
 } as const;
 
-/** The accounts that may make blocks, and with whose key each signs (its witness permission). */
+/** The accounts that may produce blocks, each with the account of its signing key (its witness permission). */
 export type ProducerSet = Omit<Row<typeof columns>, 'adoptedAt' | 'seal'>;
 
-/** The newest sets, newest first. */
+/** Returns the newest sets, newest first. */
 export const findProducerSets = rowsOf(
   'producer-sets-newest',
   columns,
@@ -32,8 +32,8 @@ export const findProducerSets = rowsOf(
 const confirmed = { ...columns, confirmedAt: 'timestamptz' } as const;
 
 /**
- * The set to compare a change with: the newest one that was in force before a time, or that an operator accepted, else the first
- * of all; and when it was last seen in force. `null` if there is none.
+ * Returns the set to compare a change with, and when it was last seen in force. It is the newest one that was in force before a time or was
+ * accepted by an operator, or else the very first. `null` if there is none.
  */
 export const findBaseline = rowOf(
   'producer-sets-baseline',
@@ -48,7 +48,7 @@ export const findBaseline = rowOf(
   (network: Network, time: UnixMs) => [network, new Date(time)],
 );
 
-/** Puts a set in force, on which nodes agreed at its `chainTime`; the one before was in force until it was last confirmed. */
+/** Puts a set in force on which nodes agreed at its `chainTime`. The previous set was in force until its last confirmation. */
 export const insertProducerSet = commandOf(
   'producer-set-insert',
   `with adopted as (
@@ -67,7 +67,7 @@ export const insertProducerSet = commandOf(
   ],
 );
 
-/** Remembers that nodes agreed on the newest set at a time. */
+/** Records that nodes agreed on the newest set at a time. */
 export const confirmProducers = commandOf(
   'producer-set-confirm',
   `insert into producer_confirmations (network, confirmed_at) values ($1, $2)

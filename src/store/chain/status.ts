@@ -4,28 +4,28 @@ import type { Sql } from '../db/database.ts';
 import { commandOf, rowOf } from '../db/rows-of.ts';
 import { json, listColumns } from '../db/statement.ts';
 
-/** The watcher of a network says this about itself and its nodes. Other processes and the operator read it. */
+/** A watcher's report about itself and its nodes, for other processes and the operator. */
 export type ChainStatus = {
-  /** Why nothing is seen of the chain, or `null`. */
+  /** Why the chain isn't visible, or `null`. */
   blind: string | null;
   headNumber: number;
-  /** Our own verified headers prove blocks up to this height to be irreversible. */
+  /** Headers that this process verified prove that blocks up to this height are irreversible. */
   ownSolidNumber: number;
-  /** The asked node says that blocks up to this height are irreversible. */
+  /** The queried node says that blocks up to this height are irreversible. */
   nodeSolidNumber: number;
   processedNumber: number;
-  /** Its figures are `null` as long as they are not known. */
+  /** The figures are `null` while they are unknown. */
   catchUp: { blocksPerSecond: number | null; secondsLeft: number | null } | null;
-  /** The first irreversible block that waits until enough operators agree on its logs; absent in what older releases wrote. */
+  /** The first irreversible block that waits until enough operators agree on its logs. Older releases don't write it. */
   openBlock?: number | null;
   nodes: readonly NodeStatus[];
-  /** What energy costs; `null` before nodes said so, absent in what older releases wrote. */
+  /** The energy price, or `null` before nodes reported it. Older releases don't write it. */
   energyPrice?: EnergyPriceSeen | null;
-  /** Requests to all nodes for one block at the head, over the latest blocks; `null` while too few were followed. */
+  /** Requests to all nodes per block at the head, over the latest blocks. `null` while too few blocks were followed. */
   requestsPerBlock: number | null;
 };
 
-/** In sun per unit, as nodes said at that time. */
+/** In sun per unit, as nodes reported it at that time. */
 export type EnergyPriceSeen = { sun: number; at: UnixMs };
 
 type NodeStatus = {
@@ -33,19 +33,19 @@ type NodeStatus = {
   operator: string;
   state: string;
   reason: string | null;
-  /** From when the status was written. */
+  /** Counted from when the status was written. */
   pausedForMs: number;
-  /** Failures in a row; absent in a status that an older release wrote. */
+  /** Failures in a row. Older releases don't write it. */
   failures?: number;
   requests: number;
   refusals: number;
   requestsToday: number;
-  /** The limit; `null` without one, absent in a status that an older release wrote. */
+  /** The limit, or `null` without one. Older releases don't write it. */
   requestsPerDay?: number | null;
   answerMs: number | null;
 };
 
-/** A watcher writes its status every few seconds; one that is older than this was written by one that runs no more, or hangs. */
+/** A watcher writes its status every few seconds. If the status is older than this, the watcher has stopped or hangs. */
 export const STATUS_SILENT_MS = 30_000;
 
 export const saveChainStatus = commandOf(
@@ -57,7 +57,7 @@ export const saveChainStatus = commandOf(
 
 const columns = { updatedAt: 'timestamptz', status: json<ChainStatus>() } as const;
 
-/** The latest status, or `null` if no watcher ever ran. */
+/** Returns the latest status, or `null` if no watcher ever ran. */
 export const findChainStatus = rowOf(
   'chain-status-select',
   columns,
@@ -65,21 +65,21 @@ export const findChainStatus = rowOf(
   (network: Network) => [network],
 );
 
-/** A former process, or this one before a restart, held this against a node. */
+/** A node's pause as recorded by another process, or by this one before a restart. */
 export type RememberedPause = { url: string; failures: number; pausedForMs: number; reason: string | null };
 
-/** A row of failures that is older than this says nothing of how a node is now. */
+/** A series of failures that is older than this says nothing about a node's current state. */
 const REMEMBERED_MS = 10 * 60_000;
 
 /**
- * The rest of the pauses of nodes, by `url`, as the last watcher wrote them. A node that failed in a row is among them though its
- * pause is over. A pause that a node asked for itself may be long; the process that takes it over bounds it as if it were new. A pause
- * that began while nothing was followed yet is missing.
+ * Returns the remaining pauses of nodes, by `url`, from the last watcher's status. A node with failures in a row is included even if its
+ * pause is over. A pause that a node requested may be long; the process that adopts it limits it like a new one. Pauses that began before
+ * anything was followed are missing.
  */
 export async function findRememberedPauses(db: Sql, network: Network, now: UnixMs): Promise<RememberedPause[]> {
   const found = await findChainStatus(db, network);
   if (found === null) return [];
-  // A clock that was set back makes no pause longer.
+  // A clock that was set back must not lengthen a pause.
   const ageMs = Math.max(0, now - found.updatedAt);
   return readNodes(found.status)
     .map(({ url, failures = 0, pausedForMs, reason }) => ({
@@ -90,7 +90,7 @@ export async function findRememberedPauses(db: Sql, network: Network, now: UnixM
     .filter(({ failures, pausedForMs }) => failures > 0 || pausedForMs > 0);
 }
 
-/** Its nodes that say all that is needed. The row has no seal, and what somebody wrote there must not hold up who follows the network. */
+/** Returns the complete node entries of a status. The row has no seal, so invalid content must not stop the watcher. */
 function readNodes(
   status: { nodes?: unknown } | null,
 ): Pick<NodeStatus, 'url' | 'failures' | 'pausedForMs' | 'reason'>[] {

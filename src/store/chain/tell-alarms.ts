@@ -6,12 +6,12 @@ import { createLogThrottle } from '../../runtime/log-throttle.ts';
 import type { Sql } from '../db/database.ts';
 import { findAlarmSubjects, raiseAlarm, resolveAlarms } from './alarms.ts';
 
-/** What is wrong now. `detail` says what happened and what to do. */
+/** A current problem. `detail` says what happened and what to do. */
 export type Finding = { network: Network; subject: string; detail: string };
-/** Without a log nothing is logged: a command that prints what it did. */
+/** Without `log` nothing is logged. That is for commands that print their results. */
 type Telling = { db: Sql; log?: Logger | undefined };
 
-/** Raises an alarm, and logs it when it is new. */
+/** Raises an alarm, and logs it if it is new. */
 export async function tellAlarm(
   { db, log }: Telling,
   kind: AlarmKind,
@@ -31,7 +31,9 @@ export async function endAlarm(
     log?.info({ alarm: kind, subject }, 'the alarm is resolved');
 }
 
-/** Makes what was found all alarms of a kind that are open on these networks. `isOnce`: what is open is not told again. */
+/**
+ * Raises an alarm for each finding and closes all other alarms of the kind on these networks. `isOnce`: open alarms aren't raised again.
+ */
 export async function settleAlarms(
   telling: Telling,
   kind: AlarmKind,
@@ -50,7 +52,10 @@ export async function settleAlarms(
   }
 }
 
-/** For what any statement may meet, again and again: each subject once a minute. Never throws; one that could not be told is due again. */
+/**
+ * For problems that any statement may run into repeatedly: it raises an alarm at most once a minute per subject. Never throws. After a
+ * failure, the alarm is due again.
+ */
 export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): number }) {
   const seldom = createLogThrottle(now);
   return (kind: AlarmKind, networks: readonly Network[], subject: string, detail: string): void => {

@@ -2,14 +2,13 @@ import { NETWORKS, type Network } from '../../domain/network.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { text } from '../db/statement.ts';
 
-/** A watcher that stands still for so long was not replaced by one that stands by, which takes 10 s. */
+/** If no watcher runs for this long, no standby took over; that would take 10 s. */
 export const UNWATCHED_MS = 60_000;
 
 /**
- * Who watches each network. `wasWatched`: a watcher ever held its lease, or followed its blocks; both rows stay. `wasSeen`: a node ever showed it
- * a block. `seenAt`: when the last
- * lease ended, `null` where one is held or none ever was. `isSilent`: none is held, and none was for `UNWATCHED_MS`. `takesMoney`: it has
- * an active address.
+ * The watch state of each network. `wasWatched`: a watcher once held its lease or followed its blocks; both rows are permanent. `wasSeen`:
+ * a node once returned a block. `seenAt`: when the last lease ended, or `null` if one is held or none ever was. `isSilent`: no lease is
+ * held, and none was for `UNWATCHED_MS`. `takesMoney`: it has an active address.
  */
 export const findWatchedNetworks = rowsOf(
   'watched-networks',

@@ -6,18 +6,21 @@ import { sealText } from './seal-text.ts';
 import { SEALED_ADDRESS } from './sealed-tables.ts';
 import type { Statement } from './statement.ts';
 
-/** An address whose text is not that of its account: one of the two was changed past the guards of the database. */
+/** An address whose text doesn't belong to its account. One of the two was changed past the database's guards. */
 export type DamagedAddress = { network: string; account: AccountHex; stored: string };
 
-/** An address as it stands in the database, with the project that has it (UUID). Its text is that of its account. */
+/** An address in the database, with its project (UUID). Its text matches its account. */
 export type OwnAddress = { network: string; projectId: string; account: AccountHex; address: TronAddress };
-/** What the invoices of a project (UUID) are made under, as it stands in the database. */
+/** The stored settings that a project's (UUID) invoices are created under. */
 export type OwnRule = { network: string; projectId: string; policy: Policy; maxSurchargeMicro: bigint };
 type StoredAddress = OwnAddress & { id: string; mac: string | null };
 
 type ReadAddress = ({ kind: 'ok' } & StoredAddress) | ({ kind: 'damaged' } & DamagedAddress);
 
-/** A column of the type `address` in SQL: network, project, account, id, MAC and text, with spaces between. `table`: the name or alias of `addresses`. */
+/**
+ * The SQL of a column of the type `address`: network, project, account, id, MAC and text, separated by spaces. `table` is the name or alias
+ * of `addresses`.
+ */
 export function addressColumn(table: string): string {
   const parts = ['network', 'project_id', `account`, 'id', 'mac', 'address'].map((name) => {
     if (name === 'account') return `encode(${table}.account, 'hex')`;
@@ -26,13 +29,13 @@ export function addressColumn(table: string): string {
   return parts.join(` || ' ' || `);
 }
 
-/** A few megabytes. Any address beyond is computed anew. */
+/** A few megabytes. Further addresses are computed each time. */
 const MAX_KNOWN = 20_000;
 const known = new Map<string, ReadAddress>();
 
 /**
- * Reads a column of the type `address`. The text is what people are shown and the account is what the watcher looks for, so an address
- * is good only if the text computed from the account is the stored one.
+ * Reads a column of the type `address`. People see the text, but the watcher looks for the account, so the stored text must equal the one
+ * computed from the account.
  */
 export function readAddress(column: string): ReadAddress {
   const before = known.get(column);
@@ -46,29 +49,29 @@ export function readAddress(column: string): ReadAddress {
   return read;
 }
 
-/** Is told of each statement that fails because of one. */
+/** Called for each statement that fails because of a damaged address. */
 type OnDamagedAddress = (damaged: DamagedAddress) => void;
 
-/** The parts of such a column as they are stored; whether the text is that of the account remains to be seen. */
+/** Splits such a column into its stored parts, without comparing text and account. */
 function splitAddress(column: string): StoredAddress {
   const [network = '', projectId = '', account = '', id = '', mac = '', ...rest] = column.split(' ');
   const address = rest.join(' ') as TronAddress;
   return { network, projectId, account: account as AccountHex, id, mac: mac === '-' ? null : mac, address };
 }
 
-/** Looks at addresses as they are read by the named statement. `refuse`: why one must not be used, in words; `null`: it may be. */
+/** Checks the addresses that a statement reads. `refuse` returns why an address must not be used, or `null`. */
 export type AddressChecks = {
   onDamaged?: OnDamagedAddress | undefined;
   refuse?: ((address: OwnAddress, statement: string) => string | null) | undefined;
-  /** The same of the settings that an invoice would be made under. */
+  /** The same for the settings that an invoice would be created under. */
   refuseRule?: ((rule: OwnRule) => string | null) | undefined;
-  /** Whether the row of an address is left out, as if it were not ours. */
+  /** Whether to leave out an address's row, as if the address were not ours. */
   passesOver?: ((address: OwnAddress, statement: string) => boolean) | undefined;
 };
 
 /**
- * Puts the address in the place of the value of each column of the type `address`. Errors: `ADDRESS_DAMAGED`, and `ADDRESS_NOT_VOUCHED`
- * for one that is refused, and `ROW_CHANGED` for one that is not as it was sealed; or with `leftOut` none.
+ * Replaces each value of the type `address` by the address. Errors: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED` for a refused address,
+ * `ROW_CHANGED` for a wrong seal. With `leftOut` there are no errors.
  */
 export function readAddresses(
   statement: Pick<Statement, 'name' | 'columns' | 'addressColumns' | 'sealColumns'>,
@@ -81,7 +84,7 @@ export function readAddresses(
   if (addressColumns.length === 0) return;
   const passedOver = new Set<unknown>();
   const refused = new Map<unknown, AppError>();
-  // Hundreds of rows may have one address.
+  // Hundreds of rows may have the same address.
   const readOnce = new Map<unknown, unknown>();
   for (const row of rows) {
     for (const column of addressColumns) {
@@ -117,13 +120,13 @@ function readColumn(
   if (passesOver?.(read, name) === true) return 'passed-over';
   const reason = refuse?.(read, name) ?? null;
   if (reason !== null) return new AppError('ADDRESS_NOT_VOUCHED', `${reason} (${name})`);
-  // Some say by a field of their own whether the address is as it was sealed.
+  // Some statements have their own field for the state of the address's seal.
   const tells = sealColumns.some(({ table }) => table === SEALED_ADDRESS);
   const problem = sealing === null || tells ? null : examineSeal(read, sealing, name);
   return problem ?? read.address;
 }
 
-/** Whether an address was sealed with a key that is not at hand: another process may have made it. */
+/** Whether an address was sealed with a key that this process lacks. Another process may have inserted it. */
 export function lacksKey(
   { addressColumns }: Pick<Statement, 'addressColumns'>,
   rows: readonly Record<string, unknown>[],
@@ -148,7 +151,7 @@ function examineSeal(
   return judge.mode === 'require' ? new AppError('ROW_CHANGED', `${describeSealProblem(problem)} (${name})`) : null;
 }
 
-/** It says to the operator what happened and what to do: the stored text may be a thief's. */
+/** Describes the damage and the fix for the operator. The stored text may be a thief's address. */
 export function describeDamaged({ network, account, stored }: DamagedAddress): string {
   return `an address of ${network} was changed directly in the database: its text is ${stored.slice(0, 40)}, but its account is ${accountToAddress(account)}. Quittance does not show it, and does not process anything for it. See "address-damaged" in docs/guides/operations.md`;
 }

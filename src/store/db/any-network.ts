@@ -1,4 +1,4 @@
 import { NETWORKS } from '../../domain/network.ts';
 
-/** The values of `network`, for a statement that asks on all of them and is answered by an index that begins with it. */
+/** All values of `network`. It lets a statement about all networks use an index that begins with that column. */
 export const ANY_NETWORK = `(${NETWORKS.map((network) => `'${network}'`).join(', ')})`;

@@ -3,8 +3,9 @@ import { findLedgerIdentity, newLedgerId, refuseForeignLedger, takeLedger } from
 import { recordProof } from './prove-key.ts';
 
 /**
- * At the start of a service: marks a database that has no mark yet as the one of its ledger, and refuses a copy of one and a ledger
- * that moved away. `isSealed`: a new ledger begins with required seals. Returns the id of the ledger. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`, `CONFIG_INVALID`.
+ * Runs at the start of a service. Marks a new database as the one of its ledger, and refuses a copy and a ledger that moved elsewhere.
+ * `isSealed`: a new ledger requires seals from the beginning. Returns the ledger's id. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`,
+ * `CONFIG_INVALID`.
  */
 export async function claimLedger(db: Sql, { isSealed }: { isSealed: boolean }): Promise<string> {
   await takeLedger(db, { id: await newLedgerId(db, isSealed), firstIndex: 0 }, { isAnew: false });

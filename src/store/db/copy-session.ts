@@ -4,11 +4,11 @@ import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { AppError } from '../../domain/errors.ts';
 import { type Connection, runToCommit, type Sql, sqlOn, types } from './database.ts';
 
-/** A connection with a transaction, in which statements may take as long as they need. */
+/** A connection with a transaction and without statement timeouts. */
 export type BackupSession = Sql & {
-  /** The rows of `copy … to stdout`. */
+  /** Returns the rows of `copy … to stdout`. */
   copyOut(text: string): Readable;
-  /** The rows for `copy … from stdin`. `finish` comes when PostgreSQL has taken them all. */
+  /** Returns a stream for the rows of `copy … from stdin`. It finishes when PostgreSQL has accepted them all. */
   copyIn(text: string): Writable & { rowCount: number };
 };
 
@@ -19,7 +19,10 @@ const SETTINGS = `set statement_timeout = 0; set idle_in_transaction_session_tim
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Runs `work` in one transaction of the given mode. A throw rolls back and passes on; so does a lost connection. */
+/**
+ * Runs `work` in one transaction of the given mode. If `work` throws or the connection is lost, the transaction is rolled back and the
+ * error is rethrown.
+ */
 export async function inBackupSession<Output>(
   connection: Connection,
   mode: 'isolation level repeatable read read only' | 'isolation level read committed',
@@ -32,7 +35,7 @@ export async function inBackupSession<Output>(
     keepAlive: true,
     types,
   });
-  // The statement under way, or the next one, reports the loss.
+  // The current or the next statement reports the loss.
   client.on('error', () => undefined);
   const sql = sqlOn(client);
   try {
@@ -47,7 +50,7 @@ export async function inBackupSession<Output>(
       }),
     );
   } finally {
-    // The server rolls back all that was not committed.
+    // The server rolls back everything that wasn't committed.
     await client.end().catch(() => undefined);
   }
 }

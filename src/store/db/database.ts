@@ -8,31 +8,37 @@ import { type Admission, createAdmission } from './server-admission.ts';
 import type { Parameter, Row, Shape, Statement } from './statement.ts';
 import { rethrow } from './unavailable.ts';
 
-/** Anything statements can run on: the pool (each in its own transaction) or one open transaction. */
+/** Runs statements: a pool (each statement in its own transaction) or one open transaction. */
 export type Sql = {
-  /** A row that fails its check fails the statement; with `leftOut` it is left out of the answer and added there. */
+  /** Runs a statement. A row that fails its integrity check fails the statement; with `leftOut`, the row is moved there instead. */
   run<F extends Shape>(statement: Statement<F>, values: readonly Parameter[], leftOut?: LeftOut[]): Promise<Row<F>[]>;
-  /** Runs plain SQL text with no parameters, many statements at once; for migrations only, which may take up to an hour. */
+  /** Runs plain SQL without parameters, possibly several statements. Only for migrations, which may take up to an hour. */
   script(text: string): Promise<void>;
-  /** What rows are sealed with; `null` where none are. `mayCreate`: a key to seal with, which is the default. */
+  /** Returns the sealer, or `null` if rows aren't sealed. `mayCreate`: a missing key may be created, the default. */
   sealer(mayCreate?: boolean): Promise<Sealer | null>;
 };
 
-/** One connection, on which transactions follow one another. */
+/** One connection that runs transactions one after the other. */
 export type Session = Sql & Pick<Database, 'transaction'>;
 
 export type Database = Sql & {
-  /** Runs `work` in one transaction. A throw rolls back and passes on. No network call may stand inside. */
+  /**
+   * Runs `work` in one transaction. If `work` throws, the transaction is rolled back and the error is rethrown. `work` must not make
+   * network calls.
+   */
   transaction<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
-  /** The same for reading alone: every statement sees what was committed when the first one began, so that their answers fit together. */
+  /**
+   * Like `transaction`, but read-only with one snapshot: every statement sees the state at the first statement, so the results are
+   * consistent.
+   */
   snapshot<Result>(work: (tx: Sql) => Promise<Result>): Promise<Result>;
-  /** Runs `work` on a connection beside the pool, with which locks and settings of the session end. */
+  /** Runs `work` on a connection outside the pool. Session locks and settings end with it. */
   session<Result>(work: (session: Session) => Promise<Result>): Promise<Result>;
-  /** Why no invoice may be made under these settings of a project, in words; `null`: it may. */
+  /** Returns why no invoice may be created under these project settings, or `null`. */
   refuseRule(rule: OwnRule): string | null;
   /**
-   * Calls `onNotify` with the payload of each notification on a channel, and with `null` once after each (re)connection: notifications in
-   * the meantime are lost. Ends with `close`.
+   * Calls `onNotify` with the payload of each notification on a channel, and with `null` after each (re)connection, because notifications
+   * in between are lost. Ends with `close`.
    */
   listen(channel: string, onNotify: (payload: string | null) => void): void;
   stats(): { total: number; idle: number; waiting: number };
@@ -43,38 +49,41 @@ export type Connection = string | { host: string; port: number; user: string; pa
 
 type DatabaseOptions = {
   connection: Connection;
-  /** Connections of this process, 1 … 100. */
+  /** The number of connections of this process, 1 to 100. */
   poolSize: number;
   applicationName: string;
-  /** The pools of a process have it in common; one of its own when absent. */
+  /** The admission that a process's pools share. The default is a separate one. */
   admission?: Admission;
-  /** Called when an idle connection breaks; queries report their own errors. */
+  /** Called when an idle connection breaks. Queries report their own errors. */
   onError(error: Error): void;
-  /** What is done about the addresses that statements read; one that is damaged fails its statement in any case. */
+  /** Checks the addresses that statements read. A damaged address fails its statement in any case. */
   addressChecks?: AddressChecks;
-  /** Seals what is written, and examines what is read; absent: neither. */
+  /** Seals written rows and checks read ones. If absent, neither happens. */
   seals?: Seals;
-  /** Hears each time that the database refuses a statement because it is short of something: disk, memory, connections. */
+  /** Called whenever the database refuses a statement because it lacks disk, memory or connections. */
   onShortage?(what: string): void;
 };
 
-/** The seals of a process: `open` finds the keys when they are needed first; `null` where there are none. `mayCreate`: to seal with. */
+/**
+ * The seals of a process. `open` finds the keys on first use, and returns `null` if there are none. `mayCreate`: a key to seal with may be
+ * created.
+ */
 export type Seals = { judge: SealJudge; open(sql: Sql, mayCreate: boolean): Promise<Sealer | null> };
 
 type Watch = Pick<DatabaseOptions, 'addressChecks' | 'seals' | 'onShortage' | 'admission'>;
 
-/** How long a request waits for a free connection before it answers 503: shorter than any client's patience. */
+/** How long a request waits for a free connection before it answers 503. Shorter than the timeout of any client. */
 export const CONNECT_TIMEOUT_MS = 5000;
-/** A statement that takes longer is broken or blocked; the longest of ours take milliseconds. */
+/** A statement that takes longer is broken or blocked. The longest take milliseconds. */
 const STATEMENT_TIMEOUT_MS = 20_000;
 /**
- * No network call stands inside a transaction, so one whose process says nothing for so long belongs to a process that is paused or cut
- * off, and its locks keep everybody else from their work: a standby from the lease of a watcher, above all. Shorter than that lease.
+ * Transactions make no network calls. If one is idle for this long, its process is paused or cut off. Its locks then block others, above
+ * all a standby that needs the lease of a watcher. Shorter than that lease.
  */
 const IDLE_IN_TRANSACTION_MS = 5000;
-/** Building an index on a large ledger takes minutes. On the server, the statement's own setting bounds it. */
+/** Building an index on a large ledger takes minutes. On the server, the statement's own setting limits it. */
 const SCRIPT_TIMEOUT_MS = 3_600_000;
-/** A connection that listens says nothing by itself. Without this, it would notice after two hours (Linux) that the server vanished. */
+/** A listening connection sends nothing by itself. Without keep-alive it would notice a vanished server only after two hours (Linux). */
 const KEEP_ALIVE_MS = 10_000;
 
 const INT8 = 20;
@@ -83,18 +92,21 @@ const NUMERIC = 1700;
 const TIMESTAMPTZ = 1184;
 
 const readTimestamp = pg.types.getTypeParser(TIMESTAMPTZ) as (text: string) => Date | number;
-/** The last moment that a `Date` can be. */
+/** The last time that a `Date` can represent. */
 const LAST_MS = 8_640_000_000_000_000;
 
-/** `infinity`, and what is beyond the years of `Date`, is its last moment: somebody wrote it, and no statement must fail by it. */
+/**
+ * `infinity` and years beyond the range of `Date` become its limits. Such values were written by someone else and must not fail a
+ * statement.
+ */
 function readTime(text: string): number {
-  // As nearly all are written, and read in a tenth of the time: a page may have thousands.
+  // The usual format, parsed in a tenth of the time. A page may have thousands.
   if (text[4] === '-' && text.endsWith('+00')) return Date.parse(`${text.slice(0, 10)}T${text.slice(11, -3)}Z`);
   const time = Number(readTimestamp(text));
   return Number.isNaN(time) ? LAST_MS : Math.max(-LAST_MS, Math.min(time, LAST_MS));
 }
 
-/** The one place where PostgreSQL's text becomes our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
+/** The only place that converts PostgreSQL's text to our types: int8 and numeric → bigint, timestamptz → Unix milliseconds. */
 const parsers = new Map<number, (text: string) => unknown>([
   [INT8, BigInt],
   [NUMERIC, BigInt],
@@ -107,7 +119,7 @@ export const types: pg.CustomTypesConfig = {
     (format === 'text' || format === undefined ? parsers.get(oid) : undefined) ?? pg.types.getTypeParser(oid, format),
 };
 
-/** Opens a pool. It connects lazily and reconnects by itself; errors of a lost database are `DATABASE_UNAVAILABLE`. */
+/** Opens a pool. It connects lazily and reconnects automatically. Errors of a lost database are `DATABASE_UNAVAILABLE`. */
 export function openDatabase(options: DatabaseOptions): Database {
   const clientConfig: pg.ClientConfig = {
     ...(typeof options.connection === 'string' ? { connectionString: options.connection } : options.connection),
@@ -129,8 +141,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     onConnect: admission.admit,
   });
   pool.on('error', options.onError);
-  // The pool listens only while a connection is idle, and an error event without a listener would end the process. In use, the statement
-  // under way or the next one reports the loss; one that is being closed may still be told that the server ends.
+  // The pool listens for errors only while a connection is idle, and an error event without a listener would end the process. In use, the
+  // current or next statement reports the loss. A connection that is being closed may still receive the error.
   pool.on('connect', (client) => client.on('error', ignoreLoss));
   const listeners: (() => Promise<void>)[] = [];
   return {
@@ -153,7 +165,10 @@ export function openDatabase(options: DatabaseOptions): Database {
 /** The beginning of the statements that create invoices. */
 const CREATES = 'insert into invoices ';
 
-/** Statements on a pool or on one connection. `onFailure` hears of each statement that fails. Errors beside those of PostgreSQL: `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`. */
+/**
+ * Runs statements on a pool or on one connection. `onFailure` is called for each statement that fails. Errors in addition to PostgreSQL's:
+ * `ADDRESS_DAMAGED`, `ADDRESS_NOT_VOUCHED`, `ROW_CHANGED`.
+ */
 export function sqlOn(
   queryable: pg.Pool | pg.ClientBase,
   { addressChecks, seals, onShortage, admission }: Watch = {},
@@ -186,7 +201,7 @@ export function sqlOn(
     },
     sealer: async (mayCreate = true) => (seals === undefined ? null : seals.open(sql, mayCreate)),
     script: async (text) => {
-      // The types do not know that a query has a timeout of its own.
+      // The types don't include a query's own timeout.
       const query: pg.QueryConfig & { query_timeout: number } = { text, query_timeout: SCRIPT_TIMEOUT_MS };
       await (queryable as pg.Pool).query(query).catch(fail);
     },
@@ -194,7 +209,7 @@ export function sqlOn(
   return sql;
 }
 
-/** pg writes a bigint inside an array wrongly quoted for some types, and a time in the zone of the machine; text is right for every type. */
+/** pg quotes a bigint inside an array wrongly for some types, and writes times in the machine's time zone. Text is right for every type. */
 function bindable(value: Parameter, sealer: Sealer | null): unknown {
   if (isSealParameter(value)) return sealer?.seal(value.table, value.row) ?? null;
   if (typeof value === 'bigint') return value.toString();
@@ -203,9 +218,9 @@ function bindable(value: Parameter, sealer: Sealer | null): unknown {
   return value;
 }
 
-/** The database's default does not matter: a transaction that reads after it took a lock must see what was committed before. */
+/** Set explicitly, whatever the database's default is: a transaction that reads after acquiring a lock must see earlier commits. */
 const WRITING = 'begin isolation level read committed';
-/** It blocks no reader and no writer of rows, and judging the rows that it read may take long. */
+/** It blocks no readers or writers of rows, and checking the rows that it read may take long. */
 const READING = `begin isolation level repeatable read read only; set local idle_in_transaction_session_timeout = '60s'`;
 
 async function inTransaction<Result>(
@@ -224,8 +239,8 @@ async function inTransaction<Result>(
       broken = false;
       return result;
     } catch (error) {
-      // A connection to a server that is away or only reads is not kept; the server rolls back by itself. Asked for it, one that hangs
-      // would hold a place of the pool for as long again. Else a failed rollback means that the connection is lost.
+      // Drop the connection if the server is down or read-only; the server rolls back by itself. A rollback on a server that hangs would
+      // occupy the pool for as long again. For other errors, a failed rollback means that the connection is lost.
       broken =
         isAway(error) ||
         (await client.query('rollback').then(
@@ -253,7 +268,7 @@ async function inSession<Result>(
     try {
       return await runToCommit(client, inner, watch);
     } catch (error) {
-      // Where this fails, too, the connection is lost, and the next statement says so.
+      // If this fails too, the connection is lost, and the next statement reports it.
       await client.query('rollback').catch(ignoreLoss);
       throw error;
     }
@@ -268,8 +283,8 @@ async function inSession<Result>(
 }
 
 /**
- * Runs `work` in the open transaction of a connection and commits. After a statement that failed, PostgreSQL answers COMMIT with ROLLBACK and
- * no error, so `work` that caught the failure would count as done: `DATABASE_UNAVAILABLE` says that nothing was written.
+ * Runs `work` in the connection's open transaction and commits. After a failed statement, PostgreSQL answers COMMIT with ROLLBACK and
+ * without an error. So if `work` caught the failure, this throws `DATABASE_UNAVAILABLE`: nothing was written.
  */
 export async function runToCommit<Result>(
   client: pg.ClientBase,
@@ -277,7 +292,7 @@ export async function runToCommit<Result>(
   watch: Watch = {},
 ): Promise<Result> {
   let failure: unknown;
-  // What a transaction has created is committed with it, and not with its statement.
+  // A transaction's invoices are committed with the transaction, not with the statement.
   const { admission: _, ...rest } = watch;
   const tx = sqlOn(client, rest, (error) => {
     failure ??= error;
@@ -294,14 +309,14 @@ export async function runToCommit<Result>(
 
 function ignoreLoss(): void {}
 
-/** A server that is short of something goes on. */
+/** A server that lacks a resource keeps running. */
 function isAway(error: unknown): boolean {
   return error instanceof AppError && error.code === 'DATABASE_UNAVAILABLE' && shortageBehind(error) === null;
 }
 
 const RELISTEN_MS = 500;
 
-/** Holds one connection that listens, for ever, reconnecting with a pause. Tells each loss once. Returns its stop function. */
+/** Keeps one listening connection open and reconnects after a pause. Reports each loss once. Returns a function that stops it. */
 function keepListening(
   config: pg.ClientConfig,
   channel: string,

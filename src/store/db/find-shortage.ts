@@ -2,7 +2,7 @@ import type { Database } from './database.ts';
 import { answerOf } from './rows-of.ts';
 import { count } from './statement.ts';
 
-/** Little memory, and the disk that tables are on: what needs more than that is written to a temporary file. */
+/** Little memory, and the disk of the tables: anything larger is written to a temporary file there. */
 const choose = answerOf(
   'shortage-find-settings',
   { memory: 'text', place: 'text' },
@@ -11,7 +11,7 @@ const choose = answerOf(
   () => undefined,
 );
 
-/** Some three megabytes. The file is gone when the statement ends. */
+/** About three megabytes. The file is gone when the statement ends. */
 const fill = answerOf(
   'shortage-find',
   { count },
@@ -20,7 +20,7 @@ const fill = answerOf(
   () => undefined,
 );
 
-/** Writes a file of some megabytes where the database is, and leaves nothing. Error: `DATABASE_UNAVAILABLE` where there is no room. */
+/** Writes a temporary file of a few megabytes to the database's disk. Error: `DATABASE_UNAVAILABLE` if there is no space. */
 export async function findShortage(db: Pick<Database, 'snapshot'>): Promise<void> {
   await db.snapshot(async (tx) => {
     await choose(tx);

@@ -5,13 +5,13 @@ import { columnOf, isHex, type Row, type Shape } from './statement.ts';
 type JsonRows<Fields extends Shape> = {
   /** `"id", "project_id", …` */
   columns: string;
-  /** The rows of a parameter as the table `t`. */
+  /** The SQL that turns a parameter's rows into the table `t`. */
   table(parameter: `$${number}`): string;
   /** The text to bind to that parameter. Other fields of the rows are left out. */
   bind(rows: readonly Row<Fields>[]): string;
 };
 
-/** Rows of a shape without groups, of which one parameter takes many, as JSON: for `insert … select … from`. */
+/** Binds many rows of a shape without groups to one JSON parameter: for `insert … select … from`. */
 export function jsonRows<const Fields extends Shape>(shape: Fields): JsonRows<Fields> {
   const fields = Object.entries(shape).map(([name, field]) => {
     const type = isHex(field) ? 'bytea' : columnOf(field).replace('?', '');
@@ -29,7 +29,7 @@ export function jsonRows<const Fields extends Shape>(shape: Fields): JsonRows<Fi
   };
 }
 
-/** PostgreSQL reads `\x0ca1…` as bytes. A `number` of JSON could not hold each amount. */
+/** PostgreSQL reads `\x0ca1…` as bytes. A JSON number can't represent every amount. */
 function toJson(value: unknown, type: string): unknown {
   if (value === null) return null;
   if (typeof value === 'bigint') return value.toString();

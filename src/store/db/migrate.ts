@@ -14,7 +14,7 @@ const FOLDER = new URL('migrations/', PACKAGE_ROOT);
 
 export type Migration = { version: number; name: string; text: string; sha256: string };
 
-/** The migrations of this release, in order: files `NNNN_name.sql`, numbered from 1 without a gap. */
+/** Returns this release's migrations in order: files `NNNN_name.sql`, numbered from 1 without gaps. */
 export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   return Promise.all(
@@ -27,12 +27,12 @@ export async function readMigrations(folder: URL = FOLDER): Promise<Migration[]>
   );
 }
 
-/** A part of a migration with a transaction of its own, or in none: only that lets PostgreSQL build an index while others write. */
+/** A part of a migration with its own transaction, or outside of one. Only outside can PostgreSQL build an index while others write. */
 type Step = { text: string; isOutside: boolean };
 
 const MARKER = /^-- step( outside a transaction)?$/;
 
-/** The steps of a migration: a line `-- step`, or `-- step outside a transaction`, begins another one. */
+/** Splits a migration into its steps. A line `-- step` or `-- step outside a transaction` begins another step. */
 export function stepsOf(text: string): Step[] {
   const steps: (Step & { lines: string[] })[] = [];
   for (const line of text.split('\n')) {
@@ -48,22 +48,26 @@ export function stepsOf(text: string): Step[] {
 
 export type MigrationHooks = {
   onBegin?: (names: string[]) => void;
-  /** Hears that others have locked what the upgrade has to change. They are named, and it tries again after `pauseMs`. */
+  /** Called when other sessions hold locks that the upgrade needs, with their names. The upgrade retries after `pauseMs`. */
   onBlocked?: (blockers: string, pauseMs: number) => void;
-  /** Seals the secrets that releases before 0004 stored as plain text. Without it a ledger that has such is refused. */
+  /** Encrypts the secrets that releases before 0004 stored as plain text. Without it, a ledger with such secrets is refused. */
   encryptPlainSecrets?: (tx: Sql) => Promise<void>;
 };
 
 /**
- * Brings the schema and the grants of the runtime role up to this release, and returns the names of the applied migrations. Safe to call
- * from many processes at once, and by a user who owns nothing where nothing is missing. It is one transaction, unless a migration has
- * steps; then what was done before a failure stays, and the next call goes on from there. Nobody who creates or reads invoices waits
- * for it longer than a second: it gives way, and tries again after growing pauses, for `patienceMs` in all. Errors:
- * `CONFIG_INVALID` for a server that is too old, `MIGRATIONS_PENDING` for such a user where something is missing, `SCHEMA_NEWER` when the
- * database has migrations that this release does not know, `SCHEMA_CHANGED` when an applied one differs from its file, or the schema is
- * not what they made: then the last transaction is undone, and the release of before goes on; `MIGRATION_REFUSED` for data that a
- * migration does not accept; `MIGRATION_BLOCKED` where others hold locks for longer than `patienceMs`. `onBegin` hears of work that may
- * take minutes. With `migrations`, for the state of an older release, nothing is granted and the schema is not examined.
+ * Upgrades the schema and the runtime role's grants to this release, and returns the names of the applied migrations. Many processes may
+ * call it concurrently. A user who owns nothing may call it if nothing is missing. It uses one transaction, unless a migration has steps.
+ * Then the steps before a failure stay applied, and the next call resumes from there. It delays creating and reading invoices by at most a
+ * second. Then it releases its locks and retries with growing pauses, up to `patienceMs` in total. `onBegin` is called before work that may
+ * take minutes. With `migrations`, for the state of an older release, nothing is granted and the schema isn't checked. Errors:
+ *
+ * - `CONFIG_INVALID` if the server is too old.
+ * - `MIGRATIONS_PENDING` if something is missing and the user isn't the owner.
+ * - `SCHEMA_NEWER` if the database has migrations that this release doesn't know.
+ * - `SCHEMA_CHANGED` if an applied migration differs from its file, or the schema isn't the result of the migrations. The last transaction
+ *   is then rolled back, and the previous release keeps working.
+ * - `MIGRATION_REFUSED` for data that a migration doesn't accept.
+ * - `MIGRATION_BLOCKED` if others hold locks for longer than `patienceMs`.
  */
 export async function migrate(
   db: Database,
@@ -87,7 +91,7 @@ export async function migrate(
     const { isMade, missing } = await findMissing(session, known);
     if (missing.length > 0) hooks.onBegin?.(missing.map(({ name }) => name));
     const pending = [...missing];
-    // Nobody uses a database that is new, so there it is one transaction.
+    // A new database has no other users, so it is created in one transaction.
     while (isMade && pending.some(hasSteps)) {
       const next = pending.findIndex(hasSteps);
       const before = pending.splice(0, next);
@@ -103,12 +107,12 @@ export async function migrate(
   });
 }
 
-/** The migration that made the table of sealed secrets: until it is applied, plain ones are those of a former release. */
+/** The migration that created the table of encrypted secrets. Before it, plain secrets are those of an older release. */
 const TABLE_OF_ENCRYPTED_SECRETS = 4;
-/** Raised by a migration that finds what it must not touch. */
+/** Raised by a migration that finds data which it must not change. */
 const REFUSED = 'QT008';
 
-/** `migrate` in the caller's transaction, at whose end other processes go on that would migrate. Grants nothing. */
+/** Runs `migrate` in the caller's transaction. Other processes that want to migrate wait for its end. Grants nothing. */
 export async function migrateWithin(tx: Sql, known: Migration[], hooks: MigrationHooks = {}): Promise<string[]> {
   await refuseOldServer(tx);
   await lockMigrations(tx);
@@ -119,7 +123,7 @@ export async function migrateWithin(tx: Sql, known: Migration[], hooks: Migratio
   return missing.map(({ name }) => name);
 }
 
-/** A migration that a database lacks; `done` of its steps were applied before. */
+/** A migration that the database lacks. `done` of its steps were already applied. */
 type Missing = Migration & { done: number };
 
 async function findMissing(sql: Sql, known: Migration[]): Promise<{ isMade: boolean; missing: Missing[] }> {
@@ -134,7 +138,7 @@ function hasSteps({ text, done }: Missing): boolean {
   return done > 0 || stepsOf(text).length > 1 || stepsOf(text).some(({ isOutside }) => isOutside);
 }
 
-/** Applies migrations in the caller's transaction, in which no index is built concurrently. */
+/** Applies migrations in the caller's transaction, where no index can be built concurrently. */
 async function applyWhole(
   tx: Sql,
   migrations: readonly Missing[],
@@ -150,8 +154,8 @@ async function applyWhole(
 }
 
 /**
- * Applies a migration step by step. How many are done is recorded with each: processes of the former release then know that an upgrade is
- * under way and judge no schema, and a later start goes on from there.
+ * Applies a migration step by step. The number of completed steps is recorded with each one. So processes of the previous release know that
+ * an upgrade is in progress, and don't check the schema. A later start resumes from there.
  */
 async function applySteps(
   session: Session,
@@ -179,7 +183,7 @@ async function applySteps(
   }
 }
 
-/** What is left of an index whose building was interrupted is no index, and keeps its name. */
+/** Drops the invalid remains of an index whose build was interrupted. They would block the name. */
 async function dropUnfinishedIndex(session: Session, text: string): Promise<void> {
   const name = /create (?:unique )?index concurrently if not exists (\w+)/i.exec(text)?.[1];
   if (name !== undefined && (await isUnfinished(session, name)))
@@ -213,19 +217,19 @@ function rethrow(error: Error & { code?: string }): never {
   throw error.code === REFUSED ? new AppError('MIGRATION_REFUSED', error.message, { cause: error }) : error;
 }
 
-/** Longer than most backups of a small ledger take. A supervisor starts again what ended with this. */
+/** Longer than most backups of a small ledger. A supervisor restarts a process that ends with this error. */
 const PATIENCE_MS = 300_000;
-/** The connection is the upgrade's alone. */
+/** Only the upgrade uses this connection. */
 const SETTINGS = `set statement_timeout = '1h'; set quote_all_identifiers = off`;
 
-/** Keeps the schema as it is for other processes until the caller's transaction ends. */
+/** Prevents schema changes by other processes until the caller's transaction ends. */
 export async function lockMigrations(tx: Sql): Promise<void> {
   await tx.script(`select pg_advisory_xact_lock(${UPGRADE_LOCK})`);
 }
 
 /**
- * The number of migrations that this release has and the database lacks. Throws as `migrate` does, but not of an upgrade to a newer release
- * that is under way, if `mayBeUpgrading`.
+ * Returns how many of this release's migrations the database lacks. Errors: those of `migrate`. With `mayBeUpgrading`, an unfinished
+ * upgrade to a newer release isn't an error.
  */
 export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}): Promise<number> {
   return (await readMissing(db, await readMigrations(), mayBeUpgrading)).length;
@@ -234,7 +238,7 @@ export async function pendingMigrations(db: Sql, { mayBeUpgrading = false } = {}
 const CREATE_TABLE = `create table schema_migrations (
   version integer primary key, name text not null, sha256 text not null, applied_at timestamptz not null default now())`;
 
-/** The digest of a migration of which only some steps are applied stands behind their number: `2 0f…`. */
+/** For a partially applied migration, the number of completed steps precedes the digest: `2 0f…`. */
 const recordApplied = statement(
   'schema-insert-applied',
   {},
@@ -242,7 +246,7 @@ const recordApplied = statement(
    on conflict (version) do update set name = excluded.name, sha256 = excluded.sha256, applied_at = now()`,
 );
 
-/** The migrations that a database has, in their order. */
+/** Returns the migrations of a database, in order. */
 export const findApplied = rowsOf(
   'schema-applied',
   { version: 'int4', name: 'text', sha256: 'text' },
@@ -252,7 +256,7 @@ export const findApplied = rowsOf(
 
 export type AppliedMigration = Pick<Migration, 'version' | 'name' | 'sha256'>;
 
-/** The migrations that a database lacks in whole or in part. */
+/** Returns the migrations that a database lacks, in whole or in part. */
 async function readMissing(db: Sql, known: Migration[], mayBeUpgrading = false): Promise<Missing[]> {
   const done = new Map<number, number>();
   for (const row of await findApplied(db)) {
@@ -278,24 +282,24 @@ async function readMissing(db: Sql, known: Migration[], mayBeUpgrading = false):
     .filter(({ done: steps }) => steps !== Number.POSITIVE_INFINITY);
 }
 
-/** Serialises migrations of processes that start together. Any constant will do; this is "quittan" in hexadecimal. */
+/** Serialises migrations of processes that start together. Any constant would do; this is "quittan" in hexadecimal. */
 const UPGRADE_LOCK = 0x71756974;
 
-/** So long may one transaction of an upgrade wait for locks in all. Whoever comes after it in the line of a table waits as long. */
+/** The longest total time that one transaction of an upgrade waits for locks. Sessions that queue behind it wait as long. */
 const LOCK_WAIT_MS = 1000;
 const LOOK_MS = 200;
 const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 15_000;
 
 /**
- * Runs one transaction of an upgrade, and again after a pause whenever others hold what it has to lock. `outside a transaction`: what
- * runs locks nobody out, so it may wait.
+ * Runs one transaction of an upgrade. If others hold the locks that it needs, it retries after a pause. `outside a transaction`: the work
+ * blocks no one else, so it may wait.
  */
 type LockRetry = (work: (tx: Sql) => Promise<unknown>, kind?: 'outside a transaction') => Promise<void>;
 
 const blocker = { pid: 'int4', user: 'text?', application: 'text?', state: 'text?', seconds: 'int4?' } as const;
 
-/** The columns of `blocker`, of a session `a` of pg_stat_activity. That has no state and time of another user's for most users. */
+/** The columns of `blocker` for a session `a` of pg_stat_activity. Most users can't see the state and the time of other users' sessions. */
 const BLOCKER = `b.pid, a.usename::text as user, a.application_name as application, a.state,
   extract(epoch from clock_timestamp() - a.xact_start)::int4 as seconds`;
 
@@ -322,7 +326,7 @@ const cancel = answerOf(
   () => undefined,
 );
 
-/** `patienceMs`: how long each transaction is tried again. `pid` is the process of the session. */
+/** `patienceMs`: how long each transaction is retried. `pid` is the session's process. */
 function createLockRetry(
   db: Database,
   session: Session,
@@ -353,13 +357,13 @@ function createLockRetry(
   };
 }
 
-/** The SQLSTATEs of a lock that is not to be had in time, and of the one of a deadlock that has to give way. */
+/** The SQLSTATEs of a lock timeout and of a deadlock victim. */
 const BLOCKED = ['55P03', '40P01'];
 const CANCELLED = '57014';
 
 /**
- * Notes who keeps a session waiting, and cancels its statement when all its waiting together was too long. The pool lends the connection: the
- * session itself waits.
+ * Records the sessions that block a session, and cancels its statement when its total waiting time is too long. It uses a connection of the
+ * pool, because the session itself is waiting.
  */
 function watchBlockers(db: Database, pid: number, mostMs: number) {
   let found: Row<typeof blocker>[] = [];
@@ -417,8 +421,8 @@ function describeSeconds(seconds: number): string {
 }
 
 /**
- * Waits until no other process upgrades, and keeps all others from it until the connection ends. It asks again and again: whoever waits in
- * PostgreSQL has a snapshot, for whose end a concurrent building of an index waits in turn.
+ * Waits until no other process upgrades, and blocks others until the connection ends. It polls instead of waiting in PostgreSQL, because a
+ * waiting session has a snapshot that a concurrent index build would wait for.
  */
 async function takeTurn(session: Sql, patienceMs: number): Promise<void> {
   const begun = performance.now();

@@ -41,8 +41,8 @@ const readSample = rowsOf(
 );
 
 /**
- * Refuses master keys by which nothing of this ledger was sealed, before anything is read as changed or written with them. A ledger that has no
- * sealed row yet takes any. Error: `CONFIG_INVALID`.
+ * Refuses master keys that never sealed anything in this ledger, before rows are reported as changed or written with them. A ledger without
+ * sealed rows accepts any key. Error: `CONFIG_INVALID`.
  */
 export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> {
   const { hasProofs, hasSeals } = await findParts(sql);
@@ -53,7 +53,7 @@ export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> 
     const table = SAMPLED[place];
     return table === undefined ? [] : [sealer.open(table, seal)];
   });
-  // A proof that somebody wrote past Quittance stops nobody.
+  // A forged proof must not block the start.
   if (sampled.some(({ problem }) => problem === null)) return;
   const met = [...proofs, ...sampled];
   if (met.length === 0) return;
@@ -64,7 +64,7 @@ export async function refuseUnknownKey(sql: Sql, sealer: Sealer): Promise<void> 
   );
 }
 
-/** Notes that the key which seals is one of this ledger's. */
+/** Records that the sealing key belongs to this ledger. */
 export const recordProof = commandOf(
   'key-proof-record',
   'insert into ledger_proofs (key_id, mac) values ($1, $2) on conflict (key_id) do nothing',

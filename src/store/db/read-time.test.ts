@@ -6,7 +6,7 @@ import { types } from './database.ts';
 const TIMESTAMPTZ = 1184;
 const read = types.getTypeParser(TIMESTAMPTZ, 'text') as (text: string) => number;
 
-/** As PostgreSQL writes a time: microseconds without zeros at the end, and a zone that need not be UTC. */
+/** A time as PostgreSQL writes it: microseconds without trailing zeros, in any time zone. */
 const written = fc
   .record({
     ms: fc.integer({ min: Date.UTC(1, 0, 1), max: Date.UTC(9999, 11, 31) }),

@@ -4,8 +4,8 @@ import { type Parameter, type Row, type Shape, statement } from './statement.ts'
 type Run<Values extends readonly unknown[], Answer> = (db: Sql, ...values: Values) => Promise<Answer>;
 
 /**
- * A statement as the function that runs it: what it is asked with becomes its parameters, and its rows are the answer. For all that
- * need no more than that.
+ * Declares a statement as a function that runs it. `bind` turns its arguments into parameters, and it returns the rows. For statements that
+ * need no other code.
  */
 export function rowsOf<const Fields extends Shape, Values extends readonly unknown[]>(
   name: string,
@@ -17,7 +17,7 @@ export function rowsOf<const Fields extends Shape, Values extends readonly unkno
   return (db, ...values) => db.run(declared, bind(...values));
 }
 
-/** The same for one whose answer is made of its rows. */
+/** Like `rowsOf`, with a result computed from the rows. */
 export function answerOf<const Fields extends Shape, Values extends readonly unknown[], Answer>(
   name: string,
   shape: Fields,
@@ -29,14 +29,14 @@ export function answerOf<const Fields extends Shape, Values extends readonly unk
   return async (db, ...values) => answer(await read(db, ...values));
 }
 
-/** For one that finds one row or none. */
+/** Like `rowsOf`, for a statement that returns at most one row. */
 export function rowOf<const Fields extends Shape, Values extends readonly unknown[]>(
   ...declaration: Parameters<typeof rowsOf<Fields, Values>>
 ): Run<Values, Row<Fields> | null> {
   return answerOf(...declaration, ([row]) => row ?? null);
 }
 
-/** For one that answers nothing. */
+/** Like `rowsOf`, for a statement without a result. */
 export function commandOf<Values extends readonly unknown[]>(
   name: string,
   text: string,

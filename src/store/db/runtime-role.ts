@@ -3,12 +3,12 @@ import { PACKAGE_ROOT } from '../../runtime/package-root.ts';
 import type { Sql } from './database.ts';
 import { answerOf, rowOf } from './rows-of.ts';
 
-/** The group role of deploy/roles.sql. Its members may run the service and own nothing. */
+/** The group role of deploy/roles.sql. Its members may run the service but own nothing. */
 export const RUNTIME_ROLE = 'quittance_runtime';
 
 const GRANTS = new URL('deploy/roles.sql', PACKAGE_ROOT);
 
-/** Grants the group role what this release needs, where there is that role: whoever has none runs the service as the owner. */
+/** Grants the group role the rights that this release needs, if the role exists. Without it the service runs as the owner. */
 export async function grantRuntimeRole(tx: Sql): Promise<void> {
   const found = await findRole(tx, RUNTIME_ROLE);
   if (found?.isThere) await tx.script(await readFile(GRANTS, 'utf8'));
@@ -21,7 +21,7 @@ const findRole = rowOf(
   (name: string) => [name],
 );
 
-/** Whether the tables are there, and what this user may do with them. `isOwner`: where there are none, that it may make them. */
+/** Whether the tables exist, and the user's rights to them. `isOwner`: if there are no tables, the user may create them. */
 export const findOwnership = answerOf(
   'schema-ownership',
   { isMade: 'bool', isOwner: 'bool', mayRead: 'bool' },

@@ -5,13 +5,13 @@ import type { Sql } from './database.ts';
 import { statement } from './statement.ts';
 import { BACKED_UP, LEFT_OUT } from './tables.ts';
 
-/** Beside the migrations that make it. `npm run schema:record` writes it. */
+/** The schema that the migrations create. `npm run schema:record` writes it. */
 export const SCHEMA_FILE = new URL('migrations/schema.json', PACKAGE_ROOT);
 
-/** An object that is not as this release has it; `null`: it should not be there, or is not there. */
+/** An object that differs from this release. `null`: it shouldn't exist, or doesn't exist. */
 export type SchemaChange = { name: string; expected: string | null; found: string | null };
 
-/** `backup --final` enables it and closes the ledger in one transaction: each without the other is a change. */
+/** `backup --final` enables it and closes the ledger in one transaction. One without the other counts as a change. */
 const CLOSING_TRIGGER = 'trigger invoices.invoices_of_a_closed_ledger';
 
 let recorded: Promise<Record<string, string>> | undefined;
@@ -28,14 +28,17 @@ const closed = statement(
 );
 
 /**
- * Lets the transaction wait a second at most for whoever has locked a table. To describe an object takes a lock of its table, and a
- * watcher has two connections as a rule: payments must not wait for one that waits.
+ * Limits the transaction's wait for table locks to a second. Describing an object locks its table, and a watcher usually has two
+ * connections: payments must not wait for one that waits.
  */
 export async function waitBriefly(tx: Sql): Promise<void> {
   await tx.script(`set local lock_timeout = '1s'`);
 }
 
-/** Finds all that is not as the migrations of this release made it, by name. In a transaction, and only on a database that has all of them. */
+/**
+ * Returns everything that differs from the result of this release's migrations, by name. Call it in a transaction, and only on a database
+ * that has all migrations.
+ */
 export async function findSchemaChanges(tx: Sql): Promise<SchemaChange[]> {
   const expected = new Map(Object.entries(await readRecorded()));
   const found = await readSchemaObjects(tx);
@@ -65,7 +68,7 @@ export function nameChange({ name, expected, found }: SchemaChange): string {
 
 const MAX_NAMED = 20;
 
-/** Refuses a database whose guarantees are not those of this release. In a transaction. Error: `SCHEMA_CHANGED`. */
+/** Refuses a database whose guarantees differ from this release. Call it in a transaction. Error: `SCHEMA_CHANGED`. */
 export async function refuseChangedSchema(tx: Sql): Promise<void> {
   const changes = await findSchemaChanges(tx);
   if (changes.length === 0) return;
@@ -78,14 +81,14 @@ export async function refuseChangedSchema(tx: Sql): Promise<void> {
 }
 
 /**
- * All that makes the guarantees of the ledger, by name, as PostgreSQL describes it, in words that are the same on every version of it.
- * Owners, and what only makes things fast or small, are no part. `isHarmless`: it may be there without being of this release.
+ * Every object that provides the ledger's guarantees, by name, with PostgreSQL's description in a form that is the same in every version.
+ * Owners, and objects that only affect speed or size, are left out. `isHarmless`: the object may exist without being part of this release.
  */
 type SchemaObjects = Map<string, { definition: string; isHarmless: boolean }>;
 
-// The role of a session switches all triggers off; a setting of the user or the database counts for the connections to come.
-// Names of tables and functions are told without their schema where that is the one in use. An object that hangs on a table of ours is
-// told whoever made it. A row of pg_constraint stands for a constraint trigger (t) and, since PostgreSQL 18, for not null (n) too.
+// The session's role can disable all triggers; a setting of the user or the database applies to future connections. Tables and functions in
+// the current schema are named without it. An object that depends on one of our tables is always listed, no matter who created it. The
+// table pg_constraint also has rows for constraint triggers (t) and, since PostgreSQL 18, for not null (n).
 const select = statement(
   'schema-objects',
   { name: 'text', definition: 'text', isHarmless: 'bool' },
@@ -165,7 +168,9 @@ const select = statement(
    from ours c join pg_policy p on p.polrelid = c.oid`,
 );
 
-/** Reads what the tables of the ledger are at this moment. In a transaction, for a setting of the user's may have PostgreSQL quote each name. */
+/**
+ * Reads the current schema of the ledger's tables. Call it in a transaction, because a user's setting may make PostgreSQL quote every name.
+ */
 export async function readSchemaObjects(tx: Sql): Promise<SchemaObjects> {
   await tx.script('set local quote_all_identifiers = off');
   const rows = await tx.run(select, [[...BACKED_UP, ...LEFT_OUT]]);

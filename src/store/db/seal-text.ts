@@ -1,15 +1,18 @@
-/** Between the parts of the text of a seal: the MAC, and the values that it covers. */
+/** Separates the parts of a seal's text: the MAC, and the values that it covers. */
 const SEPARATOR = '\x1f';
-/** A part that is null. In a text this and `SEPARATOR` become it with `1` or `2`. */
+/** A null part. In a text, this character and `SEPARATOR` are escaped as this character with `1` or `2`. */
 export const NULL_PART = '\x1e';
 const [SQL_SEPARATOR, SQL_NULL_PART] = [`E'\\x1f'`, `E'\\x1e'`];
 
-/** The SQL of the first part. */
+/** The SQL of the first part, the MAC. */
 export function macSql(column: string): string {
   return `coalesce(encode(${column}, 'hex'), ${SQL_NULL_PART})`;
 }
 
-/** The SQL of another part, with the separator before it. `type`: of the sealed field. Texts alone can hold its characters: JSON has them escaped. */
+/**
+ * The SQL of a further part, with the separator before it. `type` is the sealed field's type. Only texts can contain the two characters;
+ * JSON escapes them.
+ */
 export function partSql(sql: string, type: string): string {
   const escaped = `replace(replace(${sql}, ${SQL_NULL_PART}, ${SQL_NULL_PART} || '1'), ${SQL_SEPARATOR}, ${SQL_NULL_PART} || '2')`;
   const part = isJson(type) ? `to_json(${sql})::text` : type.startsWith('text') ? escaped : sql;
@@ -20,7 +23,7 @@ function isJson(type: string): boolean {
   return type.startsWith('text[]') || type.startsWith('json');
 }
 
-/** The text of a row whose MAC (hex) and values are these. */
+/** Builds the text of a row from its MAC (hex) and values. */
 export function sealText(mac: string | null, values: readonly (string | null)[]): string {
   const parts = values.map((value) =>
     value === null ? NULL_PART : value.replaceAll(NULL_PART, `${NULL_PART}1`).replaceAll(SEPARATOR, `${NULL_PART}2`),
@@ -28,7 +31,7 @@ export function sealText(mac: string | null, values: readonly (string | null)[])
   return [mac ?? NULL_PART, ...parts].join(SEPARATOR);
 }
 
-/** The parts of such a text. `String.split` takes longer. */
+/** Splits such a text. `String.split` is slower. */
 export function splitSeal(text: string): string[] {
   const parts: string[] = [];
   let from = 0;
@@ -40,7 +43,7 @@ export function splitSeal(text: string): string[] {
   return parts;
 }
 
-/** What a part says, as `canonical` has it. */
+/** Returns the value of a part in the form of `canonical`. */
 export function readPart(part: string | undefined, type: string): string | null {
   if (part === undefined || part === NULL_PART) return null;
   if (isJson(type)) return canonical(JSON.parse(part));
@@ -49,7 +52,7 @@ export function readPart(part: string | undefined, type: string): string | null 
     : part;
 }
 
-/** The same text of a value as it is read or bound. */
+/** Returns the same text for a value that was read and one that will be bound. */
 export function canonical(value: unknown): string | null {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string') return value;
@@ -59,12 +62,15 @@ export function canonical(value: unknown): string | null {
   return String(value);
 }
 
-/** Nothing of ours is half as deep; whoever nests thousands of levels would exhaust the stack. */
+/** Nothing in the ledger is half as deep. Thousands of nested levels would exhaust the stack. */
 const MAX_DEPTH = 32;
-/** No text of PostgreSQL has this character, so nothing that is sealed is it. */
+/** PostgreSQL texts can't contain this character, so no sealed value equals it. */
 export const TOO_DEEP = '\0';
 
-/** JSON whose members stand in the order of their names: PostgreSQL keeps no other. `TOO_DEEP` if it is not ours. */
+/**
+ * Serialises JSON with sorted member names, because PostgreSQL doesn't keep their order. Returns `TOO_DEEP` for JSON that Quittance can't
+ * have written.
+ */
 function stable(value: object): string {
   if (isDeeper(value, MAX_DEPTH)) return TOO_DEEP;
   const isRecord = (part: unknown): part is Record<string, unknown> =>

@@ -2,56 +2,58 @@ import { AppError } from '../../domain/errors.ts';
 import { canonical, macSql, NULL_PART, partSql, readPart } from './seal-text.ts';
 
 /**
- * A table whose rows carry a MAC, so that who can write to the database, but does not hold the master key, can neither make a row nor
- * change one unseen. The MAC stands in a column of the row (`mac`), over the columns that are never changed without it, in their order.
+ * A table whose rows have a MAC. An attacker with database access but without the master key can't insert or change a row unnoticed. The
+ * MAC is in a column of the row (`mac`). It covers, in order, the columns that never change without it.
  */
 export type SealedTable<Fields extends SealedFields = SealedFields> = {
-  /** What the key is derived for: the table, and what of it is sealed if not the row. */
+  /** The purpose of the derived key: the table, and the sealed part if it isn't the row. */
   readonly name: string;
   readonly fields: Fields;
   readonly mac: string;
-  /** A row of which this SQL is not true needs no MAC. `row`: its prefix. */
+  /** SQL for rows that need a MAC. Rows for which it is false need none. `row` is their prefix. */
   readonly needed: ((row: string) => string) | null;
-  /** It is read once: what was found is not remembered. */
+  /** The rows are read only once, so results aren't cached. */
   readonly isReadOnce: boolean;
-  /** Fields that came after rows were sealed without them: null adds nothing to a MAC, so that those rows keep theirs. */
+  /** Fields that were added after rows had been sealed without them. Null adds nothing to the MAC, so these rows keep theirs. */
   readonly later: readonly string[];
 };
 
-/** By the names of rows. The first one names the row, and is never null. Times are milliseconds, bytes a `Buffer` or hex. */
+/**
+ * By the fields' names in rows. The first one identifies the row and is never null. Times are milliseconds; bytes are a `Buffer` or hex.
+ */
 export type SealedFields = { readonly [name: string]: SealedType | `${SealedType}?` };
 type SealedType =
   | ('uuid' | 'text' | 'text[]' | 'bool' | 'int4' | 'int8' | 'numeric' | 'bytea' | 'timestamptz' | 'json')
-  /** A time that the sandbox brings forward, so that it is not sealed on a local network: see `sealedDeadline`. */
+  /** A time that the sandbox moves, so it isn't sealed on a local network; see `sealedDeadline`. */
   | 'deadline';
 
 /**
- * What was wrong with a row. `unsealed`: it has no MAC; `unknown-key`: the key that made it is not at hand; `moved`: it is as it was sealed, and
- * stands beside what is another's.
+ * The problem of a row. `unsealed`: it has no MAC. `unknown-key`: this process lacks the key of the MAC. `moved`: its MAC is valid, but the
+ * columns next to it belong to another row.
  */
 export type SealProblem = {
   table: string;
   id: string;
   network: string | null;
   kind: 'unsealed' | 'changed' | 'unknown-key' | 'moved';
-  /** Of the master key that its MAC names. */
+  /** The id of the master key in the MAC. */
   keyId?: string | null;
 };
 
-/** Makes and checks MACs for one ledger. */
+/** Creates and verifies MACs for one ledger. */
 export type Sealer = {
   seal(table: SealedTable, row: SealedRow): Buffer;
   /** The id of the master key that seals. */
   keyId(): string;
-  /** Examines a column that `sealColumn` made: the fields that its MAC covers, and what is wrong. */
+  /** Verifies a column in the form of `sealColumn`. Returns the covered fields and the problem. */
   open(table: SealedTable, column: string): OpenedSeal;
-  /** Whether the key that made a MAC (hex) is not at hand. */
+  /** Whether this process lacks the key of a MAC (hex). */
   lacksKeyOf(mac: string): boolean;
-  /** Reads the keys again, for another process may have made a new one. */
+  /** Reloads the keys, because another process may have created a new one. */
   reload(): Promise<void>;
 };
 type SealedRow = { readonly [name: string]: unknown };
-/** `parts`: of the text (see `coveredValues`). `keyId`: of the master key that it names. */
+/** `parts` are those of the text (see `coveredValues`). `keyId` is the id of the master key in the MAC. */
 export type OpenedSeal = {
   parts: readonly string[];
   keyId: string | null;
@@ -66,7 +68,7 @@ export function sealedTable<const Fields extends SealedFields>(
   return { name, fields, mac, needed, isReadOnce, later };
 }
 
-/** A parameter that becomes the MAC of the row, or null where no seals are made. */
+/** A parameter that is replaced by the row's MAC, or by null if rows aren't sealed. */
 export type SealParameter = { readonly table: SealedTable; readonly row: SealedRow };
 
 export function sealOf<Fields extends SealedFields>(
@@ -76,7 +78,7 @@ export function sealOf<Fields extends SealedFields>(
   return { table, row };
 }
 
-/** The MAC of a row in hex, for a parameter that holds many rows; null where no seals are made. */
+/** Returns the MAC of a row in hex, for a parameter with many rows. Null if rows aren't sealed. */
 export function hexSeal<Fields extends SealedFields>(
   sealer: Sealer | null,
   table: SealedTable<Fields>,
@@ -90,8 +92,8 @@ export function isSealParameter(value: unknown): value is SealParameter {
 }
 
 /**
- * The SQL of a field `seal: sealed(TABLE)`: the MAC and what it covers, as one text; null where none is needed. `row`: `i.`. Joined here,
- * for `json_build_array` takes twice the time, which was most of what a read paid for its seal.
+ * The SQL of a field `seal: sealed(TABLE)`: the MAC and the covered values as one text, or null if none is needed. `row` is a prefix such
+ * as `i.`. The text is concatenated, because `json_build_array` takes twice as long, which was most of the cost of reading a sealed row.
  */
 export function sealColumn({ fields, mac, needed }: SealedTable, row: string): string {
   const covered = Object.entries(fields).map(([name, type]) => {
@@ -101,12 +103,12 @@ export function sealColumn({ fields, mac, needed }: SealedTable, row: string): s
   return needed === null ? text : `case when ${needed(row)} then ${text} end`;
 }
 
-/** What the MAC of a row covers, in the order of the table's fields. */
+/** Returns the values that a row's MAC covers, in the order of the table's fields. */
 export function coveredValues({ fields }: SealedTable, { parts }: Pick<OpenedSeal, 'parts'>): (string | null)[] {
   return Object.values(fields).map((type, place) => readPart(parts[place + 1], type));
 }
 
-/** The SQL of what the MAC of a row covers, and of `beside`, as one text, in which a later field stands once it has a value. */
+/** The SQL of the values that a row's MAC covers, and of `beside`, as one text. Later fields are included only if they have a value. */
 export function contentColumn({ fields, later }: SealedTable, row: string, beside: string): string {
   const first = Object.fromEntries(Object.entries(fields).filter(([name]) => !later.includes(name)));
   const added = later.map(
@@ -124,7 +126,7 @@ function textOf(row: string, name: string, type: SealedFields[string]): string {
     case 'bytea':
       return `encode(${column}, 'hex')`;
     case 'timestamptz':
-      // Infinity has no milliseconds. As a text it is another value than was sealed, and no statement fails.
+      // Infinity has no milliseconds. As text it differs from every sealed value, and no statement fails.
       return `case when isfinite(${column}) then (date_part('epoch', ${column}) * 1000)::int8::text else ${column}::text end`;
     case 'text[]':
     case 'json':
@@ -134,7 +136,7 @@ function textOf(row: string, name: string, type: SealedFields[string]): string {
   }
 }
 
-/** A deadline as it is sealed. */
+/** A deadline isn't sealed on a local network, because the sandbox moves it. */
 export function sealedDeadline(network: string, at: number): number | null {
   return network === 'devnet' ? null : at;
 }
@@ -143,7 +145,10 @@ export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** A column that holds a seal, and the columns beside it that its MAC covers too: `[column, place, type]`. `isTold`: it becomes a boolean. */
+/**
+ * A column with a seal, and the columns next to it that its MAC also covers: `[column, place, type]`. `isTold`: the column becomes a
+ * boolean.
+ */
 export type SealColumn = {
   column: string;
   table: SealedTable;
@@ -151,18 +156,18 @@ export type SealColumn = {
   beside: readonly (readonly [string, number, SealedFields[string]])[];
 };
 
-/** How the seals of what is read are judged. `require`: a row that is not as it was sealed is read by nobody. */
+/** How wrong seals are handled. `require`: a row with a wrong seal can't be read. */
 export type SealMode = 'warn' | 'require';
-/** `isOlder`: the ledger began before seals were required, so rows of former releases may have none. */
+/** `isOlder`: the ledger began before seals were required, so rows of older releases may have none. */
 type Judging = { mode: SealMode; isOlder: boolean };
 export type SealJudge = Judging & { onProblem(problem: SealProblem, judging: Judging): void };
 
-/** A row, by the columns of SQL, that failed its check, and why. */
+/** A row that failed its check, by SQL column names, and the error. */
 export type LeftOut = { row: Readonly<Record<string, unknown>>; error: AppError };
 
 /**
- * Examines the seals of rows, and that what stands beside them is what they cover: a view could tell a column twice in two ways.
- * Error: `ROW_CHANGED`, or with `leftOut` none. Without a sealer all are taken as they are.
+ * Verifies the seals of rows. The columns next to them must equal the covered values, because a view could return a column in two different
+ * ways. Error: `ROW_CHANGED`, or none with `leftOut`. Without a sealer, all rows are accepted.
  */
 export async function readSeals(
   statement: { name: string; sealColumns: readonly SealColumn[] },
@@ -192,7 +197,7 @@ export async function readSeals(
   leaveOut(rows, refused, leftOut);
 }
 
-/** Takes the refused rows out of `rows`. Throws the first reason where nobody asks which they are. */
+/** Removes the refused rows from `rows`. Throws the first error if no list was given for them. */
 export function leaveOut(
   rows: Record<string, unknown>[],
   refused: ReadonlyMap<unknown, AppError>,
@@ -222,7 +227,7 @@ function examine(
       const text = row[column];
       if (typeof text !== 'string') continue;
       const { parts, keyId, problem } = sealer.open(table, text);
-      // A row that a left join did not find.
+      // A left join found no row.
       if (parts[1] === NULL_PART) continue;
       const isOther =
         problem === null &&
@@ -255,7 +260,7 @@ const WHAT = {
     'names a master key that this process does not have: another process uses that key, or the seal is forged. Give every process the same QUITTANCE_MASTER_KEY',
 };
 
-/** `alarm`: the kind of alarm that says it. */
+/** `alarm` is the kind of alarm that reports it. */
 export function describeSealProblem({ table, id, kind }: SealProblem, alarm = 'row-changed'): string {
   return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/guides/operations.md`;
 }

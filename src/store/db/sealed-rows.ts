@@ -5,28 +5,31 @@ import { type SealedTable, sealColumn } from './seal.ts';
 import * as tables from './sealed-tables.ts';
 import { count } from './statement.ts';
 
-/** A row as its seals are judged: of each table what `sealColumn` made, null where the row needs none. `key` finds it again. */
+/** A row with its seals: per table the result of `sealColumn`, or null if the row needs none. `key` identifies the row. */
 export type StoredRow = { key: string; seals: readonly (string | null)[] };
-/** Of each table: what it was read as, and the new MAC in hex; null where it keeps what it has. */
+/** Per table: the seal as it was read, and the new MAC in hex. Null keeps the current one. */
 export type Resealed = { key: string; seals: readonly ({ seal: string; mac: string } | null)[] };
 
-/** The rows of one table of the database, whatever is in them. A key is its columns' texts with `/` between; `idPlace` is the place of the id in it. */
+/**
+ * All rows of one table of the database, valid or not. A key is the texts of its columns, separated by `/`. `idPlace` is the position of
+ * the id in it.
+ */
 export type SealedRows = {
-  /** The seals of its rows. */
+  /** The sealed tables that its rows belong to. */
   tables: readonly SealedTable[];
   keyTypes: readonly KeyType[];
   idPlace: number;
-  /** Before the first row. */
+  /** The key before the first row. */
   start: string;
-  /** The next 1,000 rows behind a key. */
+  /** Returns the next 1,000 rows after a key. */
   read(db: Sql, after: string): Promise<StoredRow[]>;
-  /** How many of the next 50,000 rows behind a key have the MAC of each master key; `null` as its id for those without. */
+  /** Counts the next 50,000 rows after a key by the master key of their MAC, `null` for rows without one. */
   count(db: Sql, after: string): Promise<{ keyId: string | null; rows: number; last: string }[]>;
-  /** The first 500 rows with an id: some ids name more than one. */
+  /** Returns the first 500 rows with an id. Some ids match several rows. */
   find(db: Sql, id: string): Promise<StoredRow[]>;
   /**
-   * Gives rows new MACs, unless they are no longer as they were read. Returns the keys of those that it gave one. It waits for nobody's lock,
-   * so that nobody who waits for a row of it waits for ever.
+   * Gives rows new MACs, unless they changed since they were read. Returns the keys of the updated rows. It skips locked rows, so that it
+   * can't deadlock with others.
    */
   reseal(db: Sql, rows: readonly Resealed[]): Promise<string[]>;
 };
@@ -61,7 +64,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_TRANSFER], [ID]),
   rowsOfTable(
     [tables.SEALED_OUTGOING],
-    // As in the primary keys; a correction is told apart by the last one.
+    // As in the primary keys. The last one distinguishes corrections.
     [BY_NETWORK, TX_ID, { column: 'log_index', type: 'int8' }, { column: 'correction', type: 'int8' }],
     1,
   ),
@@ -91,7 +94,7 @@ export const SEALED_ROWS: readonly SealedRows[] = [
   rowsOfTable([tables.SEALED_PASSED], [{ column: 'id', type: 'int8' }]),
 ];
 
-/** Whether this user of the database may give rows another MAC: the service's own may not. */
+/** Whether this database user may change the MACs of rows. The service's own user may not. */
 export const mayReseal = answerOf(
   'seals-may-update',
   { isAllowed: 'bool' },
@@ -105,7 +108,7 @@ function rowsOfTable(
   columns: readonly KeyColumn[],
   idPlace = columns.length - 1,
 ): SealedRows {
-  // Each row is read once, so nothing of it is remembered.
+  // Each row is read once, so nothing is cached.
   const tables = seals.map((sealed) => ({ ...sealed, isReadOnce: true }));
   const keyTypes = columns.map(({ type }) => type);
   const source = {
@@ -127,7 +130,7 @@ type Source = {
   name: string;
 };
 
-/** The columns of the key, the key as one text, and the SQL of what such a text says of them. */
+/** The columns of the key, the key as one text, and the SQL to parse such a text. */
 function keyOf({ columns }: Source) {
   return {
     listed: columns.map(({ column }) => `t.${column}`).join(', '),
@@ -198,13 +201,13 @@ function writerOf(source: Source): SealedRows['reseal'] {
   const parameters = tables.flatMap((_table, place) => [`$${2 * place + 2}::text[]`, `$${2 * place + 3}::text[]`]);
   const given = tables.flatMap((_table, place) => [`seal_${place}`, `mac_${place}`]);
   const keyOfFree = columns.map(({ column }) => `free.${column}`).join(', ');
-  // The text itself would go there and back, and an event has a kilobyte.
+  // Compare digests, because sending the texts back would cost a kilobyte per event.
   const digests = tables.map((table) => `encode(sha256(convert_to(${sealColumn(table, 't.')}, 'UTF8')), 'hex')`);
   const isAsRead = digests.map((digest, place) => `(free.seal_${place} is null or ${digest} = free.seal_${place})`);
   return answerOf(
     `seals-write-${name}`,
     { key: 'text' },
-    // Laterally, each row is found by its key, whatever the planner makes of the arrays.
+    // The lateral join finds each row by its key, however the planner treats the arrays.
     `with free as materialized (
        select g.*, ${listed} from unnest($1::text[], ${parameters.join(', ')}) g (given_key, ${given.join(', ')})
        cross join lateral (
@@ -227,7 +230,7 @@ function sha256(seal: string | undefined): string | null {
   return seal === undefined ? null : createHash('sha256').update(seal).digest('hex');
 }
 
-/** What sets the column of each MAC to a new one, if one of the seals in it has one. */
+/** The SQL that sets each MAC column to the new MAC, if one of its seals has one. */
 function newMacs(tables: readonly SealedTable[]): string {
   return [...new Set(tables.map(({ mac }) => mac))]
     .map((column) => {
@@ -237,7 +240,7 @@ function newMacs(tables: readonly SealedTable[]): string {
     .join(', ');
 }
 
-/** Bytes stand in a key as hex. */
+/** Bytes are written as hex in a key. */
 function written(column: string, type: KeyType): string {
   return type === 'bytea' ? `encode(${column}, 'hex')` : column;
 }

@@ -1,7 +1,7 @@
 import { DEFAULT_UNPAID_LIMITS } from '../../domain/unpaid.ts';
 import { sealedTable } from './seal.ts';
 
-/** What an order is. Its status is sealed apart, once it has changed. */
+/** The fixed facts of an order. Its status is sealed separately once it has changed. */
 export const SEALED_INVOICE = sealedTable(
   'invoices',
   {
@@ -13,14 +13,14 @@ export const SEALED_INVOICE = sealedTable(
   { later: ['options'] },
 );
 
-/** That an order is paid, and by which transfer. */
+/** The fact that an order is paid, and the paying transfer. */
 export const SEALED_PAID = sealedTable(
   'invoices.paid',
   { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', paidTransferId: 'uuid?' },
   { mac: 'paid_mac', needed: (row) => `${row}status = 'PAID' or ${row}paid_transfer_id is not null` },
 );
 
-/** Any other status than the first one, and that there were so many before: a seal of one of them is of no use later. */
+/** Any status except the first, with the number of earlier changes, so that an old seal can't be reused. */
 export const SEALED_STATUS = sealedTable(
   'invoices.status',
   { id: 'uuid', projectId: 'uuid', network: 'text', status: 'text', eventCount: 'int4' },
@@ -30,7 +30,7 @@ export const SEALED_STATUS = sealedTable(
   },
 );
 
-/** That the shop no longer asks for its payment. */
+/** The fact that the shop withdrew the invoice. */
 export const SEALED_WITHDRAWN = sealedTable(
   'invoices.withdrawn',
   { id: 'uuid', projectId: 'uuid', network: 'text', withdrawnAt: 'timestamptz?' },
@@ -46,13 +46,13 @@ export const SEALED_TRANSFER = sealedTable('transfers', {
   invoiceId: 'uuid?',
 });
 
-/** What left an address of ours. The chain names it, so that it has no id. */
+/** A transfer from one of our addresses. The chain identifies it, so it has no id. */
 export const SEALED_OUTGOING = sealedTable('outgoing_transfers', {
   ...{ txId: 'bytea', logIndex: 'int4', network: 'text', projectId: 'uuid', addressId: 'uuid' },
   ...{ blockNumber: 'int8', blockId: 'bytea', blockTime: 'timestamptz', toAddress: 'text', amountMicro: 'numeric' },
 });
 
-/** That a transfer was sent back, and by which. */
+/** The fact that a transfer was refunded, and the refunding transfer. */
 export const SEALED_REFUND = sealedTable('transfer_refunds', {
   transferId: 'uuid',
   projectId: 'uuid',
@@ -92,7 +92,7 @@ export const SEALED_API_KEY = sealedTable(
     expiresAt: 'timestamptz?',
     scopes: 'text[]?',
   },
-  // A revoked key has lost its seal, and must not get one again.
+  // A revoked key has lost its seal, and must never get one again.
   { needed: (row) => `${row}revoked_at is null`, later: ['scopes'] },
 );
 
@@ -105,14 +105,14 @@ export const SEALED_ENDPOINT = sealedTable(
   { later: ['adapter', 'currency', 'rateMicro', 'rateSource'] },
 );
 
-/** What the source of a rate said last. It changes by itself, and what people set up does not. */
+/** The last rate from the source. It changes automatically, unlike the settings. */
 export const SEALED_READ_RATE = sealedTable(
   'webhook_endpoints.rate',
   { id: 'uuid', projectId: 'uuid', readMicro: 'int8?', readAt: 'timestamptz?' },
   { mac: 'read_mac', needed: (row) => `${row}rate_source is not null` },
 );
 
-/** What an order that came through an adapter needs beside its invoice. */
+/** The data of an adapter's order in addition to its invoice. */
 export const SEALED_ADAPTER_ORDER = sealedTable('adapter_orders', {
   ...{ invoiceId: 'uuid', projectId: 'uuid', endpointId: 'uuid', dialect: 'text', notifyUrl: 'text' },
   ...{ returnUrl: 'text?', amount: 'text', name: 'text?', type: 'text?', param: 'text?' },
@@ -124,7 +124,7 @@ export const SEALED_ACCOUNT_KEY = sealedTable('account_keys', {
   xpub: 'text',
 });
 
-/** That a master key seals rows of this ledger. */
+/** The fact that a master key seals rows of this ledger. */
 export const SEALED_PROOF = sealedTable('ledger_proofs', { keyId: 'text' }, { isReadOnce: true });
 
 export const SEALED_RECEIPT_KEY = sealedTable('receipt_keys', { id: 'text', publicKey: 'bytea' });
@@ -148,7 +148,7 @@ export const SEALED_PROJECT = sealedTable(
   { later: ['archivedAt', 'embedOrigins'] },
 );
 
-/** How many orders of a project may be unpaid. The usual limits need no seal: whoever sets them harms nobody. */
+/** The limits of unpaid orders of a project. The default limits need no seal, because setting them harms no one. */
 export const SEALED_LIMITS = sealedTable(
   'projects.limits',
   { id: 'uuid', network: 'text', maxUnpaid: 'int4?', maxUnpaidPerMinute: 'int4?' },
@@ -165,7 +165,7 @@ export const SEALED_PRODUCERS = sealedTable('producer_sets', {
   producers: 'json',
 });
 
-/** What an operator did, at its place in the log. */
+/** An operator's action, with its position in the log. */
 export const SEALED_ACTION = sealedTable(
   'operator_actions',
   {
@@ -190,17 +190,17 @@ export const SEALED_CURSOR = sealedTable('chain_cursors', {
   solidId: 'bytea',
 });
 
-/** What the ledger cannot record yet. */
+/** An item that the ledger can't record yet. */
 export const SEALED_SET_ASIDE = sealedTable('set_aside', { id: 'text', network: 'text', content: 'text' });
 
-/** Which rows there are: their own MACs say nothing about rows that are gone. */
+/** The list of existing rows, because a row's own MAC can't show that the row was deleted. */
 export const SEALED_PAGE = sealedTable(
   'inventory_pages',
   { id: 'uuid', network: 'text', subject: 'text', number: 'int8', content: 'bytea' },
   { isReadOnce: true },
 );
 
-/** Whom operators are told by, and when: else somebody could keep them from hearing of him. */
+/** The recipients of notifications and their quiet hours. Without the seal, an attacker could silence notifications about themselves. */
 export const SEALED_CHANNEL = sealedTable('notify_channels', {
   id: 'uuid',
   kind: 'text',
@@ -214,7 +214,7 @@ export const SEALED_CHANNEL = sealedTable('notify_channels', {
   removedAt: 'timestamptz?',
 });
 
-/** What operators are told, until they are. */
+/** A notification, until it is sent. */
 export const SEALED_NOTIFICATION = sealedTable(
   'notifications',
   {
@@ -223,34 +223,34 @@ export const SEALED_NOTIFICATION = sealedTable(
   { needed: (row) => `${row}status = 'waiting'`, isReadOnce: true },
 );
 
-/** What operators are told to look at. The row of an alarm that is raised again keeps its id, which is not known then. */
+/** An open alarm. An alarm that is raised again keeps its row's id, which isn't known at that time. */
 export const SEALED_ALARM = sealedTable(
   'alarms',
   { kind: 'text', network: 'text', subject: 'text', detail: 'text' },
-  // One that is over is never changed.
+  // A closed alarm never changes.
   { needed: (row) => isOpenAlarm(row) },
 );
 
-/** The SQL of whether an alarm is open. One that ended without the seal of its end goes on. */
+/** The SQL of whether an alarm is open. An alarm that was ended without a seal of its end counts as open. */
 export function isOpenAlarm(row: string): string {
   return `(${row}resolved_at is null or (${row}needs_closing and ${row}closed_mac is null))`;
 }
 
-/** That an alarm is over. The row of one that is over is never raised again. */
+/** The fact that an alarm is over. Its row is never reopened by raising the alarm again. */
 export const SEALED_CLOSED = sealedTable(
   'alarms.closed',
   { id: 'uuid', network: 'text', kind: 'text', subject: 'text' },
   { mac: 'closed_mac', needed: (row) => `${row}resolved_at is not null and ${row}needs_closing` },
 );
 
-/** Who somebody is, what it may do, and what it signs in with. */
+/** A person's identity, permissions and sign-in factors. */
 export const SEALED_PERSON = sealedTable(
   'people',
   {
     ...{ id: 'uuid', login: 'text', name: 'text', role: 'text', projects: 'text[]?' },
     ...{ passwordHash: 'text?', totpSealed: 'bytea?' },
   },
-  // What lets somebody in loses its seal when it ends, here and below, and must not get one again.
+  // Credentials lose their seal when they end, here and below, and must never get one again.
   { needed: (row) => `${row}removed_at is null` },
 );
 
@@ -272,7 +272,7 @@ export const SEALED_INVITATION = sealedTable(
   { needed: (row) => `${row}ended_at is null`, isReadOnce: true },
 );
 
-/** When it was used last is not sealed: it ends a week after its beginning at the latest. */
+/** The time of the last use isn't sealed. A session ends at the latest a week after its start. */
 export const SEALED_SESSION = sealedTable(
   'sessions',
   {
@@ -291,7 +291,7 @@ export const SEALED_ADMIN_KEY = sealedTable(
   { needed: (row) => `${row}revoked_at is null` },
 );
 
-/** That the chain denies a transfer which was recorded: an operator took it back. */
+/** The fact that an operator annulled a recorded transfer, because the chain denies it. */
 export const SEALED_ANNULMENT = sealedTable('transfer_annulments', {
   transferId: 'uuid',
   projectId: 'uuid',
@@ -302,7 +302,7 @@ export const SEALED_ANNULMENT = sealedTable('transfer_annulments', {
   reason: 'text',
 });
 
-/** What an operator did about a transfer that paid nothing. */
+/** An operator's resolution of a transfer that paid nothing. */
 export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
   transferId: 'uuid',
   projectId: 'uuid',
@@ -313,7 +313,7 @@ export const SEALED_RESOLUTION = sealedTable('transfer_resolutions', {
   resolvedAt: 'timestamptz',
 });
 
-/** That the payer of an invoice looked up a transfer that paid nothing. */
+/** The fact that the payer of an invoice looked up a transfer that paid nothing. */
 export const SEALED_CLAIM = sealedTable('transfer_claims', {
   transferId: 'uuid',
   invoiceId: 'uuid',
@@ -322,7 +322,7 @@ export const SEALED_CLAIM = sealedTable('transfer_claims', {
   claimedAt: 'timestamptz',
 });
 
-/** A block that an operator let pass, though no node could prove it. */
+/** A block that no node could prove and that an operator let pass. */
 export const SEALED_PASSED = sealedTable('passed_blocks', {
   number: 'int8',
   network: 'text',

@@ -23,7 +23,7 @@ const INVOICE = {
   options: null,
 };
 
-/** The column that the database would give for a row. */
+/** Returns the column that the database would return for a row. */
 function columnOf(mac: string | null, row: Record<string, unknown>): string {
   const values = Object.keys(SEALED_INVOICE.fields).map((name) => (row[name] === null ? null : String(row[name])));
   return sealText(mac, values);

@@ -8,16 +8,15 @@ type Mac = (text: string) => Buffer;
 
 /** A MAC in a row: the id of the master key (8 bytes), and the first half of an HMAC-SHA-256. */
 const [KEY_ID_BYTES, TAG_BYTES] = [8, 16];
-/** Rows that were examined, and were as they were sealed: some megabytes. */
+/** The cache of verified rows: a few megabytes. */
 const MAX_KNOWN = 10_000;
 
 /**
- * Seals rows of the ledger `ledgerId` with keys that are derived from the first key of the ring, one for each table; opens what any key of
- * the ring sealed.
+ * Seals rows of the ledger `ledgerId` with keys derived from the ring's first key, one per table. Verifies seals of every key of the ring.
  */
 export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
   const keys = new Map<string, Mac>();
-  /** The texts of those rows, by what names them. */
+  /** The texts of verified rows, by row id. */
   const known = new Map<SealedTable, Map<string, string>>();
   const keyOf = (id: string, table: SealedTable): Mac | null => {
     const name = `${id} ${table.name}`;
@@ -55,7 +54,7 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
       return Buffer.concat([Buffer.from(id, 'hex'), tagOf(key, table, values)]);
     },
     open: (table, column) => {
-      // Split each time, for its text is at hand: what was kept of a row lies elsewhere in memory, and to fetch it takes longer.
+      // Split again each time: the text is already in the CPU cache, and loading cached parts from elsewhere in memory takes longer.
       const parts = splitSeal(column);
       const [mac = '', name = ''] = parts;
       const ofTable = known.get(table) ?? new Map<string, string>();
@@ -69,7 +68,10 @@ export function createSealer(ring: KeyRing, ledgerId: string): Sealer {
   };
 }
 
-/** Each value goes in with its length, so that no two rows have the same bytes; a later one with its name, if it is there. */
+/**
+ * Each value is prefixed with its length, so that no two rows have the same bytes. A later field is included with its name, if it has a
+ * value.
+ */
 function tagOf(mac: Mac, { fields, later }: SealedTable, values: readonly (string | null)[]): Buffer {
   let text = '';
   for (const [index, name] of Object.keys(fields).entries()) {

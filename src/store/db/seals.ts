@@ -6,17 +6,17 @@ import { refuseUnknownKey } from './prove-key.ts';
 import type { SealJudge, SealMode } from './seal.ts';
 import { createSealer } from './sealer.ts';
 
-/** `ledger`: as the ledger began. */
+/** `ledger`: the mode depends on how the ledger began. */
 type Given = { mode: SealMode | 'ledger'; onProblem: SealJudge['onProblem'] };
 
-/** `keyRing`: `null` where the process has no master key, so that it neither seals nor examines. One may be made to seal with. */
+/** `keyRing` returns `null` if the process has no master key. Then it neither seals nor verifies. It may create a key to seal with. */
 export function createSeals(
   { mode, onProblem }: Given,
   keyRing: (mayCreate: boolean) => Promise<KeyRing | null>,
 ): Seals {
   const judge: SealJudge = { mode: mode === 'ledger' ? 'warn' : mode, isOlder: true, onProblem };
   let opened: Awaited<ReturnType<Seals['open']>> = null;
-  /** Whether a process without a key may go on. */
+  /** Whether a process without a key may continue. */
   let needsNone = mode !== 'ledger';
   const openRing = async (sql: Sql, ring: KeyRing, id: string) => {
     const sealer = createSealer(ring, id);
@@ -35,7 +35,7 @@ export function createSeals(
       const identity = await findLedgerIdentity(sql);
       if (ring === null) {
         const needsKey = identity !== null && requiresSeals(identity.id);
-        // Who only looks, such as "master-key status", may do so without one.
+        // Read-only commands such as "master-key status" may run without a key.
         if (needsKey && mayCreate) throw withoutKey();
         needsNone = identity !== null && !needsKey;
         return null;
@@ -45,7 +45,7 @@ export function createSeals(
         return opened;
       }
       if (!mayCreate) return null;
-      // A command comes before the first start of a service. What is written with it may be rolled back, so the next one asks again.
+      // A command runs before the first start of a service. Its writes may be rolled back, so the next statement checks again.
       const id = await newLedgerId(sql, mode !== 'warn');
       await takeLedger(sql, { id, firstIndex: 0 }, { isAnew: false });
       return openRing(sql, ring, (await findLedgerIdentity(sql))?.id ?? id);
@@ -53,7 +53,7 @@ export function createSeals(
   };
 }
 
-/** How seals are judged in a ledger (UUID). */
+/** How seals are handled in a ledger (UUID). */
 export function modeOf(mode: Given['mode'], ledgerId: string): SealMode {
   if (mode !== 'ledger') return mode;
   return requiresSeals(ledgerId) ? 'require' : 'warn';

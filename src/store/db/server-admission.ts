@@ -1,42 +1,44 @@
 import type pg from 'pg';
 
-/** Where the history of a server ends: PostgreSQL's timeline, and how far its journal is on disk (bytes). */
+/** The end of a server's history: PostgreSQL's timeline, and the flushed WAL position (bytes). */
 type Position = { timeline: number; lsn: bigint };
 
 export type Admission = {
-  /** Decides of a new connection whether its server is one to work with. Rejects if not, with what counts as `DATABASE_UNAVAILABLE`. */
+  /** Decides whether the server of a new connection may be used. Rejects with an error that counts as `DATABASE_UNAVAILABLE` if not. */
   admit(client: pg.ClientBase): Promise<void>;
-  /** The newest position that any connection has met. */
+  /** Returns the newest position that any connection has seen. */
   met(): Position;
-  /** The server has committed invoices, which are known by their checkout tokens. It had met `before` when it was asked to. */
+  /**
+   * Records that the server committed invoices, identified by their checkout tokens. `before` is the newest known position when the commit
+   * was requested.
+   */
   acknowledge(before: Position, tokens: readonly string[]): void;
 };
 
-/** More than one statement creates, so that the newest commit is among them. */
+/** Several statements create invoices at a time, so the newest commit must be among these. */
 const MAX_REMEMBERED = 100;
 
 const READ_ONLY = `current_setting('transaction_read_only') as read_only`;
 const NO_POSITION = 'null::int as timeline, null::numeric as lsn';
-// A standby has no position of its own. No name is qualified, as those of other statements are not.
+// A standby has no position of its own. Names aren't schema-qualified, as in all other statements.
 const POSITION = `case when not pg_is_in_recovery() then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int end as timeline,
   case when not pg_is_in_recovery() then pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0') end as lsn`;
 
-/** SQLSTATE classes of a server that is away or going down; any other error is that it does not tell its position. */
+/** SQLSTATE classes of a server that is down or shutting down. Any other error means that it doesn't reveal its position. */
 const AWAY = /^(08|53|57|58)/;
 
 /**
- * For all connections of a process, because what one of its pools has met the others must know. It refuses servers that
+ * Shared by all connections of a process, because every pool must know the newest position. It refuses servers that:
  *
- * - cannot write: the way to the primary may lead to a standby for a moment while the primary changes, and a standby may show old data;
- * - went back: each promotion begins a new timeline. A server on an older timeline, or not as far on the same one, lacks what was
- *   acknowledged since. It would give the amounts of the invoices that it lacks to others;
- * - were promoted without everything: a server on a newer timeline that lacks an invoice which this process was told is committed, or
- *   whose journal ends before such a commit. It is marked, so that no process starts over it.
+ * - can't write. During a failover the connection may lead to a standby, which may return old data.
+ * - went back. Each promotion begins a new timeline. A server on an older timeline, or behind on the same one, lacks acknowledged commits
+ *   and would give the amounts of missing invoices to new ones.
+ * - were promoted with a loss. Such a server is on a newer timeline. It lacks an invoice whose commit this process has seen, or its WAL
+ *   ends before such a commit. It is marked, so that no process starts with it.
  *
- * What a journal holds beyond the last acknowledged commit may be lost in a failover to a synchronous standby, so it does not count
- * here. After a refusal every newer timeline is refused until a server of the known one is there again, because nothing tells from which
- * server a newer one descends. The next attempt asks the way anew. A server that does not tell its position is accepted. `timeoutMs`:
- * for the answer.
+ * WAL beyond the last acknowledged commit may be lost in a failover to a synchronous standby, so it doesn't count here. After a refusal,
+ * every newer timeline is refused until a server of the known one is back, because the ancestry of a newer timeline is unknown. The next
+ * attempt connects again. A server that doesn't reveal its position is accepted. `timeoutMs` limits the wait for the answer.
  */
 export function createAdmission(timeoutMs: number): Admission {
   let known: Position = { timeline: 0, lsn: 0n };
@@ -50,7 +52,7 @@ export function createAdmission(timeoutMs: number): Admission {
     );
   };
   const admit = async (client: pg.ClientBase) => {
-    // When connections are opened together, one may be answered later than another that was asked later.
+    // When connections are opened concurrently, the answers may arrive in another order.
     const before = known;
     const { isReadOnly, position } = await look(client, timeoutMs);
     if (isReadOnly) {
@@ -67,7 +69,7 @@ export function createAdmission(timeoutMs: number): Admission {
     if (timeline > known.timeline && known.timeline > 0) {
       const lost = await countLost(client, remembered, timeoutMs);
       if (lost > 0) {
-        // Without a mark, a process that is started anew would accept it.
+        // Without a mark, a restarted process would accept this server.
         await client.query(MARK_LOSS).catch(() => undefined);
         refuse(position, `it was promoted, but lacks ${lost} of the last ${remembered.length} acknowledged invoices`);
       }
@@ -86,7 +88,7 @@ export function createAdmission(timeoutMs: number): Admission {
   };
 }
 
-/** How many of some invoices a server does not have. */
+/** Counts the invoices that a server lacks. */
 async function countLost(client: pg.ClientBase, tokens: readonly string[], timeoutMs: number): Promise<number> {
   if (tokens.length === 0) return 0;
   const query: pg.QueryConfig & { query_timeout: number } = {
@@ -98,7 +100,7 @@ async function countLost(client: pg.ClientBase, tokens: readonly string[], timeo
   return tokens.length - (rows[0]?.count ?? 0);
 }
 
-/** No database has the number 0: a start takes the ledger for a copy of one that knows more. See `ledger-identity.ts`. */
+/** No database has the oid 0, so a start treats the ledger as an outdated copy. See `ledger-identity.ts`. */
 const MARK_LOSS = 'update ledger_identity set database_oid = 0';
 
 async function look(
@@ -121,7 +123,7 @@ async function look(
   });
 }
 
-/** With the code of the first statement that a server which cannot write would refuse (read_only_sql_transaction). */
+/** Has the code of a write on a server that can't write (read_only_sql_transaction). */
 class UnfitServerError extends Error {
   readonly code = '25006';
 }

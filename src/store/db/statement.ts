@@ -2,11 +2,11 @@ import type { UnixMs } from '../../domain/time.ts';
 import type { TronAddress } from '../../tron/address.ts';
 import { type SealColumn, type SealedTable, type SealParameter, sealColumn, snakeCase } from './seal.ts';
 
-/** PostgreSQL column types and what they are in TypeScript. The parsers stand in `database.ts`. */
+/** PostgreSQL column types and their TypeScript types. The parsers are in `database.ts`. */
 type ColumnTypes = {
   uuid: string;
   text: string;
-  /** An address of ours, in SQL `addressColumn`: read only where its text and its account fit. */
+  /** One of our addresses, selected by `addressColumn`. It can be read only if its text matches its account. */
   address: TronAddress;
   'text[]': string[];
   'int8[]': bigint[];
@@ -18,7 +18,7 @@ type ColumnTypes = {
   timestamptz: UnixMs;
 };
 
-/** A column type; a trailing `?` says that the column may be null. */
+/** A column type. A trailing `?` means that the column may be null. */
 export type ColumnType = keyof ColumnTypes | `${keyof ColumnTypes}?`;
 
 type ColumnValue<Type> = Type extends `${infer Base extends keyof ColumnTypes}?`
@@ -29,8 +29,8 @@ type ColumnValue<Type> = Type extends `${infer Base extends keyof ColumnTypes}?`
 
 declare const KIND: unique symbol;
 /**
- * A column whose values have a narrower type than its SQL type says. `isCount`: an `int8` that is read as a `number`. `isHex` and
- * `isJson`: a `bytea` or `jsonb` of the table that is selected as text.
+ * A column whose values have a narrower type than its SQL type. `isCount`: an `int8` that is read as a `number`. `isHex` and `isJson`: a
+ * `bytea` or `jsonb` that is selected as text.
  */
 type Narrow<Type> = {
   readonly column: ColumnType;
@@ -40,25 +40,24 @@ type Narrow<Type> = {
   readonly [KIND]?: Type;
 };
 /**
- * The MAC of the row that the fields beside it are of, which is examined wherever the row is read. `isReady`: a subquery has made the column.
- * `isTold`: the field says whether the row may be relied on, and the statement does not fail; otherwise it is no field of the row.
+ * The MAC of the row that the other fields belong to. It is verified whenever the row is read. `isReady`: a subquery has already built the
+ * column. `isTold`: the field says whether the row is valid, and the statement doesn't fail. Otherwise it isn't a field of the row.
  */
 type Seal<IsTold extends boolean = boolean> = {
   readonly sealed: SealedTable;
   readonly isReady: boolean;
   readonly isTold: IsTold;
-  /** The fields beside it are of another row. */
+  /** The fields next to it belong to another row. */
   readonly isOfOther?: boolean;
 };
-/** Fields that stand in columns of their own, `invoice.id` in `invoice_id`. */
+/** Fields in their own columns: `invoice.id` in `invoice_id`. */
 type Group<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: false };
-/** The same, but null where the first of them is, as after a left join. */
+/** Like `Group`, but null if the first field is null, as after a left join. */
 type Maybe<Fields extends Shape> = { readonly fields: Fields; readonly mayLack: true };
 
-/** The fields of a row: each has its name in snake case as its column (`txId` is `tx_id`). */
+/** The fields of a row. The column of each is its name in snake case (`txId` is `tx_id`). */
 export type Shape = { readonly [name: string]: ColumnType | Narrow<unknown> | Group<Shape> | Maybe<Shape> | Seal };
 
-/** A row of a shape. */
 export type Row<Fields extends Shape> = {
   -readonly [Name in keyof Fields]: Fields[Name] extends ColumnType
     ? ColumnValue<Fields[Name]>
@@ -73,20 +72,20 @@ export type Row<Fields extends Shape> = {
             : undefined;
 };
 
-/** A text out of a known set, or with a brand. */
+/** A text from a fixed set, or a branded one. */
 export const text = <Type extends string = string>(): Narrow<Type> => ({ column: 'text' });
 export const maybeText = <Type extends string = string>(): Narrow<Type | null> => ({ column: 'text?' });
-/** Bytes as hex characters: an id of a block or transaction, an account. */
+/** Bytes as hex: the id of a block or transaction, or an account. */
 export const hex = <Type extends string = string>(): Narrow<Type> => ({ column: 'text', isHex: true });
 export const maybeHex: Narrow<string | null> = { column: 'text?', isHex: true };
-/** A `jsonb` that holds this. PostgreSQL orders the members of objects in its own way. */
+/** A `jsonb` of this type. PostgreSQL doesn't keep the order of members. */
 export const json = <Type>(): Narrow<Type> => ({ column: 'text', isJson: true });
-/** An amount in millionths, `numeric` unless `int8` is said. */
+/** An amount in millionths, `numeric` by default. */
 export const micro = <Type extends bigint = bigint>(column: 'numeric' | 'int8' = 'numeric'): Narrow<Type> => ({
   column,
 });
 export const maybeMicro = <Type extends bigint = bigint>(): Narrow<Type | null> => ({ column: 'numeric?' });
-/** An `int8` that never passes 2^53: heights and counts. */
+/** An `int8` that never exceeds 2^53: heights and counts. */
 export const count: Narrow<number> = { column: 'int8', isCount: true };
 export const maybeCount: Narrow<number | null> = { column: 'int8?', isCount: true };
 export const group = <const Fields extends Shape>(fields: Fields): Group<Fields> => ({
@@ -113,8 +112,8 @@ export type Parameter =
   | SealParameter;
 
 /**
- * `columns`: those that the statement returns, by the names of SQL, in order; `addressColumns`: those of the type `address`;
- * `sealColumns`: those that hold seals. `read` makes the fields of a row.
+ * `columns`: the returned columns by SQL name, in order. `addressColumns`: those of the type `address`. `sealColumns`: those with seals.
+ * `read` converts a row to its fields.
  */
 export type Statement<Fields extends Shape = Shape> = {
   name: string;
@@ -126,12 +125,12 @@ export type Statement<Fields extends Shape = Shape> = {
   read(row: Record<string, unknown>): Row<Fields>;
 };
 
-/** Every statement of the program, for the test that prepares each and compares its columns. */
+/** Every statement of the program. A test prepares each one and compares its columns. */
 export const allStatements: Statement[] = [];
 
 /**
- * Declares one SQL statement, prepared once per connection under its name. `shape` says the fields of its rows, and by them the columns
- * that it returns, in order; a test checks it against what PostgreSQL says.
+ * Declares an SQL statement, which is prepared once per connection under its name. `shape` declares the fields of its rows, and so the
+ * returned columns in order. A test checks it against PostgreSQL.
  */
 export function statement<const Fields extends Shape>(name: string, shape: Fields, text: string): Statement<Fields> {
   const declared = unlistedStatement(name, shape, text);
@@ -139,7 +138,7 @@ export function statement<const Fields extends Shape>(name: string, shape: Field
   return declared;
 }
 
-/** The same for one that is no part of the program. */
+/** Like `statement`, for statements that aren't part of the program. */
 export function unlistedStatement<const Fields extends Shape>(
   name: string,
   shape: Fields,
@@ -151,10 +150,10 @@ export function unlistedStatement<const Fields extends Shape>(
   return { name, text, shape, columns, addressColumns, sealColumns, read: readerOf(shape) as Reader<Row<Fields>> };
 }
 
-/** The SQL of fields that are no columns of the table; of a group that of its fields, or the prefix of its columns. */
+/** The SQL of fields that aren't columns of the table. For a group: the SQL of its fields, or the prefix of its columns. */
 type Sources = { readonly [name: string]: string | Sources | undefined };
 
-/** The columns of a shape for the text of a statement: `t.log_index, encode(t.tx_id, 'hex') as tx_id` with the prefix `t.`. */
+/** Lists the columns of a shape for a statement's text: `t.log_index, encode(t.tx_id, 'hex') as tx_id` with the prefix `t.`. */
 export function listColumns(shape: Shape, prefix = '', sources: Sources = {}, before = ''): string {
   const listed = Object.entries(shape).map(([name, field]) => {
     const [own, column] = [`${prefix}${snakeCase(name)}`, `${before}${snakeCase(name)}`];
@@ -189,7 +188,6 @@ function isJson(field: Shape[string]): boolean {
   return typeof field === 'object' && 'isJson' in field;
 }
 
-/** The type of a field's column. */
 export function columnOf(field: Shape[string]): ColumnType {
   if (isGroup(field)) throw new Error('a group of fields has no column of its own');
   if (isSeal(field)) return 'text?';
@@ -211,7 +209,7 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
     const column = prefix + snakeCase(name);
     if (isGroup(field)) return sealColumnsOf(field.fields, columns, `${column}_`);
     if (!isSeal(field)) return [];
-    // PostgreSQL writes JSON in its own way, and not every deadline is sealed.
+    // PostgreSQL formats JSON in its own way, and not every deadline is sealed.
     const covered = Object.entries(field.sealed.fields)
       .map(([each, type], place) => [prefix + snakeCase(each), place, type] as const)
       .filter(([each, , type]) => each in columns && type !== 'json' && type !== 'deadline');
@@ -228,7 +226,7 @@ function sealColumnsOf(shape: Shape, columns: Record<string, ColumnType>, prefix
 
 type Reader<Value = unknown> = (row: Record<string, unknown>) => Value;
 
-/** Made once a statement: for each row of a page of invoices it only reads. */
+/** Built once per statement, so that reading each row of a page does little work. */
 function readerOf(shape: Shape, prefix = ''): Reader<Record<string, unknown>> {
   const readers = Object.entries(shape)
     .filter(([, field]) => !isSeal(field) || field.isTold)

@@ -3,8 +3,8 @@ import { answerOf } from './rows-of.ts';
 import { count, type Row, statement } from './statement.ts';
 
 /**
- * A backup holds these, in an order in which each table follows those that it refers to; only invoices refer forward, to the
- * transfer that paid, by a key that is checked at the end.
+ * The tables in a backup. Each one follows the tables that it refers to. Only invoices refer forward, to the paying transfer, by a key that
+ * is checked at the end.
  */
 export const BACKED_UP = [
   'logos',
@@ -53,10 +53,10 @@ export const BACKED_UP = [
 ] as const;
 
 /**
- * These belong to the running processes and to the one database: a restored lease would let a process of before go on writing, and a
- * restored session or invitation would let somebody in whom it was taken from since, and a restored change of addresses would be made though
- * it was withdrawn since. The migrations and the identity of the ledger stand
- * in the header. The log of requests is none of the ledger, and grows faster. What operators were told of is told again after a restore, if it is so again.
+ * Tables of the running processes and of this particular database. A restored lease would let an old process continue writing. A restored
+ * session or invitation would give back access that was revoked since. A restored address change would be applied even if it was withdrawn
+ * since. The migrations and the ledger's identity are in the header. The request log isn't part of the ledger and grows faster.
+ * Notifications are sent again after a restore if their cause still applies.
  */
 export const LEFT_OUT = [
   'schema_migrations',
@@ -83,18 +83,17 @@ const list = statement(
 
 export type BackupTable = Row<typeof list.shape>;
 
-/** Those of the tables that the database has, in their order. */
+/** Returns the backup tables that exist in the database, in order. */
 export async function findBackupTables(db: Sql): Promise<BackupTable[]> {
   const found = await db.run(list, [BACKED_UP]);
   return BACKED_UP.flatMap((name) => found.filter((table) => table.name === name));
 }
 
-/** Tables of ours that are there, whatever release made them. */
+/** Returns the existing Quittance tables, of any release. */
 export async function findOurTables(db: Sql): Promise<string[]> {
   return (await db.run(list, [[...BACKED_UP, ...LEFT_OUT]])).map(({ name }) => name);
 }
 
-/** Whether there is any project. */
 export const hasProjects = answerOf(
   'backup-any-project',
   { any: 'bool' },
@@ -116,7 +115,9 @@ const functions = statement(
      where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[]))`,
 );
 
-/** Removes tables of ours and the functions of their triggers and constraints: a backup is loaded into the schema that it was made of. */
+/**
+ * Drops our tables and the functions of their triggers and constraints, because a backup is loaded into the schema that it was made from.
+ */
 export async function dropTables(tx: Sql, names: readonly string[]): Promise<void> {
   if (names.length === 0) return;
   const used = await tx.run(functions, [names]);
@@ -132,7 +133,7 @@ const sequences = statement(
    where c.relnamespace = quote_ident(current_schema())::regnamespace and c.relname = any($1::text[])`,
 );
 
-/** Lets the numbers that PostgreSQL gives out go on after the highest one of each table. */
+/** Moves every sequence past the highest number of its table. */
 export async function advanceSequences(tx: Sql): Promise<void> {
   for (const { table, column } of await tx.run(sequences, [BACKED_UP])) {
     const [name, id] = [quote(table), quote(column)];
@@ -155,7 +156,7 @@ function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** How many connections of services there are. A service has one at least while it runs, but for seconds after a loss. */
+/** Counts the connections of services. A running service always has at least one, except for some seconds after losing it. */
 export const countServiceConnections = answerOf(
   'backup-service-connections',
   { count },

@@ -3,8 +3,8 @@ import { shortageOf } from '../../domain/shortage.ts';
 import { reasonOf } from '../../runtime/reason-of.ts';
 
 /**
- * Throws an error of node-postgres on: as `DATABASE_UNAVAILABLE` where it is that the database does not answer, or is short of something,
- * of which `onShortage` is told.
+ * Rethrows an error of node-postgres: as `DATABASE_UNAVAILABLE` if the database doesn't answer or lacks a resource. In the second case it
+ * calls `onShortage`.
  */
 export function rethrow(error: unknown, onShortage?: (what: string) => void): never {
   if (!isUnavailable(error)) throw error;
@@ -18,8 +18,8 @@ export function rethrow(error: unknown, onShortage?: (what: string) => void): ne
 }
 
 /**
- * Whether an error that a statement met is the answer of a server that goes on: the statement has done nothing, and the cause may lie in
- * what it was asked, or in the locks of others. After other errors it is not known what was done, or no other statement would fare better.
+ * Whether an error came from a server that keeps working. Then the statement had no effect, and the cause may be its input or locks of
+ * others. After other errors, the effect is unknown or every other statement would fail too.
  */
 export function isOfStatement(error: unknown): boolean {
   if (!(error instanceof AppError)) return true;
@@ -27,14 +27,13 @@ export function isOfStatement(error: unknown): boolean {
   return typeof code === 'string' && /^(55P03|40001|40P01)$/.test(code);
 }
 
-/** Whether a statement took longer than it may. */
 export function isTimeout(error: unknown): boolean {
   return error instanceof AppError && ((error.cause ?? {}) as { code?: unknown }).code === '57014';
 }
 
 /**
- * SQLSTATE classes of a server that is away, full, or going down: 08, 53, 57P, 58, one that we do not take (25006), a database that
- * takes no connections (55000), and our own timeouts.
+ * The SQLSTATE classes of a server that is down, full or shutting down: 08, 53, 57P, 58. Also the codes of a refused server (25006), of a
+ * database that accepts no connections (55000), and of our own timeouts.
  */
 function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
@@ -42,7 +41,7 @@ function isUnavailable(error: unknown): boolean {
     return (
       /^(08|53|57P|58)/.test(code) ||
       /^(57014|55000|55P03|40001|40P01|25006|25P03|3D000|28P01|28000|E[A-Z]+)$/.test(code) ||
-      // The one who answers has not shown to be the server: Node's and OpenSSL's names.
+      // The server couldn't prove its identity: error codes of Node.js and OpenSSL.
       /^(ERR_(TLS|SSL)_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_)/.test(code)
     );
   }

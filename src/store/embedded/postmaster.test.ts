@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stopOrphan } from './postmaster.ts';
 
-/** Above what any system gives to a process. */
+/** Higher than any system's process ids. */
 const NO_PROCESS = 2_147_483_646;
 
 let folder: string;

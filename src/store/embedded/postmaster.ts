@@ -7,13 +7,16 @@ import { isRunning } from '../../runtime/is-running.ts';
 import { EmbeddedPostgresError, readIfExists } from './error.ts';
 import { runAs, type SystemUser } from './user.ts';
 
-/** A server as PostgreSQL writes it into its data directory (`miscinit.c CreateLockFile`). */
+/** A server as described in PostgreSQL's data directory (`miscinit.c CreateLockFile`). */
 export type Postmaster = { pid: number; socketDir: string; isReady: boolean };
 
-/** The name with which our socket directories begin. */
+/** The prefix of our socket directories' names. */
 export const SOCKET_DIR_PREFIX = 'quittance-';
 
-/** Reads postmaster.pid; its lines are pid, data directory, start time, port, socket directory, listen address, shared memory, status. Undefined if there is none, or it is being written. */
+/**
+ * Reads postmaster.pid. Its lines are pid, data directory, start time, port, socket directory, listen address, shared memory, status.
+ * Returns undefined if it is missing or being written.
+ */
 export async function readPostmaster(data: string): Promise<Postmaster | undefined> {
   const text = await readIfExists(join(data, 'postmaster.pid'));
   const lines = text?.split('\n') ?? [];
@@ -24,10 +27,9 @@ export async function readPostmaster(data: string): Promise<Postmaster | undefin
 }
 
 /**
- * Stops a PostgreSQL that outlived its Quittance (only possible if its guardian was killed with it) and removes its remains. The caller
- * holds the lock of the data directory. The file belongs to the user, who may have written anything into it: the process and the files that
- * it names are signalled and removed with the rights of that user alone. Returns true if there is a postmaster.pid that belongs to no
- * process of this cluster.
+ * Stops a PostgreSQL that outlived its process (only possible if its guardian was killed too) and removes its remains. The caller holds the
+ * lock of the data directory. The file belongs to PostgreSQL's user, who may have written anything into it, so signals and deletions use
+ * only that user's rights. Returns true if there is a postmaster.pid that belongs to no process of this cluster.
  */
 export async function stopOrphan(data: string, user: SystemUser | undefined): Promise<boolean> {
   const postmaster = await readPostmaster(data);
@@ -39,10 +41,10 @@ export async function stopOrphan(data: string, user: SystemUser | undefined): Pr
   return (await readPostmaster(data)) !== undefined;
 }
 
-/** All that PostgreSQL makes in its socket directory. Anything else there is not ours, and the directory then stays. */
+/** Removes everything that PostgreSQL creates in its socket directory. If anything else is there, the directory stays. */
 const REMOVE_SOCKET = 'test -L "$0" || { rm -f -- "$0/.s.PGSQL.5432" "$0/.s.PGSQL.5432.lock"; rmdir -- "$0"; }';
 
-/** Whether a PostgreSQL serves the database in `home`, also one of another container, which holds the lock of its guardian. */
+/** Whether PostgreSQL serves the database in `home`, even in another container, whose guardian holds the lock. */
 export async function isServed(home: string, user: SystemUser | undefined): Promise<boolean> {
   const data = join(home, 'data');
   const postmaster = await readPostmaster(data).catch(() => undefined);
@@ -52,7 +54,10 @@ export async function isServed(home: string, user: SystemUser | undefined): Prom
 
 const IS_LOCKED = 'command -v flock >/dev/null && test -f "$0" && ! flock -n "$0" true';
 
-/** A process id is reused after a while: the process must also be the user's and stand in the data directory, as every postmaster does. */
+/**
+ * Process ids are reused. So the process must also belong to the user, and its working directory must be the data directory, as for every
+ * postmaster.
+ */
 async function isPostmasterOf(data: string, pid: number, user: SystemUser | undefined): Promise<boolean> {
   if (!isRunning(pid)) return false;
   const uid = user?.uid ?? process.getuid?.();
@@ -60,18 +65,18 @@ async function isPostmasterOf(data: string, pid: number, user: SystemUser | unde
   if (cwd !== undefined) {
     return cwd === (await realpath(data)) && (await stat(`/proc/${pid}`).catch(() => undefined))?.uid === uid;
   }
-  // No /proc (macOS), or a process that just ended.
+  // There is no /proc (macOS), or the process just ended.
   const found = await promisify(execFile)('ps', ['-o', 'uid=', '-o', 'command=', '-p', String(pid)]).catch(() => null);
   const [, owner, command] = /^\s*(\d+)\s+(.*)/.exec(found?.stdout ?? '') ?? [];
   return Number(owner) === uid && command?.includes(data) === true;
 }
 
-/** A fast shutdown aborts the running transactions and takes well under a second; the guardian uses the same time. */
+/** A fast shutdown aborts running transactions and takes well under a second. The guardian allows the same time. */
 const FAST_SHUTDOWN_MS = 5_000;
-/** After an immediate shutdown the postmaster kills its children within 5 s (`postmaster.c SIGKILL_CHILDREN_AFTER_SECS`). */
+/** After an immediate shutdown, the postmaster kills its children within 5 s (`postmaster.c SIGKILL_CHILDREN_AFTER_SECS`). */
 const IMMEDIATE_SHUTDOWN_MS = 7_000;
 
-/** Stops it fast, and if that takes too long at once; its journal is replayed at the next start. */
+/** Requests a fast shutdown, and if that takes too long an immediate one. The next start replays the WAL. */
 export async function stopPostmaster(data: string, pid: number, user: SystemUser | undefined): Promise<void> {
   for (const [signal, patienceMs] of [
     ['INT', FAST_SHUTDOWN_MS],

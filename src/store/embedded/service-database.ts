@@ -5,10 +5,10 @@ import type { Connection } from '../db/database.ts';
 import { startEmbeddedPostgres } from './embedded.ts';
 import { endedByItself } from './failure.ts';
 
-/** What a service works on. `owner` makes and changes its tables: the embedded database has one. */
+/** The database of a service. `owner` creates and changes its tables; only the embedded database has one. */
 export type ServiceDatabase = { connection: Connection; owner?: Connection; stop(): Promise<void> };
 
-/** Takes a data directory for a service and runs its database. `fail` is called with the reason if that ends by itself. */
+/** Locks a data directory for a service and runs its database. `fail` is called with the reason if the database ends by itself. */
 export async function startServiceDatabase({
   dataDir,
   log,

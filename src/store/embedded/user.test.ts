@@ -5,7 +5,7 @@ const ROOT = 'root:x:0:0:root:/root:/bin/bash\n';
 const NOBODY = 'nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n';
 const POSTGRES = 'postgres:x:101:104:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash\n';
 const OWN = 'quittance:x:995:994::/nonexistent:/usr/sbin/nologin\n';
-/** As macOS has it. */
+/** As on macOS. */
 const MINUS_TWO = 'nobody:*:-2:-2:Unprivileged User:/var/empty:/usr/bin/false\n';
 
 test('root gives PostgreSQL to its own user, else to postgres, and to nobody only where there is neither', () => {

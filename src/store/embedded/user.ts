@@ -6,9 +6,9 @@ import { EmbeddedPostgresError, errorCode } from './error.ts';
 export type SystemUser = { name: string; uid: number; gid: number };
 
 /**
- * The user to run PostgreSQL as; undefined means ourselves. PostgreSQL refuses to run as root (`main.c check_root`), so as root it is the
- * owner of an existing cluster, else `quittance`, else `postgres`, else `nobody`. A number that no program has would be better than
- * `nobody`, but initdb asks for a name.
+ * Chooses the user to run PostgreSQL as; undefined means the current user. PostgreSQL refuses to run as root (`main.c check_root`), so root
+ * uses the owner of an existing cluster, or else `quittance`, `postgres` or `nobody`. An otherwise unused number would be better than
+ * `nobody`, but initdb requires a user name.
  */
 export async function choosePostgresUser(
   clusterOwner: { uid: number; gid: number } | undefined,
@@ -19,7 +19,7 @@ export async function choosePostgresUser(
 
 const NAMES = ['quittance', 'postgres', 'nobody'];
 
-/** Picks among the users in the text of a passwd file. Error: EmbeddedPostgresError. */
+/** Chooses among the users of a passwd file. Error: EmbeddedPostgresError. */
 export function pickUser(passwd: string, clusterOwner: { uid: number; gid: number } | undefined): SystemUser {
   const users = parsePasswd(passwd);
   if (clusterOwner && clusterOwner.uid !== 0) {
@@ -34,10 +34,10 @@ export function pickUser(passwd: string, clusterOwner: { uid: number; gid: numbe
   );
 }
 
-/** The number of `nobody`. Any program may run as this user, and each can read and change the files of all others. */
+/** The number of `nobody`. Any program may run as this user, and each can read and change the others' files. */
 const NOBODY = 65_534;
 
-/** Why the user should not own a database, and what to do; undefined if nothing speaks against it. `home` is that of an existing cluster. */
+/** Returns why the user shouldn't own a database and what to do, or undefined if it may. `home` is that of an existing cluster. */
 export function sharedUserProblem(user: SystemUser | undefined, home: string | undefined): string | undefined {
   if (user === undefined || (user.name !== 'nobody' && user.uid !== NOBODY)) return undefined;
   return (
@@ -47,30 +47,33 @@ export function sharedUserProblem(user: SystemUser | undefined, home: string | u
   );
 }
 
-/** Lines of passwd(5), such as `postgres:x:101:104:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash`; root is left out. */
+/** Parses lines of passwd(5), such as `postgres:x:101:104:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash`. Root is left out. */
 function parsePasswd(text: string): SystemUser[] {
   return text.split('\n').flatMap((line) => {
     const [name, , uid, gid] = line.split(':');
     if (!name || !/^-?\d+$/.test(uid ?? '') || !/^-?\d+$/.test(gid ?? '') || Number(uid) === 0) return [];
-    // macOS writes nobody's id as -2, which the system calls take as an unsigned number.
+    // macOS writes nobody's id as -2, which system calls interpret as an unsigned number.
     return [{ name, uid: Number(uid) >>> 0, gid: Number(gid) >>> 0 }];
   });
 }
 
 /**
- * Whether the user may execute the file, or pass through the directory. The kernel is asked by a probe running as that user:
- * mode bits alone do not know about access lists and noexec mounts. Undefined asks for ourselves.
+ * Whether the user may execute the file, or traverse the directory. A test command runs as that user, because mode bits don't include
+ * access lists and noexec mounts. Undefined means the current user.
  */
 export async function canReach(user: SystemUser | undefined, path: string): Promise<boolean> {
   return (await runAs(user, '/bin/sh', ['-c', 'test -x "$0"', path])).code === 0;
 }
 
-/** Whether the user may create and delete in the directory. */
+/** Whether the user may create and delete files in the directory. */
 export async function canWrite(user: SystemUser | undefined, path: string): Promise<boolean> {
   return (await runAs(user, '/bin/sh', ['-c', 'test -x "$0" && test -w "$0"', path])).code === 0;
 }
 
-/** How processes of the user are started. No variable of ours (DATABASE_URL, PGOPTIONS, LD_LIBRARY_PATH …) reaches them, and `/` is a directory that everyone may stand in. */
+/**
+ * The options for starting processes of the user. None of our variables (DATABASE_URL, PGOPTIONS, LD_LIBRARY_PATH …) reach them, and every
+ * user may use `/` as working directory.
+ */
 export function spawnOptions(user: SystemUser | undefined) {
   return {
     cwd: '/',
@@ -79,10 +82,10 @@ export function spawnOptions(user: SystemUser | undefined) {
   };
 }
 
-/** The number of last characters kept of a command's output: enough for its error message. */
+/** How many of the last characters of a command's output are kept: enough for its error message. */
 const MAX_OUTPUT_CHARS = 16_384;
 
-/** Runs a command to its end as the user. `output` is the last 16 KB that it wrote on both channels. */
+/** Runs a command as the user and waits for its end. `output` is the last 16 KB that it wrote to both streams. */
 export function runAs(
   user: SystemUser | undefined,
   file: string,
@@ -97,7 +100,7 @@ export function runAs(
     };
     child.stdout.on('data', collect);
     child.stderr.on('data', collect);
-    child.stdin.on('error', () => {}); // It ended without reading; its exit code tells the story.
+    child.stdin.on('error', () => {}); // It ended without reading its input. Its exit code is enough.
     child.stdin.end(input);
     child.once('error', (cause) => reject(spawnError(file, user, cause)));
     child.once('close', (code) => resolve({ code, output }));
@@ -105,19 +108,19 @@ export function runAs(
 }
 
 /**
- * Deletes what the user may have written to, with the rights of that user alone: a directory can become a link to anywhere between
- * our look and our step. Undefined is ourselves. A file that cannot be deleted stays.
+ * Deletes files that the user may have changed, using only that user's rights: between check and deletion, a directory could become a link
+ * to anywhere. Undefined means the current user. A file that can't be deleted stays.
  */
 export async function removeAs(user: SystemUser | undefined, path: string): Promise<void> {
   if (user === undefined) await rm(path, { recursive: true, force: true });
   else await runAs(user, '/bin/sh', ['-c', 'rm -rf -- "$0"', path]);
 }
 
-/** Deletes a directory with the rights of its owner, as `removeAs` does. False: a part of it stays. */
+/** Deletes a directory with its owner's rights, like `removeAs`. Returns false if a part of it remains. */
 export async function removeAsOwner(path: string): Promise<boolean> {
   const { uid, gid } = await lstat(path);
   await removeAs(uid === process.getuid?.() ? undefined : { name: `uid ${uid}`, uid, gid }, path).catch(() => {});
-  // Where the directory above is not the user's, only we can take it out.
+  // If the parent directory isn't the user's, only the current user can remove it from there.
   await rmdir(path).catch(() => {});
   return lstat(path).then(
     () => false,
@@ -125,7 +128,7 @@ export async function removeAsOwner(path: string): Promise<boolean> {
   );
 }
 
-/** Explains why a process could not even be started. */
+/** Explains why a process couldn't be started. */
 export function spawnError(file: string, user: SystemUser | undefined, cause: unknown): EmbeddedPostgresError {
   const code = errorCode(cause);
   if (code === 'EPERM' && user) {

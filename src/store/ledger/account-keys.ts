@@ -6,9 +6,9 @@ import { SEALED_ACCOUNT_KEY } from '../db/sealed-tables.ts';
 import { sealedBefore, text } from '../db/statement.ts';
 
 /**
- * A watch-only account key. `nextIndex` follows the highest index that an address was derived with, or is far above it after a
- * restore (`wasRestored`). `autoDerived` addresses were derived by itself, of `autoDeriveLimit` at most. `isInUse`: an address of
- * it is not retired.
+ * A watch-only account key. `nextIndex` follows the highest derived index, or is far above it after a restore (`wasRestored`).
+ * `autoDerived` counts addresses that were derived automatically, of at most `autoDeriveLimit`. `isInUse`: at least one of its addresses
+ * isn't retired.
  */
 const columns = {
   id: 'uuid',
@@ -29,7 +29,7 @@ const SELECT = `select k.id, k.project_id, k.xpub,
    ${sealColumn(SEALED_ACCOUNT_KEY, 'k.')} as seal
    from account_keys k`;
 
-/** The key with this xpub, of whichever project of the network has it. */
+/** Finds the key with this xpub in any project of the network. */
 export const findAccountKey = rowOf(
   'account-key-find',
   columns,
@@ -37,7 +37,7 @@ export const findAccountKey = rowOf(
   (network: Network, xpub: string) => [network, xpub],
 );
 
-/** The oldest 100 keys of a project. */
+/** Returns the oldest 100 keys of a project. */
 export const listAccountKeys = rowsOf(
   'account-key-list',
   columns,
@@ -45,7 +45,7 @@ export const listAccountKeys = rowsOf(
   (projectId: string) => [projectId],
 );
 
-/** Where an account key begins that may have been in the ledger before it was restored; 0 in one that never was. */
+/** Returns the first index of account keys that may have been in the ledger before a restore. 0 for a ledger that was never restored. */
 export const findFirstIndex = answerOf(
   'account-key-first-index',
   { firstIndex: 'int4' },
@@ -62,7 +62,7 @@ export type NewAccountKey = {
   autoDeriveLimit: number;
 };
 
-/** Stores a key for a project, to derive from `firstIndex` on; does nothing if a project of this network has it. */
+/** Stores a project's key that derives from `firstIndex` on. Does nothing if a project of this network already has it. */
 export const insertAccountKey = commandOf(
   'account-key-insert',
   `insert into account_keys (id, project_id, network, xpub, first_index, auto_derive_limit, mac)
@@ -73,7 +73,7 @@ export const insertAccountKey = commandOf(
   ],
 );
 
-/** Counts addresses that are derived by itself in this transaction; `false` if the key's limit forbids so many. */
+/** Counts automatically derived addresses in this transaction. Returns `false` if that would exceed the key's limit. */
 export const claimAutoDerived = answerOf(
   'account-key-claim-auto-derived',
   { autoDerived: 'int4' },
@@ -83,7 +83,7 @@ export const claimAutoDerived = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Changes how many addresses a key may yield by itself in all. */
+/** Changes how many addresses may be derived automatically from a key in total. */
 export const changeAutoDeriveLimit = commandOf(
   'account-key-change-auto-derive-limit',
   'update account_keys set auto_derive_limit = $2 where id = $1',

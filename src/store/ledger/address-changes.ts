@@ -34,19 +34,19 @@ const columns = {
 } as const;
 const COLUMNS = listColumns(columns);
 
-/** The key that addresses were derived from, and what it becomes the project's with if it is new. */
+/** The account key that addresses are derived from, and the settings that it is stored with if it is new. */
 type Derivation = { xpub: AccountXpub; keyFirstIndex: number; autoDeriveLimit: number; indexes: readonly number[] };
 
 /**
- * An addition of addresses that waits, or has ended. `firstIndex`: of the ledger when it was proposed; a restore raises it. `derivation`:
- * `null` where the addresses were given.
+ * A pending or ended addition of addresses. `firstIndex` is the ledger's value when the change was proposed; a restore raises it.
+ * `derivation` is `null` if the addresses were given.
  */
 export type AddressChange = Omit<
   Row<typeof columns>,
   'addresses' | 'kind' | 'indexes' | 'xpub' | 'keyFirstIndex' | 'autoDeriveLimit'
 > & { addresses: readonly TronAddress[]; derivation: Derivation | null };
 
-/** They were parsed when they were proposed, and a row never changes. */
+/** The addresses were parsed when the change was proposed, and they never change. */
 function readChange(row: Row<typeof columns>): AddressChange {
   const { kind: _, addresses, indexes, xpub, keyFirstIndex, autoDeriveLimit, ...change } = row;
   const isDerived = indexes !== null && xpub !== null && keyFirstIndex !== null && autoDeriveLimit !== null;
@@ -59,7 +59,7 @@ function readChange(row: Row<typeof columns>): AddressChange {
 
 type NewAddressChange = Omit<AddressChange, 'firstIndex' | 'state' | 'endedAt' | 'endedBy' | 'reason'>;
 
-/** Stores a change that waits. */
+/** Stores a pending change. */
 export const insertAddressChange = commandOf(
   'address-change-insert',
   `insert into address_changes (id, project_id, network, kind, policy, addresses, first_index, indexes, xpub, key_first_index,
@@ -75,7 +75,10 @@ export const insertAddressChange = commandOf(
   ],
 );
 
-/** Of all that a change is. The audit log has it under its seal, so that what somebody writes to the table is no change. */
+/**
+ * Returns a digest of the whole change. The audit log contains it under a seal, so a change that was inserted directly into the table is
+ * ignored.
+ */
 export function digestOfChange({ state: _, endedAt, endedBy, reason, ...change }: AddressChange): string {
   return createHash('sha256')
     .update(JSON.stringify(Object.entries(change).sort()))
@@ -92,7 +95,7 @@ export const findAddressChange = answerOf(
   ([row]) => (row === undefined ? null : readChange(row)),
 );
 
-/** Those of a project that wait, and the newest 20 that ended; the newest first. */
+/** Returns a project's pending changes and the newest 20 that ended, newest first. */
 export const listAddressChanges = answerOf(
   'address-change-list',
   columns,
@@ -104,7 +107,7 @@ export const listAddressChanges = answerOf(
   readChanges,
 );
 
-/** The changes of a project that wait, the oldest first. */
+/** Returns a project's pending changes, oldest first. */
 export const findWaitingChanges = answerOf(
   'address-change-waiting',
   columns,
@@ -113,7 +116,7 @@ export const findWaitingChanges = answerOf(
   readChanges,
 );
 
-/** The changes of a network that wait: the oldest 1,000, without their addresses. */
+/** Returns a network's pending changes, the oldest 1,000, without their addresses. */
 export const listWaitingOfNetwork = rowsOf(
   'address-change-waiting-of-network',
   { id: 'uuid', projectId: 'uuid' },
@@ -121,7 +124,7 @@ export const listWaitingOfNetwork = rowsOf(
   (network: Network) => [network],
 );
 
-/** The changes of a network whose time has come: the longest due 100. */
+/** Returns a network's due changes, the 100 longest due. */
 export const findDueChanges = answerOf(
   'address-change-due',
   { id: 'uuid' },
@@ -132,7 +135,7 @@ export const findDueChanges = answerOf(
 
 export type AddressChangeEnd = { state: 'applied' | 'withdrawn' | 'failed'; at: UnixMs; by: string; reason?: string };
 
-/** Ends a change; `false` if it has ended already. */
+/** Ends a change. Returns `false` if it has already ended. */
 export const endAddressChange = answerOf(
   'address-change-end',
   { id: 'uuid' },
@@ -147,7 +150,7 @@ const proposer = {
   isKeySound: isAsSealed(SEALED_ADMIN_KEY, { isOfOther: true }),
 } as const;
 
-/** Whether who proposed a change is an owner still, as it was sealed; of a key, whether it was not revoked. */
+/** Whether the proposer of a change is still an owner with a valid seal. A proposing key must not be revoked. */
 export const isProposerOwner = answerOf(
   'address-change-proposer',
   proposer,

@@ -9,10 +9,10 @@ import { hexSeal } from '../db/seal.ts';
 import { SEALED_ADDRESS } from '../db/sealed-tables.ts';
 import { hex, listColumns, maybeText, type Row, type Shape, statement, text } from '../db/statement.ts';
 
-/** What Tether did to an address, as migration 0037 explains it. */
+/** The freeze of an address by Tether, see migration 0037. */
 export type Freeze = 'seen' | 'frozen' | 'lifted';
 
-/** `blocked`: retired for good. `frozen`: by Tether. `unfrozen`: Tether let it go, and nobody has taken it into use again. */
+/** `blocked`: permanently retired. `frozen`: by Tether. `unfrozen`: Tether unfroze it, but it wasn't activated again. */
 export const LIFE_STATUSES = ['active', 'retired', 'blocked', 'frozen', 'unfrozen'] as const;
 type Life = { retiredAt: number | null; barredAt?: number | null; freezeState: Freeze | null };
 
@@ -23,7 +23,7 @@ export function lifeStatusOf({ retiredAt, barredAt = null, freezeState }: Life):
   return freezeState === 'lifted' ? 'unfrozen' : 'frozen';
 }
 
-/** An address that takes new invoices: not retired, and not frozen by Tether. `row`: its prefix. */
+/** The SQL of whether an address is used for new invoices: neither retired nor frozen by Tether. `row` is its prefix. */
 export const isInUse = (row: string) => `${row}retired_at is null and ${row}freeze_state is null`;
 
 const columns = {
@@ -43,10 +43,10 @@ function namesOf(shape: Shape): string {
   return listColumns(shape).replace(/\baddress\b/, () => `${addressColumn('addresses')} as address`);
 }
 
-/** The most addresses that are listed at once. */
+/** The maximum number of addresses per list. */
 export const MAX_LISTED = 10_000;
 
-/** The project's addresses by position, from the first after `afterPosition` on; at most `MAX_LISTED`. Positions may have gaps. */
+/** Returns the project's addresses by position, after `afterPosition`, at most `MAX_LISTED`. Positions may have gaps. */
 export const listAddresses = rowsOf(
   'address-list',
   columns,
@@ -57,8 +57,8 @@ export const listAddresses = rowsOf(
 export type NewAddress = { id: string; account: AccountHex; address: TronAddress };
 
 /**
- * `policy`: the project's, unless said otherwise. `accountKeyId`: the key from which all of `entries` were derived, each with
- * its `index`; else null.
+ * `policy`: the default is the project's. `accountKeyId`: the key that all `entries` were derived from, each with its `index`; otherwise
+ * null.
  */
 export type NewAddresses = {
   projectId: string;
@@ -67,13 +67,13 @@ export type NewAddresses = {
   entries: readonly (NewAddress & { index: number | null })[];
 };
 
-/** The statement by which every address comes into the ledger. */
+/** The only statement that inserts addresses. */
 export const ADDING = 'address-insert';
 
-// In the order of the accounts, so that two projects which add the same ones wait for, and do not block, each other.
+// The accounts are sorted, so that two projects adding the same ones don't deadlock.
 /**
- * Adds addresses at the end of the project's list and returns those that were added: the others are in a project of this
- * network already. If two additions run at once, one fails, unless each holds the project's lock first (`lockProject`).
+ * Adds addresses at the end of the project's list and returns those that were added. The others already belong to a project of this
+ * network. If two additions run concurrently, one fails, unless each has acquired the project's lock (`lockProject`).
  */
 export async function insertAddresses(
   db: Sql,
@@ -108,7 +108,7 @@ const insert = statement(
    returning ${addressColumn('addresses')} as address`,
 );
 
-/** Adds one address; `false` if a project of this network has it already. */
+/** Adds one address. Returns `false` if a project of this network already has it. */
 export async function insertAddress(
   db: Sql,
   entry: NewAddress & {
@@ -133,10 +133,10 @@ const ownedColumns = {
   freezeState: maybeText<Freeze>(),
 } as const;
 
-/** An address of any project of a network. A barred one was in a ledger that was restored, and never gets a new invoice. */
+/** An address of any project of a network. A blocked one was in a ledger that was restored, and never gets new invoices. */
 export type OwnedAddress = Row<typeof ownedColumns>;
 
-/** Those of the accounts that are addresses of a project of this network; in no particular order. */
+/** Returns the given accounts that are addresses of a project of this network, in no particular order. */
 export const findAddresses = rowsOf(
   'address-find',
   ownedColumns,
@@ -154,10 +154,9 @@ const countByPolicy = rowsOf(
   (projectIds: readonly string[]) => [projectIds],
 );
 
-/** How many addresses of a project are in use, by policy, and how many are retired. */
+/** The number of a project's active addresses by policy, and of its retired ones. */
 export type AddressCounts = { active: Record<Policy, number>; retired: number };
 
-/** The counts of each of these projects. */
 export async function countAddressesByProject(
   db: Sql,
   projectIds: readonly string[],
@@ -172,7 +171,6 @@ export async function countAddressesByProject(
   return byProject;
 }
 
-/** The counts of one project. */
 export async function countAddresses(db: Sql, projectId: string): Promise<AddressCounts> {
   return (await countAddressesByProject(db, [projectId])).get(projectId) ?? noAddresses();
 }
@@ -181,7 +179,7 @@ function noAddresses(): AddressCounts {
   return { active: { tail: 0, 'tail-4': 0, 'tail-3': 0, exact: 0 }, retired: 0 };
 }
 
-/** Takes addresses (by their UUIDs) out of use: no new invoices, watched for ever. Returns those that were in use. */
+/** Retires addresses (by UUID): they get no new invoices but are watched permanently. Returns those that were active. */
 export const markRetired = answerOf(
   'address-retire',
   { id: 'uuid' },
@@ -190,10 +188,7 @@ export const markRetired = answerOf(
   (rows) => new Set(rows.map(({ id }) => id)),
 );
 
-/**
- * Takes addresses (by their UUIDs) into use again that were retired, or that Tether froze and let go. Returns those. One that is frozen
- * stays as it is.
- */
+/** Activates addresses (by UUID) that were retired, or that Tether froze and unfroze. Returns those. A frozen address is left unchanged. */
 export const markInUse = answerOf(
   'address-activate',
   { id: 'uuid' },
@@ -203,7 +198,7 @@ export const markInUse = answerOf(
   (rows) => new Set(rows.map(({ id }) => id)),
 );
 
-/** Whether a project has, or ever had, an address: none is ever removed. */
+/** Whether a project has or ever had an address. Addresses are never deleted. */
 export const hasAddresses = answerOf(
   'address-any',
   { hasAny: 'bool' },
@@ -220,7 +215,7 @@ const listAllTexts = rowsOf(
   (network: Network, after: string) => [network, after],
 );
 
-/** The addresses of a network, in use or not, in batches, as they are stored: whether the text is that of the account, others look at. */
+/** Returns all addresses of a network as stored, in batches. The caller checks whether the text matches the account. */
 export async function* listStored(db: Sql, network: Network): AsyncGenerator<(OwnAddress & { isRetired: boolean })[]> {
   for (let after: string | undefined = FIRST_UUID; after !== undefined; ) {
     const rows: (Omit<OwnAddress, 'network'> & { id: string; isRetired: boolean })[] = await listAllTexts(
@@ -242,7 +237,7 @@ const listTexts = rowsOf(
 
 const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
 
-/** The addresses of a network, in use or not, whose text is not that of their account: the first `limit`, in no particular order. */
+/** Returns addresses of a network whose text doesn't match their account: the first `limit`, in no particular order. */
 export async function findDamagedAddresses(db: Sql, network: Network, limit: number): Promise<DamagedAddress[]> {
   const damaged: DamagedAddress[] = [];
   for (let after: string | undefined = FIRST_UUID; after !== undefined && damaged.length < limit; ) {

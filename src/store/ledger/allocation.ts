@@ -8,33 +8,32 @@ import { count, isAsSealed, listColumns, type Row } from '../db/statement.ts';
 import { isInUse } from './addresses.ts';
 
 /**
- * These statements ask what is free for an amount. Addresses in use are those that are neither retired nor frozen and have the policy of their
- * project; the first one is the first after the hint, before which nothing is free. An amount is not free while an invoice has it, and for a
- * day after it arrived.
+ * These statements find free amounts. They consider active addresses (neither retired nor frozen) with the project's policy, after the
+ * hint; nothing before the hint is free. An amount isn't free while an invoice has it, and for a day after a transfer of it arrived.
  */
 
-// A scalar subquery is asked once, and the index on positions is entered behind it; a join would walk all addresses before it.
+// A scalar subquery is evaluated once, and the index on positions is scanned from there. A join would scan all addresses before it.
 const afterHint = (policy: "'exact'" | '$4') => `a.project_id = $1 and a.policy = ${policy} and ${isInUse('a.')}
      and a.position > coalesce(
        (select h.position from allocation_hints h
         where h.project_id = $1 and h.policy = ${policy} and h.from_micro = $2 and h.below_micro = $3
           and h.epoch = (select p.allocation_epoch from projects p where p.id = $1)), 0)`;
 
-/** An address that can be offered (`id`: UUID): it is ours by its seal and its text. */
+/** An address that can be offered (`id`: UUID). Its seal and its text show that it is ours. */
 const place = { id: 'uuid', position: 'int4', address: 'address', isSound: isAsSealed(SEALED_ADDRESS) } as const;
 export type Place = Pick<Row<typeof place>, 'id' | 'position'>;
 const SOURCES = { address: addressColumn('a'), isSound: sealColumn(SEALED_ADDRESS, 'a.') };
 const PLACE = listColumns(place, 'a.', SOURCES);
 
-/** The statements whose addresses are offered to invoices, of which others may be taken instead. */
+/** The statements whose addresses are offered to invoices. If one can't be used, another is. */
 export const OFFERED_ADDRESSES = ['allocation-first-places', 'allocation-places', 'allocation-free-exact'] as const;
 
-/** An address that may be offered, or that somebody put there. */
+/** An address that may be offered, or (if not `isSound`) one inserted by someone else. */
 export type Candidate = Place & { isSound: boolean };
-/** Addresses behind a position, in their order: so many at most. */
+/** Addresses after a position, in order, at most `limit`. */
 export type Page = { after: number; limit: number };
 
-/** The addresses in use of a policy. */
+/** Returns the active addresses of a policy. */
 export const findFirstPlaces = rowsOf(
   OFFERED_ADDRESSES[0],
   place,
@@ -43,7 +42,7 @@ export const findFirstPlaces = rowsOf(
   (projectId: string, policy: Policy, { after, limit }: Page) => [projectId, policy, after, limit],
 );
 
-/** Those on which something may be free, of a policy with a tail. */
+/** Returns addresses that may have free amounts, for a policy with a tail. */
 export const findPlaces = rowsOf(
   OFFERED_ADDRESSES[1],
   place,
@@ -54,7 +53,7 @@ export const findPlaces = rowsOf(
   ],
 );
 
-/** How many amounts of each part of a range invoices have on an address; the last part may be shorter. */
+/** Counts the amounts that invoices have on an address, per part of a range. The last part may be shorter. */
 export const countReservedByPart = answerOf(
   'allocation-count-reserved',
   { reserved: 'int8[]' },
@@ -69,7 +68,7 @@ export const countReservedByPart = answerOf(
   ([row]) => row?.reserved ?? [],
 );
 
-/** The amounts of one part of a range that are not free on an address. */
+/** Returns the amounts of one part of a range that aren't free on an address. */
 export const findReservedInPart = answerOf(
   'allocation-select-reserved',
   { reserved: 'int8[]' },
@@ -81,7 +80,7 @@ export const findReservedInPart = answerOf(
   ([row]) => row?.reserved ?? [],
 );
 
-/** The `exact` addresses in use that have an amount free. */
+/** Returns active `exact` addresses for which the amount is free. */
 export const findFreeExact = rowsOf(
   OFFERED_ADDRESSES[2],
   place,
@@ -96,7 +95,7 @@ export const findFreeExact = rowsOf(
   ],
 );
 
-/** Whether any `exact` address in use stands behind the hint. */
+/** Whether there is an active `exact` address after the hint. */
 export const hasExactBehindHint = answerOf(
   'allocation-behind-hint',
   { any: 'bool' },
@@ -106,8 +105,8 @@ export const hasExactBehindHint = answerOf(
 );
 
 /**
- * Remembers up to which position all `capacity` amounts of a range are reserved. The statement sees addresses and epoch of one
- * moment: if an address comes back into use meanwhile, the hint belongs to an epoch that is over.
+ * Stores the position up to which all `capacity` amounts of a range are reserved. The statement reads addresses and epoch in one snapshot:
+ * if an address is reactivated meanwhile, the hint has an outdated epoch.
  */
 export const advanceHint = commandOf(
   'allocation-advance-hint',
@@ -139,7 +138,7 @@ export const advanceHint = commandOf(
   ],
 );
 
-/** How many addresses of a project are in use, and how many would be if Tether had not frozen them. */
+/** Counts the active addresses of a project, and those that Tether froze. */
 export const countAddressesInUse = answerOf(
   'allocation-count-addresses',
   { inUse: count, frozen: count },

@@ -22,8 +22,8 @@ const columns = {
   hasKeys: 'bool',
 } as const;
 
-// Only addresses of the policy in force take new invoices. Asking for the first invoice keeps PostgreSQL on the primary key: for
-// `exists` it may read the whole table where a project has none.
+// Only addresses of the current policy get new invoices. Selecting the first invoice makes PostgreSQL use the primary key; with `exists` it
+// may read the whole table if a project has none.
 const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
    (select count(*) from addresses a
     where a.project_id = p.id and a.policy = p.policy and ${isInUse('a.')}) as active_addresses,
@@ -33,10 +33,10 @@ const COLUMNS = `p.id, p.network, p.policy, p.max_surcharge_micro, p.created_at,
    exists (select from api_keys k where k.project_id = p.id and k.revoked_at is null
      and (k.expires_at is null or k.expires_at > $1)) as has_keys`;
 
-/** A project as far as it says how many invoices it can take. `createdAt` is the database's time. */
+/** The facts of a project that determine its capacity. `createdAt` is the database's time. */
 export type CapacityProject = Row<typeof columns>;
 
-/** The next 100 projects of a network that are not archived, by id, from the one after `afterId` on. */
+/** Returns the next 100 projects of a network that aren't archived, by id, after `afterId`. */
 export const listCapacityProjects = rowsOf(
   'capacity-projects',
   columns,
@@ -52,9 +52,9 @@ export const findCapacityProject = rowOf(
   (id: string, now: UnixMs) => [new Date(now), id],
 );
 
-// Ids hold their time, so the latest invoices are one range of the primary key, read from its end. The use of an amount is
-// counted by payable amount, since overlapping ranges share words, and on addresses of the policy in force. A range as wide
-// as `width` lies in at most two buckets of that width, so a hash join does what would need a product.
+// Ids contain their time, so the latest invoices are one range of the primary key, read backwards. Uses are counted by payable amount,
+// because overlapping ranges share code words, and only on addresses of the current policy. A range as wide as `width` spans at most two
+// buckets of that width, so a hash join is possible instead of a cross join.
 const use = {
   requestedMicro: micro<MicroUsdt>('int8'),
   used7Days: 'int8',
@@ -63,12 +63,12 @@ const use = {
   countedSince: 'timestamptz',
 } as const;
 
-/** `firstUseAt`: within the invoices looked at. `countedSince`: the time from which invoices were looked at. */
+/** `firstUseAt`: within the scanned invoices. `countedSince`: the time from which invoices were scanned. */
 export type RecentUse = Row<typeof use>;
 
 /**
- * The use of each amount in the last 7 and 30 days, by the latest `maxInvoices` invoices; in no particular order. `width`: that of the
- * range of payable amounts of one request. `amounts`: the requested amounts, or how many of those asked for most often in this time.
+ * Returns the use of each amount in the last 7 and 30 days, according to the latest `maxInvoices` invoices, in no particular order.
+ * `width`: the width of one request's range of payable amounts. `amounts`: the requested amounts, or how many of the most frequent ones.
  */
 export const findRecentUse = rowsOf(
   'capacity-use',
@@ -116,7 +116,7 @@ type UseQuestion = {
   amounts: readonly MicroUsdt[] | { busiest: number };
 };
 
-// The counts stand in lateral subqueries, which keeps them on the index (address_id, payable_micro): one short range each.
+// Counting in lateral subqueries keeps PostgreSQL on the index (address_id, payable_micro): one short range each.
 const selectReserved = statement(
   'capacity-reserved',
   { number: 'int4', addresses: 'int8', reserved: 'int8' },
@@ -133,7 +133,7 @@ const selectReserved = statement(
    group by r.number`,
 );
 
-/** For each range, in the order given: on how many active addresses of the policy it may be used, and how much of it is. */
+/** Returns for each range, in order, how many active addresses of the policy it can be used on, and how much of it is reserved. */
 export async function countReserved(
   db: Sql,
   projectId: string,
@@ -147,7 +147,7 @@ export async function countReserved(
   return counts;
 }
 
-/** The positions of the ranges from which an amount was taken before a time, also on addresses that are retired now. */
+/** Returns the positions of the ranges with an amount that was reserved before a time, including on retired addresses. */
 export const findUsedBefore = answerOf(
   'capacity-used-before',
   { number: 'int4' },
@@ -174,7 +174,7 @@ function bounds(ranges: readonly WordRange[]): [bigint[], bigint[]] {
   return [ranges.map(({ fromMicro }) => fromMicro), ranges.map(({ belowMicro }) => belowMicro)];
 }
 
-/** The reserved part of a range on each active address of the policy, by position; at most 10,000 addresses. */
+/** Returns the reserved part of a range on each active address of the policy, by position; at most 10,000 addresses. */
 export const listReserved = rowsOf(
   'capacity-addresses',
   { address: 'address', position: 'int4', reserved: 'int8' },

@@ -44,11 +44,13 @@ import {
 import { resolutionColumn } from './resolution-column.ts';
 import { stands } from './standing.ts';
 
-/** At the commit that changes the status of an invoice its id is said here (migration 0005), or `ALL_PAGES` (migration 0034). */
+/**
+ * The channel of invoice status changes. Each commit notifies with the invoice's id (migration 0005), or with `ALL_PAGES` (migration 0034).
+ */
 export const INVOICES_CHANNEL = 'quittance_invoices';
 export const ALL_PAGES = 'all';
 
-/** How the merchant wants to be seen. `accent`: `#0a6549`. `logoId`: 32 hex characters. */
+/** The merchant's branding. `accent`: `#0a6549`. `logoId`: 32 hex characters. */
 const brand = {
   name: 'text',
   supportContact: 'text?',
@@ -73,45 +75,45 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
-  /** A decision in force about a transfer names it and settles it. */
+  /** Whether a current resolution of a transfer names the invoice and settles it. */
   isSettled: 'bool',
   settledSeal: sealedBefore(SEALED_RESOLUTION, { isOfOther: true }),
-  /** A transfer that paid nothing, which its payer has looked up, and about which nobody has decided. */
+  /** An unmatched transfer that the payer looked up and that has no resolution. */
   claimedMicro: maybeMicro<MicroUsdt>(),
   claimSeal: sealedBefore(SEALED_CLAIM, { isOfOther: true }),
   claimedSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   options: 'text?',
   address: 'address',
   brand: group(brand),
-  /** Where an order that came through an adapter leads back to, instead of the project's. */
+  /** The return link of an adapter's order, which replaces the project's. */
   orderReturnUrl: 'text?',
   orderSeal: sealedBefore(SEALED_ADAPTER_ORDER, { isOfOther: true }),
-  /** The sites that may show the page in a frame, as a header names them. */
+  /** The origins that may embed the page, in the form of the header. */
   embedOrigins: 'text?',
   brandSeal: sealedBefore(SEALED_PROJECT, { isOfOther: true }),
-  /** A second transfer of exactly its amount that nobody has dealt with yet. */
+  /** A second transfer of exactly the payable amount that has no resolution. */
   secondTxId: maybeHex,
   secondSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
-  /** It is `PAID`, and the chain denies the transfer: an operator took that back. */
+  /** Whether the invoice is `PAID` but its transfer was annulled, because the chain denies it. */
   isDenied: 'bool',
   denialSeal: sealedBefore(SEALED_ANNULMENT, { isOfOther: true }),
-  /** Block 0 of the network, by which wallets on another one are told; `null` while it is not known. */
+  /** Block 0 of the network. Wallets on another network are detected by it. `null` while it is unknown. */
   genesisId: maybeHex,
   /** `null` before the first block was examined. */
   head: maybe(chainHead),
-  /** What energy costs, as the watcher wrote it last; the row has no seal. */
+  /** The energy price that the watcher wrote last. The row has no seal. */
   energyPrice: json<unknown>(),
-  /** Tether froze the address it asks for, or paused all transfers. */
+  /** Whether Tether froze the invoice's address, or paused all transfers. */
   isFrozen: 'bool',
   isPaused: 'bool',
-  /** Up to here blocks are irreversible and their transfers recorded. */
+  /** Blocks up to this height are irreversible, and their transfers are recorded. */
   solidNumber: maybeCount,
   transfer: maybe(payingTransfer),
 } as const;
 
 /**
- * An invoice as its payer's page needs it. `hadPayment`: it waits again, because the block of its payment was orphaned, and was not
- * withdrawn.
+ * An invoice with everything that the payer's page needs. `hadPayment`: it waits again because the block of its payment was orphaned, and
+ * it wasn't withdrawn.
  */
 export type CheckoutInvoice = Omit<
   Row<typeof columns>,
@@ -132,7 +134,7 @@ export type CheckoutInvoice = Omit<
   | 'transfer'
 > & {
   hadPayment: boolean;
-  /** What the shop says that it is for. */
+  /** The shop's description of the purchase. */
   description: string | null;
   transfer: PayingTransfer | null;
 };
@@ -186,7 +188,7 @@ const SELECT = `select ${listColumns(columns, 'i.', {
        and not exists (select from transfer_resolutions r where r.transfer_id = m.transfer_id)
      order by m.claimed_at limit 1) claim on true`;
 
-/** The invoice behind a checkout link. */
+/** Returns the invoice behind a checkout link. */
 export const findCheckoutInvoice = answerOf(
   'checkout-select',
   columns,
@@ -195,7 +197,7 @@ export const findCheckoutInvoice = answerOf(
   ([row]) => (row === undefined ? null : toInvoice(row)),
 );
 
-/** The invoices behind several links, in no order. At most 500 links at once. */
+/** Returns the invoices behind several links, in no particular order. At most 500 links at once. */
 export const readCheckoutInvoices = answerOf(
   'checkout-select-many',
   columns,
@@ -217,7 +219,7 @@ function toInvoice({ eventCount, orderReturnUrl, options, ...invoice }: Row<type
 
 const networkHead = { network: text<Network>(), head: group(chainHead) } as const;
 
-/** The newest examined block of every network that has one. */
+/** Returns the newest examined block of every network that has one. */
 export const readChainHeads = answerOf(
   'checkout-heads',
   networkHead,

@@ -13,13 +13,13 @@ import {
 } from '../db/sealed-tables.ts';
 import { count, isAsSealed, type Row } from '../db/statement.ts';
 
-/** Rows that are only ever added. */
+/** Tables whose rows are never deleted. */
 export const LISTED = ['invoices', 'transfers', 'events'] as const;
 export type Listed = (typeof LISTED)[number];
 export type Subject = Listed | 'settings';
 
 const page = { id: 'uuid', number: count, content: 'bytea', seal: isAsSealed(SEALED_PAGE), before: 'bytea?' } as const;
-/** A page of the inventory of a network. `seal`: whether it is as it was sealed; `before`: the content of the page before it. */
+/** A page of a network's inventory. `seal`: whether its seal is valid. `before`: the content of the previous page. */
 export type InventoryPage = Row<typeof page>;
 
 const PAGE = `select p.id, p.number, p.content, ${sealColumn(SEALED_PAGE, 'p.')} as seal, b.content as before
@@ -51,7 +51,7 @@ export const insertInventoryPage = commandOf(
   },
 );
 
-/** Gives a page another content, unless it is no longer as it was read. Returns whether it did. */
+/** Replaces the content of a page, unless it changed since it was read. Returns whether it did. */
 export const updateInventoryPage = answerOf(
   'inventory-page-update',
   { id: 'uuid' },
@@ -60,13 +60,14 @@ export const updateInventoryPage = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Each row is read once, so nothing of it is remembered. */
+/** Each row is read once, so nothing is cached. */
 const once = (table: SealedTable): SealedTable => ({ ...table, isReadOnce: true });
 const RANGE = '> $2 and t.id <= $3 order by t.id limit $4';
 type Range = { network: Network; after: string; upTo: string; limit: number };
 const bindRange = ({ network, after, upTo, limit }: Range) => [network, after, upTo, limit];
 
-// An order with events is not as it was made, whatever it says; and who puts an earlier status back with its seal has fewer changes than events.
+// An order with events no longer has its initial status, so it needs a status seal. Restoring an earlier status with its seal would leave
+// fewer changes than events.
 const statusWithEvents: SealedTable = {
   ...once(SEALED_STATUS),
   needed: (row) => `${row}status <> 'PAID' and (${SEALED_STATUS.needed?.(row)} or told.sequence > 0)`,
@@ -77,7 +78,7 @@ const ofInvoices = rowsOf(
   {
     ...{ id: 'uuid', seal: isAsSealed(once(SEALED_INVOICE)), paid: isAsSealed(once(SEALED_PAID)) },
     withdrawn: isAsSealed(once(SEALED_WITHDRAWN)),
-    /** Of its newest event, which the seal of its status is compared with. */
+    /** The number of the newest event, which the status seal is compared with. */
     eventCount: 'int4',
     statusSeal: isAsSealed(statusWithEvents),
   },
@@ -113,14 +114,14 @@ const ofEvents = rowsOf(
   bindRange,
 );
 
-/** `isSealed`: it is as it was sealed. `unpaidInvoiceId`: of the invoice that this transfer paid, and that is not `PAID` by it. */
+/** `isSealed`: the seal is valid. `unpaidInvoiceId`: the invoice that this transfer paid but that isn't `PAID` by it. */
 type ListedRow = { id: string; isSealed: boolean; unpaidInvoiceId: string | null };
 
-/** The next rows of a network behind an id, by their ids, up to one and it. */
+/** Returns the next rows of a network by id: after one id, up to and including another. */
 export async function readListed(db: Sql, subject: Listed, range: Range): Promise<ListedRow[]> {
   switch (subject) {
     case 'invoices':
-      // The seals of what did not happen are not there to be judged.
+      // The seals of changes that never happened are null, so they don't count as wrong.
       return (await ofInvoices(db, range)).map(({ id, seal, ...others }) => ({
         ...{ id, isSealed: seal && ![others.paid, others.withdrawn, others.statusSeal].includes(false) },
         unpaidInvoiceId: null,
@@ -141,7 +142,7 @@ const known = (subject: Listed, from: string) =>
     (rows) => rows.map(({ id }) => id),
   );
 
-/** Those of some ids that there are. */
+/** Returns which of the given ids exist. */
 export const FIND_KNOWN: Record<Listed, (db: Sql, network: Network, ids: readonly string[]) => Promise<string[]>> = {
   invoices: known('invoices', 'projects p join invoices t on p.network = $1 and t.project_id = p.id'),
   transfers: known('transfers', '(select * from transfers where network = $1) t'),

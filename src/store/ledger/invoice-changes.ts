@@ -10,7 +10,7 @@ import { SEALED_PAID, SEALED_STATUS } from '../db/sealed-tables.ts';
 import { listColumns, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 import { projected } from './invoices.ts';
 
-/** A status change and its event need these of an invoice. */
+/** The fields that a status change and its event need. */
 const changeable = {
   ...projected,
   projectId: 'uuid',
@@ -32,7 +32,7 @@ const selectByIds = statement(
   `${SELECT} where (i.project_id, i.id) in (select * from unnest($1::uuid[], $2::uuid[])) and i.network = $3`,
 );
 
-/** The invoices by (project, id). `leftOut`: the rows, with their `id`, that fail their check. */
+/** Returns the invoices by (project, id). `leftOut` receives the rows, with their `id`, that fail their integrity check. */
 export async function findChangeable(
   tx: Sql,
   network: Network,
@@ -44,7 +44,7 @@ export async function findChangeable(
   return tx.run(selectByIds, [projectIds, invoices.map(({ invoiceId }) => invoiceId), network], leftOut);
 }
 
-/** The statement by which invoices expire. */
+/** The statement that finds invoices to expire. */
 export const OVERDUE = 'invoice-overdue-select';
 
 const selectOverdue = statement(
@@ -54,7 +54,7 @@ const selectOverdue = statement(
    order by i.expires_at, i.id limit $3`,
 );
 
-/** Pending invoices whose deadline is at or before `clock`, the earliest first, but for those of `without`. `leftOut`: as above. */
+/** Returns pending invoices whose deadline is at or before `clock`, earliest first, except those in `without`. `leftOut` as above. */
 export function findOverdue(
   tx: Sql,
   network: Network,
@@ -87,7 +87,7 @@ const update = statement(
    returning i.id`,
 );
 
-/** Applies status changes to invoices that still are as they were read, and counts their event. Throws if one is not. */
+/** Applies status changes to invoices that haven't changed since they were read, and counts their events. Throws if one has changed. */
 export async function updateStatuses(tx: Sql, network: Network, updates: StatusUpdate[]): Promise<void> {
   const sealer = await tx.sealer();
   const paidMac = (row: StatusUpdate) => {

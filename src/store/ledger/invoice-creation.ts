@@ -21,11 +21,11 @@ export type NewInvoice = {
   options: string | null;
   checkoutToken: string;
   now: UnixMs;
-  /** The time by a clock that was not put forward lately: see `createSteadyClock`. */
+  /** The time of a clock that ignores recent forward jumps; see `createSteadyClock`. */
   steadyAt: UnixMs;
 };
 
-/** The five fields, and what the MAC of the row covers besides that the database chose or may have been made to change. */
+/** The five fields of the projection, and the other sealed fields that the database chose or that a trigger could have changed. */
 const inserted = {
   id: 'uuid',
   externalId: 'text',
@@ -40,7 +40,7 @@ const inserted = {
 
 export type CreatedInvoice = Row<typeof inserted>;
 
-/** What holds for the invoices of a project, as it was read some seconds ago: the statement creates nothing under another rule. */
+/** A project's rules for invoices, read a few seconds ago. The statement creates nothing if they have changed. */
 export type Rule = {
   projectId: string;
   network: Network;
@@ -49,10 +49,10 @@ export type Rule = {
   invoiceLifetimeMs: number;
 };
 
-/** An invoice that gets the first of `words` that is free on an address (UUID), if that is in use. */
+/** An invoice that gets the first free amount of `words` on an address (UUID), if the address is active. */
 export type PlacedInvoice = NewInvoice & { rule: Rule; addressId: string; words: readonly MicroUsdt[] };
 
-/** What the statement takes, in this order: one invoice as parameters, or many as arrays. `words` and `macs` are arrays as text. */
+/** The statement's inputs, in order: one invoice as parameters, or many as arrays. `words` and `macs` are arrays as text. */
 const FIELDS = [
   ...[
     'key_id uuid',
@@ -65,39 +65,41 @@ const FIELDS = [
   ...['created_at timestamptz', 'expires_at timestamptz', 'project_id uuid', 'network text', 'policy text'],
   ...['address_id uuid', 'words text', 'macs text', 'options text', 'lifetime_ms int8', 'steady_at timestamptz'],
 ].map((field) => field.split(' ') as [string, string]);
-// `offset 0` hides the values from the planner. If it saw how few words there are, a plan for these alone would seem cheaper than one for all,
-// and PostgreSQL would plan each creation again, which takes longer than the creation.
+// `offset 0` hides the values from the planner. If it saw the small number of words, a custom plan would seem cheaper than a generic one.
+// PostgreSQL would then plan every creation again, which takes longer than the creation itself.
 const ALONE = `(select ${FIELDS.map(([name, type], i) => `$${i + 1}::${type} as ${name}`).join(', ')} offset 0) m`;
 const MANY = `unnest(${FIELDS.map(([, type], i) => `$${i + 1}::${type}[]`).join(', ')}) m (${FIELDS.map(([name]) => name).join(', ')})`;
 
-// A statement of many waits for no other of many but at an amount, and takes amounts in one order, so no two wait for each other: who
-// finds its idempotency key or external id in use by another gets no row. A statement of one holds nothing while it waits.
+// A statement for many invoices waits for another such statement only at an amount. Both reserve amounts in the same order, so they can't
+// deadlock. An invoice whose idempotency key or external id is in use by another statement gets no row. A statement for one invoice holds
+// no locks while it waits.
 const KEPT_APART = `where (select set_config('lock_timeout', '1s', true)) is not null
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' key ' || m.idempotency_key, 0))
      and pg_try_advisory_xact_lock(hashtextextended(p.id || ' order ' || m.external_id, 0))
    order by m.address_id, w.word`;
 
 /**
- * What pays an invoice is later than this: than the newest block that was examined when it was inserted; and where blocks were not seen for a
- * while, than the chain's time by then, less two minutes. That is counted on from when the chain was last seen at its end (`markLive`), so a clock
- * that is always wrong does no harm. It is left out where the clocks of process and database differ by a minute: one was put forward since.
- * Two minutes are more than what may pass unseen, 30 s then and a minute now: a bound that is too late would lose a payment.
+ * The payment of an invoice must be later than this: later than the newest block that was examined at the insertion. If no blocks were
+ * visible for a while, it is the estimated chain time less two minutes. The estimate counts from when the chain's end was last visible
+ * (`markLive`), so a clock that is always wrong does no harm. It is skipped if the clocks of process and database differ by a minute,
+ * because one was set forward since. Two minutes cover the undetected clock errors: 30 s then and a minute now. A bound that is too late
+ * would lose a payment.
  */
 const PAYABLE_AFTER = `coalesce(greatest(s.seen_time,
      case when m.steady_at between now() - interval '1 minute' and now() + interval '1 minute' then s.live_time end), 'epoch')`;
-/** What was seen of each network: asked once for all rows of a statement, which join it as `s`. */
+/** The last visible state of each network, computed once per statement and joined as `s`. */
 const SEEN = `with seen as materialized (
      select c.network, coalesce(h.block_time, c.solid_time) as seen_time,
        c.live_time + (now() - c.live_at) - interval '2 minutes' as live_time
      from chain_cursors c
      left join lateral (select block_time from head_blocks where network = c.network order by number desc limit 1) h on true)`;
 
-// The key is checked again inside the statement, so a key that was revoked a moment ago creates nothing, and so is all that the MAC
-// covers. `on conflict do nothing` covers every unique constraint, also between the rows of one statement: no row back means that one of
-// them held. Whether a word is free is asked by a scalar subquery, because PostgreSQL may turn `not exists` into a join that reads all
-// invoices of the address: it does so as long as it believes the table to be small. The limits make it look up each key and address by its
-// own index, whatever it believes of the tables, and before it takes locks. A word is not free either if that much arrived within a day: nobody
-// may order exactly what somebody else sent and paid nothing with.
+// The statement checks the key again, so a key that was just revoked creates nothing. The same applies to everything that the MAC covers.
+// `on conflict do nothing` covers every unique constraint, also between the rows of one statement. A missing row means that one of them was
+// violated. A scalar subquery checks whether a word is free. With `not exists`, PostgreSQL may use a join that reads all invoices of the
+// address, as long as it believes the table to be small. The limits force an index lookup for each key and address, whatever PostgreSQL
+// believes about the tables, before it acquires locks. A word also isn't free if a transfer of that amount arrived within a day. Otherwise
+// someone could order exactly the amount of another person's unmatched transfer.
 const insertText = (members: string, more: string) => `insert into invoices (id, project_id, network, address_id,
      idempotency_key, external_id, requested_micro, payable_micro, checkout_token, created_at, expires_at, payable_after, api_key_id, options, mac)
    ${SEEN}
@@ -126,9 +128,9 @@ const statements = {
 };
 
 /**
- * Creates invoices in one statement: each as if it were alone, or not at all, in their order. `null`: idempotency key or external id taken, or
- * in use at this moment; none of the words free, the address not in use, another rule, the project archived, or the key not valid. An error is that of all: none
- * is created.
+ * Creates invoices in one statement, in order. Each is created as if it were alone, or not at all. `null`: the idempotency key or external
+ * id is taken or currently in use, no word is free, or the address is inactive. It is also `null` if the rules have changed, the project is
+ * archived, or the key is invalid. An error applies to all: none is created.
  */
 export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]): Promise<(CreatedInvoice | null)[]> {
   const sealer = await db.sealer();
@@ -148,7 +150,7 @@ export async function insertInvoices(db: Sql, invoices: readonly PlacedInvoice[]
   });
 }
 
-/** A trigger that somebody planted could have changed it. Its MAC would not fit, but that would be found out only later. Error: `ROW_CHANGED`. */
+/** Refuses a row that a planted trigger has changed. Its MAC would be wrong, but that would be noticed only later. Error: `ROW_CHANGED`. */
 function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   const isAsWanted =
     row.addressId === wanted.addressId &&
@@ -162,7 +164,7 @@ function refuseOther(wanted: PlacedInvoice, row: CreatedInvoice): void {
   throw new AppError('ROW_CHANGED', `the database stored invoice ${wanted.id} differently than requested`);
 }
 
-/** A shop may want an invoice to wait for less than its project says, and never for more, also where that was changed a moment ago. */
+/** A shop may shorten the lifetime of an invoice, but never extend it beyond the project's, even if that was just changed. */
 function deadlineOf({ now, rule, options }: PlacedInvoice): UnixMs {
   const { expiresInSeconds = Number.POSITIVE_INFINITY } = readOptions(options);
   return unixMs(now + Math.min(expiresInSeconds * 1000, rule.invoiceLifetimeMs));

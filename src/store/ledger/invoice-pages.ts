@@ -5,7 +5,7 @@ import { answerOf } from '../db/rows-of.ts';
 import { count, listColumns } from '../db/statement.ts';
 import { maybeProjected } from './invoices.ts';
 
-/** `after`: a UUID; those above it, which is their order of creation. `window`: how many are looked through at most. */
+/** `after`: a UUID; the page has ids above it, in order of creation. `window`: how many invoices are scanned at most. */
 export type InvoicePageQuestion = {
   keyId: string;
   after: string;
@@ -14,11 +14,11 @@ export type InvoicePageQuestion = {
   window: number;
 };
 
-/** `looked` invoices were looked through, up to `last`; `null`: there was none. */
+/** `looked` invoices were scanned, up to the id `last`, which is `null` if there were none. */
 export type InvoicePage = { invoices: ProjectedInvoice[]; looked: number; last: string | null };
 
-// No index serves a status, and each would cost every creation: so the next invoices are looked through up to a bound.
-/** Invoices of a key's project, the oldest first; `null`: the key is not valid. */
+// No index covers the status, because it would slow down every creation. So the next invoices are scanned, up to a limit.
+/** Returns invoices of the key's project, oldest first, or `null` if the key is invalid. */
 export const findInvoicePage = answerOf(
   'invoice-page',
   { looked: count, last: 'uuid?', ...maybeProjected },

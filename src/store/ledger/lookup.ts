@@ -23,7 +23,7 @@ import {
 import { chainHead, HEAD, JOIN_HEAD } from './paying-transfer.ts';
 import { payableAfter, stands } from './standing.ts';
 
-/** An invoice that a payer asks about, and what our books say of the transaction as far as it is tied to this invoice. */
+/** The invoice that a payer asks about, and the ledger's records of the transaction that belong to this invoice. */
 const columns = {
   network: text<Network>(),
   seal: sealed(SEALED_INVOICE),
@@ -31,7 +31,7 @@ const columns = {
   statusSeal: sealed(SEALED_STATUS),
   payingSeal: sealedBefore(SEALED_TRANSFER, { isOfOther: true }),
   sightingSeal: sealedBefore(SEALED_EVENT, { isOfOther: true }),
-  /** Selected for its check alone. */
+  /** Selected only for its integrity check. */
   address: 'address',
   invoice: group({
     account: hex<AccountHex>(),
@@ -53,10 +53,12 @@ const columns = {
   }),
 } as const;
 
-// It is one statement, so that the cursor and what is recorded up to it are of one moment. Rows of a transaction that are tied to
-// another invoice, or to none, are left out: answers must not depend on them. `offset 0` keeps PostgreSQL from reading all
-// transfers of the project in place of the few of the transaction, as it does while it believes the table to be small.
-/** By checkout token; `txId` is 64 hex characters, or `null` where the payer named none. `null`: there is no such link. */
+// A single statement, so that the cursor and the recorded transfers are consistent. Rows of the transaction that belong to another invoice
+// or to none are left out, because answers must not depend on them. `offset 0` makes PostgreSQL read only the few transfers of the
+// transaction. While it believes the table to be small, it would read all of the project.
+/**
+ * Finds a look-up by checkout token. `txId` is 64 hex characters, or `null` if the payer named none. Returns `null` for an unknown link.
+ */
 export const findLookup = rowOf(
   'lookup-select',
   columns,
@@ -68,7 +70,7 @@ export const findLookup = rowOf(
       payableAfter: payableAfter('i.'),
       firstSeenAt: `(select min(r.first_time) from arrivals r
          where r.network = i.network and r.tx_id = decode($2, 'hex') and r.address_id = i.address_id and r.amount_micro = i.payable_micro)`,
-      // Sightings go with their block; what was told of them stays.
+      // Sightings are deleted with their block, but their events remain.
       wasSighted: 'e.seal is not null',
       solidNumber: 'c.solid_number',
       head: HEAD,
@@ -110,8 +112,8 @@ export const findLookup = rowOf(
 /** A payer makes a mistake or two. */
 const MAX_OF_INVOICE = 3;
 /**
- * Notes that a payer asked about a transaction, by the token of his link; `txId` is 64 hex characters. At most three requests and claims of an
- * invoice are kept, and none where it is paid.
+ * Records that a payer asked about a transaction (`txId`: 64 hex characters), by the token of the link. At most three requests and claims
+ * are kept per invoice, and none for a paid one.
  */
 export const requestClaim = commandOf(
   'claim-request',

@@ -17,10 +17,10 @@ const select = statement(
    order by t.index`,
 );
 
-/** A transfer from one of our addresses. `index` is its position in the list that was asked about. */
+/** A transfer from one of our addresses. `index` is its position in the given list. */
 export type Outgoing = Row<typeof select.shape>;
 
-/** Finds which transfers leave our addresses, active or retired, in the order given. */
+/** Finds the transfers from our addresses, active or retired, in the given order. */
 export async function findOutgoing(
   tx: Sql,
   network: Network,
@@ -42,7 +42,7 @@ const insert = statement(
    returning log_index`,
 );
 
-// Adds a record of a log whose former ones were all taken back. A transfer that was denied is believed again only where $3 says so.
+// Adds another record of a log whose earlier records were all annulled. A denied transfer is reinstated only if $3 says so.
 const correct = statement(
   'outgoing-correct',
   { logIndex: 'int4' },
@@ -58,10 +58,7 @@ const correct = statement(
    returning log_index`,
 );
 
-/**
- * Records outgoing transfers, leaving alone those that the ledger has, and those that were taken back unless `isAgain`. Returns how
- * many were new.
- */
+/** Records outgoing transfers. Skips those already in the ledger and, unless `isAgain`, annulled ones. Returns how many were new. */
 export async function insertOutgoing(
   tx: Sql,
   network: Network,

@@ -16,8 +16,8 @@ export const payingTransfer = {
 export type PayingTransfer = Omit<Row<typeof payingTransfer>, 'seal'>;
 
 /**
- * Joins `t`, which has its columns, to `invoices i`. A PAID invoice has its transfer; a CONFIRMING one has sightings, of which the
- * earliest in chain order counts.
+ * Joins `t`, which has these columns, to `invoices i`. A PAID invoice has its transfer. A CONFIRMING one has sightings, of which the
+ * earliest on the chain counts.
  */
 export const JOIN_PAYING_TRANSFER = `left join lateral (
      select t.tx_id, t.log_index, t.block_number, t.block_id, t.block_time, t.from_address as from, ${sealColumn(SEALED_TRANSFER, 't.')} as seal
@@ -34,13 +34,13 @@ export const chainHead = { number: count, time: 'timestamptz' } as const;
 
 export type ChainHead = Row<typeof chainHead>;
 
-/** Its columns where `joinHead` joined it. */
+/** The SQL of its columns after `JOIN_HEAD`. */
 export const HEAD = { number: 'coalesce(h.number, c.solid_number)', time: 'coalesce(h.block_time, c.solid_time)' };
 
 /** Joins `h`, the newest examined block above the irreversible one, to the cursor `c` of its network. */
 export const JOIN_HEAD_BLOCK = `left join lateral (
      select number, block_time from head_blocks where network = c.network order by number desc limit 1) h on true`;
 
-/** Joins to `invoices i` where its network stands: `c`, the cursor, and `h`. */
+/** Joins `c`, the cursor of the network, and `h` to `invoices i`. */
 export const JOIN_HEAD = `left join chain_cursors c on c.network = i.network
    ${JOIN_HEAD_BLOCK}`;

@@ -13,19 +13,19 @@ const invoice = {
   payableMicro: micro<MicroUsdt>('int8'),
   address: 'address',
   options: 'text?',
-  /** Since when its page shows no way to pay. */
+  /** When the invoice was withdrawn. Since then its page shows no way to pay. */
   withdrawnAt: 'timestamptz?',
   withdrawnSeal: sealed(SEALED_WITHDRAWN),
 } as const;
 
-/** An invoice with what was asked for and the transfer that pays or will pay it, as the API shows it. */
+/** An invoice with its amounts and the transfer that pays or will pay it, as the API shows it. */
 export type InvoicePayment = Row<typeof invoice> & {
   transaction: (SeenTransfer & { late: boolean; headNumber: number }) | null;
 };
 
 const columns = { ...invoice, transfer: maybe(payingTransfer), late: 'bool?', headNumber: maybeCount } as const;
 
-/** The invoice of a project with its payment. */
+/** Returns a project's invoice with its payment. */
 export const findInvoicePayment = answerOf(
   'invoice-payment-select',
   columns,
@@ -48,7 +48,7 @@ function toPayment(row: Row<typeof columns>): InvoicePayment {
   const { transfer, late, headNumber, ...found } = row;
   const transaction = transfer && {
     ...transfer,
-    // The only transfers that can pay an invoice are of exactly its payable amount.
+    // Only transfers of exactly the payable amount can pay an invoice.
     amountMicro: found.payableMicro,
     late: late === true,
     headNumber: headNumber ?? transfer.blockNumber,

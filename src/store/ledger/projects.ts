@@ -36,7 +36,10 @@ const COLUMNS = listColumns(columns, '', { areLimitsSound: sealColumn(SEALED_LIM
 export type ProjectSettings = Row<typeof settings>;
 export type Project = Omit<Row<typeof columns>, 'seal' | 'areLimitsSound'>;
 
-/** Limits that somebody wrote past Quittance count for nothing: else one could stop a shop by them, or let a flood in. */
+/**
+ * Replaces limits that were changed directly in the database by the defaults. Otherwise an attacker could stop a shop with them, or let a
+ * flood through.
+ */
 function judged({ areLimitsSound, ...project }: Row<typeof columns>): Project {
   return areLimitsSound ? project : { ...project, ...DEFAULT_UNPAID_LIMITS };
 }
@@ -52,7 +55,10 @@ const insert = statement(
    values ($1, $2, ${placesFrom(3)}, $${NAMES.length + 3}, $${NAMES.length + 4}) on conflict (id) do nothing`,
 );
 
-/** Creates a project, of policy `tail`, with the usual limits and surcharge and no more than its name to show unless said otherwise; does nothing if one with this id exists. */
+/**
+ * Creates a project. The defaults are the policy `tail`, the default limits and surcharge, and no brand except the name. Does nothing if
+ * the id exists.
+ */
 export async function insertProject(
   db: Sql,
   project: Partial<ProjectSettings> &
@@ -82,7 +88,7 @@ export const updateProject = commandOf(
   ],
 );
 
-/** Archives a project as it was read, or puts it back (`null`). */
+/** Archives a project, or restores it (`null`). `project` is the row as it was read. */
 export const archiveProject = commandOf(
   'project-archive',
   'update projects set archived_at = $2, mac = $3 where id = $1',
@@ -100,7 +106,10 @@ const rule = {
   isArchived: 'bool',
 } as const;
 
-/** What a manifest is compared with, of those of these projects (UUIDs) that there are; seals are not looked at, for it only compares. */
+/**
+ * Returns the settings of existing projects (UUIDs) for comparison with a manifest. Seals aren't checked, because the comparison needs only
+ * the values.
+ */
 export const listRules = rowsOf(
   'project-rules',
   rule,
@@ -116,12 +125,12 @@ export const findProject = answerOf(
   ([row]) => (row === undefined ? null : judged(row)),
 );
 
-// "No key update" does not block what only refers to the project, such as the events of its invoices.
+// "No key update" doesn't block rows that only refer to the project, such as the events of its invoices.
 const lock = statement('project-lock', columns, `select ${COLUMNS} from projects where id = $1 for no key update`);
 
 /**
- * Locks the project: until the transaction ends, no other transaction changes it or adds addresses to it. The lock is a statement of its
- * own, because the statements after it must see what the previous holder wrote.
+ * Locks the project: until the transaction ends, no other transaction changes it or adds addresses to it. The lock is a separate statement,
+ * so that later statements see the previous holder's writes.
  */
 export async function lockProject(tx: Sql, id: string): Promise<Project> {
   const [row] = await tx.run(lock, [id]);
@@ -129,7 +138,9 @@ export async function lockProject(tx: Sql, id: string): Promise<Project> {
   return judged(row);
 }
 
-/** The oldest 1,000 projects, of these (UUIDs) or of all: those in use, the archived ones, or (`null`) both, which puts those in use first. */
+/**
+ * Returns the oldest 1,000 projects among these (UUIDs) or all: the active ones, the archived ones, or both (`null`), active ones first.
+ */
 export const listProjects = answerOf(
   'project-list',
   columns,
@@ -140,7 +151,6 @@ export const listProjects = answerOf(
   (rows) => rows.map(judged),
 );
 
-/** The networks of the projects. */
 export const findProjectNetworks = answerOf(
   'project-networks',
   { network: text<Network>() },

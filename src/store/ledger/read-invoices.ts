@@ -4,15 +4,15 @@ import type { Database } from '../db/database.ts';
 import { listColumns, statement } from '../db/statement.ts';
 import { type FoundInvoice, findInvoice, maybeProjected, toFound } from './invoices.ts';
 
-/** Few, so that reads gather and leave the pool to those who create. Chosen, not tuned by measurement. */
+/** Few, so that reads are batched and leave the pool to creations. Chosen, not tuned by measurement. */
 const MAX_UNDER_WAY = 2;
 const MAX_TOGETHER = 100;
 
 export type InvoiceQuestion = { keyId: string; id: string };
 
 /**
- * As `findInvoice`, but what is asked at the same time goes into one statement: with 64 requests at once that takes a third of the
- * time of both processes. Each answer is as fresh as one of its own, for the statement starts after the question came.
+ * Like `findInvoice`, but concurrent questions share one statement. With 64 concurrent requests this takes a third of the time in both
+ * processes. Each answer is as fresh as a separate one, because the statement starts after the question arrived.
  */
 export function createInvoiceReader(db: Database, now: () => UnixMs): Ask<InvoiceQuestion, FoundInvoice> {
   return coalesce({
@@ -28,7 +28,7 @@ export function createInvoiceReader(db: Database, now: () => UnixMs): Ask<Invoic
 
 const columns = { number: 'int4', isKeyValid: 'bool', ...maybeProjected } as const;
 
-// The lateral subquery makes PostgreSQL look up each invoice by its primary key, however small it believes the table to be.
+// The lateral subquery makes PostgreSQL find each invoice by its primary key, however small it believes the table to be.
 const selectMany = statement(
   'invoice-select-many',
   columns,
@@ -40,7 +40,7 @@ const selectMany = statement(
      where project_id = k.project_id and id = asked.id limit 1) i on true`,
 );
 
-/** The answers of `findInvoice` to many questions, in their order. */
+/** Returns the results of `findInvoice` for many questions, in order. */
 async function findInvoices(db: Database, questions: InvoiceQuestion[], now: UnixMs): Promise<FoundInvoice[]> {
   const [keyIds, ids] = [questions.map(({ keyId }) => keyId), questions.map(({ id }) => id)];
   const answers = new Array<FoundInvoice>(questions.length);

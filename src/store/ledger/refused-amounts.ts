@@ -3,7 +3,6 @@ import type { UnixMs } from '../../domain/time.ts';
 import { answerOf, commandOf } from '../db/rows-of.ts';
 import { micro } from '../db/statement.ts';
 
-/** Notes that an invoice of this amount was refused. */
 export const noteRefusedAmount = commandOf(
   'refused-amount-upsert',
   `insert into refused_amounts (project_id, requested_micro, refused_at) values ($1, $2, $3)
@@ -11,7 +10,7 @@ export const noteRefusedAmount = commandOf(
   (projectId: string, requestedMicro: MicroUsdt, refusedAt: UnixMs) => [projectId, requestedMicro, new Date(refusedAt)],
 );
 
-/** The amounts that were refused since a time, the latest first. */
+/** Returns the amounts that were refused since a time, latest first. */
 export const findRefusedAmounts = answerOf(
   'refused-amount-select',
   { requestedMicro: micro<MicroUsdt>('int8') },

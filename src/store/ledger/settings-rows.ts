@@ -27,36 +27,36 @@ const shape = (table: SealedTable) =>
   }) as const;
 
 /**
- * What people set up, and change, and who they are. `id`: a UUID, of a passkey hex characters. `ownerId`: the UUID by which the audit log knows it:
- * its own, of a passkey that of its person. `state`: what is sealed of it, and whether it is revoked or retired. `account`: of an address, as hex.
- * `seal`: whether the row is as it was sealed; a row that needs no seal has none to be judged.
+ * A row that people create and change, or that describes a person. `id`: a UUID, or hex for a passkey. `ownerId`: the UUID in the audit
+ * log: the row's own, or the person's for a passkey. `state`: the sealed values, and whether the row is revoked or retired. `account`: of
+ * an address, as hex. `seal`: whether the row's seal is valid; it isn't checked for rows that need none.
  */
 type SettingRow = Row<ReturnType<typeof shape>>;
 
 /**
- * A kind of settings. `prefix` of the ids as the audit log names them; it names addresses by their text, and no account keys. `besides`: actions on
- * a row that change nothing of it.
+ * A kind of settings. `prefix`: the prefix of its ids in the audit log, which names addresses by their text and doesn't name account keys.
+ * `besides`: actions on a row that don't change it.
  */
 export type SettingTable = {
   table: string;
-  /** What of a row it is; empty: what is sealed of it, and whether it has ended. */
+  /** The part of a row. Empty: the sealed values, and whether the row has ended. */
   part: string;
   prefix: IdPrefix | null;
   besides: readonly RecordedAction[];
-  /** The next 1,000 rows of a network behind an id. */
+  /** Returns the next 1,000 rows of a network after an id. */
   read(db: Sql, network: Network, after: string): Promise<SettingRow[]>;
 };
 
 const OF_PROJECT = 't.project_id in (select id from projects where network = $1)';
 
-/** It is on the page of each. */
+/** These rows belong to no network, so they are on the page of each. */
 const OF_NONE = '$1::text is not null';
 
 export const SETTING_TABLES: readonly SettingTable[] = [
   settingsOf(SEALED_PROJECT, 'prj', { where: 't.network = $1' }),
   settingsOf(SEALED_API_KEY, 'key', { isEnded: 't.revoked_at is not null' }),
   settingsOf(SEALED_ENDPOINT, 'whe'),
-  // Apart, because it came later: a row that is not on the page yet needs no entry of the log.
+  // A separate kind because it was added later: a row that isn't on a page yet needs no log entry.
   settingsOf(SEALED_ENDPOINT, 'whe', { part: 'disabled', state: '(t.disabled_at is not null)::text' }),
   settingsOf(SEALED_ACCOUNT_KEY, null),
   settingsOf(SEALED_ADDRESS, null, {

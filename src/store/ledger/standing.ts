@@ -1,9 +1,9 @@
 import { maybe, type Row } from '../db/statement.ts';
 
-/** The columns of `n` that say why a recorded transfer counts no more. All are null where the transfer stands. */
+/** The columns of `n` that explain an annulment. All are null if the transfer wasn't annulled. */
 export const annulmentShape = {
   annulment: maybe({
-    /** The id of the block that the chain has at its height, 64 hex characters. */
+    /** The id of the chain's block at that height, 64 hex characters. */
     deniedBy: 'text',
     at: 'timestamptz',
     by: 'text',
@@ -16,12 +16,12 @@ export type Annulment = NonNullable<Row<typeof annulmentShape>['annulment']>;
 export const ANNULMENT_COLUMNS = `encode(n.denied_by, 'hex') as annulment_denied_by, n.annulled_at as annulment_at,
      n.annulled_by as annulment_by, n.reason as annulment_reason`;
 
-/** True of a row of `transfers` that was not taken back. `alias` is what the statement calls it. */
+/** The SQL of whether a row of `transfers` wasn't annulled. `alias` is the table's alias. */
 export function stands(alias: string): string {
   return `not exists (select from transfer_annulments n where n.transfer_id = ${alias}.id)`;
 }
 
-/** What pays an invoice is later than this, as `may_pay` has it. `row`: its prefix. */
+/** The SQL of the time that an invoice's payment must be later than, as in `may_pay`. `row` is a prefix. */
 export function payableAfter(row: string): string {
   return `coalesce(${row}payable_after, ${row}created_at - interval '10 minutes')`;
 }
@@ -32,7 +32,7 @@ export function outgoingAnnulment(alias: string): string {
      and n.correction = ${alias}.correction`;
 }
 
-/** True of a row of `outgoing_transfers` that was not taken back. */
+/** The SQL of whether a row of `outgoing_transfers` wasn't annulled. */
 export function outgoingStands(alias: string): string {
   return `not exists (select from outgoing_annulments n where ${outgoingAnnulment(alias)})`;
 }

@@ -25,7 +25,7 @@ const listed = {
     amountMicro: micro<MicroUsdt>(),
     seal: sealedBefore(SEALED_TRANSFER),
   }),
-  /** The invoice that it pays or, of a duplicate, that was paid before. */
+  /** The invoice that the transfer pays. For a duplicate: the invoice that was already paid. */
   invoice: maybe({ id: 'uuid', externalId: 'text', status: text<InvoiceStatus>() }),
   ...refundShape,
 } as const;
@@ -33,10 +33,10 @@ const listed = {
 export type ListedTransfer = Omit<NonNullable<Row<typeof listed>['transfer']>, 'seal'> &
   Pick<Row<typeof listed>, 'invoice'> & { refund: Refund | null };
 
-/** `after`: a UUID; those above it, which is their order of recording. */
+/** `after`: a UUID; the page has ids above it, in the order of recording. */
 export type TransferPageQuestion = { keyId: string; after: string; kinds: readonly TransferKind[]; limit: number };
 
-// The page is cut out first, in the order of an index.
+// The page is selected first, in the order of an index.
 const pageText = (only: string) => `select ${listColumns(listed, '', {
   transfer: {
     ...{
@@ -72,14 +72,14 @@ const pageText = (only: string) => `select ${listColumns(listed, '', {
 const unsettledPage = statement('transfer-page-unsettled', listed, pageText("u.kind <> 'matched'"));
 const page = statement('transfer-page', listed, pageText('true'));
 
-/** Transfers to the addresses of a key's project, the oldest first, but for those that were taken back; `null`: the key is not valid. */
+/** Returns transfers to the addresses of the key's project, oldest first, except annulled ones. Returns `null` if the key is invalid. */
 export async function findTransferPage(
   db: Sql,
   question: TransferPageQuestion,
   now: UnixMs,
 ): Promise<ListedTransfer[] | null> {
   const { keyId, after, kinds, limit } = question;
-  // Said in the text of the statement, it lets PostgreSQL read the index of those that pay nothing.
+  // A condition in the statement's text lets PostgreSQL use the index of transfers that pay nothing.
   const select = kinds.includes('matched') ? page : unsettledPage;
   const rows = await db.run(select, [keyId, after, kinds, limit, new Date(now)]);
   if (rows.length === 0) return null;

@@ -8,7 +8,7 @@ import { SEALED_OUTGOING, SEALED_REFUND } from '../db/sealed-tables.ts';
 import { count, hex, isAsSealed, maybe, micro, type Row } from '../db/statement.ts';
 import { outgoingStands } from './standing.ts';
 
-/** The refund of a transfer, as the chain shows it: it went to the sender, and was exactly the amount. */
+/** The refund of a transfer on the chain: a transfer of exactly the same amount to the sender. */
 export const refundShape = {
   refund: maybe({
     txId: hex(),
@@ -23,16 +23,16 @@ export const refundShape = {
 type Found = Row<typeof refundShape>['refund'];
 export type Refund = Omit<NonNullable<Found>, 'isSound' | 'isSentSound'>;
 
-/** The columns of `refundShape`, of `r` that `joinRefund` joined, for `listColumns`. */
+/** The columns of `refundShape` from `r` of `joinRefund`, for `listColumns`. */
 export const REFUND_COLUMNS = { refund: 'r.' } as const;
 
-/** True of an outgoing transfer that is what the refund of a transfer must be. */
+/** The SQL of whether an outgoing transfer can be the refund of a transfer. */
 function sendsBack(outgoing: string, transfer: string): string {
   return `${outgoing}.project_id = ${transfer}.project_id and ${outgoing}.to_address = ${transfer}.from_address
      and ${outgoing}.amount_micro = ${transfer}.amount_micro`;
 }
 
-/** Joins to a row of `transfers` its refund as `r`. One whose outgoing transfer the chain denies by now is none. */
+/** Joins the refund of a row of `transfers` as `r`. A refund is ignored if the chain denies the outgoing transfer by now. */
 export function joinRefund(transfer: string): string {
   return `left join lateral (
      select f.tx_id, f.log_index, o.block_number, o.block_time, ${addressColumn('b')} as "from",
@@ -44,17 +44,17 @@ export function joinRefund(transfer: string): string {
      where f.transfer_id = ${transfer}.id limit 1) r on true`;
 }
 
-/** A refund that somebody wrote past Quittance is none, and neither is one by such a transfer. */
+/** Ignores a refund that was inserted directly into the database, or whose outgoing transfer was. */
 export function soundRefund(found: Found): Refund | null {
   if (found === null || !found.isSound || !found.isSentSound) return null;
   const { isSound: _, isSentSound: __, ...refund } = found;
   return refund;
 }
 
-/** What an outgoing transfer is the refund of. */
+/** The transfer that an outgoing transfer refunds. */
 export const refundOfShape = { refundOf: maybe({ transferId: 'uuid', isSound: isAsSealed(SEALED_REFUND) }) } as const;
 
-/** Joins to a row of `outgoing_transfers` what it sends back as `r`. */
+/** Joins the refunded transfer to a row of `outgoing_transfers` as `r`. */
 export function joinRefundOf(outgoing: string): string {
   return `left join lateral (
      select f.transfer_id, ${sealColumn(SEALED_REFUND, 'f.')} as is_sound
@@ -63,10 +63,13 @@ export function joinRefundOf(outgoing: string): string {
        and ${sendsBack(outgoing, 't')} limit 1) r on true`;
 }
 
-/** More than one transaction pays. */
+/** More transfers than any refunding transaction contains. */
 const MAX_SENT = 500;
 
-/** What left a project's addresses in a transaction, with what each is the refund of (UUID); nothing that somebody wrote past Quittance. */
+/**
+ * Returns the transfers from a project's addresses in a transaction, each with the transfer that it refunds (UUID). Rows with a wrong seal
+ * are left out.
+ */
 export const findSentBack = answerOf(
   'refund-candidates',
   {
@@ -94,7 +97,7 @@ type NewRefund = {
   refundedAt: UnixMs;
 };
 
-/** Ties a transfer to the one by which it was sent back; `false` if either is tied already. */
+/** Links a transfer to its refund. Returns `false` if either is already linked. */
 export const insertRefund = answerOf(
   'refund-insert',
   { transferId: 'uuid' },

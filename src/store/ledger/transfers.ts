@@ -8,7 +8,7 @@ import { hexSeal } from '../db/seal.ts';
 import { SEALED_TRANSFER } from '../db/sealed-tables.ts';
 import { count, hex, maybeHex, micro, type Row, statement, text } from '../db/statement.ts';
 
-/** An irreversible transfer, to or from one of our addresses. */
+/** An irreversible transfer to or from one of our addresses. */
 export const recorded = {
   projectId: 'uuid',
   addressId: 'uuid',
@@ -29,18 +29,18 @@ const incoming = {
   fromAddress: 'text',
   kind: text<'matched' | 'duplicate' | 'unmatched'>(),
   invoiceId: 'uuid?',
-  /** The account that made the block. */
+  /** The account that produced the block. */
   producer: hex<AccountHex>(),
 } as const;
 
-/** A transfer to one of our addresses as the ledger keeps it. */
+/** A transfer to one of our addresses, as it is stored. */
 export type NewTransfer = Row<typeof incoming>;
 
 const rows = jsonRows({ ...incoming, mac: maybeHex });
 
 /**
- * Records transfers, and that those that pay nothing are to be told of. The caller has left out those that the ledger has; a second record
- * of one is refused by constraint, unless those of before were taken back.
+ * Records transfers, and marks those that paid nothing for an event. The caller leaves out transfers that are already in the ledger. A
+ * constraint refuses a second record, unless the earlier ones were annulled.
  */
 export async function insertTransfers(tx: Sql, network: Network, transfers: readonly NewTransfer[]): Promise<void> {
   const sealer = await tx.sealer();
@@ -67,7 +67,7 @@ const insertUntold = statement(
   'insert into untold_transfers (network, project_id, transfer_id) select $1, * from unnest($2::uuid[], $3::uuid[])',
 );
 
-/** The newest transfer (UUID) to any of the projects, of those below `below`; `null`: there is none. */
+/** Returns the newest transfer (UUID) below `below` to any of the projects, or `null`. */
 export const findNewestTransfer = answerOf(
   'transfer-newest',
   { id: 'uuid' },

@@ -16,7 +16,7 @@ const limits = {
   isSound: isAsSealed(SEALED_LIMITS),
 } as const;
 
-/** The limits of a project; the usual ones where somebody wrote others past Quittance. `null`: there is no project. */
+/** Returns a project's limits, or the defaults if the limits were changed directly in the database. `null` if the project doesn't exist. */
 const findUnpaidLimits = answerOf(
   'unpaid-limits',
   limits,
@@ -29,8 +29,8 @@ const findUnpaidLimits = answerOf(
   },
 );
 
-// Ids hold their time, so the latest invoices are one range of the primary key, read from its end. No more are counted than the
-// limits ask for: in a flood that is all of the work.
+// Ids contain their time, so the latest invoices are one range of the primary key, read backwards. Counting stops at the limits, which
+// bounds the work during a flood.
 const COUNTED = `select i.id, i.created_at, i.requested_micro from invoices i
    where i.project_id = $1 and i.id >= $2 and i.status in ('PENDING', 'EXPIRED')
    order by i.id desc limit $3`;
@@ -61,7 +61,10 @@ const countUpTo = answerOf(
 const mostOf = ({ maxUnpaid, maxUnpaidPerMinute }: UnpaidLimits) =>
   maxUnpaid === null && maxUnpaidPerMinute === null ? null : Math.max(maxUnpaid ?? 0, maxUnpaidPerMinute ?? 0);
 
-/** The limits of a project and its unpaid invoices of the last 30 minutes, counted up to the higher limit; `null` if there is no project. */
+/**
+ * Returns a project's limits and its unpaid invoices of the last 30 minutes, counted up to the higher limit. `null` if the project doesn't
+ * exist.
+ */
 export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Promise<Unpaid | null> {
   const found = await findUnpaidLimits(db, projectId);
   if (found === null) return null;
@@ -70,7 +73,7 @@ export async function countUnpaid(db: Sql, projectId: string, now: UnixMs): Prom
   return { ...found, ...(most === null ? NOTHING : await countUpTo(db, projectId, now, most)) };
 }
 
-/** The amount that most of these are of, and how many; `null`: there is none, or nothing is counted. */
+/** Returns the most frequent amount of these invoices and its count. `null` if there are none, or nothing is counted. */
 export async function findBusiestUnpaid(db: Sql, projectId: string, now: UnixMs) {
   const found = await findUnpaidLimits(db, projectId);
   const most = found && mostOf(found);

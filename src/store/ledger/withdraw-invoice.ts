@@ -6,7 +6,7 @@ import { SEALED_WITHDRAWN } from '../db/sealed-tables.ts';
 
 type Withdrawal = { id: string; projectId: string; network: Network; at: UnixMs };
 
-/** Withdraws the page of an invoice, unless it is paid, or was withdrawn before. */
+/** Withdraws an invoice, unless it is paid or was already withdrawn. */
 export const withdrawInvoice = commandOf(
   'invoice-withdraw',
   `update invoices set withdrawn_at = $3, withdrawn_mac = $4

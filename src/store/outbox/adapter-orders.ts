@@ -6,12 +6,12 @@ import { SEALED_ADAPTER_ORDER, SEALED_ENDPOINT, SEALED_READ_RATE } from '../db/s
 import { isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 import { sealReadRate, type WebhookEndpoint } from './webhook-endpoints.ts';
 
-/** Which system an adapter speaks for, and the forms that its orders come in. */
+/** The systems that adapters imitate. */
 export const ADAPTER_KINDS = ['epusdt', 'bepusdt', 'epay'] as const;
 export type AdapterKind = (typeof ADAPTER_KINDS)[number];
 export type Dialect = AdapterKind | 'gmpay';
 
-/** Whether an endpoint `w` is told of an event `e`: an adapter's, of payments of its own orders. */
+/** The SQL of whether an endpoint `w` gets an event `e`. An adapter's endpoint gets only payments of its own orders. */
 export const WANTS_EVENT = `(w.event_types is null or e.type = any(w.event_types))
        and (w.adapter is null or exists (
          select from adapter_orders o where o.project_id = e.project_id and o.invoice_id = e.invoice_id and o.endpoint_id = w.id))`;
@@ -28,7 +28,7 @@ const adapter = {
   rateMaxMicro: 'int8',
   readMicro: 'int8?',
   readAt: 'timestamptz?',
-  /** Its callbacks are off since then, and it takes no orders. */
+  /** Since then its callbacks are disabled, and it accepts no orders. */
   disabledAt: 'timestamptz?',
   isSound: isAsSealed(SEALED_ENDPOINT),
   isReadSound: isAsSealed(SEALED_READ_RATE),
@@ -38,13 +38,13 @@ const SEALS = { isSound: sealColumn(SEALED_ENDPOINT, 'w.'), isReadSound: sealCol
 const ADAPTER = listColumns(adapter, 'w.', SEALS);
 
 /**
- * Its id is that of the API key by which it creates invoices. The price of one USDT in `currency`, in millionths, is `rateMicro`; where there is a
- * `rateSource`, it is what that said last, `readMicro`, which is of the time `readAt`. A constraint keeps both within `rateMinMicro` to
- * `rateMaxMicro`.
+ * An adapter. Its id is also that of the API key with which it creates invoices. `rateMicro` is the price of one USDT in `currency`, in
+ * millionths. If there is a `rateSource`, the price is instead `readMicro`, which it returned for the time `readAt`. A constraint keeps
+ * both prices within `rateMinMicro` and `rateMaxMicro`.
  */
 export type Adapter = Omit<Row<typeof adapter>, 'isSound' | 'isReadSound'>;
 
-/** The adapter with this id, if it is as it was written. */
+/** Returns the adapter with this id, if its seals are valid. */
 export const findAdapter = answerOf(
   'adapter-find',
   adapter,
@@ -71,10 +71,10 @@ const order = {
 
 const ORDER = listColumns(order, 'o.', { isSound: sealColumn(SEALED_ADAPTER_ORDER, 'o.') });
 
-/** What an order through an adapter needs beside its invoice. `amount`: in the adapter's currency, as the shop wrote it. */
+/** An adapter's order in addition to its invoice. `amount` is in the adapter's currency, as the shop wrote it. */
 export type AdapterOrder = Omit<Row<typeof order>, 'isSound'>;
 
-/** Stores what an order needs; one that is there stays as it is. */
+/** Stores an order. An existing one is left unchanged. */
 export const insertAdapterOrder = commandOf(
   'adapter-order-insert',
   `insert into adapter_orders (invoice_id, project_id, endpoint_id, dialect, notify_url, return_url, amount, name, type, param, created_at, mac)
@@ -86,7 +86,7 @@ export const insertAdapterOrder = commandOf(
   ],
 );
 
-/** The order of an adapter behind an invoice (UUID), if it is as it was written. */
+/** Returns the adapter's order of an invoice (UUID), if its seal is valid. */
 export const findAdapterOrder = answerOf(
   'adapter-order-find',
   order,
@@ -95,7 +95,7 @@ export const findAdapterOrder = answerOf(
   (rows) => rows.find(({ isSound }) => isSound) ?? null,
 );
 
-/** The orders that these events (UUIDs) are of, if they are as they were written. An event has one at most, for its invoice has. */
+/** Returns the orders of these events (UUIDs), if their seals are valid. An event has at most one, because its invoice has. */
 export const findCallbackOrders = answerOf(
   'adapter-orders-of-events',
   { eventId: 'uuid', ...order },
@@ -106,7 +106,7 @@ export const findCallbackOrders = answerOf(
   (rows) => new Map<string, AdapterOrder>(rows.filter(({ isSound }) => isSound).map((row) => [row.eventId, row])),
 );
 
-/** The oldest 1,000 adapters of a project, and since when those that take no more orders do not. */
+/** Returns the oldest 1,000 adapters of a project, with the time when they stopped accepting orders. */
 export const listAdapters = rowsOf(
   'adapter-list',
   { ...adapter, createdAt: 'timestamptz', revokedAt: 'timestamptz?' },
@@ -116,13 +116,13 @@ export const listAdapters = rowsOf(
   (projectId: string) => [projectId],
 );
 
-/** A fixed rate, or a source and what it said; and the bounds of either. */
+/** A fixed rate, or a source with the rate that it returned, and the bounds of either. */
 export type StoredRate = Pick<
   Adapter,
   'rateMicro' | 'rateSource' | 'rateMinMicro' | 'rateMaxMicro' | 'readMicro' | 'readAt'
 >;
 
-/** Gives an adapter another rate for the orders to come. */
+/** Changes an adapter's rate for future orders. */
 export const changeAdapterRate = commandOf(
   'adapter-rate-change',
   `update webhook_endpoints set rate_micro = $2, rate_source = $3, read_micro = $4, read_at = $5, read_mac = $6, mac = $7,
@@ -143,10 +143,10 @@ const sourced = {
   readAt: 'timestamptz',
 } as const;
 
-/** An adapter whose rate a source says. */
+/** An adapter whose rate comes from a source. */
 export type SourcedAdapter = Row<typeof sourced>;
 
-/** The adapters that take orders and whose rate a source says; the oldest 10,000 of all projects. */
+/** Returns the adapters that accept orders and have a rate source: the oldest 10,000 of all projects. */
 export const listSourcedAdapters = rowsOf(
   'adapter-rates-list',
   sourced,
@@ -158,8 +158,8 @@ export const listSourcedAdapters = rowsOf(
 );
 
 /**
- * Keeps a rate that the source of an adapter said, if it is newer than what is there, or that is of the future; and if the source is the same
- * still. It replaces what somebody wrote to the database, too: only the source itself must be as it was sealed.
+ * Stores a rate from an adapter's source, if the source is unchanged and the rate is newer than the stored one. It also replaces a stored
+ * rate from the future, and one that was changed directly in the database. Only the source itself must have a valid seal.
  */
 export const storeReadRate = commandOf(
   'adapter-rate-store',

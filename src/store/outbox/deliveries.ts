@@ -8,62 +8,64 @@ import { SEALED_ENDPOINT, SEALED_EVENT } from '../db/sealed-tables.ts';
 import { count, isAsSealed, maybe, type Row, statement, text } from '../db/statement.ts';
 import { isPaused } from './endpoint-health.ts';
 
-/** At its bound in the database a count stays, so that one row never fails the statement that takes those of everybody. */
+/** A count stays at its bound in the database, so that one row can't fail a statement for all deliveries. */
 const MOST_ATTEMPTS = 1_000_000;
 
-/** Longer than a turn in the buffer (2 s), an attempt (15 s) and its record take, and short enough that a crashed sender is hardly noticed. */
+/**
+ * Longer than the time in the buffer (2 s), an attempt (15 s) and its record. Short enough that the crash of a sender is hardly noticed.
+ */
 export const LEASE_MS = 25_000;
 
 const leased = {
   eventId: 'uuid',
   endpointId: 'uuid',
-  /** Of the endpoint. Its seal and that of the event are compared with it, so that nobody is told what happened in another project. */
+  /** The endpoint's project. The seals of the endpoint and the event are compared with it, so that events can't go to another project. */
   projectId: 'uuid',
-  /** Counts from 1; with the end of the lease it is the fencing token. */
+  /** Counts from 1. Together with the end of the lease it is the fencing token. */
   attempt: 'int4',
   maxAttempts: 'int4',
   body: 'text',
   url: 'text',
   network: text<Network>(),
-  /** What the endpoint speaks if it is an adapter's. */
+  /** The adapter's kind, if the endpoint belongs to an adapter. */
   adapter: 'text?',
-  /** Where the order of an adapter is told; its seal is compared when it is used. */
+  /** The callback URL of an adapter's order. Its seal is checked when it is used. */
   callbackUrl: 'text?',
-  /** The attempts to this endpoint fail: it gets one at a time. */
+  /** Attempts to this endpoint fail, so it gets one at a time. */
   isFailing: 'bool',
-  /** The endpoint was left alone for a while, and this attempt finds out whether it is back. */
+  /** The endpoint was paused, and this attempt checks whether it works again. */
   isProbe: 'bool',
-  /** Whether the event, and its endpoint, are as they were written. */
+  /** Whether the seals of the event and its endpoint are valid. */
   isEventSound: isAsSealed(SEALED_EVENT),
   isEndpointSound: isAsSealed(SEALED_ENDPOINT),
 } as const;
 
 /**
- * An attempt that is ours until `leasedUntil`. `target`: what its success or failure says something about, which is the endpoint, or for an
- * adapter one URL of its orders.
+ * An attempt that this process may make until `leasedUntil`. `target`: the endpoint or, for an adapter, one callback URL. The outcome
+ * counts for it.
  */
 export type LeasedDelivery = Row<typeof leased> & { target: string; leasedUntil: UnixMs };
 
-/** No URL has a space. */
+/** URLs contain no spaces. */
 export const targetOf = (endpointId: string, callbackUrl: string | null) =>
   callbackUrl === null ? endpointId : `${endpointId} ${callbackUrl}`;
 
 /**
- * `waiting` jumps from endpoint to endpoint through the index, so that neither endpoints without work nor the length of a queue cost
- * anything. Endpoints for which the caller holds nothing come before the others. `seen` holds the deliveries of each endpoint that are
- * due first, a few thousand at most for all endpoints together.
+ * `waiting` jumps from endpoint to endpoint through the index, so that endpoints without work and long queues cost nothing. Endpoints for
+ * which the caller holds no deliveries come first. `seen` has the deliveries of each endpoint that are due first, a few thousand at most in
+ * total.
  *
- * An event waits for an earlier one of its invoice during that one's first hour, from the delivery's creation. After that hour it waits
- * while the earlier one is due or under way, so that a backlog arrives in order. While the earlier one only waits for its next attempt,
- * the later one is put off until then (`until`): otherwise `seen` would hold thousands of such events in vain, again and again. Where
- * both are due, the later one is put behind the earlier: otherwise a few dozen such events at the front, whose earlier ones stand
- * behind those in `seen`, would block the endpoint for ever. In all other cases it stays where it is. An attempt that was counted and
- * is not logged is under way.
+ * An event waits for an earlier event of its invoice during the first hour after the earlier delivery was created. Afterwards it waits
+ * while the earlier one is due or in progress, so that a backlog arrives in order. While the earlier one waits for its next attempt, the
+ * later one is postponed until then (`until`). Otherwise `seen` would repeatedly contain thousands of such events to no use. If both are
+ * due, the later one is placed behind the earlier one. Otherwise a few dozen such events at the front, whose earlier ones are behind those
+ * in `seen`, would block the endpoint permanently. In all other cases its time stays unchanged. An attempt that was counted but not logged
+ * is in progress.
  *
- * Rows are found again by their place in the table (ctid): the planner's statistics know nothing of a queue that was empty a minute
- * ago, so it would look for each row through the whole queue. A row that has changed meanwhile has left its place, and is passed over.
+ * Rows are found again by their physical location (ctid). The planner's statistics don't reflect a queue that was empty a minute ago, so it
+ * would scan the whole queue for each row. A row that changed meanwhile has another location and is skipped.
  *
- * A probe closes the endpoint to all others until it is recorded.
+ * A probe blocks all other attempts to the endpoint until it is recorded.
  */
 const lease = statement(
   'delivery-lease',
@@ -139,10 +141,10 @@ const lease = statement(
 );
 
 /**
- * Takes up to `limit` due deliveries, for each endpoint those that are due first, and counts an attempt for each. `room` says how many an
- * endpoint may get; others get `defaultRoom`, or 1 while their attempts fail. An endpoint that is left alone gets none, and then one. A
- * sender that crashes leaves the deliveries to be taken again when the lease has run out. Senders that run side by side never get the same
- * delivery. `isMore`: a delivery was put off, and those behind it are worth another look at once.
+ * Leases up to `limit` due deliveries, for each endpoint those due first, and counts an attempt for each. `room` limits how many an
+ * endpoint may get. Other endpoints get `defaultRoom`, or 1 while their attempts fail. A paused endpoint gets none, and then one. If a
+ * sender crashes, its deliveries are leased again after the lease has expired. Concurrent senders never get the same delivery. `isMore`: a
+ * delivery was postponed, so call this again at once for those behind it.
  */
 export async function leaseDueDeliveries(
   db: Sql,
@@ -157,7 +159,7 @@ export async function leaseDueDeliveries(
     [...options.room.keys()],
     [...options.room.values()].map(BigInt),
   ]);
-  // The one row of a round that took nothing has no delivery.
+  // If nothing was leased, the only row has no delivery.
   const deliveries = rows.flatMap(({ delivery }) => {
     if (delivery === null) return [];
     return [{ ...delivery, target: targetOf(delivery.endpointId, delivery.callbackUrl), leasedUntil }];
@@ -165,14 +167,13 @@ export async function leaseDueDeliveries(
   return { deliveries, isMore: (rows[0]?.deferred ?? 0) > 0 };
 }
 
-/** Written so that the planner takes the primary key. With an index of pending deliveries, it would look through all of it. */
+/** Written so that the planner uses the primary key. With an index of pending deliveries, it would scan all of it. */
 export const IS_PENDING = "d.status not in ('delivered', 'dead')";
 
 /**
- * Undoes leases whose attempts were not made or not finished: they do not count, and are due from `dueAt` on. They must be due at once
- * where nothing is to be waited for, or later events of their invoices would pass them. Leases end at whole milliseconds and these are
- * due a microsecond before one, so that no row looks as an earlier lease left it, which would revive that one's token. Returns how many
- * were still ours.
+ * Undoes leases whose attempts were not made or not finished. They don't count, and are due from `dueAt` on. They must be due at once if
+ * there is nothing to wait for; otherwise later events of their invoices would overtake them. Leases end at whole milliseconds, but these
+ * are due a microsecond earlier, so that no row looks as if an earlier lease were valid again. Returns how many leases were still held.
  */
 export const returnDeliveries = answerOf(
   'delivery-give-back',
@@ -187,7 +188,7 @@ export const returnDeliveries = answerOf(
   ({ length }) => length,
 );
 
-/** The four arrays that say that a lease is still ours. */
+/** The four arrays that identify leases that are still held. */
 export function tokens(deliveries: readonly LeasedDelivery[]) {
   return [
     deliveries.map(({ eventId }) => eventId),
@@ -197,7 +198,7 @@ export function tokens(deliveries: readonly LeasedDelivery[]) {
   ] as const;
 }
 
-/** When the oldest delivery that is still tried was planned, or `null` if there is none. */
+/** Returns when the oldest pending delivery was planned, or `null` if there is none. */
 export const findOldestUndelivered = answerOf(
   'delivery-oldest',
   { createdAt: 'timestamptz?' },

@@ -4,8 +4,8 @@ import { statement } from '../db/statement.ts';
 import { IS_PENDING, type LeasedDelivery, tokens } from './deliveries.ts';
 
 /**
- * The outcome of an attempt. `nextAttemptAt` is of a failure; null means that it was the last. `status` is the HTTP status; `error`
- * is null if it was delivered; `answer` is the beginning of what the endpoint answered.
+ * The outcome of an attempt. `nextAttemptAt` belongs to a failure; null means that it was the last attempt. `status` is the HTTP status.
+ * `error` is null if the attempt succeeded. `answer` is the beginning of the endpoint's response.
  */
 export type AttemptOutcome = {
   delivery: LeasedDelivery;
@@ -16,13 +16,13 @@ export type AttemptOutcome = {
   error: string | null;
   answer: string | null;
   nextAttemptAt: UnixMs | null;
-  /** It was made before its time. */
+  /** The attempt was made before its scheduled time. */
   isHastened: boolean;
 };
 
 /**
- * The log has an attempt exactly if it counted. An attempt that is made anew under a number that was used takes its place: the log
- * must never keep an outcome from being recorded. A row without an event is an endpoint that is back.
+ * The log has an attempt exactly if it counted. A repeated attempt with a used number replaces the logged one, because the log must never
+ * prevent recording an outcome. A row without an event is an endpoint that has recovered.
  */
 const record = statement(
   'delivery-record',
@@ -54,8 +54,8 @@ const record = statement(
 );
 
 /**
- * Records and logs the outcomes of attempts, at most one of each delivery. An endpoint that got a delivery no longer counts as failing.
- * Returns the attempts whose lease was still ours, for nothing is written of the others; and the endpoints that had failed until now.
+ * Records and logs the outcomes of attempts, at most one per delivery. An endpoint that accepted a delivery no longer counts as failing.
+ * Returns the attempts whose lease was still held, because nothing is written for the others, and the endpoints that have recovered.
  */
 export async function recordOutcomes(
   db: Sql,

@@ -17,7 +17,7 @@ const health = {
   openUntil: 'timestamptz?',
 } as const;
 
-/** An endpoint as far as failures concern it. */
+/** An endpoint's record of failures. */
 export type FailingEndpoint = Row<typeof health>;
 
 const lock = statement(
@@ -34,8 +34,8 @@ const beImpatient = statement(
 );
 
 /**
- * The enabled ones of these endpoints, locked until the transaction ends. In the order of their projects, in which all events are
- * written, for one of them may be disabled, and that is an event. The transaction waits a second at most for any lock, from now on.
+ * Returns the enabled ones of these endpoints, locked until the transaction ends. They are locked in the order of their projects, as for
+ * events, because disabling one records an event. From now on the transaction waits at most a second for any lock.
  */
 export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promise<FailingEndpoint[]> {
   await tx.run(beImpatient, []);
@@ -43,15 +43,14 @@ export async function lockEndpointHealth(tx: Sql, ids: readonly string[]): Promi
 }
 
 /**
- * The SQL of whether an endpoint is left alone at a time. It has failed often enough, and it is for no longer than the schema allows: whoever
- * writes the one column alone keeps nothing back.
+ * The SQL of whether an endpoint is paused at a time. It must have failed often enough, and the pause can't exceed the schema's limit, so
+ * that changing one column alone can't block an endpoint.
  */
 export function isPaused(endpoint: string, now: string): string {
   return `coalesce(${endpoint}.open_until > ${now} and ${endpoint}.open_until <= ${now} + interval '10 minutes'
          and ${endpoint}.consecutive_failures >= ${OPEN_AFTER_FAILURES}, false)`;
 }
 
-/** Stores how attempts to an endpoint have fared. */
 export const saveEndpointHealth = commandOf(
   'endpoint-health-save',
   'update webhook_endpoints set failing_since = $2, consecutive_failures = $3, open_until = $4 where id = $1',
@@ -61,7 +60,7 @@ export const saveEndpointHealth = commandOf(
   },
 );
 
-/** How many events wait to be delivered to an endpoint. */
+/** Counts the pending deliveries of an endpoint. */
 export const countUndelivered = answerOf(
   'endpoint-undelivered-count',
   { count },
@@ -70,7 +69,7 @@ export const countUndelivered = answerOf(
   ([row]) => row?.count ?? 0,
 );
 
-/** The enabled endpoints that have failed since before a time, the first 100: when more do they have one cause. */
+/** Returns enabled endpoints that have been failing since before a time, the first 100. If there are more, they have a common cause. */
 export const findLongFailingEndpoints = rowsOf(
   'endpoint-health-long-failing',
   { id: 'uuid', network: text<Network>(), url: 'text', failingSince: 'timestamptz' },
@@ -79,7 +78,10 @@ export const findLongFailingEndpoints = rowsOf(
   (before: UnixMs) => [new Date(before)],
 );
 
-/** The thousand URLs of adapters' orders whose shop is away, by what waits for it, and about since when. */
+/**
+ * Returns a thousand callback URLs of adapters' orders that are failing, according to their pending deliveries, with the approximate time
+ * since when.
+ */
 export const findFailingCallbackUrls = rowsOf(
   'callback-urls-failing',
   { endpointId: 'uuid', url: 'text', failingSince: 'timestamptz' },
@@ -91,7 +93,9 @@ export const findFailingCallbackUrls = rowsOf(
   () => [],
 );
 
-/** Adapters of which an order is not told since before a time, the first 100: how many, and the first of them. */
+/**
+ * Returns adapters with orders whose callbacks have failed since before a time, the first 100, with the number of orders and the first one.
+ */
 export const findLongFailingCallbacks = rowsOf(
   'callbacks-long-failing',
   { endpointId: 'uuid', network: text<Network>(), count, failingSince: 'timestamptz', eventId: 'uuid', error: 'text' },
@@ -104,7 +108,7 @@ export const findLongFailingCallbacks = rowsOf(
   (before: UnixMs) => [new Date(before)],
 );
 
-/** The thousand endpoints that began to fail last, and since when. */
+/** Returns the thousand endpoints that began to fail last, and since when. */
 export const findFailingEndpoints = rowsOf(
   'endpoint-health-failing',
   { id: 'uuid', failingSince: 'timestamptz' },

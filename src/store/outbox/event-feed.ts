@@ -6,30 +6,30 @@ import { SEALED_EVENT } from '../db/sealed-tables.ts';
 import { sealedBefore, statement } from '../db/statement.ts';
 
 /**
- * `after` is the UUID of an event, null for the beginning. `limit` bounds what a page holds. With `types` the next 10,000 events are looked
- * through for those of these types.
+ * `after`: the UUID of an event, or null for the beginning. `limit`: the maximum number of events on a page. With `types`, the next 10,000
+ * events are scanned for these types.
  */
 export type FeedQuestion = { keyId: string; after: string | null; limit: number; types?: readonly EventType[] | null };
 
 /**
- * The stored bodies of some events of one project, oldest first, and the UUID of the project's newest event. `nextId` is the last event that
- * was looked at, or `after`: the next page begins behind it. `hasMore`: there are events behind it.
+ * The stored bodies of events of one project, oldest first, and the UUID of the project's newest event. `nextId` is the last scanned event,
+ * or `after` if there was none; the next page starts after it. `hasMore`: there are events after it.
  */
 export type FeedPage = { bodies: string[]; hasMore: boolean; latestId: string | null; nextId: string | null };
 
 export type FoundFeedPage =
   | ({ kind: 'page' } & FeedPage)
-  /** There is no such event in the project of the key. */
+  /** The key's project has no such event. */
   | { kind: 'unknown-cursor' }
   | { kind: 'key-not-valid' };
 
-/** No index serves a type, and each would cost every payment. So many are looked through in a few hundredths of a second. */
+/** No index covers the type, because it would slow down every payment. This many events are scanned in a few hundredths of a second. */
 const WINDOW = 10_000;
-/** More than any project has events; what is added to a position must be no overflow. */
+/** More events than any project has. Adding it to a position must not overflow. */
 const NO_WINDOW = Number.MAX_SAFE_INTEGER;
 
-// The innermost query makes PostgreSQL find the cursor by its primary key, and then look whose it is: so an event of another
-// project takes as long as an unknown one, and a project with many events as long as one with few.
+// The innermost query makes PostgreSQL find the cursor by its primary key and only then check the project. So an event of another project
+// takes as long as an unknown one, and the size of the project makes no difference.
 const select = statement(
   'event-feed',
   {
@@ -60,13 +60,12 @@ const select = statement(
 );
 
 /**
- * The events of a key's project after another one, oldest first, in the order of their positions. Positions are committed in
- * their order and without a gap (see `recordEvents`), so no event ever appears below one that was read. A single statement reads the
- * page, so it is all of one moment.
+ * Returns the events of the key's project after another event, oldest first, by position. Positions are committed in order and without gaps
+ * (see `recordEvents`), so no event ever appears below one that was read. A single statement reads the page, so it is consistent.
  */
 export async function findFeedPage(db: Sql, question: FeedQuestion, now: UnixMs): Promise<FoundFeedPage> {
   const { keyId, after, limit, types = null } = question;
-  // An event more than asked for shows whether there is another page.
+  // One extra event shows whether there is another page.
   const rows = await db.run(select, [
     ...[keyId, after, limit + 1, new Date(now), types],
     types === null ? NO_WINDOW : WINDOW,

@@ -8,10 +8,10 @@ import { statement } from '../db/statement.ts';
 import { WANTS_EVENT } from './adapter-orders.ts';
 import { expediteChosen, mayBeExpedited } from './expedite-deliveries.ts';
 
-/** The dispatcher listens here; a notification says only "look", so a lost one costs at most one poll. */
+/** The dispatcher listens on this channel. A notification only triggers a check, so a lost one costs at most one poll. */
 export const DELIVERIES_CHANNEL = 'quittance_deliveries';
 
-/** Readers that wait for events listen here. A payload is the UUID of a project, a space, and a type of which it has an event more. */
+/** Readers that wait for events listen on this channel. The payload is the UUID of a project, a space, and the type of a new event. */
 export const EVENTS_CHANNEL = 'quittance_events';
 
 export type NewEvent = {
@@ -24,13 +24,16 @@ export type NewEvent = {
   body: string;
 };
 
-/** An invoice has fewer events. */
+/** More events than an invoice has. */
 const MOST_EARLIER = 100;
 
-/** News is due at once. A writer's clock that is ahead must not delay it, so the earlier of its time and the database's counts. */
+/**
+ * New events are due at once. A writer's clock that is ahead must not delay them, so the earlier of its time and the database's time
+ * counts.
+ */
 const DUE = 'least($2, now())';
 
-/** A retry of the same invoice that waits at the same endpoint becomes due too, because the new event waits for it. */
+/** A waiting retry of the same invoice at the same endpoint becomes due as well, because the new event waits for it. */
 const insertDeliveries = statement(
   'delivery-insert',
   { notified: 'text?' },
@@ -53,8 +56,8 @@ const insertDeliveries = statement(
 );
 
 /**
- * Records events and plans one delivery to each active endpoint that wants their type, in the caller's transaction. What an adapter is to tell is
- * planned also while it is disabled, because its shop has no feed.
+ * Records events and plans a delivery to each enabled endpoint that wants their type, in the caller's transaction. Deliveries to adapters
+ * are planned even while they are disabled, because their shops have no feed.
  */
 export async function insertEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
   if (events.length === 0) return;
@@ -62,13 +65,12 @@ export async function insertEvents(tx: Sql, network: Network, events: NewEvent[]
   await tx.run(insertDeliveries, [events.map(({ id }) => id), new Date(now)]);
 }
 
-// It takes the positions of a batch at once. The row of a project's stream stays locked to the commit, so the next writer takes its
-// position after this one was committed, or rolled back with its positions: positions are committed in their order and without a gap.
-// Projects are locked in the order of their ids, so that two batches never wait for each other.
+// Assigns the positions of a batch at once. The row of a project's stream stays locked until the commit, so the next writer gets its
+// positions after these were committed or rolled back. So positions are committed in order and without gaps. Projects are locked in the
+// order of their ids, so that two batches can't deadlock.
 /**
- * Records events that are told in the feed, and of which the caller plans the deliveries. A reader of position n of a project in the
- * feed reads all below it, then and always. Other writers of the same projects wait until the caller's transaction ends, so it
- * should end soon.
+ * Records events for the feed. The caller plans their deliveries. A reader who sees position n of a project can also read everything below
+ * it. Other writers of the same projects wait until the caller's transaction ends, so it should end soon.
  */
 export async function recordEvents(tx: Sql, network: Network, events: NewEvent[], now: UnixMs): Promise<void> {
   const sealer = await tx.sealer();

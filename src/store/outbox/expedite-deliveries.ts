@@ -3,14 +3,14 @@ import type { UnixMs } from '../../domain/time.ts';
 import { rowsOf } from '../db/rows-of.ts';
 import { isPaused } from './endpoint-health.ts';
 
-/** Attempts that a delivery may have in all. From here on it goes by its schedule alone: its log must have an end. */
+/** The limit of attempts per delivery. Beyond it, only the schedule counts, so that the attempt log has an end. */
 const MOST_ATTEMPTS = 240;
-/** Of one endpoint, those that are due soonest are looked at. After a short absence no more wait. */
+/** The number of deliveries per endpoint, soonest first, that are considered. After a short outage no more are waiting. */
 const MOST_SEEN = 5000;
 
 /**
- * Whether a delivery that waits may be due before its time. One under way, which is counted and not logged, is none that waits. One that
- * failed before its endpoint's last return already is refused for its own sake, or it would have come then. A replay plans it anew.
+ * The SQL of whether a waiting delivery may be expedited. One in progress (counted but not logged) isn't waiting. One that failed before
+ * its endpoint's last recovery was refused for its own content, or it would have arrived then. A replay plans it from scratch.
  */
 export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.attempt_count = 0 or (
   ${d}.max_attempts < ${MOST_ATTEMPTS} and coalesce(${d}.last_error, '') not like '%${PAUSE_ASKED}' and exists (
@@ -21,11 +21,11 @@ export const mayBeExpedited = (d: string, returnedAt = "'-infinity'") => `(${d}.
       and a.attempted_at + interval '1 millisecond' * coalesce(a.latency_ms, 0) < ${returnedAt})))`;
 
 /**
- * Makes the deliveries of a CTE `chosen (tuple, due_at)` due. They are found by their places, as in a lease. What another changed
- * meanwhile is passed over: it shows in when it is due, for PostgreSQL before November 2025 follows a row that has left its place, and
- * would take a lease under way for one that waits. One more attempt is allowed, so that it uses up none of the schedule; one that was
- * hastened and not attempted has that already, so no more than a schedule is ever left. The microsecond keeps the row from looking as an
- * earlier lease left it.
+ * Makes the deliveries of a CTE `chosen (tuple, due_at)` due now. They are found by location, as in a lease. Rows that changed meanwhile
+ * are skipped. This also compares the due time, because PostgreSQL before November 2025 follows a row that moved and would treat one in
+ * progress as waiting. Each gets one extra attempt, so that the schedule isn't used up. A delivery that was expedited but not attempted
+ * already has it, so no delivery gets more than its schedule. The microsecond keeps the row from looking as if an earlier lease were valid
+ * again.
  */
 export const expediteChosen = (now: string) => `picked as materialized (
      select d.*, chosen.due_at from chosen cross join lateral (
@@ -42,10 +42,10 @@ const AT_TARGET = `(asked.url is null or exists (
            where o.project_id = d.project_id and o.invoice_id = d.invoice_id and o.notify_url = asked.url))`;
 
 /**
- * Makes deliveries that wait due now. Of a target that is back: all, but no event behind one of its invoice that must go on waiting.
- * Of one that fails: the one that was hastened least often, unless it is left alone, or something is due there anyway that waits for no
- * earlier event. To a shop of an adapter that was away none is hastened that it answered. `returnedAt` is when it was back before. Returns when
- * each had been due.
+ * Makes waiting deliveries due now. For a recovered target: all of them, except events that must wait for an earlier event of their
+ * invoice. For a failing target: the one that was expedited least often. Nothing is expedited if the target is paused, or if something else
+ * is due there that isn't waiting for an earlier event. Deliveries that an adapter's shop answered during its outage aren't expedited.
+ * `returnedAt` is the previous recovery. Returns when each delivery had been due.
  */
 export const expediteDeliveries = rowsOf(
   'delivery-hasten-waiting',

@@ -4,7 +4,7 @@ import { sealColumn, sealOf } from '../db/seal.ts';
 import { SEALED_NOTIFICATION } from '../db/sealed-tables.ts';
 import { count, isAsSealed, listColumns, type Row, text } from '../db/statement.ts';
 
-/** What begins, and what is over. What only happened has no end. */
+/** The beginning or the end of something. Single events have no end. */
 export type Phase = 'raised' | 'over';
 
 const columns = {
@@ -20,13 +20,13 @@ const columns = {
   seal: isAsSealed(SEALED_NOTIFICATION),
 } as const;
 
-/** `seal`: whether the words are ours. */
+/** `seal`: whether Quittance wrote the text. */
 export type Notification = Row<typeof columns>;
 export type NewNotification = Omit<Notification, 'seal'>;
 
 const COLUMNS = listColumns(columns, 'n.', { seal: sealColumn(SEALED_NOTIFICATION, 'n.') });
 
-/** Plans what a channel is told. `false`: it is planned already, or was told. */
+/** Adds a notification to the outbox. Returns `false` if it already exists there. */
 export const planNotification = answerOf(
   'notification-plan',
   { id: 'uuid' },
@@ -46,7 +46,7 @@ export const planNotification = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Whether a channel was told that something began, or will be. */
+/** Whether the outbox has the beginning of a subject for a channel. */
 export const isPlanned = answerOf(
   'notification-is-planned',
   { isPlanned: 'bool' },
@@ -55,14 +55,14 @@ export const isPlanned = answerOf(
   ([row]) => row?.isPlanned === true,
 );
 
-// No process claims one for five minutes.
+// No process claims a row for five minutes, so a later end of a claim is invalid.
 const IS_DUE = `n.channel_id = $1 and n.status = 'waiting'
   and (n.claimed_until is null or n.claimed_until <= $2 or n.claimed_until > $2::timestamptz + interval '5 minutes') and (n.is_urgent or not $3::bool)`;
 
-/** What may be sent to a channel, and under which condition. `onlyUrgent`: the rest waits for the end of quiet hours. */
+/** Selects the notifications that may be sent to a channel. `onlyUrgent`: the rest waits for the end of quiet hours. */
 export type Due = { channelId: string; now: UnixMs; onlyUrgent: boolean };
 
-/** How much waits for a channel and is nobody's now, counted up to 1,000, and since when the first of it. */
+/** Counts a channel's unclaimed notifications, up to 1,000, and returns the time of the first. */
 export const peekNotifications = answerOf(
   'notification-peek',
   { count, oldestAt: 'timestamptz?' },
@@ -72,7 +72,7 @@ export const peekNotifications = answerOf(
   ([row]) => row ?? { count: 0, oldestAt: null },
 );
 
-/** Takes up to `limit` of what waits, until `until`: the urgent first, then in its order. */
+/** Claims up to `limit` waiting notifications until `until`: urgent ones first, then in order. */
 export const claimNotifications = answerOf(
   'notification-claim',
   columns,
@@ -89,21 +89,21 @@ export const claimNotifications = answerOf(
   (rows) => rows.toSorted((a, b) => Number(b.isUrgent) - Number(a.isUrgent) || (a.id < b.id ? -1 : 1)),
 );
 
-/** They arrived. */
+/** Records that the notifications were delivered. */
 export const recordNotificationsSent = commandOf(
   'notification-sent',
   `update notifications set status = 'sent', ended_at = $2 where id = any($1::uuid[]) and status = 'waiting'`,
   (ids: readonly string[], at: UnixMs) => [ids, new Date(at)],
 );
 
-/** They did not, and wait for the next attempt. */
+/** Releases notifications whose attempt failed, for the next attempt. */
 export const returnNotifications = commandOf(
   'notification-return',
   `update notifications set claimed_until = null where id = any($1::uuid[]) and status = 'waiting'`,
   (ids: readonly string[]) => [ids],
 );
 
-/** Gives up what is older, or of a channel that was removed, up to 1,000 at a time. Returns how many. */
+/** Gives up notifications that are too old or whose channel was removed, up to 1,000 at a time. Returns how many. */
 export const giveUpNotifications = answerOf(
   'notification-give-up',
   { id: 'uuid' },
@@ -115,7 +115,7 @@ export const giveUpNotifications = answerOf(
   ({ length }) => length,
 );
 
-/** Deletes up to 1,000 that ended before, but for those whose alarm is still open. */
+/** Deletes up to 1,000 notifications that ended before a time, except those whose alarm is still open. */
 export const forgetOldNotifications = answerOf(
   'notification-forget-old',
   { isDone: 'bool' },

@@ -12,9 +12,9 @@ const settings = {
   id: 'uuid',
   kind: text<ChannelKind>(),
   name: 'text',
-  /** What is shown of the target. */
+  /** The part of the target that may be shown. */
   shown: 'text',
-  /** Minutes of the day in the time zone: quiet hours, and when the daily summary is sent. */
+  /** Minutes of the day in the time zone: quiet hours, and the time of the daily summary. */
   quietFrom: 'int4?',
   quietTo: 'int4?',
   summaryAt: 'int4?',
@@ -30,20 +30,19 @@ const columns = {
   dueAt: 'timestamptz?',
   lastError: 'text?',
   lastSentAt: 'timestamptz?',
-  /** Whether somebody wrote the row past Quittance. */
+  /** Whether the row's seal is valid. */
   seal: isAsSealed(SEALED_CHANNEL),
 } as const;
 
 const COLUMNS = listColumns(columns, 'c.', { seal: sealColumn(SEALED_CHANNEL, 'c.') });
 const sealedTarget = { id: 'uuid', kind: text<ChannelKind>(), masterKeyId: 'text', sealed: 'bytea' } as const;
 
-/** A channel without what leads there. `failingSince`: every attempt since failed. */
+/** A channel without its target. `failingSince`: every attempt since then failed. */
 export type NotifyChannel = Row<typeof columns>;
 export type ChannelSettings = Row<typeof settings>;
-/** What leads there, encrypted. */
 export type SealedTarget = Row<typeof sealedTarget>;
 
-/** Adds a channel. `false`: there is one of this name. */
+/** Adds a channel. Returns `false` if the name is already in use. */
 export const insertNotifyChannel = answerOf(
   'notify-channel-insert',
   { id: 'uuid' },
@@ -67,10 +66,10 @@ export const insertNotifyChannel = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Enough for every operator there is, and few enough to be asked for every few seconds. */
+/** Enough for every operator, and few enough to read every few seconds. */
 export const MAX_CHANNELS = 100;
 
-/** The channels that were not removed, the oldest first. */
+/** Returns the channels that weren't removed, oldest first. */
 export const listNotifyChannels = rowsOf(
   'notify-channel-list',
   columns,
@@ -85,7 +84,7 @@ export const findNotifyChannel = rowOf(
   (id: string) => [id],
 );
 
-/** Ends a channel for good, and forgets what leads there. `false`: it was removed meanwhile. */
+/** Removes a channel permanently and erases its target. Returns `false` if it was removed meanwhile. */
 export const removeNotifyChannel = answerOf(
   'notify-channel-remove',
   { id: 'uuid' },
@@ -105,7 +104,7 @@ export const findSealedTarget = rowOf(
   (id: string) => [id],
 );
 
-/** Up to 500 targets behind the id `after` that another master key encrypts, locked until the transaction ends. */
+/** Returns up to 500 targets after the id `after` that another master key encrypts, locked until the transaction ends. */
 export const lockTargetsUnderOtherKeys = rowsOf(
   'notify-channels-under-other-keys',
   sealedTarget,
@@ -120,7 +119,7 @@ export const reencryptTargetRow = commandOf(
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** How many targets each master key encrypts. */
+/** Counts the targets by the master key that encrypts them. */
 export const countTargetsByKey = answerOf(
   'notify-channels-by-key',
   { masterKeyId: 'text', total: count },
@@ -130,7 +129,7 @@ export const countTargetsByKey = answerOf(
   (rows) => new Map(rows.map(({ masterKeyId, total }) => [masterKeyId, total])),
 );
 
-/** An attempt arrived. */
+/** Records a successful attempt. */
 export const recordChannelSent = commandOf(
   'notify-channel-sent',
   `update notify_channels set failing_since = null, failures = 0, due_at = null, last_error = null, last_sent_at = $2 where id = $1`,
@@ -139,7 +138,7 @@ export const recordChannelSent = commandOf(
 
 const MAX_ERROR = 500;
 
-/** An attempt failed; the next one is due at `dueAt`. */
+/** Records a failed attempt. The next one is due at `dueAt`. */
 export const recordChannelFailed = commandOf(
   'notify-channel-failed',
   `update notify_channels set failing_since = coalesce(failing_since, $2), failures = least(failures + 1, 1000000), due_at = $3, last_error = $4

@@ -10,7 +10,7 @@ import { count, hex, isAsSealed, json, listColumns, micro, type Row, text } from
 import { resolutionColumn } from '../ledger/resolution-column.ts';
 import { stands } from '../ledger/standing.ts';
 
-/** Of what is new for a channel. `wasRaised`: it was told, or will be, that it began. */
+/** The columns of news for a channel. `wasRaised`: the channel was or will be notified of the beginning. */
 const forChannel = { channelId: 'uuid', wasRaised: 'bool' } as const;
 
 const alarm = {
@@ -21,22 +21,22 @@ const alarm = {
   detail: 'text',
   raisedAt: 'timestamptz',
   resolvedAt: 'timestamptz?',
-  /** Whether the words are Quittance's; of an alarm that is over nothing says so. */
+  /** Whether Quittance wrote the text. For a resolved alarm this can't be checked. */
   seal: isAsSealed(SEALED_ALARM),
-  /** The seal of its end, and that of its words: see `isSilenced` and `areWordsSound`. */
+  /** The seals of the alarm's end and text; see `isSilenced` and `areWordsSound`. */
   end: 'text?',
   words: 'text',
 } as const;
 export type PendingAlarm = Row<typeof alarm & typeof forChannel>;
 
-/** Of an outbox row of a channel about something. */
+/** The SQL of a channel's outbox row about a subject. */
 const told = (about: string, phase: string) =>
   `select from notifications n where n.channel_id = c.id and n.about = ${about} and n.phase = '${phase}'`;
 const ABOUT_ALARM = `'alarm:' || a.id`;
 
 /**
- * The first 500 alarms that a channel is to be told of: those that are open, those that were raised and ended since it was added, and the end of those
- * that it was told of. What ended before `since` is no news.
+ * Returns the first 500 alarms that a channel must be notified of. These are open ones, those that were raised and ended since the channel
+ * was added, and reported ones that have ended. Alarms that ended before `since` are skipped.
  */
 export const findPendingAlarms = rowsOf(
   'news-alarms',
@@ -67,7 +67,7 @@ const ABOUT_TRANSFER = `'transfer:' || t.id`;
 const MONEY = `t.id as transfer_id, t.network, t.project_id, p.name as project_name, t.kind, t.amount_micro, encode(t.tx_id, 'hex') as tx_id,
   ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
 
-/** The first 500 transfers without an order that came since a channel was added, and not before `since`, and that it was not told of. */
+/** Returns the first 500 unmatched transfers that arrived since a channel was added, not before `since`, and weren't reported to it. */
 export const findPendingTransfers = rowsOf(
   'news-money',
   { channelId: 'uuid', ...money },
@@ -78,7 +78,7 @@ export const findPendingTransfers = rowsOf(
   (since: UnixMs) => [firstIdOf(since)],
 );
 
-/** The first 500 of those that a channel was told of and that somebody decided about since, or that were taken back. */
+/** Returns the first 500 reported transfers that were resolved or annulled since. */
 export const findSettledTransfers = rowsOf(
   'news-money-over',
   { channelId: 'uuid', ...money, how: 'text' },
@@ -105,8 +105,8 @@ const owner = {
 export type PendingOwnerChange = Row<typeof owner & { readonly channelId: 'uuid' }>;
 
 /**
- * The first 500 entries of the audit log, since a channel was added and not before `since`, that give somebody the role owner, or a new link to
- * an owner, and of which the channel was not told.
+ * Returns the first 500 unreported entries of the audit log that give someone the role owner, or give an owner a new link. They are from
+ * after the channel was added, and not before `since`.
  */
 export const findPendingOwnerChanges = rowsOf(
   'news-owners',
@@ -119,7 +119,7 @@ export const findPendingOwnerChanges = rowsOf(
   (since: UnixMs) => [new Date(since)],
 );
 
-/** What a day held, by network: invoices that were paid, and what came without an order; and which alarms are open. */
+/** Sums a day by network: paid invoices and unmatched transfers. */
 export const sumDay = rowsOf(
   'news-day',
   { network: text<Network>(), paid: count, paidMicro: micro(), strays: count, strayMicro: micro() },
@@ -131,7 +131,7 @@ export const sumDay = rowsOf(
   (since: UnixMs) => [firstIdOf(since)],
 );
 
-/** How many alarms are open, by network and kind. */
+/** Counts the open alarms by network and kind. */
 export const countAlarms = rowsOf(
   'news-open-alarms',
   { network: text<Network>(), kind: text<AlarmKind>(), count },

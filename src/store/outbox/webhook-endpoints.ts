@@ -12,11 +12,11 @@ const columns = {
   url: 'text',
   description: 'text',
   eventTypes: 'text[]?',
-  /** What it speaks if it is an adapter's, and its rate. */
+  /** The adapter's kind and rate, if the endpoint belongs to an adapter. */
   adapter: 'text?',
   currency: 'text?',
   rateMicro: 'int8?',
-  /** Where the rate is read, if it is not fixed. */
+  /** The source of the rate, if it isn't fixed. */
   rateSource: 'text?',
   createdAt: 'timestamptz',
   failingSince: 'timestamptz?',
@@ -27,7 +27,7 @@ const columns = {
   seal: sealed(SEALED_ENDPOINT),
 } as const;
 
-/** `eventTypes` null: all. `openUntil`: no attempt before, because attempts kept failing. */
+/** `eventTypes`: null for all. `openUntil`: no attempts before this time, because earlier ones kept failing. */
 export type WebhookEndpoint = Row<typeof columns>;
 
 const COLUMNS = listColumns(columns);
@@ -44,17 +44,17 @@ export type NewEndpoint = {
   rateSource?: string | null;
   rateMinMicro?: bigint | null;
   rateMaxMicro?: bigint | null;
-  /** What was read there, and the time that it is of. */
+  /** The rate that the source returned, and its time. */
   readMicro?: bigint | null;
   readAt?: UnixMs | null;
 };
 
-/** What an endpoint lacks that is no adapter's. */
+/** The fields of an endpoint that doesn't belong to an adapter. */
 const PLAIN: Pick<WebhookEndpoint, 'adapter' | 'currency' | 'rateMicro' | 'rateSource'> = {
   ...{ adapter: null, currency: null, rateMicro: null, rateSource: null },
 };
 
-/** Adds an endpoint to a project, on the project's network; `false` if one with this id exists. It needs a secret before it is of use. */
+/** Adds an endpoint to a project, on the project's network. Returns `false` if the id exists. The endpoint also needs a secret. */
 export const insertWebhookEndpoint = answerOf(
   'webhook-endpoint-insert',
   { id: 'uuid' },
@@ -77,7 +77,7 @@ export function sealReadRate(row: { id: string; projectId: string; readMicro: bi
   return row.readMicro === null ? null : sealOf(SEALED_READ_RATE, row);
 }
 
-/** The oldest 1,000 endpoints of a project. */
+/** Returns the oldest 1,000 endpoints of a project. */
 export const listWebhookEndpoints = rowsOf(
   'webhook-endpoint-list',
   columns,
@@ -96,8 +96,8 @@ type ChangedEndpoint = Pick<WebhookEndpoint, 'id' | 'projectId'> & Partial<typeo
 type EndpointSettings = { url: string; description: string; eventTypes: readonly string[] | null };
 
 /**
- * Changes an endpoint. A failure at another URL says nothing about this one. Undelivered events go to the new URL when they are
- * next due; types count for events from now on. `false` if there is none with this id.
+ * Changes an endpoint. A new URL clears its failures, because they say nothing about it. Undelivered events go to the new URL when they are
+ * next due. Types apply to future events. Returns `false` if the id is unknown.
  */
 export const changeWebhookEndpoint = answerOf(
   'webhook-endpoint-change',
@@ -114,7 +114,7 @@ export const changeWebhookEndpoint = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Lets an endpoint be attempted, and forgets its failures. `false` if there is none with this id. */
+/** Enables an endpoint and clears its failures. Returns `false` if the id is unknown. */
 export const enableWebhookEndpoint = answerOf(
   'webhook-endpoint-enable',
   { id: 'uuid' },
@@ -125,7 +125,7 @@ export const enableWebhookEndpoint = answerOf(
   ({ length }) => length === 1,
 );
 
-/** Stops attempts to an endpoint. `false` if it is disabled already, or there is none. Its deliveries stay as they are. */
+/** Disables an endpoint. Its deliveries are left unchanged. Returns `false` if it is already disabled or unknown. */
 export const disableWebhookEndpoint = answerOf(
   'webhook-endpoint-disable',
   { id: 'uuid' },

@@ -15,10 +15,10 @@ const columns = {
 
 const COLUMNS = listColumns(columns);
 
-/** A sealed secret. `endsAt` is null for the current one of its endpoint. */
+/** An encrypted secret. `endsAt` is null for the endpoint's current one. */
 export type StoredSecret = Row<typeof columns>;
 
-/** Stores the current secret of an endpoint. A current one that is there must have been given its end before. */
+/** Stores the current secret of an endpoint. A previous current secret must already have an end. */
 export const insertWebhookSecret = commandOf(
   'webhook-secret-insert',
   `insert into webhook_secrets (id, project_id, endpoint_id, master_key_id, sealed, created_at)
@@ -32,7 +32,7 @@ export const insertWebhookSecret = commandOf(
   ],
 );
 
-/** The secrets with which the endpoints' webhooks are signed at `now`: of each endpoint the current one, then those that end. */
+/** Returns the secrets that sign the endpoints' webhooks at `now`: for each endpoint the current one, then those with an end. */
 export const findActiveSecrets = rowsOf(
   'webhook-secrets-active',
   columns,
@@ -42,7 +42,7 @@ export const findActiveSecrets = rowsOf(
   (endpointIds: readonly string[], now: UnixMs) => [endpointIds, new Date(now)],
 );
 
-/** The secrets that 1,000 enabled endpoints behind the id `after` sign with now; `secret` is `null` where there is none. */
+/** Returns the current secrets of 1,000 enabled endpoints after the id `after`. `secret` is `null` if there is none. */
 export const findCurrentSecrets = rowsOf(
   'webhook-secrets-current',
   { endpointId: 'uuid', projectId: 'uuid', network: text<Network>(), secret: maybe(columns) },
@@ -53,7 +53,7 @@ export const findCurrentSecrets = rowsOf(
   (after: string) => [after],
 );
 
-/** The newest 16 secrets of an endpoint, those that have ended too: for a receiver may still hold one of them. */
+/** Returns the newest 16 secrets of an endpoint, including expired ones, because a receiver may still use one of them. */
 export const findNewestSecrets = rowsOf(
   'webhook-secrets-newest',
   columns,
@@ -61,7 +61,7 @@ export const findNewestSecrets = rowsOf(
   (endpointId: string) => [endpointId],
 );
 
-/** Gives every secret of an endpoint that would sign longer its end. Returns how many there were. */
+/** Sets the end of every secret of an endpoint that would sign for longer. Returns how many there were. */
 export const endWebhookSecrets = answerOf(
   'webhook-secrets-end',
   { id: 'uuid' },
@@ -71,7 +71,7 @@ export const endWebhookSecrets = answerOf(
   ({ length }) => length,
 );
 
-/** Up to 500 secrets behind the id `after` that another master key seals, locked until the transaction ends. */
+/** Returns up to 500 secrets after the id `after` that another master key encrypts, locked until the transaction ends. */
 export const lockSecretsUnderOtherKeys = rowsOf(
   'webhook-secrets-under-other-keys',
   columns,
@@ -80,14 +80,14 @@ export const lockSecretsUnderOtherKeys = rowsOf(
   (keyId: string, after: string) => [keyId, after],
 );
 
-/** Replaces what is stored of a secret by the same secret sealed under another key. */
+/** Replaces a stored secret by the same secret encrypted under another key. */
 export const reencryptWebhookSecret = commandOf(
   'webhook-secret-reseal',
   'update webhook_secrets set master_key_id = $2, sealed = $3 where id = $1',
   (id: string, { masterKeyId, sealed }: Encrypted) => [id, masterKeyId, sealed],
 );
 
-/** How many secrets each master key seals, by the id of the key: all, and those that still sign at `now`. */
+/** Counts the secrets by the id of the master key that encrypts them: all, and those that sign at `now`. */
 export const countSecretsByKey = answerOf(
   'webhook-secrets-by-key',
   { masterKeyId: 'text', total: count, signing: count },
@@ -97,7 +97,7 @@ export const countSecretsByKey = answerOf(
   (rows) => new Map(rows.map(({ masterKeyId, ...counts }) => [masterKeyId, counts])),
 );
 
-/** The secrets that sign at `now`, of enabled endpoints, and are sealed by none of these master keys: the first thousand. */
+/** Returns the secrets of enabled endpoints that sign at `now` and that none of these master keys encrypts: the first thousand. */
 export const findSecretsUnderOtherKeys = rowsOf(
   'webhook-secrets-unopenable',
   { endpointId: 'uuid', masterKeyId: 'text' },
@@ -107,10 +107,10 @@ export const findSecretsUnderOtherKeys = rowsOf(
   (keyIds: readonly string[], now: UnixMs) => [keyIds, new Date(now)],
 );
 
-/** Advisory locks have numbers; this one stands for the sealing of secrets. */
+/** The number of the advisory lock for encrypting secrets. */
 const ENCRYPTION = 5_140_912_377_401_882_913n;
 
-/** Until the transaction ends, nobody counts on it that all secrets are sealed. Others may seal at the same time. */
+/** Blocks rotations of the master key until the transaction ends. Several transactions may encrypt secrets at the same time. */
 export const joinEncryption = answerOf(
   'webhook-sealing-join',
   { isLocked: 'bool' },
@@ -119,7 +119,7 @@ export const joinEncryption = answerOf(
   () => undefined,
 );
 
-/** Waits for those who seal a secret; until the transaction ends, nobody else does. */
+/** Waits for transactions that encrypt secrets, and blocks new ones until the transaction ends. */
 export const stopEncryption = answerOf(
   'webhook-sealing-stop',
   { isLocked: 'bool' },
@@ -128,7 +128,7 @@ export const stopEncryption = answerOf(
   () => undefined,
 );
 
-/** Up to 500 endpoints whose secret a release before 0004 stored as plain text. Later ones can have none, by a constraint. */
+/** Returns up to 500 endpoints whose secret a release before 0004 stored as plain text. Later releases can't have any, by a constraint. */
 export const lockPlainSecrets = answerOf(
   'webhook-secrets-plain',
   { endpointId: 'uuid', secret: 'text?' },
@@ -137,7 +137,7 @@ export const lockPlainSecrets = answerOf(
   (rows) => rows.map(({ endpointId, secret }) => ({ endpointId, secret: secret ?? '' })),
 );
 
-/** Forgets the plain text of an endpoint's secret. */
+/** Erases the plain text of an endpoint's secret. */
 export const clearPlainSecret = commandOf(
   'webhook-secret-clear-plain',
   'update webhook_endpoints set secret = null where id = $1',
