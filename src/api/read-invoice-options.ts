@@ -46,8 +46,7 @@ function readDescription(value: unknown, errors: FieldError[]): string {
     const message = 'contains text that looks like an address, and payers must see only the address to pay: remove it';
     return refuse(errors, fieldError('description', 'HOLDS_ADDRESS', message)) ?? '';
   }
-  const code = /^(has|is)/.test(problem) ? 'WRONG_LENGTH' : 'WRONG_CHARACTER';
-  return refuse(errors, fieldError('description', code, problem)) ?? '';
+  return refuse(errors, fieldError('description', problem.code, problem.reason)) ?? '';
 }
 
 /** Whether the text contains a TRON or Ethereum address. The text may come from a customer, or from a thief with a stolen key. */

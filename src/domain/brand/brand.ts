@@ -17,19 +17,27 @@ const MAX_CONTACT = 200;
 
 /** Why a support contact is refused, or `null`. */
 export function contactProblem(contact: string): string | null {
-  return lineProblem(contact, { most: MAX_CONTACT, give: 'an e-mail address, a link or a name' });
+  return lineProblem(contact, { most: MAX_CONTACT, give: 'an e-mail address, a link or a name' })?.reason ?? null;
 }
 
-/** Why a line of text for payers is refused, or `null`. `most`: the maximum length in characters; `give`: the expected content. */
-export function lineProblem(line: string, { most, give }: { most: number; give: string }): string | null {
+/** Why a line of text is refused; the codes are those of a field's error in the API. */
+type LineProblem = { code: 'WRONG_LENGTH' | 'WRONG_CHARACTER'; reason: string };
+
+/** Says why a line of text that payers read is refused, or `null`. `most`: the limit in characters; `give`: what the line should be. */
+export function lineProblem(line: string, { most, give }: { most: number; give: string }): LineProblem | null {
+  const wrongLength = (reason: string): LineProblem => ({ code: 'WRONG_LENGTH', reason });
+  const wrongCharacter = (reason: string): LineProblem => ({ code: 'WRONG_CHARACTER', reason });
   const length = [...line].length;
-  if (length === 0) return `is empty: give ${give}, of 1 to ${most} characters`;
-  if (length > most) return `has ${length} characters: give at most ${most}`;
+  if (length === 0) return wrongLength(`is empty: give ${give}, of 1 to ${most} characters`);
+  if (length > most) return wrongLength(`has ${length} characters: give at most ${most}`);
   if (HIDDEN.test(line)) {
-    return 'contains a line break, a control character or a character that reverses the text direction: write plain text in one line';
+    return wrongCharacter(
+      'contains a line break, a control character or a character that reverses the text direction: write plain text in one line',
+    );
   }
-  if (!/[\p{L}\p{N}\p{Emoji_Presentation}]/u.test(line)) return `contains no readable text: give ${give}`;
-  if (/\p{M}{5}/u.test(line)) return 'contains more than four marks on one letter: write plain text';
+  if (!/[\p{L}\p{N}\p{Emoji_Presentation}]/u.test(line))
+    return wrongCharacter(`contains no readable text: give ${give}`);
+  if (/\p{M}{5}/u.test(line)) return wrongCharacter('contains more than four marks on one letter: write plain text');
   return null;
 }
 
