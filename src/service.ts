@@ -197,7 +197,7 @@ export async function startManifest(context: Context): Promise<Loop | null> {
   if (settings !== null) return watchManifest({ db, guard, settings, networks, log, now });
   if (networks.some((network) => keyMode(network) === 'live')) {
     log.warn(
-      'no address manifest is configured: an attacker with write access to the database can show payers another address. See "Signed addresses" in docs/guides/operations.md',
+      'no address manifest is configured: an attacker with write access to the database can show payers another address. See docs/guides/signed-addresses.md',
     );
   }
   return null;

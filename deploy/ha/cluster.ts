@@ -191,7 +191,7 @@ function proxyEnvironment(bind: string, members: readonly Member[]): Record<stri
   return { BIND: bind, ...Object.fromEntries(entries) };
 }
 
-/** As docs/guides/operations.md says: the service owns nothing. */
+/** As docs/guides/postgresql.md says: the service owns nothing. */
 async function createDatabase(
   connection: pg.ClientConfig,
   passwords: { quittance: string; owner: string },

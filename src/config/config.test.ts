@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { unlimitedNode } from '../domain/node.ts';
 import { type Config, readConfig } from './config.ts';
 import { editDistance } from './read-settings.ts';
-import { SETTINGS, type Setting, VARIABLES } from './settings.ts';
+import { VARIABLES } from './settings.ts';
 
 function accepted(env: NodeJS.ProcessEnv): Config {
   const result = readConfig(env);
@@ -687,19 +686,4 @@ test('a main network on the embedded PostgreSQL is worth a warning, a test netwo
   expect(others).toEqual([]);
   expect(warned({ ...main, ...DATABASE })).toEqual([]);
   expect(warned({ ...TWO, ...url })).toEqual([]);
-});
-
-test('docs/reference/configuration.md lists exactly the variables that are read, with their defaults and bounds', () => {
-  const rows = readFileSync(new URL('../../docs/reference/configuration.md', import.meta.url), 'utf8')
-    .split('\n')
-    .flatMap((line) => {
-      const [, name = '', fallback = '', meaning = ''] = /^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/.exec(line) ?? [];
-      return name === '' ? [] : [{ name, fallback, meaning }];
-    });
-  expect(rows.map(({ name }) => name).sort()).toEqual([...VARIABLES].sort());
-  for (const { name, fallback, meaning } of rows) {
-    const { fallback: value, bounds }: Setting<unknown> = SETTINGS[name as keyof typeof SETTINGS];
-    if (String(value ?? '') !== '') expect(fallback, name).toBe(`\`${value}\``);
-    if (bounds !== undefined) expect(meaning, name).toContain(`${bounds.minimum} to ${bounds.maximum}`);
-  }
 });

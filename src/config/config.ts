@@ -424,7 +424,7 @@ function idleSettings({ settings, present }: ReadSettings): ConfigProblem[] {
   if (present.has('QUITTANCE_MAINNET_NODES') && !present.has('DATABASE_URL')) {
     warn(
       'DATABASE_URL',
-      'is not set, so the embedded PostgreSQL will store the invoices of mainnet. Its bundled libraries get no security updates. Use your own PostgreSQL server: see docs/explained/security.md.',
+      'is not set, so the embedded PostgreSQL will store the invoices of mainnet. Its bundled libraries get no security updates. Use your own PostgreSQL server: see docs/guides/postgresql.md.',
     );
   }
   if (present.has('DATABASE_OWNER_URL')) {

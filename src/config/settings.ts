@@ -21,6 +21,7 @@ export type Setting<Value> = {
   isList: boolean;
   fallback: Value;
   bounds?: { minimum: number; maximum: number };
+  choices?: readonly string[];
   read(text: string): { value: Value } | { problems: SettingProblem[] };
 };
 
@@ -29,7 +30,7 @@ export const NEEDED_ROLES = ['api', 'watcher', 'webhooks'] as const;
 const ROLES = [...NEEDED_ROLES, 'console'] as const;
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** Every environment variable that Quittance reads. docs/reference/configuration.md lists the same names. */
+/** Every environment variable that Quittance reads. docs/reference/configuration.md is written from them. */
 export const SETTINGS = {
   QUITTANCE_PORT: integer(0, 65_535, 8080, '0 takes any free port'),
   QUITTANCE_HOST: text('127.0.0.1', listenHostProblem),
@@ -153,10 +154,11 @@ function oneOf<const Value extends string, Fallback extends Value | undefined>(
   fallback: Fallback,
   what = '',
 ): Setting<Value | Fallback> {
-  return single<Value | Fallback>(fallback, (text) => {
+  const setting = single<Value | Fallback>(fallback, (text) => {
     const value = values.find((each) => each === text);
     return value === undefined ? `must be one of ${values.join(', ')}${what}` : { value };
   });
+  return { ...setting, choices: values };
 }
 
 /** `problemOf` returns the problem and its fix, or `null`. */

@@ -254,7 +254,7 @@ type Words = { title: string; body: string };
 type PendingAlarm = Omit<FoundAlarm, 'end' | 'words'>;
 
 const MADE_UP =
-  'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/guides/operations.md';
+  'Quittance did not raise this alarm, or not with this text: it was changed directly in the database. See "row-changed" in docs/reference/alarms.md';
 /** The bounds of the schema are wider. */
 const MAX_SUBJECT = 80;
 const MAX_TITLE = 180;
@@ -266,7 +266,7 @@ function alarmWords(news: PendingAlarm): Words {
     const text = seal ? detail : MADE_UP;
     return {
       title: oneLine(`ALARM on ${network}: ${named}`, MAX_TITLE),
-      body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}`,
+      body: `${text}\n\nRaised at ${toIso(raisedAt)}. Details: quittance chain status --network ${network}, and docs/reference/alarms.md#${news.kind}`,
     };
   }
   // The text of a resolved alarm has no seal, so it isn't repeated.

@@ -273,7 +273,7 @@ export function createLiveness({ troubles, loops }: { troubles: HealthProblems; 
 }
 
 function troubleOf(subject: string, network: Network | null, what: string): Trouble {
-  const detail = `${what}. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/explained/chain-truth.md`;
+  const detail = `${what}. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/reference/alarms.md`;
   return { kind: KIND, network, subject, detail, isReady: true };
 }
 

@@ -90,7 +90,7 @@ async function settle(settling: Settling, tx: Sql, one: SetAside): Promise<void>
   await recordChanges(settling, tx, [{ invoice, change, transaction: null, transferId: null }], cursor.head.number);
 }
 
-const REST = 'Everything else keeps working. See "set-aside" in docs/guides/operations.md';
+const REST = 'Everything else keeps working. See "set-aside" in docs/reference/alarms.md';
 
 /** An invoice has its usual name. A transfer is named by its transaction and log. */
 function subjectOf({ id }: WaitingRow): string {

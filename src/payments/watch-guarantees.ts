@@ -90,7 +90,7 @@ function describe(change: SchemaChange): string {
     `${nameChange(change)}: the guarantees of the ledger do not hold for new data.`,
     found === null ? '' : `It is: ${found.slice(0, MAX_SHOWN)}.`,
     expected === null ? '' : `It should be: ${expected.slice(0, MAX_SHOWN)}.`,
-    'Find out who made this change; see "schema-changed" in docs/guides/operations.md',
+    'Find out who made this change; see "schema-changed" in docs/reference/alarms.md',
   ];
   return parts.filter((part) => part !== '').join(' ');
 }

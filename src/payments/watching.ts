@@ -149,7 +149,7 @@ export function guardWhileLeading(
       ticks = isLeader() ? ticks + 1 : 0;
       if (ticks > STALL_TICKS) {
         mayBeOpen = true;
-        const detail = `the check "${name}" has not finished for a minute, so problems may go unnoticed: see the log for the cause. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/explained/chain-truth.md`;
+        const detail = `the check "${name}" has not finished for a minute, so problems may go unnoticed: see the log for the cause. An invalid row that was written directly to the database may be the cause. See "watch-stalled" in docs/reference/alarms.md`;
         await tellAlarm(options, about[0], { network, subject: name, detail });
       }
       return stallTickMs;

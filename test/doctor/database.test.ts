@@ -107,7 +107,7 @@ const FAULTS: Fault[] = [
     plant: () => ({ settings: { masterKeys: null } }),
   },
   {
-    ...{ title: 'a row that somebody changed', check: 'seals', state: 'failed', fix: /A row that was changed/ },
+    ...{ title: 'a row that somebody changed', check: 'seals', state: 'failed', fix: /A row was changed/ },
     plant: async (running) => {
       await pastGuards(running, 'projects', "update projects set name = name || '!'");
       return { undo: () => pastGuards(running, 'projects', "update projects set name = rtrim(name, '!')") };

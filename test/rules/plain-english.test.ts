@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import RULES from './plain-english.json' with { type: 'json' };
+import { GENERATED } from './reference-pages.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -14,37 +15,37 @@ const PLACES: readonly Place[] = ['strings', 'comments', 'docs'];
  * right in its place counts too. `STYLE.md` says how to write instead.
  */
 const BUDGETS: Record<string, readonly [strings: number, comments: number, docs: number]> = {
-  'for-ever': [1, 11, 42],
-  anew: [2, 9, 38],
-  told: [1, 30, 42],
-  'tells-of': [0, 16, 14],
-  stands: [1, 63, 105],
-  away: [0, 2, 8],
-  nobody: [6, 121, 174],
-  whoever: [0, 33, 57],
-  'go-on': [1, 26, 51],
-  'all-the-same': [0, 4, 19],
-  besides: [0, 3, 5],
-  'is-no': [5, 19, 21],
-  'of-ours': [2, 18, 46],
-  takes: [3, 37, 25],
-  'makes-anew': [5, 7, 26],
-  comes: [2, 48, 68],
-  look: [1, 15, 12],
-  'what-subject': [6, 97, 113],
-  'at-hand': [0, 5, 4],
-  vouch: [2, 12, 22],
+  'for-ever': [1, 11, 3],
+  anew: [2, 9, 2],
+  told: [1, 30, 4],
+  'tells-of': [0, 16, 1],
+  stands: [1, 63, 17],
+  away: [0, 2, 0],
+  nobody: [6, 121, 13],
+  whoever: [0, 33, 3],
+  'go-on': [1, 26, 2],
+  'all-the-same': [0, 4, 0],
+  besides: [0, 3, 0],
+  'is-no': [5, 19, 2],
+  'of-ours': [2, 18, 2],
+  takes: [3, 37, 6],
+  'makes-anew': [5, 7, 4],
+  comes: [2, 48, 8],
+  look: [1, 15, 1],
+  'what-subject': [6, 97, 22],
+  'at-hand': [0, 5, 0],
+  vouch: [2, 12, 8],
   mend: [0, 2, 1],
-  'heed-bear': [1, 2, 8],
-  'becomes-of': [0, 21, 19],
-  'for-because': [17, 55, 32],
-  'put-right': [0, 0, 11],
-  former: [0, 2, 20],
-  'in-place-of': [0, 2, 7],
-  'in-all': [0, 5, 2],
-  'knows-that-there-is': [0, 12, 12],
-  'a-hole': [0, 0, 3],
-  desk: [0, 2, 5],
+  'heed-bear': [1, 2, 0],
+  'becomes-of': [0, 21, 2],
+  'for-because': [17, 55, 7],
+  'put-right': [0, 0, 0],
+  former: [0, 2, 1],
+  'in-place-of': [0, 2, 1],
+  'in-all': [0, 5, 0],
+  'knows-that-there-is': [0, 12, 1],
+  'a-hole': [0, 0, 0],
+  desk: [0, 2, 0],
 };
 
 /** Sentences of one TypeScript file: its comments, and its strings of three words or more that are neither SQL nor imports. */
@@ -91,7 +92,11 @@ function readProse(): Record<Place, Text[]> {
     prose.strings.push(...strings.map((text) => ({ path, text })));
     prose.comments.push(...comments.map((text) => ({ path, text })));
   }
-  const isPage = (path: string) => path.endsWith('.md') && !/decisions|measurements|node_modules/.test(path);
+  // The texts of generated pages count where they are written.
+  const isPage = (path: string) =>
+    path.endsWith('.md') &&
+    !/decisions|measurements|node_modules/.test(path) &&
+    !GENERATED.includes(path.replace(/^docs\//, ''));
   for (const path of ['README.md', 'CONTRIBUTING.md', 'STYLE.md', ...pathsBelow('docs', isPage)])
     prose.docs.push({ path, text: read(path) });
   return prose;

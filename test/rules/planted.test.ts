@@ -21,7 +21,7 @@ const PLANTS = [
     find: '} as const satisfies Record<string, AlarmRow>;',
     plant:
       "  'planted-alarm': { scope: 'network', rank: 1, isUrgent: true, endsBy: 'cause' },\n} as const satisfies Record<string, AlarmRow>;",
-    named: "Property 'advice' is missing",
+    named: 'means, impact, advice',
   },
   {
     recipe: 'Add a network',

@@ -5,7 +5,17 @@ import { inject } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** What a checkout needs beside its sources in order to build, to run and to be packed. */
-const PARTS = ['bin', 'build', 'migrations', 'public', 'package.json', 'LICENSE', 'README.md', 'CHANGELOG.md'];
+const PARTS = [
+  'bin',
+  'build',
+  'migrations',
+  'public',
+  'package.json',
+  'LICENSE',
+  'README.md',
+  'CHANGELOG.md',
+  'SECURITY.md',
+];
 
 /**
  * Copies the checkout as git has it, not built, with every package. Any user can read it; it goes with the test run. `sources`: what of src/,

@@ -101,6 +101,8 @@ export default defineConfig({
     anchor: { slugify },
     html: false,
   },
+  // Addresses of a machine of the reader.
+  ignoreDeadLinks: 'localhostLinks',
   buildEnd: ({ outDir }) => writeRedirects(outDir),
   themeConfig: { search: { provider: 'local' }, sidebar: readSidebar(), outline: [2, 3] },
 });

@@ -40,7 +40,7 @@ export async function printRestored(terminal: Terminal, file: string, options: R
     next: [
       ...(auditProblem === null
         ? []
-        : ['find out who changed the audit log: see "audit-broken" in docs/guides/operations.md']),
+        : ['find out who changed the audit log: see "audit-broken" in docs/reference/alarms.md']),
       ...(missing.length === 0
         ? []
         : [

@@ -101,7 +101,7 @@ function printSeals(data: SealsView): Result {
     text: [columnsText(data.tables, TABLES), wrong.join('\n')].filter((part) => part !== '').join('\n\n'),
     next: data.good
       ? 'every row has a seal: set QUITTANCE_ROW_MACS=require to reject rows without one'
-      : 'see "A row that was changed" in docs/guides/operations.md',
+      : 'see "A row was changed" in docs/guides/tampering.md',
     exitCode: data.good ? EXIT.ok : EXIT.failed,
   };
 }

@@ -47,7 +47,7 @@ function compose(host: string): string {
   return `# For compose.yaml, written by "quittance setup". Anyone who can read this file has the database and the keys of this installation.
 QUITTANCE_SITE=${host}
 
-# Nodes of the main network, or of the test network Nile, of at least two operators: docs/reference/configuration.md, "TRON networks".
+# Nodes of the main network, or of the test network Nile, of at least two operators: docs/guides/nodes.md, "TRON networks".
 QUITTANCE_MAINNET_NODES=
 QUITTANCE_NILE_NODES=
 # Your TronGrid API key, if you use nodes of trongrid.io.

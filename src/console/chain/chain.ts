@@ -1,4 +1,4 @@
-import { alarmRow } from '../../domain/alarm-kinds.ts';
+import { adviceOn, alarmRow } from '../../domain/alarm-kinds.ts';
 import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { clip } from '../../operator/input/problems.ts';
@@ -49,7 +49,7 @@ export function addChainRoutes(routes: Routes, deps: ChainDeps): void {
     show: (visit, { project, alarm: { kind, subject, detail, raisedAt, seenCount } }) => ({
       title: 'Close an alarm',
       about: project,
-      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(alarmRow(kind).advice)}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. Closing it removes it from the lists and metrics, and is recorded in the audit log. If the problem happens again, Quittance raises a new alarm.</p>`,
+      consequence: html`<p><strong>${kind}</strong>${subject === '' ? null : html` ${outside(subject, 200)}`}</p><p>${renderKept(detail, 2000)}</p><p>${renderText(adviceOn(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${seenCount} ${seenCount === 1 ? 'time' : 'times'}. Closing it removes it from the lists and metrics, and is recorded in the audit log. If the problem happens again, Quittance raises a new alarm.</p>`,
       fields: [],
       button: 'Close the alarm',
       back: urlTo(visit, '/chain', project),
@@ -187,7 +187,7 @@ function renderAlarm(visit: Visit, project: ListedProjectView, alarm: Alarm): Ht
       : isAllowed(visit.actor, 'acknowledgeAlarms')
         ? html`<a class="button quiet" href="${urlTo(visit, alarmPath(alarm), project)}">Close alarm</a>`
         : html`<p class="hint">An operator can close it.</p>`;
-  return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${renderKept(detail, MAX_TEXT)}</p><p>${renderText(alarmRow(kind).advice)}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
+  return html`<li data-rank="2"><span class="rank">${kind}</span><div><p>${renderKept(detail, MAX_TEXT)}</p><p>${renderText(adviceOn(kind))}</p><p class="hint">Since ${time(raisedAt)} UTC, seen ${number(seenCount)} ${seenCount === 1 ? 'time' : 'times'}.</p>${close}</div></li>`;
 }
 
 type NodeView = NonNullable<ChainStatusView['watcher']>['nodes'][number];
@@ -259,7 +259,7 @@ function producersPage(visit: Visit, project: ListedProjectView, { network, data
     about: project,
     main: html`<p><a href="${urlTo(visit, '/chain', project)}">Chain</a></p>
 ${newest === undefined ? html`<section class="card empty"><h2>No producers known yet</h2><p>The watcher reads them when it first follows ${network}.</p></section>` : renderSets(newest, data)}
-${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with a block explorer that is not one of your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/explained/chain-truth.md.</p></details>` : null}`,
+${isAllowed(visit.actor, 'acceptProducers') ? html`<details class="card"><summary>If too many producers changed at once</summary><p>Quittance raises an alarm, and the watcher waits. Compare the producers with a block explorer that is not one of your nodes. Then accept the producers on the server that runs Quittance: see “producers-refused” in docs/reference/alarms.md.</p></details>` : null}`,
   };
 }
 

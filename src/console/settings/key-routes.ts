@@ -200,6 +200,6 @@ function renderMaster({ view, missing }: Master): Html {
 <p>Master keys encrypt the signing secrets of webhooks and receipts, and the sign-in secrets of users. They come from <code>${view.source}</code> and are never stored in the database.</p>${missing === null ? null : alert(html`<p>${renderText(missing)}</p>`)}
 </section>
 <section class="card flush" aria-label="Master keys">${table('Master keys', COLUMNS, view.keys)}</section>
-<p class="hint">The master key is replaced on the server, because every process must read the new one: see “The master key” in docs/reference/configuration.md.</p>
+<p class="hint">The master key is replaced on the server, because every process must read the new one: see “The master key” in docs/guides/seals.md.</p>
 <p><a href="/settings/receipt-key">New signing key of receipts</a></p>`;
 }

@@ -99,7 +99,7 @@ const STEPS: Record<Step, { title: string; way: Way | null; hint?: Html }> = {
   },
   attestation: {
     ...{ title: 'Sign your addresses', way: null },
-    hint: html`<p class="hint">Do this from the command line, with a signing key that is kept off the server: see “Signed addresses” in docs/guides/operations.md.</p>`,
+    hint: html`<p class="hint">Do this from the command line, with a signing key that is kept off the server: see docs/guides/signed-addresses.md.</p>`,
   },
 };
 

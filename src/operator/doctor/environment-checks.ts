@@ -129,7 +129,7 @@ export const postgresRelease = databaseCheck('postgres-release', async (look) =>
     const says = `PostgreSQL ${version} is the bundled one, whose libraries get no security updates`;
     return warning(
       says,
-      'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/guides/operations.md.',
+      'Use your own PostgreSQL server for a main network (DATABASE_URL): see docs/guides/postgresql.md.',
     );
   }
   return good(`PostgreSQL ${version}${ends === undefined ? '' : ` gets updates until ${ends}`}`);
@@ -139,7 +139,7 @@ export const databaseRights = schemaCheck('database-rights', async (look) => {
   const { isSuper, mayInsert, mayDelete } = await look.read(readServer);
   const { isOwner } = await look.read(findOwnership);
   const fix =
-    'Create a user that owns no tables. See "Your own PostgreSQL" in docs/guides/operations.md for the three commands.';
+    'Create a user that owns no tables. See "Your own PostgreSQL" in docs/guides/postgresql.md for the three commands.';
   if (mayInsert !== true) return failed("the database user of DATABASE_URL isn't allowed to create invoices", fix);
   if (isSuper)
     return atStake(

@@ -56,7 +56,7 @@ export const schema = schemaCheck('schema', async ({ read }) => {
   return failed(`someone changed ${changes.length} part(s) of the schema: ${told}`, CHANGED_SCHEMA);
 });
 const CHANGED_SCHEMA =
-  'Find out who changed it, and restore it: see "A schema that was changed" in docs/guides/operations.md.';
+  'Find out who changed it, and restore it: see "The schema was changed" in docs/guides/tampering.md.';
 
 export const ledger = schemaCheck('ledger', async ({ read }) => {
   const identity = await read(findLedgerIdentity);
@@ -111,7 +111,7 @@ export const seals = schemaCheck('seals', async (look) => {
     const says = 'QUITTANCE_ROW_MACS is off, so tampering with the database goes unnoticed';
     return warning(
       says,
-      'Set QUITTANCE_ROW_MACS to warn, and later to require, for every process: see "Seals" in docs/guides/operations.md.',
+      'Set QUITTANCE_ROW_MACS to warn, and later to require, for every process: see "Seals" in docs/guides/seals.md.',
     );
   }
   const { db } = database();
@@ -123,7 +123,7 @@ export const seals = schemaCheck('seals', async (look) => {
     .map(({ table, id, kind }) => `${table}:${id} (${kind})`);
   if (changed.length > 0) {
     const says = `these rows don't match their seals: ${changed.slice(0, MAX_TOLD).join(', ')}`;
-    return failed(says, say`See "A row that was changed" in docs/guides/operations.md. ${all}`);
+    return failed(says, say`See "A row was changed" in docs/guides/tampering.md. ${all}`);
   }
   const unsealed = tables.reduce((sum, table) => sum + table.unsealed, 0);
   if (unsealed > 0) {
@@ -135,7 +135,7 @@ export const seals = schemaCheck('seals', async (look) => {
   if (ledger === null || modeOf(settings.rowMacs, ledger.id) === 'require') return good(says);
   return warning(
     `${says}, but QUITTANCE_ROW_MACS is warn: a forged row raises an alarm but still counts`,
-    say`When "${{ command: 'ledger seal', input: { check: true } }}" finds nothing, set QUITTANCE_ROW_MACS=require for every process: see "Seals" in docs/guides/operations.md.`,
+    say`When "${{ command: 'ledger seal', input: { check: true } }}" finds nothing, set QUITTANCE_ROW_MACS=require for every process: see "Seals" in docs/guides/seals.md.`,
   );
 });
 

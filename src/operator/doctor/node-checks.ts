@@ -1,7 +1,7 @@
 import { headerAt } from '../../chain/nodes/ask-block.ts';
 import { createNodeClient } from '../../chain/nodes/client.ts';
 import { readBlockId } from '../../chain/proof/prove-block.ts';
-import { alarmRow } from '../../domain/alarm-kinds.ts';
+import { adviceOn, alarmRow } from '../../domain/alarm-kinds.ts';
 import { say } from '../../domain/message.ts';
 import { isLocalNetwork, keyMode, NETWORKS, type Network } from '../../domain/network.ts';
 import { type NodeSpec, nodeOrigin } from '../../domain/node.ts';
@@ -288,7 +288,7 @@ export const alarms = schemaCheck('alarms', async ({ read, now, actor }) => {
     const { view } = await read((tx) => showStatus({ db: tx, now }, actor, { network }));
     for (const { kind, subject, raisedAt } of view.alarms) {
       const says = `${kind} on ${network}${subject === '' ? '' : ` (${subject})`}, since ${raisedAt}`;
-      findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, alarmRow(kind).advice));
+      findings.push((alarmRow(kind).rank === 2 ? warning : failed)(says, adviceOn(kind)));
     }
   }
   return worstOf(findings, good('there are no open alarms'));

@@ -93,7 +93,7 @@ const MAX_TOLD = 3;
 export const addressesAttested = schemaCheck('addresses-attested', async (look) => {
   const { settings, read, now, isLive } = look;
   const { addressManifest } = settings;
-  const draft = say`To list what is missing, run "${{ command: 'manifest draft' }}". See "Signed addresses" in docs/guides/operations.md.`;
+  const draft = say`To list what is missing, run "${{ command: 'manifest draft' }}". See docs/guides/signed-addresses.md.`;
   if (addressManifest === null) {
     const says = 'no addresses are signed, so an attacker with database access can insert their own';
     return isLive ? warning(says, draft) : skipped(`${says}; no main network is configured here`);

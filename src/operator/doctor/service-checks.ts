@@ -238,7 +238,7 @@ function judgeProxy(
   if (forwarded === 'same' && !isProxyTrusted && isDirect) return good('there is no proxy, and none is trusted');
   if (forwarded === 'none') {
     const fix =
-      'Configure the proxy to send X-Forwarded-For with the client\'s address: see "Load balancer" in docs/guides/operations.md.';
+      'Configure the proxy to send X-Forwarded-For with the client\'s address: see "Load balancer" in docs/guides/high-availability.md.';
     return failed("the proxy doesn't pass on client addresses, so all payers share one rate limit", fix);
   }
   if (!isProxyTrusted) {

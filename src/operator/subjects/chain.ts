@@ -224,7 +224,7 @@ const showStatusOperation = operation({
     const parts = [fields, columnsText(watcher?.nodes ?? [], NODES), columnsText(alarms, OPEN)];
     const resume = { command: 'chain resume', input: { network } };
     return {
-      text: parts.filter((part) => part !== '').join('\n\n'),
+      text: [...parts, ...(alarms.length === 0 ? [] : [MORE])].filter((part) => part !== '').join('\n\n'),
       ...(halt === null ? {} : { next: say`no invoice becomes PAID until you resume the watcher: "${resume}"` }),
     };
   },
@@ -256,6 +256,9 @@ const NODES: readonly Column<NonNullable<ChainStatusView['watcher']>['nodes'][nu
   ['ANSWER', ({ answerMs }) => (answerMs === null ? '' : `${Math.round(answerMs)} ms`)],
   ['WHY', 'reason'],
 ];
+
+/** Where each kind of alarm has a section. */
+const MORE = 'What each alarm means, and what to do: docs/reference/alarms.md';
 
 const OPEN: readonly Column<ChainStatusView['alarms'][number]>[] = [
   ['ALARM', 'kind'],

@@ -64,10 +64,10 @@ test('the worst comes first: what threatens money, what waits for a person, what
 test('an alarm says what to do, and whether a person closes it', () => {
   const said = (kind: string) => String(listConcerns({ ...calm, alarms: [alarm(kind, '')] })[0]?.next);
   expect(said('contract-event')).toBe(
-    `Read Tether's announcement. After reading it, close it with "chain acknowledge".`,
+    `Read Tether's announcement. See docs/reference/alarms.md#contract-event. After reading it, close it with "chain acknowledge".`,
   );
-  expect(said('capacity-low')).toBe('Add addresses: "address add".');
-  expect(said('of-a-newer-release')).toBe('See docs/explained/chain-truth.md.');
+  expect(said('capacity-low')).toBe('Add addresses: "address add". See docs/reference/alarms.md#capacity-low.');
+  expect(said('of-a-newer-release')).toBe('Upgrade this process. See docs/reference/alarms.md#of-a-newer-release.');
 });
 
 test('who may see some projects only hears of networks and of those projects, and of no address, invoice or endpoint of another', () => {

@@ -1,4 +1,4 @@
-import { type AlarmKind, alarmRow } from '../../domain/alarm-kinds.ts';
+import { type AlarmKind, adviceOn, alarmRow } from '../../domain/alarm-kinds.ts';
 import { DAY_MS } from '../../domain/capacity.ts';
 import { firstIdOf } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
@@ -311,8 +311,8 @@ function fromAlarms({ actor, view, alarms, endpoints }: Facts): ConcernView[] {
     ...{ rank: alarmRow(kind).rank, about: 'alarm', code: kind, subject, text: detail, since: raisedAt },
     next:
       alarmRow(kind).endsBy === 'operator'
-        ? say`${alarmRow(kind).advice} After reading it, close it with "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
-        : alarmRow(kind).advice,
+        ? say`${adviceOn(kind)} After reading it, close it with "${{ command: 'chain acknowledge', input: { alarm: kind } }}".`
+        : adviceOn(kind),
   }));
 }
 
@@ -366,7 +366,7 @@ function fromAddresses({ actor, view, alarms, unsigned }: Facts): ConcernView[] 
     {
       ...{ rank: 2, about: 'addresses', code: 'attestation-missing', subject: view.projectId, since: null },
       text: `${what} in use ${is} not signed: an attacker with write access to the database could replace addresses and receive the payments.`,
-      next: say`list them with "${{ command: 'manifest draft' }}", sign the draft on another machine, and install it; see "Signed addresses" in docs/guides/operations.md`,
+      next: say`list them with "${{ command: 'manifest draft' }}", sign the draft on another machine, and install it; see docs/guides/signed-addresses.md`,
     },
   ];
 }

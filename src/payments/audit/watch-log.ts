@@ -174,5 +174,5 @@ function headOf(kept: Record<string, unknown> | null): AuditHead | null {
 const findingsOf = ({ network }: Options, problems: readonly LogProblem[]) =>
   problems.slice(0, MAX_ALARMS).map(({ name, message }) => ({
     ...{ network, subject: name },
-    detail: `the audit log was changed: ${message}. See "audit-broken" in docs/guides/operations.md`,
+    detail: `the audit log was changed: ${message}. See "audit-broken" in docs/reference/alarms.md`,
   }));

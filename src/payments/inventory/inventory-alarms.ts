@@ -10,7 +10,7 @@ import type { Keeping } from './keeping.ts';
 /** As many as a person can handle. The rest is reported once these are resolved. */
 const MAX_ALARMS = 20;
 const PREFIX: Record<Listed, IdPrefix> = { invoices: 'inv', transfers: 'trf', events: 'evt' };
-const SEE = 'docs/guides/operations.md';
+const SEE = 'docs/reference/alarms.md';
 
 /** Raises `rows-missing` for missing rows, except those that an operator accepted, and resolves it for rows of `listed` that exist. */
 export async function tellMissing(

@@ -284,7 +284,7 @@ async function tellSilenced({ db, network, log, now }: Keeping): Promise<void> {
   if (isMixed && (own.every(isEndWithoutKey) || (await isUpgrading(db)))) return;
   const names = [...new Set(own.map(({ kind }) => kind))].filter((kind) => kind !== SILENCED);
   const listed = names.slice(0, MAX_NAMED).join(', ');
-  const detail = `alarms of these kinds were closed directly in the database: ${listed}. They are still open. This alarm cannot be closed by hand; it closes one day after the last attempt. See "Alarms that somebody hides" in docs/guides/operations.md`;
+  const detail = `alarms of these kinds were closed directly in the database: ${listed}. They are still open. This alarm cannot be closed by hand; it closes one day after the last attempt. See "Alarms are hidden" in docs/guides/tampering.md`;
   await raiseAlarm(db, network, { id: randomUUID(), kind: SILENCED, subject: '', detail });
   if (told === undefined) log.error({ alarm: SILENCED }, detail);
 }

@@ -94,7 +94,7 @@ export function createAddressGuard(
       differs.push(`its largest surcharge is ${is} USDT, but only up to ${most} is signed`);
     }
     if (differs.length === 0) return null;
-    return `the settings of ${encodeId('prj', rule.projectId)} on ${rule.network} differ from the signed manifest: ${differs.join('; ')} (serial ${installed?.manifest.serial}). If you changed them, sign and install a new manifest; if not, the database was changed directly. See "address-not-vouched" in docs/guides/operations.md`;
+    return `the settings of ${encodeId('prj', rule.projectId)} on ${rule.network} differ from the signed manifest: ${differs.join('; ')} (serial ${installed?.manifest.serial}). If you changed them, sign and install a new manifest; if not, the database was changed directly. See "address-not-vouched" in docs/reference/alarms.md`;
   };
   const refuseRule: AddressGuard['refuseRule'] = (rule) => {
     const lack = lackOfRule(rule);
@@ -126,5 +126,5 @@ function keyOf({ network, address }: OwnAddress): string {
 
 /** Tells the operator what happened and what to do. */
 export function describeUnvouched({ network, projectId, address }: Omit<OwnAddress, 'account'>, lack: string): string {
-  return `the address ${address} of ${encodeId('prj', projectId)} on ${network} is not signed: ${lack}. If it is yours, sign and install a manifest that lists it; if not, the database was changed directly. See "address-not-vouched" in docs/guides/operations.md`;
+  return `the address ${address} of ${encodeId('prj', projectId)} on ${network} is not signed: ${lack}. If it is yours, sign and install a manifest that lists it; if not, the database was changed directly. See "address-not-vouched" in docs/reference/alarms.md`;
 }

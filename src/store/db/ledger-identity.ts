@@ -149,7 +149,7 @@ export async function closeLedger(tx: Sql): Promise<void> {
 
 /** The reason for refusing a ledger for which `isLossy` applies. */
 export const LOST =
-  'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would give their amounts to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "A primary that went back" in docs/guides/operations.md';
+  'this server was promoted, but lacks invoices that the previous primary had acknowledged, so it would give their amounts to other orders. Restore the previous primary if its data still exists; otherwise stop every process and run "quittance restore accept --retire-addresses". See "The database went back" in docs/guides/incidents.md';
 
 /** Refuses a copy, and a ledger that moved elsewhere. Errors: `DATABASE_COPIED`, `LEDGER_CLOSED`. */
 export function refuseForeignLedger({ isHere, isLossy, closedAt }: LedgerIdentity): void {

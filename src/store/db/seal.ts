@@ -262,5 +262,5 @@ const WHAT = {
 
 /** `alarm` is the kind of alarm that reports it. */
 export function describeSealProblem({ table, id, kind }: SealProblem, alarm = 'row-changed'): string {
-  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/guides/operations.md`;
+  return `a row of ${table} (${id.slice(0, 60)}) ${WHAT[kind]}. See "${alarm}" in docs/reference/alarms.md`;
 }

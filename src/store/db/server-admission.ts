@@ -48,7 +48,7 @@ export function createAdmission(timeoutMs: number): Admission {
   const refuse = (position: Position, why: string) => {
     isDoubtful = true;
     throw new UnfitServerError(
-      `${why}: it is on timeline ${position.timeline} at ${position.lsn}, but this process has already seen timeline ${known.timeline} at ${known.lsn}. See "A primary that went back" in docs/guides/operations.md`,
+      `${why}: it is on timeline ${position.timeline} at ${position.lsn}, but this process has already seen timeline ${known.timeline} at ${known.lsn}. See "The database went back" in docs/guides/incidents.md`,
     );
   };
   const admit = async (client: pg.ClientBase) => {
