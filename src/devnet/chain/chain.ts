@@ -55,7 +55,7 @@ interface Recent {
 export function createChain(start: ChainStart, readBlock: (position: number) => Block): Chain {
   const { positions, transactionHeights } = start;
   const state = createState(start.state);
-  const turns = createSemaphore(start);
+  const turns = createTurns(start);
   const recent = createRecentBlocks();
   let { block: head, schedule } = start;
   let solid = head.header.number;
@@ -120,10 +120,10 @@ export function createChain(start: ChainStart, readBlock: (position: number) => 
   };
 }
 
-type Turns = ReturnType<typeof createSemaphore>;
+type Turns = ReturnType<typeof createTurns>;
 
 /** Counts each producer's blocks, by its index. */
-function createSemaphore(start: ChainStart) {
+function createTurns(start: ChainStart) {
   const latest = [...start.latestByTurn];
   const produced = [...(start.producedByTurn ?? [])];
   const count = (turn: number, by: 1 | -1) => {

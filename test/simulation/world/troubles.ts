@@ -59,7 +59,7 @@ type TroublesOptions = {
 };
 
 /** Makes the troubles of a plan, each at its own times, until they are ended. */
-export function createHealthProblems(options: TroublesOptions) {
+export function createTroubles(options: TroublesOptions) {
   const { plan, shape, random, time, world, settling, chain, nodes, receivers, poisons, processes } = options;
   const counts: Record<string, number> = {};
   const count = (what: string) => {

@@ -32,7 +32,7 @@ import { type Asked, createShops, type Shop } from './shops.ts';
 import { createSimulatedChain } from './simulated-chain.ts';
 import { createSimulatedNodes } from './simulated-nodes.ts';
 import { createThieves, KIOSK_AMOUNTS, MARKED_MICRO, type Mark } from './thieves.ts';
-import { createHealthProblems } from './troubles.ts';
+import { createTroubles } from './troubles.ts';
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
 
@@ -104,7 +104,7 @@ export async function createWorld(plan: Plan, options: WorldOptions = {}) {
   const terminals = new Set<SimulatedProcess>();
   const listeners: { process: SimulatedProcess; onNotify(payload: string | null): void }[] = [];
   const processes = () => [...running.map(({ process }) => process), ...terminals].filter(({ isAlive }) => isAlive);
-  const troubles = createHealthProblems({
+  const troubles = createTroubles({
     ...{ plan, shape, random: random.fork(), time, world, settling, chain, nodes, receivers, poisons, processes },
   });
   const latencies = random.fork();
