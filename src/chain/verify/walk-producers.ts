@@ -7,7 +7,7 @@ import type { Checkpoint, Member } from '../proof/checkpoints.ts';
 import { type BlockMark, type ReadDeps, readHeaderIfThere } from './read-block.ts';
 import { maxRunBlocks, readRun } from './read-run.ts';
 
-type ScanDeps = ReadDeps & { now(): UnixMs };
+type WalkDeps = ReadDeps & { now(): UnixMs };
 
 /** Derives the current producers from those of a checkpoint, by signatures alone. */
 export type Walk = {
@@ -35,7 +35,7 @@ const REFUSED_MS = 600_000;
  * From a known set, the walk looks as far ahead as enough of its members still make blocks: first at the newest block, then at half the
  * distance, and so on. Nothing is stored, so after a restart it begins again.
  */
-export function createWalk(deps: ScanDeps, checkpoint: Checkpoint): Walk {
+export function createWalk(deps: WalkDeps, checkpoint: Checkpoint): Walk {
   let known = checkpoint.producers;
   let at = checkpoint.number;
   let stride = Number.MAX_SAFE_INTEGER;
