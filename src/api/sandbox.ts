@@ -187,7 +187,7 @@ const CREATE_PROJECT_SCHEMA = {
     webhookUrl: Type.Optional(
       Type.String({
         ...{ minLength: 1, maxLength: MAX_NAME, examples: ['http://127.0.0.1:3000/hook'] },
-        description: 'Where its webhooks are sent; without it there is no endpoint',
+        description: 'Where to send its webhooks. If it is missing, the project has no endpoint.',
       }),
     ),
   }),

@@ -138,7 +138,7 @@ export async function createFreshProject(
   if ((await countProjects(db)) >= MAX_PROJECTS) {
     const fix =
       'end those of finished tests with DELETE /sandbox/projects, or start a sandbox on an empty data directory';
-    throw new AppError('SANDBOX_REFUSED', `The sandbox has ${MAX_PROJECTS} projects, the most it takes: ${fix}.`);
+    throw new AppError('SANDBOX_REFUSED', `The sandbox has ${MAX_PROJECTS} projects, which is the limit: ${fix}.`);
   }
   const now = unixMs(systemClock.now());
   const secrets = { ...createSecrets(now), retired: createAddress(now) };
