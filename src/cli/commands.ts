@@ -129,7 +129,7 @@ async function replay(
   events: readonly string[],
   input: Input,
   by: string | undefined,
-): Promise<Result> {
+): Promise<Result | null> {
   const { readReplayedEvents, replayEvents, replayPeriod } = await import('../operator/subjects/delivery-replay.ts');
   const { endpoint, from, isDryRun, isConfirmed } = input;
   if (events.length > 0) {
@@ -253,91 +253,7 @@ export function addExplainCommand(program: Command, terminal: Terminal, print: P
     );
 }
 
-const STATUS_OPTION = ['--status <status>', 'PENDING, CONFIRMING, EXPIRED or PAID'] as const;
-const AMOUNT_OPTION = ['--amount <usdt>', 'only invoices with exactly this requested or payable amount'] as const;
-const FROM_OPTION = ['--from <date>', 'created on or after this day (2026-09-01, UTC) or time with its zone'] as const;
-const TO_OPTION = ['--to <date>', 'created by the end of this day, or before this time'] as const;
-
-export function addInvoiceCommands(program: Command, terminal: Terminal, print: Print): void {
-  const group = program.command('invoice').description('manage the invoices of your shops');
-  group
-    .command('list')
-    .description('list invoices, newest first')
-    .option(...PROJECT_OPTION)
-    .option(...STATUS_OPTION)
-    .option(...AMOUNT_OPTION)
-    .option(...FROM_OPTION)
-    .option(...TO_OPTION)
-    .option('--limit <count>', 'maximum number of rows, 1 to 500', '50')
-    .option('--before <inv_…>', 'show invoices created before this one')
-    .action(async ({ project: projectId, ...input }) =>
-      print((await import('./invoice/invoice.ts')).printInvoices(terminal, { projectId, ...input })),
-    );
-  group
-    .command('show')
-    .description('show an invoice with its payment link')
-    .argument('<invoice>', 'invoice id (inv_…) or your order id')
-    .option(...PROJECT_OPTION)
-    .action(async (invoiceId, { project: projectId }) =>
-      print((await import('./invoice/invoice.ts')).printInvoice(terminal, { projectId, invoiceId })),
-    );
-  group
-    .command('create')
-    .description('create an invoice by hand, for a shop that does not use the API; recorded in the audit log')
-    .requiredOption('--amount <usdt>', 'amount in USDT, such as 25.00')
-    .requiredOption('--external-id <id>', 'your order id, 1 to 200 characters, unique in the project')
-    .option('--note <text>', 'private note, which payers do not see')
-    .option('--idempotency-key <key>', 'a repeat with the same key returns the same invoice; 1 to 200 characters')
-    .option('--by <name>', 'who creates it (default: your user name)')
-    .option(...PROJECT_OPTION)
-    .action(async ({ project: projectId, ...input }) =>
-      print((await import('./invoice/invoice.ts')).printCreated(terminal, { projectId, ...input })),
-    );
-  group
-    .command('withdraw')
-    .description('withdraw an invoice: its page says so, but a payment that still arrives pays it')
-    .argument('<invoice>', 'invoice id (inv_…) or your order id')
-    .option('--by <name>', 'who withdraws it (default: your user name)')
-    .option(...PROJECT_OPTION)
-    .action(async (invoiceId, { project: projectId, by }) =>
-      print((await import('./invoice/invoice.ts')).printWithdrawn(terminal, { projectId, invoiceId, by })),
-    );
-  group
-    .command('export')
-    .description('export all invoices for your bookkeeping, newest first')
-    .option(...PROJECT_OPTION)
-    .option(...STATUS_OPTION)
-    .option(...AMOUNT_OPTION)
-    .option(...FROM_OPTION)
-    .option(...TO_OPTION)
-    .option('--format <format>', 'csv or json (default: csv, or json with --json)')
-    .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
-    .action(async ({ project: projectId, ...input }) => {
-      const result = await (await import('./invoice/invoice.ts')).printInvoiceExport(terminal, { projectId, ...input });
-      if (result !== null) terminal.print(result);
-    });
-}
-
-/** An export can have any size and is written while it is read, so it isn't an operation. */
-export function addTransferExport(group: Command, terminal: Terminal): void {
-  group
-    .command('export')
-    .description('export all transfers for your bookkeeping')
-    .option(...PROJECT_OPTION)
-    .option('--format <format>', 'csv or json (default: csv, or json with --json)')
-    .option('--direction <direction>', 'in, out (sent from your addresses), or both: in, then out', 'in')
-    .option('--kind <kind>', 'kind of incoming transfers: unmatched, duplicate, matched or all', 'all')
-    .option('--from <date>', 'from this day or moment on (2026-09-01, UTC; a time needs its zone)')
-    .option('--to <date>', 'end of the period: a day (included) or a time (excluded)')
-    .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
-    .action(async ({ project: projectId, ...options }) => {
-      const { printExport } = await import('./transfers/export.ts');
-      const result = await printExport(terminal, { projectId, ...options });
-      if (result !== null) terminal.print(result);
-    });
-}
-
-export function addReportCommand(program: Command, terminal: Terminal): void {
+export function addReportCommand(program: Command, terminal: Terminal, print: Print): void {
   program
     .command('report')
     .description('show daily bookkeeping figures: requested, received, unmatched, outgoing, and balance')
@@ -345,24 +261,7 @@ export function addReportCommand(program: Command, terminal: Terminal): void {
     .option('--from <day>', 'first day (2026-09-01, UTC) (default: the first of the month of --to)')
     .option('--to <day>', 'last day, included (default: today); at most 366 days')
     .option('--csv', 'print one line per day as CSV on standard output')
-    .action(async ({ project: projectId, ...options }) => {
-      const result = await (await import('./report/report.ts')).printReport(terminal, { projectId, ...options });
-      if (result !== null) terminal.print(result);
-    });
-}
-
-/** An export can have any size and is written while it is read, so it isn't an operation. */
-export function addAuditExport(group: Command, terminal: Terminal): void {
-  group
-    .command('export')
-    .description('export the log for your auditors, newest first')
-    .option('--action <action>', 'only actions of this type, such as key.created')
-    .option('--subject <subject>', 'only actions on this subject: prj_…, key_…, whe_…, trf_…, T…')
-    .option('--by <name>', 'only actions of this person')
-    .option('--format <format>', 'csv or json (default: csv, or json with --json)')
-    .option('--output <file>', 'output file, written completely or not at all (default: standard output)')
-    .action(async (options) => {
-      const result = await (await import('./audit/export.ts')).printAuditExport(terminal, options);
-      if (result !== null) terminal.print(result);
-    });
+    .action(async ({ project: projectId, ...options }) =>
+      print((await import('./report/report.ts')).printReport(terminal, { projectId, ...options })),
+    );
 }

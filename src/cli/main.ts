@@ -2,13 +2,11 @@ import type { Command } from '@commander-js/extra-typings';
 import type { LocalOperation } from '../operator/operation.ts';
 import { readVersion } from '../runtime/version.ts';
 import {
-  addAuditExport,
   addBackupCommands,
   addDatabaseCommands,
   addDoctorCommand,
   addEventsCommands,
   addExplainCommand,
-  addInvoiceCommands,
   addLedgerCommands,
   addManifestCommands,
   addMasterKeyRotation,
@@ -16,14 +14,13 @@ import {
   addReplay,
   addReportCommand,
   addSetupCommand,
-  addTransferExport,
 } from './commands.ts';
 import { addDeveloperCommands } from './developer/commands.ts';
 import { addOperations, type Ways } from './terminal/add-operations.ts';
 import type { ExitCode } from './terminal/describe-error.ts';
 import { JSON_OPTION, programOf, runProgram } from './terminal/run-program.ts';
 import { chooseServer, SERVER_OPTION } from './terminal/server-option.ts';
-import type { Result, Surroundings, Terminal } from './terminal/terminal.ts';
+import type { Print, Surroundings, Terminal } from './terminal/terminal.ts';
 
 /**
  * The `quittance` command. Returns the exit code; the process ends by itself once nothing is open any more.
@@ -73,7 +70,7 @@ export async function addCommands(
   terminal: Terminal,
   isWanted: (group: string) => boolean,
 ): Promise<void> {
-  const print = async (result: Promise<Result>) => terminal.print(await result);
+  const print: Print = async (result) => terminal.print(await result);
   // `addFirst`: commands of the group that stand before those of its operations.
   const add = async (
     name: string,
@@ -166,23 +163,19 @@ export async function addCommands(
     'compare the balances of your addresses on the chain with the ledger; exits 1 on a difference',
     () => import('../operator/subjects/balances.ts'),
   );
-  addInvoiceCommands(program, terminal, print);
-  addTransferExport(
-    await add('transfers', 'show transfers to your addresses, and resolve unmatched ones', async () => {
-      const { operations } = await import('../operator/subjects/transfers.ts');
-      return {
-        operations: [...operations, ...(await import('../operator/subjects/transfer-decisions.ts')).operations],
-      };
-    }),
-    terminal,
-  );
-  addReportCommand(program, terminal);
+  await add('invoice', 'manage the invoices of your shops', () => import('../operator/subjects/invoices.ts'));
+  await add('transfers', 'show transfers to your addresses, and resolve unmatched ones', async () => {
+    const subjects = await Promise.all([
+      import('../operator/subjects/transfers.ts'),
+      import('../operator/subjects/transfer-decisions.ts'),
+      import('../operator/subjects/transfer-export.ts'),
+    ]);
+    return { operations: subjects.flatMap(({ operations }): readonly LocalOperation[] => operations) };
+  });
+  addReportCommand(program, terminal, print);
   await add('user', 'manage users of the console', () => import('../operator/subjects/people.ts'));
   await add('session', 'show and end console sessions', () => import('../operator/subjects/sessions.ts'));
-  addAuditExport(
-    await add('audit', 'read and verify the audit log', () => import('../operator/subjects/audit.ts')),
-    terminal,
-  );
+  await add('audit', 'read and verify the audit log', () => import('../operator/subjects/audit.ts'));
   await addDeveloperCommands(program, terminal, print, isWanted);
 }
 

@@ -1,6 +1,6 @@
 import { checkSchema } from '../operator/backup/check-schema.ts';
-import { cliActor } from './terminal/operator.ts';
-import type { Result, Terminal } from './terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from './terminal/terminal.ts';
+
 import { withDatabase } from './terminal/with-database.ts';
 
 /** Brings the schema up to this release, and says whether anything of it was changed by somebody else. Safe to repeat, and to run from many machines at once. */

@@ -8,14 +8,14 @@ import { serveAsset } from '../web/assets.ts';
 import { html } from '../web/html.ts';
 import { addAddressRoutes } from './addresses/addresses.ts';
 import { addChainRoutes } from './chain/chain.ts';
-import { explanationPage, foundPage } from './invoices/invoice-page.ts';
-import { addInvoiceRoutes } from './invoices/invoice-routes.ts';
+import { addInvoiceRoutes, explanationPage, foundPage } from './invoices/invoice-routes.ts';
+
 import type { ConsoleDeps } from './page/console-deps.ts';
 import { ASSETS, type Page } from './page/layout.ts';
 import { addLive } from './page/live.ts';
-import { readQuery } from './page/read-fields.ts';
 import { type Answer, type Asked, createRoutes } from './page/routes.ts';
-import { chooseProject } from './page/visit.ts';
+import { chooseProject, readQuery } from './page/visit.ts';
+
 import { addReportRoutes } from './reports/reports-routes.ts';
 import { addRequestRoutes } from './requests/requests-routes.ts';
 import { addAuditRoutes } from './settings/audit-routes.ts';

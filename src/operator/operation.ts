@@ -1,8 +1,12 @@
+import type { NodePool } from '../chain/nodes/node-pool.ts';
+import type { ReadDeps } from '../chain/verify/read-block.ts';
+import type { DeadlineClock } from '../domain/clocks.ts';
 import type { GeneralAnswer } from '../domain/lookup/lookup.ts';
 import type { Text } from '../domain/message.ts';
 import type { Network } from '../domain/network.ts';
 import type { UnixMs } from '../domain/time.ts';
 import type { AddressGuard } from '../payments/manifest/address-guard.ts';
+import type { Recording } from '../payments/watching.ts';
 import type { Logger } from '../runtime/log.ts';
 import type { KeySettings } from '../runtime/open-key-ring.ts';
 import type { Static, TSchema } from '../runtime/type.ts';
@@ -11,8 +15,19 @@ import type { AccountHex } from '../tron/address.ts';
 import type { ActionName } from './actions.ts';
 import type { Actor } from './actor.ts';
 import { authorize } from './authorize.ts';
-import type { Printed } from './command-text.ts';
-import type { NodeDeps } from './node-connection.ts';
+import type { Printed } from './command-words.ts';
+
+/** For what asks the nodes of a network. */
+export type ReadSolidDeps = ReadDeps & {
+  db: Database;
+  pool: NodePool;
+  agreement: number;
+  /** How long to go on asking, for one part of the range, nodes that refuse, are wrong, or disagree. */
+  patienceMs: number;
+};
+
+/** For what also records. */
+export type NodeDeps = ReadSolidDeps & Recording;
 
 /** Everything that a use case may need that can be run over the wire. Each takes what it names. */
 export type OperationDeps = {
@@ -35,6 +50,12 @@ export type OperationDeps = {
   nodes(): Promise<NodeAccess>;
   /** Which addresses are signed. */
   addressGuard: Vouching;
+  /** Where payers reach the service; of a sandbox it is known while it runs. */
+  publicUrl(): string | Promise<string>;
+  /** A uniform integer in 0 … n−1. */
+  randomBelow(n: number): number;
+  /** By which invoices are made and expire. */
+  deadlineClock?: DeadlineClock | (() => Promise<DeadlineClock>);
 };
 
 /** What the address manifest in force says. */
@@ -83,6 +104,8 @@ export type LocalOperation<
   nothing?: Text;
   /** The command makes the database where there is none yet. */
   mayCreate?: boolean;
+  /** The outcome is `ExportedRows`, which the command writes as `format` and `output` of the input say. */
+  isExport?: boolean;
 };
 
 /**

@@ -1,4 +1,4 @@
-import type { Text } from '../domain/message.ts';
+import { say, type Text } from '../domain/message.ts';
 import { NETWORK_CHOICE } from '../domain/network.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
 
@@ -139,6 +139,10 @@ export const period = (of = '') => ({
 });
 export const limit = (most: number, usual: string) =>
   line('<count>', `maximum number of rows, 1 to ${most}`, { default: usual });
+/** What every export asks for. */
+export const exportFormat = () => line('<format>', say`csv or json (default: csv, or json with ${{ field: 'json' }})`);
+export const exportFile = () =>
+  line('<file>', 'output file, written completely or not at all (default: standard output)');
 /** Of `--by`. */
 export const BY = { help: 'who does this, for the record (default: your user name)' };
 /** The same of what only a person can decide. */

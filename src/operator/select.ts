@@ -9,8 +9,7 @@ import { type Row, text } from '../store/db/statement.ts';
 import { findProject, listProjects, type Project } from '../store/ledger/projects.ts';
 import { type Actor, maySee } from './actor.ts';
 import { clip } from './input/problems.ts';
-import type { NodeDeps } from './node-connection.ts';
-import type { OperationDeps } from './operation.ts';
+import type { NodeDeps, OperationDeps } from './operation.ts';
 
 /** The most projects that an error message lists. */
 const MAX_LISTED = 10;

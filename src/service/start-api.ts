@@ -134,7 +134,7 @@ function operationsOf(context: Context): OperationDeps {
   const { requestDb: db, now, random, log, networks, keyRing, config, sandbox, addressGuard } = context;
   const keys = { ...(keyRing && { keyRing }), masterKeys: null, databaseUrl: '', dataDir: '' };
   return {
-    ...{ db, now, random, log, networks, addressGuard },
+    ...{ db, now, random, log, networks, addressGuard, publicUrl: context.publicUrl, randomBelow: (n) => randomInt(n) },
     config: { ...config, ...keys, sandbox: sandbox !== undefined },
     consoleUrl: config.consoleUrl ?? null,
     note: (text) => log.warn(text),

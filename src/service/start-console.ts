@@ -8,15 +8,15 @@ import { renderGeneral } from '../checkout/lookup/answer.ts';
 import { renderExample } from '../checkout/page/example.ts';
 import { wordsOf } from '../checkout/words/words.ts';
 import { registerConsole } from '../console/register.ts';
-import { createSessions } from '../console/sign-in/sessions.ts';
-import { addSignInRoutes } from '../console/sign-in/sign-in-routes.ts';
+import { addSignInRoutes, createSessions } from '../console/sign-in/sign-in-routes.ts';
+
 import { AppError } from '../domain/errors.ts';
 import { isLocalNetwork } from '../domain/network.ts';
 import type { Actor } from '../operator/actor.ts';
 import { doctorSettings } from '../operator/doctor/check.ts';
 import { type DoctorView, runDoctor } from '../operator/doctor/run-doctor.ts';
 import type { NodeAccess, OperationDeps } from '../operator/operation.ts';
-import { createSignInLimits } from '../operator/people/sign-in-limits.ts';
+import { createSignInLimits } from '../operator/people/sign-in-proofs.ts';
 import type { RunningProcess } from '../operator/system/show-system.ts';
 import type { SettingView } from '../operator/system/views.ts';
 import { guardAdditions } from '../payments/manifest/guard-adding.ts';
@@ -75,6 +75,7 @@ export async function startConsole(
   const nodes = nodeAccess({ ...context, db });
   const deps: AdminDeps = {
     ...{ db, now, random, note, log, networks, config: settings.config, consoleUrl },
+    ...{ publicUrl: context.publicUrl, deadlineClock: context.deadlineClock, randomBelow: (n: number) => randomInt(n) },
     nodes: async () => nodes,
     addressGuard: context.addressGuard,
   };
@@ -153,7 +154,7 @@ type Options = {
 /** Registers the operators' pages. They need the master key, because people's sign-in secrets are encrypted with it. */
 function registerOperatorPages(
   app: FastifyInstance,
-  { keyRing, publicUrl, certainNow, steadyNow, deadlineClock }: Context,
+  { keyRing, publicUrl, certainNow, steadyNow }: Context,
   { operations, nodes, consoleUrl, process, settings, examine, ...options }: Options,
 ): void {
   const { db, log, now, random, networks } = operations;
@@ -169,7 +170,7 @@ function registerOperatorPages(
   const sessions = createSessions(deps);
   addSignInRoutes(app, deps);
   registerConsole(app, {
-    ...{ ...operations, publicUrl, steadyNow, deadlineClock, randomBelow: (n: number) => randomInt(n), consoleUrl },
+    ...{ ...operations, publicUrl, steadyNow, consoleUrl },
     onChange: (listener) => db.listen(INVOICES_CHANNEL, listener),
     ...{ findActor: sessions.findActor, stepUp: sessions.stepUp, sessionOf: sessions.sessionOf },
     renderExample,

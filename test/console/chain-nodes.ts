@@ -3,8 +3,8 @@ import { createNodePool } from '../../src/chain/nodes/node-pool.ts';
 import { createKnownTerms } from '../../src/chain/verify/fee-terms.ts';
 import { unlimitedNode } from '../../src/domain/node.ts';
 import { unixMs } from '../../src/domain/time.ts';
-import type { NodeDeps } from '../../src/operator/node-connection.ts';
-import type { NodeAccess } from '../../src/operator/operation.ts';
+import type { NodeAccess, NodeDeps } from '../../src/operator/operation.ts';
+
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';
 import { parseAddress } from '../../src/tron/address.ts';

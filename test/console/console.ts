@@ -8,7 +8,7 @@ import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
 import { decodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import type { Actor } from '../../src/operator/actor.ts';
-import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
+import { createSignInLimits } from '../../src/operator/people/sign-in-proofs.ts';
 import type { Session } from '../../src/operator/subjects/sessions.ts';
 import type { SignInDeps } from '../../src/operator/subjects/sign-in.ts';
 import { createLogger } from '../../src/runtime/log.ts';

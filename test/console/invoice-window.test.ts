@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import { listInvoices, readInvoiceFilter } from '../../src/operator/subjects/invoices.ts';
+import { listInvoices } from '../../src/operator/subjects/invoices.ts';
 import { startTestService } from '../support/service.ts';
 import { writeHistory } from './console.ts';
 
@@ -10,9 +11,11 @@ test('what few invoices are is looked for beyond the first hundreds, and the pag
   const { project } = service;
   await writeHistory(service, project, () => 20);
   const list = (status: 'PAID' | 'EXPIRED') =>
-    listInvoices({ db: service.db, publicUrl: () => '' }, commandActor('test'), {
-      ...{ projectId: project.projectId, limit: 50, ...readInvoiceFilter({ status }) },
-    });
+    listInvoices.run(
+      { db: service.db, publicUrl: () => '' },
+      commandActor('test'),
+      listInvoices.read({ projectId: project.projectId, status } as never, unixMs(0)),
+    );
   expect(await list('EXPIRED')).toEqual({ data: [], looked: 580, nextBefore: null });
   const paid = await list('PAID');
   expect([paid.data.length, paid.nextBefore]).toEqual([50, paid.data.at(-1)?.invoiceId]);

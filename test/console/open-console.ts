@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
 import { renderExample } from '../../src/checkout/page/example.ts';
 import { registerConsole } from '../../src/console/register.ts';
-import { createSessions } from '../../src/console/sign-in/sessions.ts';
-import { addSignInRoutes } from '../../src/console/sign-in/sign-in-routes.ts';
+import { addSignInRoutes, createSessions } from '../../src/console/sign-in/sign-in-routes.ts';
+
 import type { SettingView } from '../../src/operator/system/views.ts';
 import { createLogger } from '../../src/runtime/log.ts';
 import { createMetrics } from '../../src/runtime/metrics.ts';

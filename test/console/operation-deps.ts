@@ -26,6 +26,7 @@ export function operationDeps(own: Pick<OperationDeps, 'db' | 'now' | 'random'>)
     addressGuard: NO_MANIFEST,
     networks: ['devnet'],
     nodes: () => Promise.reject(new Error('no node is asked here')),
+    ...{ publicUrl: () => '', randomBelow: () => 0 },
   };
 }
 

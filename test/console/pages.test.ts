@@ -365,7 +365,7 @@ test('an invoice made by hand has its link and QR code, is of the API’s kind, 
     ...form,
     token: tokenIn(await console_.get('/invoices/new'), '/invoices/new'),
   });
-  expect(again.status).toBe(400);
+  expect(again.status).toBe(409);
   expect(again.text).toContain(`has an invoice already: ${invoiceId}`);
 });
 

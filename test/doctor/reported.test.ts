@@ -6,10 +6,11 @@ import {
   databaseDurability,
   databaseRights,
   postgresRelease,
+  publicUrl,
   readServer,
+  streams,
 } from '../../src/operator/doctor/environment-checks.ts';
 import { CHECKS } from '../../src/operator/doctor/run-doctor.ts';
-import { publicUrl, streams } from '../../src/operator/doctor/service-checks.ts';
 
 /** What no test plants in a server that others use, as the server or the proxy would report it. */
 const NOW = unixMs(Date.parse('2026-12-01T00:00:00Z'));

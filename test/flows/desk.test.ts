@@ -7,7 +7,7 @@ import type { ResolutionKind } from '../../src/domain/resolution.ts';
 import { unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { resolveTransfers } from '../../src/operator/subjects/transfer-decisions.ts';
-import { findTransfersOfTransaction } from '../../src/operator/subjects/transfer-records.ts';
+import { findTransfersOfTransaction } from '../../src/operator/subjects/transfer-export.ts';
 import { findCursor } from '../../src/store/chain/cursor.ts';
 import { openEventStream } from '../support/event-stream.ts';
 import {

@@ -101,7 +101,7 @@ test('it is left out of lists, capacity and the choice where one may be left out
 test('nobody makes an invoice for it by hand', async () => {
   await archive();
   const { projectId } = service.project;
-  const making = createInvoiceByHand(
+  const making = createInvoiceByHand.run(
     { ...deps(), networks: ['devnet'], random: randomBytes, randomBelow: () => 0, publicUrl: () => service.url },
     actor,
     { projectId, idempotencyKey: 'once', note: '', externalId: 'by hand', requestedMicro: 5_000_000n as never },

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { cliActor } from '../../src/cli/terminal/operator.ts';
+import { cliActor } from '../../src/cli/terminal/terminal.ts';
 import { acknowledgeAlarms } from '../../src/operator/subjects/chain.ts';
 import { notePromotion } from '../../src/payments/note-timeline.ts';
 import { createLogger } from '../../src/runtime/log.ts';

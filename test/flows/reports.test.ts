@@ -6,7 +6,7 @@ import { toIso, type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
 import { reconcileNow } from '../../src/operator/subjects/balances.ts';
 import { planRepair, repair } from '../../src/operator/subjects/chain-repair.ts';
-import { exportInvoices, readInvoiceFilter } from '../../src/operator/subjects/invoices.ts';
+import { exportInvoices } from '../../src/operator/subjects/invoices.ts';
 import {
   dayOf,
   type ReportSums,
@@ -66,8 +66,9 @@ type Sums = Record<'paid' | 'requested' | 'received' | 'lateCount' | 'late', big
 /** Sums by day out of the exports, by other means than the report's. */
 async function sumsOfExports(projectId: string, { from, to }: Period): Promise<Map<string, Sums>> {
   const asked = new Map<string, { requested: bigint; expiresAt: string }>();
-  const invoices = { ...readInvoiceFilter({ status: 'PAID' }), projectId };
-  for await (const rows of await exportInvoices({ db: books.db, publicUrl: () => '' }, ACTOR, invoices)) {
+  const wanted = exportInvoices.read({ status: 'PAID', projectId } as never, unixMs(0));
+  const { batches } = await exportInvoices.run({ db: books.db, publicUrl: () => '' }, ACTOR, wanted);
+  for await (const rows of batches) {
     for (const row of rows)
       asked.set(row.externalId, { requested: microOf(row.requestedAmount), expiresAt: row.expiresAt });
   }

@@ -4,9 +4,8 @@ import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { type UnixMs, unixMs } from '../../src/domain/time.ts';
 import { commandActor } from '../../src/operator/actor.ts';
-import type { Derive } from '../../src/operator/people/password.ts';
-import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
-import { totpCode } from '../../src/operator/people/totp.ts';
+import { createSignInLimits, type Derive, totpCode } from '../../src/operator/people/sign-in-proofs.ts';
+
 import { invitePerson, readNewPerson } from '../../src/operator/subjects/people.ts';
 import type { From } from '../../src/operator/subjects/sessions.ts';
 import { openInvitation, redeemInvitation, type SignInDeps } from '../../src/operator/subjects/sign-in.ts';

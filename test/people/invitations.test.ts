@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { unixMs } from '../../src/domain/time.ts';
-import { TooBusy } from '../../src/operator/people/sign-in-limits.ts';
+import { TooBusy } from '../../src/operator/people/sign-in-proofs.ts';
 import { invitePerson, removePerson, resetPerson } from '../../src/operator/subjects/people.ts';
 import { findSession } from '../../src/operator/subjects/sessions.ts';
 import { openInvitation, redeemInvitation, startSession } from '../../src/operator/subjects/sign-in.ts';

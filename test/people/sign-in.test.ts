@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { hashPassword } from '../../src/operator/people/password.ts';
-import { createSignInLimits } from '../../src/operator/people/sign-in-limits.ts';
+import { createSignInLimits, hashPassword } from '../../src/operator/people/sign-in-proofs.ts';
+
 import { resetPerson } from '../../src/operator/subjects/people.ts';
 import { findSession } from '../../src/operator/subjects/sessions.ts';
 import { requestSignIn, requestStepUp, type SignInOutcome, startSession } from '../../src/operator/subjects/sign-in.ts';

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { formatAdminKey } from '../../src/domain/api-key.ts';
 import { encodeId, uuidV7 } from '../../src/domain/ids.ts';
 import { checkSeals, type SealsView, sealLedger } from '../../src/operator/ledger/seal-ledger.ts';
-import { hashPassword } from '../../src/operator/people/password.ts';
+import { hashPassword } from '../../src/operator/people/sign-in-proofs.ts';
 import {
   authenticateAdminKey,
   createAdminKeyOperation,

@@ -12,8 +12,8 @@ import {
 import { otherPolicyNote } from '../../operator/subjects/addresses.ts';
 import type { Typed } from '../terminal/add-operations.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 type Input = Parameters<typeof deriveAddresses.read>[0];

@@ -2,11 +2,11 @@ import { basename, resolve } from 'node:path';
 import { toIso } from '../../domain/time.ts';
 import type { BackupView } from '../../operator/backup/backup-format.ts';
 import { createBackup, makeKey } from '../../operator/backup/create-backup.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { formatFields } from '../../operator/command-words.ts';
 import { openKeyRing } from '../../runtime/open-key-ring.ts';
 import { readVersion } from '../../runtime/version.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 type BackupOptions = { to?: string; final?: boolean; recipient?: string[] };

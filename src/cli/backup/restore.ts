@@ -1,11 +1,11 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { acceptRestore, restoreBackup } from '../../operator/backup/restore-backup.ts';
-import { formatFields } from '../../operator/command-text.ts';
-import { writeText } from '../../operator/command-words.ts';
+import { formatFields, writeText } from '../../operator/command-words.ts';
+
 import { readReason } from '../../operator/input/readers.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { encryptingWith, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 

@@ -7,14 +7,14 @@ import type {
   VerifiedBackupView,
 } from '../../operator/backup/backup-format.ts';
 import { verifyBackup, withScratch } from '../../operator/backup/verify-backup.ts';
-import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
-import { writeText } from '../../operator/command-words.ts';
+import { type Column, columnsText, formatFields, writeText } from '../../operator/command-words.ts';
+
 import { createLogger } from '../../runtime/log.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { followScratch } from '../terminal/follow-scratch.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { encryptingWith, now, withDatabase } from '../terminal/with-database.ts';
 import { describeAuthenticity, type OpenOptions, readOpening } from './read-opening.ts';
 

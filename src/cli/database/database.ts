@@ -1,6 +1,6 @@
 import { AppError } from '../../domain/errors.ts';
 import { toIso, unixMs } from '../../domain/time.ts';
-import { type Column, columnsText } from '../../operator/command-text.ts';
+import { type Column, columnsText } from '../../operator/command-words.ts';
 import {
   listSharedDatabases,
   removeSharedDatabases,

@@ -1,10 +1,9 @@
 import { type DevnetInput, readDevnetSettings, runDevnet } from '../../developer/devnet/run-devnet.ts';
 import { type DevnetPaymentInput, payOnDevnet } from '../../developer/sandbox/pay-on-devnet.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { formatFields } from '../../operator/command-words.ts';
 import { EXIT } from '../terminal/describe-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
-import { stopSignal } from './stop-signal.ts';
+import { type Result, stopSignal, type Terminal } from '../terminal/terminal.ts';
 
 /** Runs the local TRON network until a signal. */
 export async function printDevnet(terminal: Terminal, options: DevnetInput): Promise<void> {

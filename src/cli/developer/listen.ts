@@ -4,8 +4,7 @@ import { stateDirectory } from '../../developer/listen/state.ts';
 import { EVENT_TYPE_WIDTH } from '../../domain/event.ts';
 import { printable, printableJson } from '../../operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import type { Terminal } from '../terminal/terminal.ts';
-import { stopSignal } from './stop-signal.ts';
+import { stopSignal, type Terminal } from '../terminal/terminal.ts';
 
 /** Runs `quittance listen` until a signal or the death of the npm that started it, or prints the secret of a key. */
 export async function runListen(

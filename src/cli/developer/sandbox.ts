@@ -5,8 +5,8 @@ import { readTrigger, trigger } from '../../developer/trigger/trigger.ts';
 import { AppError } from '../../domain/errors.ts';
 import { clip, FieldError, printableJson } from '../../operator/input/problems.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { withDatabase } from '../terminal/with-database.ts';
 
 export async function printPayment(terminal: Terminal, options: PayOptions): Promise<Result> {

@@ -8,9 +8,9 @@ import { printable } from '../../operator/input/problems.ts';
 import { describeError, EXIT } from '../terminal/describe-error.ts';
 import { explainDatabaseError } from '../terminal/explain-database-error.ts';
 import { loadConfig } from '../terminal/load-config.ts';
-import { cliActor } from '../terminal/operator.ts';
 import { configuredNetworks, findNetworkConfig } from '../terminal/select-network.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { now, withDatabase } from '../terminal/with-database.ts';
 
 /** Checks run side by side; an instance that starts lets commands in within seconds, or is what is wrong. */

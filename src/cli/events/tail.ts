@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { EVENT_TYPE_WIDTH } from '../../domain/event.ts';
 import { printable, printableJson } from '../../operator/input/problems.ts';
 import { readTail, tailEvents } from '../../operator/subjects/events.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Terminal } from '../terminal/terminal.ts';
+
 import { withDatabase } from '../terminal/with-database.ts';
 
 export type TailOptions = { project?: string | undefined; follow: boolean } & Parameters<typeof readTail>[0];

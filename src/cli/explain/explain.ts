@@ -1,7 +1,7 @@
 import { toIso } from '../../domain/time.ts';
 import type { TimelineEntry } from '../../domain/timeline.ts';
-import { formatFields } from '../../operator/command-text.ts';
-import { writeText } from '../../operator/command-words.ts';
+import { formatFields, writeText } from '../../operator/command-words.ts';
+
 import { explainSubjectOperation } from '../../operator/explain/explain.ts';
 import { describeStep, type Explanation, printableText, toView } from '../../operator/explain/explanation.ts';
 import { printable } from '../../operator/input/problems.ts';

@@ -1,5 +1,5 @@
 import { AppError } from '../../domain/errors.ts';
-import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-words.ts';
 import {
   acceptRow,
   type ChangedRow,
@@ -10,8 +10,8 @@ import {
 } from '../../operator/ledger/seal-ledger.ts';
 import { askPerson, hasPerson } from '../terminal/ask-person.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { withDatabase } from '../terminal/with-database.ts';
 
 type Options = { check?: boolean; accept?: string; yes?: boolean; by?: string };

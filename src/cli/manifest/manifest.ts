@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.ts';
 import { AppError } from '../../domain/errors.ts';
 import { isNetwork, type Network } from '../../domain/network.ts';
 import type { Policy } from '../../domain/policy.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { formatFields } from '../../operator/command-words.ts';
 import { clip } from '../../operator/input/problems.ts';
 import {
   draftManifest,

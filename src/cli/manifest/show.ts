@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { type PinnedKeys, parsePinnedKeys } from '../../domain/manifest/manifest-signature.ts';
-import { type Column, columnsText, formatFields } from '../../operator/command-text.ts';
+import { type Column, columnsText, formatFields } from '../../operator/command-words.ts';
 import {
   checkExpansion,
   type ManifestView,

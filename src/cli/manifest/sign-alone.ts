@@ -6,7 +6,7 @@ import { addKeyCommand, addSignCommand } from './sign-commands.ts';
 process.exitCode = await runProgram(process.argv.slice(2), process, (terminal) => createSigner(terminal));
 
 function createSigner(terminal: Terminal) {
-  const print = async (result: Promise<Result>) => terminal.print(await result);
+  const print = async (result: Promise<Result | null>) => terminal.print(await result);
   const program = programOf('manifest-sign.mjs', terminal).description(
     'Sign address manifests of Quittance. This program reads and writes only the files you name.',
   );

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { AppError } from '../../domain/errors.ts';
 import { SIGNATURE_NAMESPACE } from '../../domain/manifest/manifest-signature.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { formatFields } from '../../operator/command-words.ts';
 import { clip } from '../../operator/input/problems.ts';
 import {
   addSshSignature,

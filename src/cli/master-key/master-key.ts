@@ -1,8 +1,8 @@
-import { formatFields } from '../../operator/command-text.ts';
+import { formatFields } from '../../operator/command-words.ts';
 import { type RotatedMasterKeyView, rotateMasterKey } from '../../operator/subjects/master-keys.ts';
 import { EXIT } from '../terminal/describe-error.ts';
-import { cliActor } from '../terminal/operator.ts';
-import type { Result, Terminal } from '../terminal/terminal.ts';
+import { cliActor, type Result, type Terminal } from '../terminal/terminal.ts';
+
 import { withDatabase } from '../terminal/with-database.ts';
 
 export async function printRotatedKey(terminal: Terminal): Promise<Result> {

@@ -4,7 +4,7 @@ import { isLocalNetwork, keyMode } from '../../domain/network.ts';
 import type { Receipt } from '../../domain/receipt/receipt.ts';
 import { MAX_KEY_SET_BYTES, readKeyIds } from '../../domain/receipt/receipt-key.ts';
 import { MAX_RECEIPT_BYTES } from '../../domain/receipt/receipt-signature.ts';
-import { formatFields } from '../../operator/command-text.ts';
+import { formatFields } from '../../operator/command-words.ts';
 import { clip, printable } from '../../operator/input/problems.ts';
 import { verifyReceipt } from '../../operator/subjects/receipts.ts';
 import { EXIT } from '../terminal/describe-error.ts';

@@ -1,7 +1,8 @@
 import { Argument, type Command, Option } from '@commander-js/extra-typings';
 import { AppError } from '../../domain/errors.ts';
-import type { Printed } from '../../operator/command-text.ts';
-import { optionOf, writeText } from '../../operator/command-words.ts';
+import { optionOf, type Printed, writeText } from '../../operator/command-words.ts';
+
+import type { ExportedRows } from '../../operator/export/write-rows.ts';
 import type { LocalOperation } from '../../operator/operation.ts';
 import { type Option as Declared, declaredOption, membersOf } from '../../operator/option.ts';
 import type { TSchema } from '../../runtime/type.ts';
@@ -14,7 +15,7 @@ type AnyCommand = Command<unknown[], Record<string, unknown>>;
 export type Typed = { input: Record<string, unknown>; file?: string | undefined; by: string | undefined };
 /** By its command, how an operation is run in the middle of which a person decides. */
 export type Ways = Readonly<
-  Record<string, (terminal: Terminal, operation: LocalOperation, typed: Typed) => Promise<Result>>
+  Record<string, (terminal: Terminal, operation: LocalOperation, typed: Typed) => Promise<Result | null>>
 >;
 
 /** Adds the commands of a subject to its group, in their order. Each operation says its own name, arguments, options and output. */
@@ -100,13 +101,20 @@ export async function runAndPrint(
   terminal: Terminal,
   operation: LocalOperation,
   { input, file, by }: Typed,
-): Promise<Result> {
+): Promise<Result | null> {
   const [{ readParts }, { runOperation }, { now }] = await Promise.all([
-    import('./read-parts.ts'),
+    import('./run-operation.ts'),
     import('./run-operation.ts'),
     import('./with-database.ts'),
   ]);
   const { given, isSecretTyped } = await readParts(terminal, operation.input, input, file);
+  if (operation.isExport === true) {
+    const { exportRows, readFormat } = await import('./export-rows.ts');
+    const { output } = given as { output?: string };
+    const how = { format: readFormat(given, terminal.json), output };
+    const write = (rows: unknown) => exportRows(terminal, how, rows as ExportedRows<object>);
+    return runOperation(terminal, operation, given as never, { by }, write);
+  }
   const answers = await askFor(terminal, operation, given, () => operation.read(given as never, now()));
   const { mayCreate = false } = operation;
   const outcome = await runOperation(terminal, operation, { ...given, ...answers } as never, { by, mayCreate });

@@ -7,10 +7,8 @@ import { clip } from '../../operator/input/problems.ts';
 import type { Result, Terminal } from './terminal.ts';
 
 /** Where rows go and how: `format` is csv or json. */
-export type Output = { format?: string | undefined; output?: string | undefined };
+type Output = { format?: string | undefined; output?: string | undefined };
 type Format = 'csv' | 'json';
-/** `name` is what one row is, and `plural` what several are. */
-type Rows<Row> = ExportedRows<Row> & { name: string; plural: string };
 
 /**
  * Writes rows to a file, or to standard output as fast as it takes them, whatever their number. `null`: standard output holds the export
@@ -19,7 +17,7 @@ type Rows<Row> = ExportedRows<Row> & { name: string; plural: string };
 export async function exportRows<Row>(
   { stdout }: Terminal,
   { format, output }: { format: Format; output: string | undefined },
-  rows: Rows<Row>,
+  rows: ExportedRows<Row>,
 ): Promise<Result | null> {
   const count = { rows: 0 };
   const chunks = writeRows(format, rows, count);

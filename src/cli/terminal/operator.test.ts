@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
-import { readOperator } from './operator.ts';
+import { readOperator } from './terminal.ts';
 
 test('who acts is --by, else who called sudo, else the user of the operating system', () => {
   expect(readOperator(' Ann ', { SUDO_USER: 'bob' })).toBe('Ann');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readAddresses } from './read-parts.ts';
+import { readAddresses } from './run-operation.ts';
 
 let folder: string;
 beforeAll(async () => {

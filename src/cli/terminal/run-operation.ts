@@ -1,4 +1,9 @@
+import { randomInt } from 'node:crypto';
+import { constants, createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { AppError } from '../../domain/errors.ts';
+import { clip, detectSecret, quoteWhole } from '../../operator/input/problems.ts';
+import { type AddressEntry, readList } from '../../operator/input/readers.ts';
 import {
   type Given,
   type LocalOperation,
@@ -7,30 +12,32 @@ import {
   type OperationDeps,
   perform,
 } from '../../operator/operation.ts';
+import { declaredOption, membersOf } from '../../operator/option.ts';
 import { createLogger } from '../../runtime/log.ts';
 import type { Static, TSchema } from '../../runtime/type.ts';
-import { cliActor } from './operator.ts';
-import { configuredNetworks } from './select-network.ts';
-import type { Terminal } from './terminal.ts';
+import { configuredNetworks, publicUrlOf } from './select-network.ts';
+import { cliActor, type Terminal } from './terminal.ts';
 import { type CommandDatabase, now, withDatabase } from './with-database.ts';
 
 type Options = { by?: string | undefined; mayCreate?: boolean };
 
 /**
  * Runs an operation where the command is to run: here, on the database of the service, or on the server that was named. What is wrong
- * with the input alone is said before either is asked.
+ * with the input alone is said before either is asked. `use` has the outcome while the database is open.
  */
-export async function runOperation<Input extends TSchema, Wanted, Outcome>(
+export async function runOperation<Input extends TSchema, Wanted, Outcome, Used = Outcome>(
   terminal: Terminal,
   operation: LocalOperation<Input, Wanted, Outcome> | Operation<Input, Wanted, Outcome>,
   given: Given<Static<Input>>,
   { by, mayCreate = false }: Options = {},
-): Promise<Outcome> {
+  use: (outcome: Outcome) => Promise<Used> = async (outcome) => outcome as never,
+): Promise<Used> {
   const wanted = operation.read(given, now());
   const actor = cliActor(terminal, by);
   const server = terminal.server();
   if (server === null || !('path' in operation)) {
-    const work = (database: CommandDatabase) => perform(operation, depsOf(terminal, database), actor, wanted);
+    const work = async (database: CommandDatabase) =>
+      use(await perform(operation, depsOf(terminal, database), actor, wanted));
     return withDatabase(terminal, work, { mayCreate, mayMigrate: false });
   }
   if (by !== undefined) {
@@ -39,7 +46,7 @@ export async function runOperation<Input extends TSchema, Wanted, Outcome>(
       '--by has no effect with --server, because the server records the name of the admin key: leave it out',
     );
   }
-  return (await import('./ask-server.ts')).askServer(terminal, server, operation, given);
+  return use(await (await import('./ask-server.ts')).askServer(terminal, server, operation, given));
 }
 
 function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
@@ -50,6 +57,8 @@ function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
     log: createLogger({ level: 'error', destination: terminal.stderr }),
     addressGuard: NO_MANIFEST,
     networks: configuredNetworks(config),
+    ...{ publicUrl: () => publicUrlOf(config), randomBelow: (n) => randomInt(n) },
+    deadlineClock: async () => (await import('../../operator/subjects/invoices.ts')).readDeadlineClock(db),
     nodes: async () => {
       const [{ usingNodes }, { describeForPayer }] = await Promise.all([
         import('./with-nodes.ts'),
@@ -58,4 +67,141 @@ function depsOf(terminal: Terminal, database: CommandDatabase): OperationDeps {
       return { withNodes: (network, work) => usingNodes(terminal, database, network, work), describeForPayer };
     },
   };
+}
+
+/** Reads a secret from standard input if it was given as `-`, and the files that options name. */
+export async function readParts(
+  terminal: Terminal,
+  input: TSchema,
+  typed: Record<string, unknown>,
+  listed: string | undefined,
+) {
+  let isSecretTyped = false;
+  const given = { ...typed };
+  for (const [member, schema] of Object.entries(membersOf(input))) {
+    const { isSecret = false, isRemovable = false, file, entries } = declaredOption(schema) ?? {};
+    const value = given[member];
+    if (isRemovable && value === false) given[member] = null;
+    if (entries !== undefined) given[member] = await readAddresses(value as string[], listed, terminal.stdin);
+    if (typeof value !== 'string') continue;
+    if (isSecret && value !== '-') isSecretTyped = true;
+    if (isSecret) given[member] = await readSecret(value, terminal);
+    if (file !== undefined) given[member] = await readFileOption(value, file);
+  }
+  return { given, isSecretTyped };
+}
+
+/** The most entries of one command: they take one transaction of about a second. */
+const MAX_ENTRIES = 10_000;
+/** Many times the size of that many addresses with labels. */
+const MAX_BYTES = 10_000_000;
+
+/**
+ * Collects addresses from arguments, from standard input (`-`), and from a file. These hold one address a line, where empty
+ * lines and what follows a `#` are skipped, or CSV.
+ */
+export async function readAddresses(
+  args: readonly string[],
+  file: string | undefined,
+  stdin: NodeJS.ReadableStream,
+): Promise<AddressEntry[]> {
+  const entries: AddressEntry[] = [];
+  const typed = args.filter((arg) => arg !== '-');
+  typed.forEach((text, index) => {
+    entries.push({ text: text.trim(), place: `argument ${index + 1}` });
+  });
+  if (args.includes('-')) entries.push(...readList(await readText(stdin, 'standard input'), 'standard input'));
+  if (file !== undefined) entries.push(...readList(await readAddressFile(file), file));
+  if (entries.length === 0) {
+    const sources = [...(args.includes('-') ? ['standard input'] : []), ...(file === undefined ? [] : [named(file)])];
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      sources.length > 0
+        ? `${sources.join(' and ')}: no address found; write one per line`
+        : 'no address was given: give it as an argument, or use --file or "-"',
+    );
+  }
+  if (entries.length > MAX_ENTRIES) {
+    throw new AppError(
+      'INVALID_ARGUMENT',
+      `${entries.length} addresses were given, but one command accepts at most ${MAX_ENTRIES}: split the list, for example with "split -l ${MAX_ENTRIES}", and run the command for each part`,
+    );
+  }
+  return entries;
+}
+
+async function readAddressFile(file: string): Promise<string> {
+  try {
+    return await readText(createReadStream(file), file);
+  } catch (error) {
+    if (error instanceof AppError) throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new AppError('INVALID_ARGUMENT', `--file ${named(file)} cannot be read (${code})`, { cause: error });
+  }
+}
+
+/** A person who mixes up options may give a secret instead of a file. */
+function named(file: string): string {
+  return detectSecret(file) === null ? quoteWhole(file) : clip(file);
+}
+
+/** UTF-8, or UTF-16 as some spreadsheets save it; the mark at its start is left out. */
+async function readText(stream: NodeJS.ReadableStream, source: string): Promise<string> {
+  const parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of stream) {
+    const bytes = Buffer.from(part);
+    size += bytes.length;
+    if (size > MAX_BYTES) {
+      throw new AppError(
+        'INVALID_ARGUMENT',
+        `${source} is larger than ${MAX_BYTES} bytes, so it cannot be a list of addresses`,
+      );
+    }
+    parts.push(bytes);
+  }
+  const bytes = Buffer.concat(parts);
+  const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe;
+  return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8').decode(bytes);
+}
+
+/** The file that an option names, its content in base64: at most one byte more than it may have. `unread`: why it cannot be read. */
+async function readFileOption(path: string, { of, mostBytes }: { of: string; mostBytes: number }) {
+  const content = await readStart(path, of, mostBytes).catch(({ code }: NodeJS.ErrnoException) =>
+    code === 'ENOENT'
+      ? 'does not exist: give the path of a file'
+      : `cannot be read (${code}): give your user permission to read it`,
+  );
+  return typeof content === 'string'
+    ? { file: path, content: '', unread: content }
+    : { file: path, content: content.toString('base64') };
+}
+
+async function readStart(path: string, of: string, mostBytes: number): Promise<Buffer | string> {
+  // A pipe is not waited for.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    if (!(await handle.stat()).isFile()) return `is not a file: give the path of ${of}`;
+    const buffer = Buffer.alloc(mostBytes + 1);
+    const { bytesRead } = await handle.read(buffer, 0, buffer.length, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+/** More than the longest secret takes, and the longest URL that holds one. */
+const MAX_SECRET_INPUT = 4096;
+
+/** The secret that was given, `-` reads it from standard input. Errors: `INVALID_ARGUMENT`. */
+async function readSecret(option: string | undefined, { stdin }: Pick<Terminal, 'stdin'>): Promise<string | undefined> {
+  if (option !== '-') return option?.trim();
+  let text = '';
+  for await (const chunk of stdin) {
+    text += String(chunk);
+    if (text.length > MAX_SECRET_INPUT) {
+      throw new AppError('INVALID_ARGUMENT', 'standard input contains more than one secret: give one, on one line');
+    }
+  }
+  return text.trim();
 }

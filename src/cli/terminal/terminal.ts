@@ -1,5 +1,9 @@
+import { hostname, userInfo } from 'node:os';
+import { AppError } from '../../domain/errors.ts';
+import { type Actor, commandActor } from '../../operator/actor.ts';
 import { asWritten, secretMessage } from '../../operator/command-words.ts';
-import { printableJson } from '../../operator/input/problems.ts';
+import { detectSecret, printableJson } from '../../operator/input/problems.ts';
+import { whenParentDies } from '../../runtime/parent-process.ts';
 import { type DescribedError, EXIT, type ExitCode } from './describe-error.ts';
 
 /**
@@ -19,8 +23,8 @@ export type Surroundings = {
 /** Where a command runs, and how it speaks. If a command writes to `stdout` itself, that is its whole result. */
 export type Terminal = Surroundings & {
   readonly json: boolean;
-  /** Results only: with --json exactly one JSON object, also when the command fails. */
-  print(result: Result): void;
+  /** Results only, `null` where standard output holds the result already: with --json exactly one JSON object, also when the command fails. */
+  print(result: Result | null): void;
   /** The exit code of the result that was printed. */
   exitCode(): ExitCode;
   /** The server that runs the command; `null`: it runs here. */
@@ -45,7 +49,9 @@ export function createTerminal({ env, stdin, stdout, stderr }: Surroundings, opt
     useServer: (url) => {
       server = url;
     },
-    print({ data, text, next, exitCode: found = EXIT.ok }) {
+    print(result) {
+      if (result === null) return;
+      const { data, text, next, exitCode: found = EXIT.ok } = result;
       exitCode = found;
       const shown = options.json ? printableJson(JSON.stringify(data, asWritten, 2)) : text;
       if (shown !== '') stdout.write(`${shown}\n`);
@@ -66,7 +72,7 @@ export function printError(terminal: Terminal, error: DescribedError): void {
   terminal.note([`error: ${message}`, ...problems.map((problem) => `  ${problem.message}`)].join('\n'));
 }
 
-export type Print = (result: Promise<Result>) => Promise<void>;
+export type Print = (result: Promise<Result | null>) => Promise<void>;
 
 export const PROJECT_OPTION = ['--project <prj_…>', 'project (default: the only one)'] as const;
 
@@ -78,4 +84,50 @@ export function collect(text: string, previous: string[] | undefined): string[] 
 /** `place` is where the secret stands: an argument or an option. */
 export function secretProblem(place: string, kind: string): { subject: string; message: string } {
   return { subject: place, message: `${place}: ${secretMessage(kind)}` };
+}
+
+/** The bound of the schema. */
+const MAX_LENGTH = 200;
+
+/**
+ * The name of the operator for the record: `--by`, else the user of the operating system; under sudo the user who called it.
+ * The record is kept for ever, so a name that looks like a secret is refused.
+ */
+export function readOperator(option: string | undefined, env: NodeJS.ProcessEnv): string {
+  if (option === undefined) return (env['SUDO_USER'] || systemUser(env)).slice(0, MAX_LENGTH);
+  const name = option.trim();
+  const secret = detectSecret(name);
+  if (secret !== null) throw new AppError('INVALID_ARGUMENT', secretProblem('--by', secret).message);
+  const length = [...name].length;
+  if (length >= 1 && length <= MAX_LENGTH && !/\p{Cc}/u.test(name)) return name;
+  const problem =
+    length === 0 ? 'is empty' : length > MAX_LENGTH ? `has ${length} characters` : 'contains a line break';
+  throw new AppError('INVALID_ARGUMENT', `--by ${problem}: give a name of 1 to ${MAX_LENGTH} characters on one line`);
+}
+
+/** In a container a process may run with a number that has no name. */
+function systemUser(env: NodeJS.ProcessEnv): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return env['USER'] || env['LOGNAME'] || `user ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
+
+/** The actor of this command, on this machine. */
+export function cliActor({ env }: { env: NodeJS.ProcessEnv }, by?: string): Actor {
+  return commandActor(readOperator(by, env), hostname().slice(0, MAX_LENGTH) || null);
+}
+
+/** Aborted by the first signal, or by the death of the npm that started this process. A second signal ends the process at once. */
+export function stopSignal(exitCode: number): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (controller.signal.aborted) process.exit(exitCode);
+      controller.abort();
+    });
+  }
+  whenParentDies(() => controller.abort());
+  return controller.signal;
 }

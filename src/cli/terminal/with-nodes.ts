@@ -5,7 +5,7 @@ import { createKnownTerms } from '../../chain/verify/fee-terms.ts';
 import { SLOT_MS } from '../../chain/verify/read-block.ts';
 import { isLocalNetwork, type Network } from '../../domain/network.ts';
 import { unixMs } from '../../domain/time.ts';
-import type { NodeDeps } from '../../operator/node-connection.ts';
+import type { NodeDeps } from '../../operator/operation.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { createLogger } from '../../runtime/log.ts';
 import { createMetrics } from '../../runtime/metrics.ts';

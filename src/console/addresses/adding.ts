@@ -15,14 +15,13 @@ import {
 import { type ActivationView, type Added, addAddresses } from '../../operator/subjects/addresses.ts';
 import { countActive, type ListedProjectView, showProject } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm } from '../forms/add-form.ts';
-import { type FormField, type FormView, formPage } from '../forms/form.ts';
+import { addForm, type FormField, type FormView, formPage } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { ltr, outside, time } from '../page/pieces.ts';
-import { type Fields, readForm } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readForm, urlTo, type Visit } from '../page/visit.ts';
 
 /** `waits`: whether another owner, or a day, must pass before they are used; `unsigned`: unless all of them are signed. */
 type AddingSubject = { project: ListedProjectView; waits: boolean | 'unsigned' };

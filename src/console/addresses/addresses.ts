@@ -23,12 +23,11 @@ import { keepNewest } from '../../runtime/keep-newest.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, field, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
-import { readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { describeProblem } from '../page/show-error.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { addAddingForm, addDerivingForms } from './adding.ts';
 import { addChangeRoutes, addSwitchingForms } from './changes.ts';
 

@@ -16,14 +16,14 @@ import {
 } from '../../operator/subjects/addresses.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
-import type { FormField } from '../forms/form.ts';
+import { addForm, byOperation, type FormField } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { facts, number, outside, time } from '../page/pieces.ts';
-import { type Fields, readQuery } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { ENDING_FIELD, endingField, readEnding } from './adding.ts';
 
 type Subject = { change: AddressChangeView; refusal: string | null; project: ListedProjectView };

@@ -14,12 +14,12 @@ import { findProducers, type ProducersView } from '../../operator/subjects/chain
 import { type JobListView, listJobs } from '../../operator/subjects/jobs.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
+import { addForm, byOperation } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
 import { duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
-import { readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { renderKept, renderText } from '../page/words.ts';
 import { addJobRoutes, type ChainDeps, renderJobs } from './jobs.ts';
 

@@ -19,14 +19,14 @@ import {
 } from '../../operator/subjects/jobs.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm } from '../forms/add-form.ts';
-import { type Form, type FormField, oneClick } from '../forms/form.ts';
+import { addForm, type Form, type FormField, oneClick } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, duration, facts, ltr, number, outside, shortAddress, table, time } from '../page/pieces.ts';
-import { readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { chooseProject, Forbidden, needProject, urlTo, type Visit } from '../page/visit.ts';
+import { chooseProject, Forbidden, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { renderText } from '../page/words.ts';
 
 export type ChainDeps = ConsoleDeps & { jobs: Jobs };

@@ -1,13 +1,16 @@
-import type { ActionName } from '../../operator/actions.ts';
+import { AppError } from '../../domain/errors.ts';
+import { ACTIONS, type ActionName, type Rule } from '../../operator/actions.ts';
 import type { Actor } from '../../operator/actor.ts';
+import { type Given, type LocalOperation, type OperationDeps, perform } from '../../operator/operation.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import type { StepUpRequest } from '../../operator/subjects/sign-in.ts';
+import type { StepUpProof, StepUpRequest } from '../../operator/subjects/sign-in.ts';
+import type { Static, TSchema } from '../../runtime/type.ts';
 import { type Html, html } from '../../web/html.ts';
-import type { Page } from '../page/layout.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, facts, field, outside, select } from '../page/pieces.ts';
-import type { Fields } from '../page/read-fields.ts';
-import type { Answer, Asked } from '../page/routes.ts';
-import type { Visit } from '../page/visit.ts';
+import type { Answer, Asked, Routes } from '../page/routes.ts';
+import { chooseProject, type Fields, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 type Option = readonly [value: string, text: string];
 
@@ -45,6 +48,8 @@ export type Form<Subject, Wanted, Outcome> = {
   path: string;
   /** Where it begins, if it is the second step of something: its own page has nothing to show without the first. */
   begins?: string;
+  /** Fields that a link may fill in. */
+  filled?: readonly string[];
   /** What it is about, as the visitor may see it. Errors: `NOT_FOUND`. */
   find(asked: Asked, project: string | undefined): Promise<Subject>;
   show(visit: Visit, subject: Subject): FormView;
@@ -58,7 +63,7 @@ export type Form<Subject, Wanted, Outcome> = {
 /** Names that forms need for themselves. */
 export const OWN_FIELDS = ['project', 'token', 'code', 'passkey'] as const;
 
-export type Refused = { problem: Html; status: number } | null;
+type Refused = { problem: Html; status: number } | null;
 
 export function formPage(
   visit: Visit,
@@ -116,7 +121,7 @@ function renderField(given: FormField): Html {
 }
 
 /** What is about to be done, and the ways to prove who does it. Nothing was done yet. */
-export function proofPage(
+function proofPage(
   visit: Visit,
   { title, about, consequence, fields, back }: FormView,
   filled: Fields,
@@ -168,4 +173,113 @@ const hiddenProject = (about: ListedProjectView | null) => (about === null ? nul
 /** A form of one button, for what harms nothing. */
 export function oneClick(visit: Visit, path: string, label: Html | string): Html {
   return html`<form method="post" action="${path}">${hidden('token', visit.token(path))}<button class="quiet">${label}</button></form>`;
+}
+
+/** Adds the page of a form, and what it is sent to. */
+export function addForm<Subject, Wanted, Outcome>(
+  { get, form: post }: Routes,
+  deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
+  form: Form<Subject, Wanted, Outcome>,
+): void {
+  get(form.path, form.action, async (asked) => {
+    const { project, ...filled }: Fields = readQuery(asked.request, ['project', ...(form.filled ?? [])]);
+    if (form.begins !== undefined)
+      return { goTo: urlTo(asked.visit, form.begins, chooseProject(asked.visit, project)) };
+    const subject = await form.find(asked, project);
+    return formPage(asked.visit, form.show(asked.visit, subject), Object.keys(filled).length > 0 ? filled : null, null);
+  });
+  post(form.path, form.action, (asked) => send(deps, form, asked));
+}
+
+async function send<Subject, Wanted, Outcome>(
+  deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
+  form: Form<Subject, Wanted, Outcome>,
+  asked: Asked,
+): Promise<Answer> {
+  const { visit, request, tokens } = asked;
+  const subject = await form.find(asked, readForm(request, null)['project']);
+  const view = form.show(visit, subject);
+  const names = view.fields.map(({ name }) => name);
+  const { project: _project, token, code, passkey, ...filled } = readForm(request, [...OWN_FIELDS, ...names]);
+  const refuse = (refused: Refused) => formPage(visit, view, filled, refused);
+  const taken = tokens.take(visit.path, token);
+  if (taken.kind === 'refused') return refuse({ problem: html`<p>${taken.reason}.</p>`, status: 409 });
+  const labels = Object.fromEntries(view.fields.map(({ name, label }) => [name, label]));
+  try {
+    const wanted = form.read(filled, subject);
+    const asking = await askAgain(deps, form, asked, { view, filled, code, passkey });
+    if (asking !== null) return proofPage(visit, view, filled, asking);
+    return form.done(visit, subject, await form.run(visit.actor, wanted, `console-${taken.id}`));
+  } catch (error) {
+    if (!(error instanceof AppError) || !SHOWN_AGAIN.has(error.code)) throw error;
+    return refuse({ problem: describeProblem(error, labels), status: error.code === 'INVALID_ARGUMENT' ? 400 : 409 });
+  }
+}
+
+/** What the person can mend in the form itself; other errors have a page of their own. */
+const SHOWN_AGAIN: ReadonlySet<string> = new Set(['INVALID_ARGUMENT', 'CONFLICT', 'USAGE', 'CONFIG_INVALID']);
+
+type Filled = { view: FormView; filled: Fields; code: string | undefined; passkey: string | undefined };
+
+/** Returns `null` if the action requires no proof, or if the person has just given one that counts for it. */
+async function askAgain<Subject, Wanted, Outcome>(
+  deps: Pick<ConsoleDeps, 'stepUp' | 'now'>,
+  { action }: Form<Subject, Wanted, Outcome>,
+  { visit, request }: Asked,
+  { view, filled, code, passkey }: Filled,
+) {
+  const rule: Rule = ACTIONS[action];
+  const stepUp = rule.stepUp === undefined ? null : await deps.stepUp(request);
+  if (stepUp === null || (rule.stepUp === 'recent' && stepUp.isRecent)) return null;
+  // A person signs what the page shows: the form, its subject and its project as the server resolved them, and every field.
+  const subject = [visit.path, view.title, view.about?.projectId ?? null];
+  const signed = { name: action, input: JSON.stringify([...subject, Object.entries(filled).sort()]) };
+  const proof = readProof(code, passkey);
+  const isRefused = proof !== null && !(await stepUp.take(signed, proof));
+  if (proof !== null && !isRefused) return null;
+  const problem = html`<p>That code is wrong or was already used. Nothing was changed.</p>`;
+  return {
+    ...(await stepUp.ask(signed)),
+    isEach: rule.stepUp === 'each',
+    refused: isRefused ? { problem, status: 403 } : null,
+  };
+}
+
+function readProof(code: string | undefined, passkey: string | undefined): StepUpProof | null {
+  if (code !== undefined) return { code: code.trim() };
+  if (passkey === undefined) return null;
+  try {
+    return { passkey: JSON.parse(passkey) as unknown };
+  } catch {
+    return { passkey: null };
+  }
+}
+
+/** The part of a form that is an operation of the admin API. `given`: its input. */
+export function byOperation<Input extends TSchema, Wanted, Outcome, Subject>(
+  deps: OperationDeps,
+  operation: LocalOperation<Input, Wanted, Outcome>,
+  given: (filled: Fields, subject: Subject) => Given<Static<Input>>,
+): Pick<Form<Subject, Wanted, Outcome>, 'action' | 'read' | 'run'> {
+  return {
+    action: operation.action,
+    read: (filled, subject) => operation.read(given(filled, subject), deps.now()),
+    run: (actor, wanted) => perform(operation, deps, actor, wanted),
+  };
+}
+
+/** Adds what a form of one button (`oneClick`) is sent to. `run` says where to go on, or shows what came of it. Errors: `CONFLICT`, and its own, each with a page. */
+export function addClick(
+  { post }: Routes,
+  path: string,
+  action: ActionName,
+  run: (asked: Asked) => Promise<string | Page>,
+): void {
+  post(path, action, async (asked) => {
+    const { token } = readForm(asked.request, ['token']);
+    const taken = asked.tokens.take(asked.visit.path, token);
+    if (taken.kind === 'refused') throw new AppError('CONFLICT', taken.reason);
+    const next = await run(asked);
+    return typeof next === 'string' ? { goTo: next } : next;
+  });
 }

@@ -1,95 +1,54 @@
-import { Readable } from 'node:stream';
 import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
 import { INVOICE_STATUSES } from '../../domain/invoice.ts';
+import type { Text } from '../../domain/message.ts';
+import { formatAmount, microUsdt } from '../../domain/money.ts';
 import { POLICIES } from '../../domain/policy.ts';
+import { toIso } from '../../domain/time.ts';
+import type { TimelineEntry } from '../../domain/timeline.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { explainSubject } from '../../operator/explain/explain.ts';
-import { writeRows } from '../../operator/export/write-rows.ts';
-import { clip } from '../../operator/input/problems.ts';
-import { readOneNote } from '../../operator/input/readers.ts';
+import { describeStep, type Explanation, printableText } from '../../operator/explain/explanation.ts';
+import type { Found } from '../../operator/explain/search.ts';
+import { clip, printable } from '../../operator/input/problems.ts';
 import { perform } from '../../operator/operation.ts';
 import { replayEvents } from '../../operator/subjects/delivery-replay.ts';
 import {
   createInvoiceByHand,
   exportInvoices,
-  INVOICE_COLUMNS,
   type InvoiceView,
   listInvoices,
-  type NewInvoiceView,
-  readAmount,
-  readExternalId,
-  readInvoiceFilter,
   showInvoice,
   withdrawInvoiceByHand,
 } from '../../operator/subjects/invoices.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import { givingWay } from '../../runtime/yield-to-event-loop.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import { addForm } from '../forms/add-form.ts';
-import type { Form } from '../forms/form.ts';
+import { addForm, byOperation, type Form } from '../forms/form.ts';
 import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
-import { alert, badge, copyButton, facts, field, ltr, outside, time } from '../page/pieces.ts';
-import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { describeProblem } from '../page/show-error.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
-import { eventOf, invoicePage } from './invoice-page.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
+import { alert, badge, copyButton, facts, live, ltr, money, outside, table, time } from '../page/pieces.ts';
+import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
+import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
+import { renderText, writeText } from '../page/words.ts';
 
 /** The list, the export, one invoice, and making one. */
 export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
   const { get, post } = routes;
   addList(routes, invoicesList(deps));
-  get('/invoices.csv', 'exportInvoices', (asked) => sendCsv(deps, asked));
-  get('/invoices/new', 'createInvoiceByHand', async ({ visit, request }) => {
-    const { project, amount } = readQuery(request, ['project', 'amount']);
-    return newInvoicePage(visit, needProject(visit, project), amount === undefined ? {} : { amount }, null);
+  get('/invoices.csv', 'exportInvoices', async (asked) => {
+    const names = ['project', ...FILTERS.map(({ name }) => name)];
+    const { project, ...filters }: Fields = readQuery(asked.request, names);
+    const { projectId } = needProject(asked.visit, project);
+    const wanted = exportInvoices.read({ ...filters, projectId } as never, deps.now());
+    return sendRows(asked, `invoices-${projectId}.csv`, await perform(exportInvoices, deps, asked.visit.actor, wanted));
   });
-  post('/invoices/new', 'createInvoiceByHand', (asked) => create(deps, asked));
+  addForm(routes, deps, creation(deps));
   get('/invoices/:invoiceId', 'explainSubject', (asked) => show(deps, asked));
   post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
   addForm(routes, deps, withdrawal(deps));
-}
-
-/** A form shows again what was filled in; other errors have a page of their own. */
-function badInput(error: unknown): AppError {
-  if (error instanceof AppError && (error.code === 'INVALID_ARGUMENT' || error.code === 'CONFLICT')) return error;
-  throw error;
-}
-
-async function sendCsv(deps: ConsoleDeps, { visit, request, reply }: Asked): Promise<Answer> {
-  const { project: asked, ...filters } = readQuery(request, [
-    'project',
-    ...FILTERS.map(({ name }) => name),
-  ] as string[]);
-  const { projectId } = needProject(visit, asked);
-  const batches = await exportInvoices(deps, visit.actor, { ...readInvoiceFilter(filters), projectId });
-  const lines = writeRows('csv', { columns: INVOICE_COLUMNS, batches });
-  reply.type('text/csv; charset=utf-8').headers({
-    'Content-Disposition': `attachment; filename="invoices-${projectId}.csv"`,
-    'Cache-Control': 'no-store',
-  });
-  return { sent: reply.send(Readable.from(givingWay(lines))) };
-}
-
-async function create(deps: ConsoleDeps, { visit, request, tokens }: Asked): Promise<Answer> {
-  const filled = readForm(request, NEW_FIELDS);
-  const project = needProject(visit, filled.project);
-  const taken = tokens.take('new-invoice', filled.token);
-  if (taken.kind === 'refused') return newInvoicePage(visit, project, filled, html`<p>${taken.reason}.</p>`);
-  try {
-    const wanted = {
-      requestedMicro: readAmount('amount', (filled.amount ?? '').trim()),
-      externalId: readExternalId('externalId', (filled.externalId ?? '').trim()),
-      note: readOneNote(filled.note),
-    };
-    const made = { ...wanted, projectId: project.projectId, idempotencyKey: `console-${taken.id}` };
-    return madePage(visit, project, await createInvoiceByHand(deps, visit.actor, made));
-  } catch (error) {
-    return newInvoicePage(visit, project, filled, describeProblem(badInput(error)));
-  }
 }
 
 /** An invoice as the visitor may see it, explained. Errors: `NOT_FOUND`. */
@@ -103,7 +62,7 @@ async function find(deps: ConsoleDeps, { visit, request }: Asked) {
   return {
     explanation,
     project: needProject(visit, projectId),
-    invoice: await showInvoice(deps, visit.actor, { projectId, invoiceId }),
+    invoice: await showInvoice.run(deps, visit.actor, { projectId, invoiceId }),
   };
 }
 
@@ -119,11 +78,11 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   return invoicePage(asked.visit, project, { ...shown, requestId: asked.request.id, said, isRefused: false });
 }
 
-type Found = Awaited<ReturnType<typeof find>>;
+type InvoiceAsked = Awaited<ReturnType<typeof find>>;
 
-function withdrawal(deps: ConsoleDeps): Form<Found, { projectId: string; invoiceId: string }, unknown> {
+function withdrawal(deps: ConsoleDeps): Form<InvoiceAsked, ReturnType<typeof withdrawInvoiceByHand.read>, unknown> {
   return {
-    action: 'withdrawInvoiceByHand',
+    ...byOperation(deps, withdrawInvoiceByHand, (_filled, { invoice }: InvoiceAsked) => invoice),
     path: '/invoices/:invoiceId/withdraw',
     find: (asked) => find(deps, asked),
     show: (_visit, { project, invoice }) => ({
@@ -131,8 +90,6 @@ function withdrawal(deps: ConsoleDeps): Form<Found, { projectId: string; invoice
       back: `/invoices/${invoice.invoiceId}`,
       consequence: html`<p>The payment page of ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
     }),
-    read: (_filled, { invoice: { projectId, invoiceId } }) => ({ projectId, invoiceId }),
-    run: (actor, wanted) => withdrawInvoiceByHand(deps, actor, wanted),
     done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
   };
 }
@@ -165,8 +122,8 @@ const invoicesList = (deps: ConsoleDeps): List<InvoiceView> => ({
   columns: COLUMNS,
   filters: () => FILTERS,
   find: async ({ actor }, { projectId }, filters, before) => {
-    const filter = readInvoiceFilter({ ...filters, before });
-    const found = await listInvoices(deps, actor, { ...filter, projectId, limit: PAGE_SIZE });
+    const given = { ...filters, projectId, before, limit: String(PAGE_SIZE) };
+    const found = await perform(listInvoices, deps, actor, listInvoices.read(given as never, deps.now()));
     return { ...found, next: found.nextBefore };
   },
   none: renderNone,
@@ -213,25 +170,43 @@ function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolea
   return html`<section class="card empty"><h2>No invoices yet</h2><p>Your shop creates them through the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, create one by hand and send its link.</p>${make}</section>`;
 }
 
-const NEW_FIELDS = ['amount', 'externalId', 'note', 'project', 'token'] as const;
-type NewFields = Fields<(typeof NEW_FIELDS)[number]>;
+type Creation = ReturnType<typeof createInvoiceByHand.read>;
+type Made = Awaited<ReturnType<typeof createInvoiceByHand.run>>;
 
-function newInvoicePage(visit: Visit, project: ListedProjectView, filled: NewFields, problem: Html | null): Page {
+function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, Made> {
   return {
-    title: 'New invoice',
-    about: project,
-    ...(problem === null ? {} : { status: 400 }),
-    main: html`<section class="card form">${problem === null ? null : alert(problem)}
-<form method="post" action="/invoices/new"><input type="hidden" name="token" value="${visit.token('new-invoice')}"><input type="hidden" name="project" value="${project.projectId}">
-${field('amount', 'Amount in USDT', filled.amount, html` inputmode="decimal" dir="ltr" required`, 'Such as 25 or 25.50. The payer sends a slightly higher amount, which identifies the payment.')}
-${field('externalId', 'Order id', filled.externalId, html` maxlength="200" required`, 'Your own id, such as a bill number. Each one can be used only once.')}
-${field('note', 'Note (optional)', filled.note, html` maxlength="2000"`, 'Kept with your name in the audit log. The payer never sees it.')}
-<div class="actions"><button>Create invoice</button><a href="${urlTo(visit, '/invoices', project)}">Back</a></div></form></section>`,
+    ...byOperation(deps, createInvoiceByHand, ({ amount = '', externalId = '', note }, project: ListedProjectView) => ({
+      ...{ projectId: project.projectId, amount, externalId, note, idempotencyKey: undefined },
+    })),
+    run: (actor, wanted, once) => perform(createInvoiceByHand, deps, actor, { ...wanted, idempotencyKey: once }),
+    path: '/invoices/new',
+    filled: ['amount'],
+    find: async ({ visit }, project) => needProject(visit, project),
+    show: (visit, project) => ({
+      ...{ title: 'New invoice', about: project, button: 'Create invoice', back: urlTo(visit, '/invoices', project) },
+      consequence: html``,
+      fields: [
+        {
+          ...{ kind: 'line', name: 'amount', label: 'Amount in USDT' },
+          more: html` inputmode="decimal" dir="ltr" required`,
+          hint: 'Such as 25 or 25.50. The payer sends a slightly higher amount, which identifies the payment.',
+        },
+        {
+          ...{ kind: 'line', name: 'externalId', label: 'Order id', more: html` maxlength="200" required` },
+          hint: 'Your own id, such as a bill number. Each one can be used only once.',
+        },
+        {
+          ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
+          hint: 'Kept with your name in the audit log. The payer never sees it.',
+        },
+      ],
+    }),
+    done: madePage,
   };
 }
 
 /** The link and its QR code, to send or to show. */
-function madePage(visit: Visit, project: ListedProjectView, { invoice }: NewInvoiceView): Page {
+function madePage(visit: Visit, project: ListedProjectView, { invoice }: Made): Page {
   const { checkoutUrl, invoiceId, externalId, payableAmount, expiresAt } = invoice;
   return {
     title: 'Invoice created',
@@ -247,3 +222,224 @@ ${facts([
 <div class="actions"><a class="button" href="/invoices/${invoiceId}">Show invoice</a><a href="${urlTo(visit, '/invoices/new', project)}">Create another</a></div></section>`,
   };
 }
+
+type Shown = {
+  explanation: Explanation;
+  invoice: InvoiceView;
+  requestId: string;
+  /** What came of the form that was sent. */
+  said: Html | null;
+  isRefused: boolean;
+};
+
+/** All about one invoice. There is no way to mark it as paid, and none to delete it. */
+function invoicePage(visit: Visit, project: ListedProjectView, shown: Shown): Page {
+  const { explanation, invoice, requestId, said, isRefused } = shown;
+  const { externalId, status, checkoutUrl, paid } = invoice;
+  const receipt =
+    paid === null ? null : html`<a class="button quiet" href="${checkoutUrl}/receipt" rel="noreferrer">Receipt</a>`;
+  return {
+    title: [...externalId].length > 60 ? `${[...externalId].slice(0, 60).join('')}…` : externalId,
+    about: project,
+    beside: live('state', badge(status)),
+    ...(isRefused ? { status: 409 } : {}),
+    main: html`${said === null ? null : isRefused ? alert(said) : html`<p class="good" role="status">${said}</p>`}
+${live('verdict', html`${renderVerdict(explanation)}${renderNext(explanation)}`, { isSpoken: true })}
+${live('amounts', renderAmounts(invoice))}
+<p class="actions"><a class="button quiet" href="${checkoutUrl}" rel="noreferrer">Open as the payer</a>${receipt}${copyButton(checkoutUrl, 'Copy link for the payer')}${renderWithdrawal(visit, shown)}</p>
+${live('events', html`${renderTimeline(explanation, (entry) => renderReplay(visit, invoice, entry))}${renderFields(explanation)}`)}
+${renderSupport(explanation, requestId)}`,
+  };
+}
+
+/** Of a paid one there is nothing left to withdraw. */
+function renderWithdrawal(visit: Visit, { invoice: { invoiceId, status }, explanation }: Shown): Html | null {
+  const isWithdrawn = explanation.timeline.some(({ kind }) => kind === 'withdrawn');
+  if (status === 'PAID' || isWithdrawn || !isAllowed(visit.actor, 'withdrawInvoiceByHand')) return null;
+  return html`<a class="button quiet" href="/invoices/${invoiceId}/withdraw">Withdraw</a>`;
+}
+
+function renderAmounts({ requestedAmount, payableAmount, paid, expiresAt, address }: InvoiceView): Html {
+  const tail = formatAmount(microUsdt(microOf(payableAmount) - microOf(requestedAmount)));
+  return html`<section aria-label="Amounts"><dl class="tiles">
+<div class="tile"><dt>Requested</dt><dd>${ltr(requestedAmount)}</dd><dd class="hint">USDT</dd></div>
+<div class="tile"><dt>Payable amount</dt><dd>${ltr(payableAmount)}</dd><dd class="hint">a tail of ${ltr(tail)}, to ${outside(`${address.slice(0, 6)}…${address.slice(-6)}`)}</dd></div>
+<div class="tile"><dt>Received</dt><dd>${paid === null ? '–' : ltr(payableAmount)}</dd><dd class="hint">${paid === null ? html`until ${time(expiresAt)} UTC or later` : html`${time(paid.time)} UTC, <a href="/find?q=${paid.txId}">${paid.txId.slice(0, 8)}…</a>`}</dd></div>
+</dl></section>`;
+}
+
+const microOf = (amount: string) => BigInt(amount.replace('.', ''));
+
+/** Which event an entry of the timeline tells of; `null`: none. */
+function eventOf({ kind, data }: TimelineEntry): string | null {
+  const { eventId } = data;
+  return kind === 'event' && typeof eventId === 'string' ? eventId : null;
+}
+
+/** Sends it again to every endpoint that it was for: receivers take an event that they know once. */
+function renderReplay(visit: Visit, { invoiceId }: InvoiceView, entry: TimelineEntry): Html | null {
+  const eventId = eventOf(entry);
+  if (eventId === null || !isAllowed(visit.actor, 'replayEvents')) return null;
+  return html`<form method="post" action="/invoices/${invoiceId}/replay"><input type="hidden" name="token" value="${visit.token(`replay ${eventId}`)}"><input type="hidden" name="event" value="${eventId}"><button class="quiet">Send again</button></form>`;
+}
+
+/** All that a text may stand for, in every project that the person may see. */
+export function foundPage(
+  visit: Visit,
+  typed: string,
+  { invoices, transfers, addresses }: Found,
+  about: ListedProjectView | null,
+): Page {
+  const project = ({ projectName }: { projectName: string }) => html`<bdi>${projectName}</bdi>`;
+  const ofSeveral = <Of extends { projectName: string }>(): [string, (row: Of) => Html][] =>
+    visit.projects.length > 1 ? [['Project', project]] : [];
+  const made = table(
+    'Invoices',
+    [
+      [
+        'Order',
+        ({ id, externalId }) => html`<a class="row" href="/invoices/${encodeId('inv', id)}">${outside(externalId)}</a>`,
+      ],
+      ['Status', ({ status }) => badge(status)],
+      ['To pay', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
+      ['Created (UTC)', ({ createdAt }) => time(toIso(createdAt))],
+      ...ofSeveral<Found['invoices'][number]>(),
+    ],
+    invoices,
+  );
+  const came = table(
+    'Transfers',
+    [
+      ['Transaction', ({ txId }) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 8)}…`)}</a>`],
+      [
+        'Paid',
+        ({ id, kind }) =>
+          kind === 'matched' ? 'an invoice' : html`nothing: <a href="/unmatched/${encodeId('trf', id)}">${kind}</a>`,
+      ],
+      ['Amount', ({ amountMicro }) => money(formatAmount(amountMicro)), 'number'],
+      ['Block (UTC)', ({ blockTime }) => time(toIso(blockTime))],
+      ...ofSeveral<Found['transfers'][number]>(),
+    ],
+    transfers,
+  );
+  const named = table(
+    'Addresses',
+    [
+      [
+        'Address',
+        ({ address, project: of }) =>
+          html`<a class="row" href="/find?q=${address}${of && `&in=${encodeId('prj', of.id)}`}">${ltr(address)}</a>`,
+      ],
+      ['Whose', ({ project: of }) => (of === null ? 'not yours' : html`<bdi>${of.name}</bdi>, ${of.network}`)],
+    ],
+    addresses,
+  );
+  return {
+    ...{ title: 'Found', about },
+    main: html`<p>Matches for ${outside(typed)}:</p>
+${invoices.length === 0 ? null : html`<h2>Invoices</h2>${made}`}
+${transfers.length === 0 ? null : html`<h2>Transfers</h2>${came}`}
+${addresses.length === 0 ? null : html`<h2>Addresses</h2>${named}`}
+<p class="hint">Shows up to 20 of each, newest first. Partial order ids and metadata are searched only in the newest 10,000 invoices.</p>`,
+  };
+}
+
+/** What is known of a transaction or an address. */
+export function explanationPage(
+  title: string,
+  explanation: Explanation,
+  about: ListedProjectView | null,
+  requestId: string,
+): Page {
+  return {
+    title,
+    about,
+    ...(explanation.isUnknown === true ? { status: 404 } : {}),
+    main: html`${renderVerdict(explanation)}
+${renderNext(explanation)}
+${explanation.timeline.length === 0 ? null : renderTimeline(explanation, () => null)}
+${explanation.fields.length === 0 ? null : renderFields(explanation)}
+${renderSupport(explanation, requestId)}`,
+  };
+}
+
+/** The answer in sentences, the most important one first and large. */
+function renderVerdict({ verdict }: Explanation): Html {
+  const [first = '', ...others] = verdict;
+  const more = others.map((text) => html`<li>${renderText(readable(printableText(text)))}</li>`);
+  return html`<section class="card verdict" aria-label="Answer"><p class="first" dir="auto">${renderText(readable(printableText(first)))}</p>${others.length === 0 ? null : html`<ul>${more}</ul>`}</section>`;
+}
+
+function renderFields({ fields }: Explanation): Html {
+  return html`<section class="card" aria-labelledby="facts"><h2 id="facts">Details</h2>${facts(fields.map(([name, value]) => [name, value === null ? null : html`<bdi>${readable(printable(value))}</bdi>`]))}</section>`;
+}
+
+function renderNext({ next }: Explanation): Html | null {
+  if (next.length === 0) return null;
+  const items = next.map((step) => html`<li>${renderText(describeStep(step))}</li>`);
+  return html`<section class="card" aria-labelledby="next"><h2 id="next">What to do</h2><ul>${items}</ul></section>`;
+}
+
+/** What happened, in order. `act` is what can be done about an entry. */
+function renderTimeline({ timeline, omissions }: Explanation, act: (entry: TimelineEntry) => Html | null): Html {
+  const items = timeline.map((entry) => {
+    const { at, kind, text } = entry;
+    const iso = toIso(at);
+    return html`<li data-kind="${kind}"><time datetime="${iso}">${iso.slice(0, 10)} <b>${iso.slice(11, 19)}</b></time><div><p><span class="kind">${kind}</span> <bdi>${readable(printable(text))}</bdi></p>${renderDetails(entry)}${act(entry)}</div></li>`;
+  });
+  const left = omissions.map(
+    ({ what, shown, total }) => html`<p class="hint">${total - shown} more of ${total} ${what} are not shown.</p>`,
+  );
+  return html`<section class="card" aria-labelledby="timeline"><h2 id="timeline">What happened <small>UTC</small></h2><ol class="timeline">${items}</ol>${left}</section>`;
+}
+
+/** Evidence that is seldom wanted. */
+const FOLDED: ReadonlySet<TimelineEntry['kind']> = new Set([
+  'requested',
+  'allocated',
+  'sighted',
+  'transferred',
+  'sent',
+]);
+
+function renderDetails({ kind, details }: TimelineEntry): Html | null {
+  if (details.length === 0) return null;
+  const list = html`<ul class="hint">${details.map((detail) => html`<li><bdi>${readable(printable(detail))}</bdi></li>`)}</ul>`;
+  return FOLDED.has(kind) ? html`<details><summary>Evidence</summary>${list}</details>` : list;
+}
+
+/** For a public tracker: what happened without whom it happened to. */
+function renderSupport(explanation: Explanation, requestId: string): Html {
+  const text = supportText(explanation, requestId);
+  return html`<details class="card"><summary>Copy for support</summary><p class="hint">Addresses, transactions, order ids, links and names are shortened or removed, so that you can share this text. Read it before you send it.</p>${copyButton(text, 'Copy the text for support')}<label class="unseen" for="support">Text for support</label><textarea id="support" readonly rows="12">${text}</textarea></details>`;
+}
+
+/** Entries of operators begin with a name, and tell of notes. */
+const OF_PEOPLE: ReadonlySet<TimelineEntry['kind']> = new Set(['operator', 'resolved', 'taken-back']);
+
+function supportText({ subject, verdict, timeline }: Explanation, requestId: string): string {
+  const lines = timeline.map(({ at, kind, text }) => `${toIso(at)} ${kind}${OF_PEOPLE.has(kind) ? '' : `: ${text}`}`);
+  const said = verdict.map((text) => printable(writeText(text)));
+  const whole = [...said, '', ...lines.map(printable), '', `request ${requestId}`].join('\n');
+  return LENGTHS.reduce((text, length) => text.replaceAll(start(subject['externalId'], length), '(order)'), whole)
+    .replace(/https?:\/\/[^\s:]+(:\d+)?[^\s:]*/g, '(link)')
+    .replace(/\bT[1-9A-HJ-NP-Za-km-z]{33}\b/g, (address) => `T…${address.slice(-4)}`)
+    .replace(/\b[0-9a-f]{64}\b/g, (id) => `${id.slice(0, 6)}…`)
+    .replace(/\b(trf|evt|inv|whe|key|prj)_([0-9a-z]{22})([0-9a-z]{4})\b/g, '$1_…$3');
+}
+
+/** Texts cut order ids to these lengths. */
+const LENGTHS = [200, 80, 60];
+
+function start(externalId: unknown, length: number): string {
+  return typeof externalId === 'string' && externalId !== ''
+    ? printable([...externalId].slice(0, length).join(''))
+    : '(order)';
+}
+
+/** Times within sentences, as people write them. */
+function readable<Said extends Text>(text: Said): Said | string {
+  return typeof text === 'string' ? text.replace(ISO, '$1 $2 UTC') : text;
+}
+
+const ISO = /\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d{3}Z\b/g;

@@ -1,11 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import type { DeadlineClock } from '../../domain/clocks.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import type { Actor } from '../../operator/actor.ts';
 import type { DoctorView } from '../../operator/doctor/run-doctor.ts';
-import type { AskDeps } from '../../operator/explain/ask-chain.ts';
+import type { AskDeps } from '../../operator/explain/explain.ts';
 import type { OperationDeps } from '../../operator/operation.ts';
-import type { InvoiceDeps } from '../../operator/subjects/invoices.ts';
 import type { ProjectView } from '../../operator/subjects/projects.ts';
 import type { Session } from '../../operator/subjects/sessions.ts';
 import type { SignedAction, SignInDeps, StepUpProof, StepUpRequest } from '../../operator/subjects/sign-in.ts';
@@ -30,12 +28,7 @@ type Example = Pick<ProjectView, 'network' | 'policy' | 'lifetimeMs'> & {
 };
 
 /** `publicUrl` is the payers' origin. */
-export type ConsoleDeps = OperationDeps &
-  InvoiceDeps & {
-    /** By which invoices are made and expire. */
-    deadlineClock?: DeadlineClock;
-    /** A uniform integer in 0 … n−1. */
-    randomBelow(n: number): number;
+export type ConsoleDeps = { publicUrl(): string } & OperationDeps & {
     /** The console's own origin, from which alone forms are taken: `https://console.example.com`. */
     consoleUrl(): string;
     /** The person behind a request; `null`: nobody is signed in. */

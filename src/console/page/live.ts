@@ -4,7 +4,7 @@ import { createTally } from '../../runtime/log-throttle.ts';
 import { createLiveStreams, type LiveStream, STREAM_HEADERS } from '../../web/live-streams.ts';
 import { hijackForStream } from '../../web/shed-load.ts';
 import type { ConsoleDeps } from './console-deps.ts';
-import { HEADERS } from './send-page.ts';
+import { HEADERS } from './layout.ts';
 
 /** More than people look at one console at once. */
 const MAX_STREAMS = 200;

@@ -1,19 +1,142 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { AppError } from '../../domain/errors.ts';
+import type { UnixMs } from '../../domain/time.ts';
 import { parseUrl } from '../../domain/url.ts';
 import { ACTIONS, type ActionName } from '../../operator/actions.ts';
 import type { Actor } from '../../operator/actor.ts';
 import { isAllowed } from '../../operator/authorize.ts';
+import { type ExportedRows, writeRows } from '../../operator/export/write-rows.ts';
 import { listProjects } from '../../operator/subjects/projects.ts';
 import { requestSignIn } from '../../operator/subjects/sign-in.ts';
-import { checkOrigin } from './check-origin.ts';
+import { keepNewest } from '../../runtime/keep-newest.ts';
+import { givingWay } from '../../runtime/yield-to-event-loop.ts';
+import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from './console-deps.ts';
-import { createFormTokens, type FormTokens } from './form-tokens.ts';
-import type { Page } from './layout.ts';
-import { readForm } from './read-fields.ts';
-import { HEADERS, sendPage } from './send-page.ts';
-import { createAnswerError } from './show-error.ts';
-import { signInPage } from './sign-in-page.ts';
-import { Forbidden, type Visit } from './visit.ts';
+import { createAnswerError, HEADERS, type Page, sendPage } from './layout.ts';
+import { alert } from './pieces.ts';
+import { type Fields, Forbidden, readForm, type Visit } from './visit.ts';
+
+/** As long as a session may rest. */
+const MAX_AGE_MS = 12 * 3_600_000;
+/** Forms that are remembered as sent. What was forgotten is refused by what it does: each decision names what it was made upon. */
+const MAX_SENT = 10_000;
+
+/** Stands for the token in a form that is opened again after signing in. */
+const RESUMED = 'resumed';
+
+type Taken = { kind: 'ok'; id: string } | { kind: 'refused'; reason: string };
+
+/** Tokens that forms carry: each is for one session and one form, and is taken once. Two tabs have two. */
+type FormTokens = {
+  issue(session: string, form: string): string;
+  take(session: string, form: string, token: string | undefined): Taken;
+};
+
+type Deps = { now(): UnixMs; random(bytes: number): Uint8Array; formKey?: Uint8Array };
+
+function createFormTokens({ now, random, formKey = random(32) }: Deps): FormTokens {
+  const sent = new Map<string, true>();
+  const sign = (session: string, form: string, head: string) =>
+    createHmac('sha256', formKey)
+      .update(JSON.stringify([session, form, head]))
+      .digest();
+  return {
+    issue: (session, form) => {
+      const head = `${Buffer.from(random(12)).toString('base64url')}.${now().toString(36)}`;
+      return `${head}.${sign(session, form, head).toString('base64url')}`;
+    },
+    take: (session, form, token = '') => {
+      if (token === RESUMED)
+        return {
+          kind: 'refused',
+          reason: 'you are signed in again, but the form was not sent: check your input and send it',
+        };
+      const [id = '', time = '', mark = ''] = token.split('.');
+      const [expected, given] = [sign(session, form, `${id}.${time}`), Buffer.from(mark, 'base64url')];
+      if (given.length !== expected.length || !timingSafeEqual(given, expected)) {
+        return { kind: 'refused', reason: 'this form belongs to another session: open the page again' };
+      }
+      if (now() - Number.parseInt(time, 36) > MAX_AGE_MS) {
+        return { kind: 'refused', reason: 'this form is too old: open the page again' };
+      }
+      if (sent.has(id)) return { kind: 'refused', reason: 'this form was already sent, and was processed then' };
+      keepNewest(sent, id, true, MAX_SENT);
+      return { kind: 'ok', id };
+    },
+  };
+}
+
+type Shown = {
+  passkey: Awaited<ReturnType<typeof requestSignIn>>;
+  /** Where to continue. */
+  next: string;
+  /** What was typed into a form whose session ended; `next` is what it is sent to. `null`: there is no form. */
+  kept: Fields | null;
+  login: string;
+  problem: string | null;
+  status: number;
+};
+
+/** What a person signs in with: a passkey where the browser has one, or password and code. */
+export function signInPage({ passkey, next, kept, login, problem, status }: Shown): Page {
+  const hidden = html`<input type="hidden" name="next" value="${next}">${kept && hideFields(kept, KEPT)}`;
+  return {
+    title: 'Sign in',
+    status,
+    main: html`${problem === null ? null : alert(html`<p>${problem}</p>`)}${kept === null ? null : html`<p class="notice">Your session has ended, and nothing was sent. Your input is kept on this page: sign in to get it back.</p>`}
+${passkey === null ? null : renderPasskey(passkey, hidden)}
+<form method="post" action="/sign-in" class="card fields">
+<h2>With a password</h2>
+${hidden}
+<div><label for="login">Login</label><input id="login" name="login" value="${login}" autocomplete="username webauthn" autocapitalize="off" spellcheck="false" maxlength="100" required></div>
+<div><label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" maxlength="1000" required></div>
+<div><label for="code">Code from your app, or a recovery code</label><input id="code" name="code" autocomplete="one-time-code" autocapitalize="off" spellcheck="false" maxlength="40" required></div>
+<p><button>Sign in</button></p>
+</form>
+<p class="hint">No account yet? Ask the administrator for an invitation link: <code>quittance user invite</code>. Lost your passkey or password? <code>quittance user reset</code>.</p>`,
+  };
+}
+
+/** Shown by the script, where the browser knows passkeys. */
+function renderPasskey(options: object, hidden: Html): Html {
+  return html`<form method="post" action="/sign-in" class="card fields" data-passkey="get" data-options="${JSON.stringify(options)}" hidden>
+${hidden}<input type="hidden" name="passkey">
+<p><button>Sign in with a passkey</button></p>
+</form>`;
+}
+
+/** What the fields that are kept are called in the form of the sign-in. */
+export const KEPT = 'kept.';
+
+const hideFields = (fields: Fields, prefix = '') =>
+  Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${prefix}${name}" value="${value ?? ''}">`,
+  );
+
+/** Leads back into a form whose session had ended. It is shown with its entries, and is not sent by this. */
+export function resumePage(path: string, kept: Fields): Page {
+  return {
+    title: 'You are signed in again',
+    main: html`<form method="post" action="${path}" class="card">${hideFields({ ...kept, token: RESUMED })}
+<p>Your input is still there. Nothing has been sent yet.</p><p><button autofocus>Back to the form</button></p></form>`,
+  };
+}
+
+/**
+ * Refuses a write that does not come from a page of the console. Browsers say where a request comes from by `Sec-Fetch-Site`, older ones by
+ * `Origin` alone; whoever says neither is no browser, and the console is for browsers.
+ */
+export function checkOrigin({ headers }: FastifyRequest, consoleUrl: string): void {
+  const { 'sec-fetch-site': site, origin } = headers;
+  const isSame = site === undefined ? origin === new URL(consoleUrl).origin : site === 'same-origin';
+  if (isSame && (origin === undefined || origin === new URL(consoleUrl).origin)) return;
+  throw new AppError(
+    'USAGE',
+    'this form came from a page outside the console, so nothing was changed: open the page and send the form again',
+  );
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -117,4 +240,19 @@ async function askToSignIn(deps: ConsoleDeps, request: FastifyRequest, reply: Fa
 function pageBefore({ headers }: FastifyRequest, consoleUrl: string): string {
   const page = parseUrl(headers.referer ?? '');
   return page !== null && page.origin === new URL(consoleUrl).origin ? page.pathname + page.search : '/';
+}
+
+const FILE_TYPES = { csv: 'text/csv; charset=utf-8', json: 'application/json; charset=utf-8' } as const;
+
+/** Answers with a file, which no cache keeps. Its name ends in what it is. */
+export function sendFile({ reply }: Asked, name: string, content: string | Readable): Answer {
+  reply.type(FILE_TYPES[name.endsWith('.csv') ? 'csv' : 'json']).headers({
+    'Content-Disposition': `attachment; filename="${name}"`,
+    'Cache-Control': 'no-store',
+  });
+  return { sent: reply.send(content) };
+}
+
+export function sendRows<Row>(asked: Asked, name: string, rows: ExportedRows<Row>): Answer {
+  return sendFile(asked, name, Readable.from(givingWay(writeRows(name.endsWith('.csv') ? 'csv' : 'json', rows))));
 }

@@ -108,6 +108,7 @@ const SCREENS: Readonly<Record<string, readonly [url: string, label: string]>> =
   'transfers show': ['/unmatched', 'Unmatched transfers'],
   'transfers resolve': ['/unmatched', 'Unmatched transfers'],
   'invoice list': ['/invoices', 'Invoices'],
+  'invoice show': ['/invoices', 'Invoices'],
   'project create': ['/settings/projects/new', 'New project'],
   'key create': ['/settings/keys/new', 'New API key'],
   'key list': ['/settings/keys', 'API keys'],

@@ -11,12 +11,10 @@ import {
 } from '../../operator/subjects/reports.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';
-import { type Fields, readQuery } from '../page/read-fields.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { describeProblem } from '../page/show-error.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
+import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 /** A page is answered soon or not at all. */
 const PAGE_PATIENCE_MS = 3000;
@@ -26,9 +24,9 @@ const FILE_PATIENCE_MS = 15_000;
 /** What to book, as a page and as files. */
 export function addReportRoutes({ get }: Routes, deps: ConsoleDeps): void {
   get('/reports', 'showReport', (asked) => show(deps, asked));
-  get('/reports.csv', 'showReport', (asked) => sendFile(deps, asked, 'csv', writeReport));
+  get('/reports.csv', 'showReport', (asked) => send(deps, asked, 'csv', writeReport));
   get('/reports.json', 'showReport', (asked) =>
-    sendFile(deps, asked, 'json', (report) => `${JSON.stringify(report, null, 2)}\n`),
+    send(deps, asked, 'json', (report) => `${JSON.stringify(report, null, 2)}\n`),
   );
 }
 
@@ -48,22 +46,18 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   }
 }
 
-async function sendFile(
+async function send(
   deps: ConsoleDeps,
-  { visit, request, reply }: Asked,
+  asked: Asked,
   kind: 'csv' | 'json',
   write: (report: ReportView) => string,
 ): Promise<Answer> {
-  const { project: asked, ...given } = readQuery(request, ['project', ...PERIOD]);
-  const { projectId } = needProject(visit, asked);
+  const { project, ...given } = readQuery(asked.request, ['project', ...PERIOD]);
+  const { projectId } = needProject(asked.visit, project);
   const period = readReportPeriod(given, deps.now());
-  const report = await showReport.run(deps, visit.actor, { projectId, period, patienceMs: FILE_PATIENCE_MS });
-  const { from, to } = period;
-  reply.type(kind === 'csv' ? 'text/csv; charset=utf-8' : 'application/json; charset=utf-8').headers({
-    'Content-Disposition': `attachment; filename="report-${projectId}-${from}-${to}.${kind}"`,
-    'Cache-Control': 'no-store',
-  });
-  return { sent: reply.send(write(report)) };
+  const wanted = { projectId, period, patienceMs: FILE_PATIENCE_MS };
+  const report = await showReport.run(deps, asked.visit.actor, wanted);
+  return sendFile(asked, `report-${projectId}-${period.from}-${period.to}.${kind}`, write(report));
 }
 
 const PERIOD = ['from', 'to'] as const;

@@ -16,9 +16,8 @@ import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
-import { readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
 /** What shops asked of the API, and one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {

@@ -1,25 +1,21 @@
-import { Readable } from 'node:stream';
 import { AppError } from '../../domain/errors.ts';
 import { DONE } from '../../operator/explain/timeline.ts';
-import { writeRows } from '../../operator/export/write-rows.ts';
+import { perform } from '../../operator/operation.ts';
 import {
-  AUDIT_COLUMNS,
   type AuditEntryView,
   type AuditListView,
-  exportAudit,
+  exportAuditOperation,
   listAudit,
   readAuditFilter,
   type VerifiedAuditView,
   verifyAudit,
 } from '../../operator/subjects/audit.ts';
-import { givingWay } from '../../runtime/yield-to-event-loop.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, copyButton, field, ltr, number, outside, select, table, time } from '../page/pieces.ts';
-import { type Fields, readQuery } from '../page/read-fields.ts';
-import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { describeProblem } from '../page/show-error.ts';
+import { type Answer, type Asked, type Routes, sendRows } from '../page/routes.ts';
+import { type Fields, readQuery } from '../page/visit.ts';
 
 /** The audit log, whether it is whole, and its export. */
 export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
@@ -46,16 +42,10 @@ async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
 
 const LABELS = { action: 'Action', subject: 'On', by: 'By' };
 
-const TYPES = { csv: 'text/csv; charset=utf-8', json: 'application/json; charset=utf-8' } as const;
-
-async function send(deps: ConsoleDeps, { visit, request, reply }: Asked, format: 'csv' | 'json'): Promise<Answer> {
-  const { project: _, ...filters } = readQuery(request, ['project', ...AUDIT_FILTERS]);
-  const batches = exportAudit(deps, visit.actor, readAuditFilter(filters));
-  reply.type(TYPES[format]).headers({
-    'Content-Disposition': `attachment; filename="audit.${format}"`,
-    'Cache-Control': 'no-store',
-  });
-  return { sent: reply.send(Readable.from(givingWay(writeRows(format, { columns: AUDIT_COLUMNS, batches })))) };
+async function send(deps: ConsoleDeps, asked: Asked, format: 'csv' | 'json'): Promise<Answer> {
+  const { project: _, ...filters } = readQuery(asked.request, ['project', ...AUDIT_FILTERS]);
+  const wanted = exportAuditOperation.read({ ...filters, format, output: undefined } as never, deps.now());
+  return sendRows(asked, `audit.${format}`, await perform(exportAuditOperation, deps, asked.visit.actor, wanted));
 }
 
 const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;

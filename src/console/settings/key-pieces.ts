@@ -4,7 +4,7 @@ import { type Html, html } from '../../web/html.ts';
 import type { FormField } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
-import type { Fields } from '../page/read-fields.ts';
+import type { Fields } from '../page/visit.ts';
 import { renderText } from '../page/words.ts';
 
 /** A key of the API or of the admin API, as a list shows it. */

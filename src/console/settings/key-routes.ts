@@ -9,14 +9,14 @@ import { type MasterKeyView, showMasterKeys } from '../../operator/subjects/mast
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type RotatedReceiptKeyView, rotateReceiptKeyOperation } from '../../operator/subjects/receipts.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
-import type { Form, FormField } from '../forms/form.ts';
+import { addForm, byOperation, type Form, type FormField } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, ltr, number, table } from '../page/pieces.ts';
-import { readQuery } from '../page/read-fields.ts';
 import type { Routes } from '../page/routes.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { renderText } from '../page/words.ts';
 import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
 

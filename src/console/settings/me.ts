@@ -16,17 +16,15 @@ import {
   requestPasskey,
 } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick } from '../forms/add-click.ts';
-import { addForm } from '../forms/add-form.ts';
-import { type Form, oneClick } from '../forms/form.ts';
+import { addClick, addForm, type Form, oneClick } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { facts, ltr, outside, table, time } from '../page/pieces.ts';
-import { readQuery } from '../page/read-fields.ts';
 import type { Routes } from '../page/routes.ts';
-import type { Visit } from '../page/visit.ts';
-import { ownSessionOf } from './own-session.ts';
-import { projectNames, sessionTable } from './people.ts';
+import { readQuery, type Visit } from '../page/visit.ts';
+
+import { ownSessionOf, projectNames, sessionTable } from './people.ts';
 
 /** What everybody has: an account of one's own. */
 export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {

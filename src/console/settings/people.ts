@@ -1,4 +1,6 @@
+import type { FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
+import { encodeId } from '../../domain/ids.ts';
 import type { UnixMs } from '../../domain/time.ts';
 import { ROLES } from '../../operator/actor.ts';
 import { clip, FieldError } from '../../operator/input/problems.ts';
@@ -14,16 +16,12 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { endSession, listSessions, type SessionView } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick } from '../forms/add-click.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
-import { type Form, type FormField, oneClick } from '../forms/form.ts';
+import { addClick, addForm, byOperation, type Form, type FormField, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts';
-import { type Fields, readQuery } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import type { Visit } from '../page/visit.ts';
-import { ownSessionOf } from './own-session.ts';
+import { type Fields, readQuery, type Visit } from '../page/visit.ts';
 
 /** Who may come in, and who is in. */
 export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -397,4 +395,10 @@ ${
 }
 <p class="hint">A session ends 12 hours after its last use, and at most 7 days after its start. A session that you end here is rejected at its next click. If you do not recognise a session, end it and create a new link for that user: ending the session does not change the password or passkey used to open it.</p>`,
   };
+}
+
+/** The `ses_…` of the session that asks; `null` for the owner of a sandbox, who has none. */
+export async function ownSessionOf({ findSession }: ConsoleDeps, request: FastifyRequest): Promise<string | null> {
+  const session = await findSession(request);
+  return session && encodeId('ses', session.id);
 }

@@ -21,16 +21,14 @@ import {
   updateProject,
 } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
-import { type Form, type FormField, type FormView, OWN_FIELDS } from '../forms/form.ts';
+import { addForm, byOperation, type Form, type FormField, type FormView, OWN_FIELDS } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
+import { describeProblem, HEADERS, type Page } from '../page/layout.ts';
 import { alert, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
-import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { HEADERS } from '../page/send-page.ts';
-import { describeProblem } from '../page/show-error.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { renderText } from '../page/words.ts';
 
 /** The settings of a project, the forms that change them, and a new project. */

@@ -25,15 +25,14 @@ import { listPeople } from '../../operator/subjects/people.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { listSessions } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick } from '../forms/add-click.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
-import { type Form, type FormField, oneClick } from '../forms/form.ts';
+import { addClick, addForm, byOperation, type Form, type FormField, oneClick } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { alert, copyButton, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
-import { readQuery } from '../page/read-fields.ts';
 import type { Asked, Routes } from '../page/routes.ts';
-import { chooseProject, urlTo, usedOf, type Visit } from '../page/visit.ts';
+import { chooseProject, readQuery, urlTo, usedOf, type Visit } from '../page/visit.ts';
+
 import { describeRevocation, KEY_FIELDS, keyTable, madeKeyPage, readKeyFields, terminalLines } from './key-pieces.ts';
 import { addKeyRoutes } from './key-routes.ts';
 import { readRightsFields, rightsFields } from './people.ts';

@@ -6,14 +6,14 @@ import { type CheckView, type DoctorView, gatherChecks } from '../../operator/do
 import { showEnvironment, showSystem } from '../../operator/system/show-system.ts';
 import type { SettingView, SystemView } from '../../operator/system/views.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm } from '../forms/add-form.ts';
-import type { Form } from '../forms/form.ts';
+import { addForm, type Form } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
-import { readQuery } from '../page/read-fields.ts';
 import type { Routes } from '../page/routes.ts';
-import type { Visit } from '../page/visit.ts';
+import { readQuery, type Visit } from '../page/visit.ts';
+
 import { renderText } from '../page/words.ts';
 
 /** What runs here, by which settings, and what is wrong around it. */

@@ -1,29 +1,115 @@
+import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { toIso } from '../../domain/time.ts';
+import type { Actor } from '../../operator/actor.ts';
 import { INVITATION_PATH } from '../../operator/subjects/people.ts';
-import { endOwnSession, personActor } from '../../operator/subjects/sessions.ts';
+import { endOwnSession, type From, findSession, personActor, type Session } from '../../operator/subjects/sessions.ts';
 import {
   type OpenInvitation,
   openInvitation,
   type Redemption,
   redeemInvitation,
   requestSignIn,
+  requestStepUp,
   type SignIn,
+  type SignInDeps,
   startSession,
+  stepUp,
 } from '../../operator/subjects/sign-in.ts';
+import type { Logger } from '../../runtime/log.ts';
+import { clientOf } from '../../web/client-address.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import { checkOrigin } from '../page/check-origin.ts';
-import type { Page } from '../page/layout.ts';
+import type { StepUp } from '../page/console-deps.ts';
+import { createAnswerError, describeProblem, HEADERS, type Page, sendPage } from '../page/layout.ts';
 import { alert, ltr, time } from '../page/pieces.ts';
-import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
-import { HEADERS, sendPage } from '../page/send-page.ts';
-import { createAnswerError, describeProblem } from '../page/show-error.ts';
-import { KEPT, resumePage, signInPage } from '../page/sign-in-page.ts';
-import { writeSessionToken } from './session-cookie.ts';
-import { createSessions, fromOf, isSame, type SignInRouteDeps } from './sessions.ts';
+import { checkOrigin, KEPT, resumePage, signInPage } from '../page/routes.ts';
+import { type Fields, readForm, readQuery } from '../page/visit.ts';
+
+/**
+ * The cookie of a session. Over HTTPS no other host of the domain can set or read it (`__Host-`); on this machine alone a console without
+ * HTTPS is allowed, where browsers refuse such a name.
+ */
+const nameAt = (consoleUrl: string) => (isSecure(consoleUrl) ? '__Host-quittance' : 'quittance');
+const isSecure = (consoleUrl: string) => consoleUrl.startsWith('https:');
+
+/** The token that a request brings. Two different ones are none: a browser has one, and the other was put there by somebody. */
+function readSessionToken({ headers }: Pick<FastifyRequest, 'headers'>, consoleUrl: string): string | null {
+  const name = `${nameAt(consoleUrl)}=`;
+  const found = (headers.cookie ?? '').split(';').flatMap((part) => {
+    const text = part.trim();
+    return text.startsWith(name) ? [text.slice(name.length)] : [];
+  });
+  return new Set(found).size === 1 ? (found[0] ?? null) : null;
+}
+
+/** Gives a browser the token of a session that has just begun; `null` takes it away. */
+function writeSessionToken(reply: FastifyReply, consoleUrl: string, token: string | null): void {
+  const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(consoleUrl) ? '; Secure' : ''}`;
+  const value = token === null ? '; Max-Age=0' : token;
+  reply.header('Set-Cookie', `${nameAt(consoleUrl)}=${value}; ${attributes}`.replace('=; Max-Age', '=; Max-Age'));
+}
+
+type SignInRouteDeps = {
+  /** The console's own origin is known when it listens. */
+  people(): SignInDeps;
+  consoleUrl(): string;
+  log: Logger;
+  /** In the link that a sandbox prints: whoever has it is the owner. */
+  sandboxToken?: string;
+};
+
+type Deps = Pick<SignInRouteDeps, 'people' | 'consoleUrl' | 'sandboxToken'>;
+
+/** What of a request tells who asks. */
+export function createSessions({ people, consoleUrl, sandboxToken }: Deps) {
+  const tokenOf = (request: FastifyRequest) => readSessionToken(request, consoleUrl());
+  const find = async (request: FastifyRequest): Promise<Session | null> => {
+    const token = tokenOf(request);
+    return token === null ? null : findSession(people(), token);
+  };
+  const isSandbox = (token: string | null) =>
+    token !== null && sandboxToken !== undefined && isSame(token, sandboxToken);
+  return {
+    find,
+    /** The person behind a request. Who has the link that a sandbox prints is its owner. */
+    findActor: async (request: FastifyRequest): Promise<Actor | null> => {
+      const token = tokenOf(request);
+      const from = fromOf(request);
+      if (isSandbox(token)) return { ...SANDBOX, ...from };
+      const session = await find(request);
+      return session && personActor(session.person, from);
+    },
+    /** How the person behind a request proves again who it is; `null`: the owner of a sandbox has nothing to prove it by. */
+    stepUp: async (request: FastifyRequest): Promise<StepUp | null> => {
+      if (isSandbox(tokenOf(request))) return null;
+      const session = await find(request);
+      if (session === null) throw new AppError('USAGE', 'your session has ended: sign in again');
+      const actor = personActor(session.person, fromOf(request));
+      return {
+        isRecent: session.steppedUpUntil !== null,
+        ask: (action) => requestStepUp(people(), session, action),
+        take: async (action, proof) => (await stepUp(people(), actor, { session, action, proof })) !== null,
+      };
+    },
+    /** What names the session: nobody sees it but the browser and this process. */
+    sessionOf: (request: FastifyRequest): string => tokenOf(request) ?? '',
+  };
+}
+
+const SANDBOX = { kind: 'console', name: 'sandbox', role: 'owner', id: null, projects: null } as const;
+
+function fromOf(request: FastifyRequest): From & { requestId: string } {
+  const { ip, network } = clientOf(request);
+  return { origin: ip, network, userAgent: request.headers['user-agent'] ?? null, requestId: request.id };
+}
+
+function isSame(a: string, b: string): boolean {
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
 
 type Work = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 

@@ -28,7 +28,7 @@ import {
 } from '../../operator/subjects/transfers.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
 import {
   alert,
   badge,
@@ -47,10 +47,9 @@ import {
   table,
   time,
 } from '../page/pieces.ts';
-import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { describeProblem } from '../page/show-error.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { renderText } from '../page/words.ts';
 
 /** So many causes are found for a page. */

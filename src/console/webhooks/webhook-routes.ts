@@ -27,19 +27,24 @@ import {
   updateEndpoint,
 } from '../../operator/subjects/webhooks.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick } from '../forms/add-click.ts';
-import { addForm, byOperation } from '../forms/add-form.ts';
-import { type FormField, oneClick } from '../forms/form.ts';
+import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
+
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
+import { describeProblem, type Page } from '../page/layout.ts';
 import { alert, copyButton, facts, field, live, ltr, number, outside, select, table, time } from '../page/pieces.ts';
-import { type Fields, readForm, readQuery } from '../page/read-fields.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { describeProblem } from '../page/show-error.ts';
-import { needProject, urlTo, type Visit } from '../page/visit.ts';
+import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
+
 import { renderText } from '../page/words.ts';
-import { asUnknown, type FoundEndpoint, findEndpoint } from './find-endpoint.ts';
-import { DELIVERY_STATES, deliveryBadge, endpointPage, webhooksPage } from './webhooks-page.ts';
+import {
+  asUnknown,
+  DELIVERY_STATES,
+  deliveryBadge,
+  endpointPage,
+  type FoundEndpoint,
+  findEndpoint,
+  webhooksPage,
+} from './webhooks-page.ts';
 
 /** Rows of a page. */
 const PAGE_SIZE = '25';

@@ -1,13 +1,16 @@
+import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import type { AdapterView } from '../../operator/subjects/adapters.ts';
 import type { DeliveryListView, DeliveryView } from '../../operator/subjects/deliveries.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import type { ListedEndpointView, ShownEndpointView } from '../../operator/subjects/webhooks.ts';
+import { type ListedEndpointView, type ShownEndpointView, showEndpoint } from '../../operator/subjects/webhooks.ts';
 import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
+import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { duration, facts, live, liveNone, liveRows, ltr, number, outside, table, time } from '../page/pieces.ts';
-import { urlTo, type Visit } from '../page/visit.ts';
+import type { Asked } from '../page/routes.ts';
+import { needProject, urlTo, type Visit } from '../page/visit.ts';
 
 /** Does my shop hear me? */
 export function webhooksPage(
@@ -203,3 +206,18 @@ const DELIVERIES = [
       lastError === null ? (lastStatus === null ? '–' : String(lastStatus)) : outside(lastError, 60),
   ],
 ] as const;
+
+export type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
+
+/** An endpoint as the visitor may see it. Errors: `NOT_FOUND`, also for what is no id. */
+export async function findEndpoint(deps: ConsoleDeps, { visit, request }: Asked) {
+  const { endpointId = '' } = request.params as { endpointId?: string };
+  const endpoint = await showEndpoint.run(deps, visit.actor, { endpointId }).catch(asUnknown);
+  return { ...endpoint, project: needProject(visit, endpoint.projectId) };
+}
+
+/** What is no id is not there. */
+export function asUnknown(error: unknown): never {
+  if (error instanceof AppError && error.code === 'INVALID_ARGUMENT') throw new AppError('NOT_FOUND', error.text);
+  throw error;
+}

@@ -9,8 +9,8 @@ import type { AppliedMigration } from '../../store/db/migrate.ts';
 import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import type { Sealer } from '../../store/db/seal.ts';
 import { count, type Row } from '../../store/db/statement.ts';
+import { nullable, Said, Time } from '../fields.ts';
 import { verifyLog } from '../subjects/audit.ts';
-import { nullable, Said, Time } from '../view.ts';
 
 const Text = Type.String();
 const Count = Type.Integer();

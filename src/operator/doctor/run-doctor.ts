@@ -11,10 +11,10 @@ import type { Actor } from '../actor.ts';
 import { limitTime } from '../limit-time.ts';
 import { type Check, type DoctorDeps, type Finding, failed, type Look, STATES, type State, skipped } from './check.ts';
 import * as environment from './environment-checks.ts';
+import * as services from './environment-checks.ts';
 import * as ledgers from './ledger-checks.ts';
+import * as projects from './ledger-checks.ts';
 import * as nodes from './node-checks.ts';
-import * as projects from './project-checks.ts';
-import * as services from './service-checks.ts';
 
 export type CheckView = { name: string; state: State; says: Text; fix: Text | null };
 

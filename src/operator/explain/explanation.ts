@@ -2,8 +2,8 @@ import { type Hint, joinTexts, say, type Text } from '../../domain/message.ts';
 import { toIso } from '../../domain/time.ts';
 import { orderTimeline, TIMELINE_KINDS, type TimelineEntry } from '../../domain/timeline.ts';
 import { type Static, Type } from '../../runtime/type.ts';
+import { Said, Time } from '../fields.ts';
 import { printable } from '../input/problems.ts';
-import { Said, Time } from '../view.ts';
 
 const Facts = Type.Record(Type.String(), Type.Unknown());
 

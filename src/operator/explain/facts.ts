@@ -17,7 +17,7 @@ import {
   findTransfersToAddress,
   type Resolution,
   type TransferRecord,
-} from '../subjects/transfer-records.ts';
+} from '../subjects/transfer-export.ts';
 import type { Omission } from './explanation.ts';
 import type {
   ExplainedAddress,

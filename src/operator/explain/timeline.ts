@@ -12,7 +12,7 @@ import type { Annulment } from '../../store/ledger/standing.ts';
 import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
 import { accountToAddress } from '../../tron/address.ts';
 import { shorten } from '../input/problems.ts';
-import type { Resolution, TransferRecord } from '../subjects/transfer-records.ts';
+import type { Resolution, TransferRecord } from '../subjects/transfer-export.ts';
 import { viewCause } from '../subjects/transfers.ts';
 import type { DescribedDelivery, DescribedEvent, DescribedTransfer, InvoiceFacts } from './facts.ts';
 import {

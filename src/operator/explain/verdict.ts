@@ -10,7 +10,7 @@ import { toIso } from '../../domain/time.ts';
 import { lifeStatusOf } from '../../store/ledger/addresses.ts';
 import type { Actor } from '../actor.ts';
 import { shorten } from '../input/problems.ts';
-import type { TransferRecord } from '../subjects/transfer-records.ts';
+import type { TransferRecord } from '../subjects/transfer-export.ts';
 import type { Step } from './explanation.ts';
 import type {
   AddressFacts,

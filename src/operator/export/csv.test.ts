@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { csvLine } from './csv.ts';
+import { csvLine } from './write-rows.ts';
 
 /** What a program makes of one cell: without the quotes around it, and doubled quotes as one. */
 function readCell(line: string): string {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { detectSecret, detectSecretInNote } from './detect-secret.ts';
-import { clip } from './problems.ts';
+import { clip, detectSecret, detectSecretInNote } from './problems.ts';
 
 const WORDS = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 const numbered = (mark: string) =>

@@ -1,8 +1,7 @@
 import { AppError, type FieldProblem } from '../../domain/errors.ts';
 import { say, type Text } from '../../domain/message.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../../tron/address.ts';
-import { detectSecret } from './detect-secret.ts';
-import { quoteWhole } from './problems.ts';
+import { detectSecret, quoteWhole } from './problems.ts';
 import type { AddressEntry } from './readers.ts';
 
 export type Candidate = { account: AccountHex; address: TronAddress };

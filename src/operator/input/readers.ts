@@ -4,8 +4,8 @@ import { say } from '../../domain/message.ts';
 import { noteProblem } from '../../domain/resolution.ts';
 import { type UnixMs, unixMs } from '../../domain/time.ts';
 import { parseAddress } from '../../tron/address.ts';
-import { detectSecret, detectSecretInNote } from './detect-secret.ts';
-import { clip, FieldError, fieldProblem } from './problems.ts';
+import { parseSecret } from '../../webhooks/sign.ts';
+import { clip, detectSecret, detectSecretInNote, FieldError, fieldProblem } from './problems.ts';
 
 /** Reads one of `choices`; `null` if the field is left out. Errors: `INVALID_ARGUMENT`. */
 export function readChoice<Choice extends string>(
@@ -362,4 +362,17 @@ export function isWithin(inner: string, outer: string): boolean {
   const list = new BlockList();
   list.addSubnet(outerIp, Number(outerBits), family);
   return list.check(ip, family);
+}
+
+/** A signing secret that was given. Errors: `INVALID_ARGUMENT`, without the secret. */
+export function readGivenSecret(text: string): string {
+  try {
+    parseSecret(text);
+    return text;
+  } catch {
+    throw new FieldError(
+      'secret',
+      `(${text.length} characters, not shown) is not "whsec_" and the base64 of 24 to 64 bytes: leave it out to generate one, or create one with: echo "whsec_$(openssl rand -base64 32)"`,
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createSignInLimits } from './sign-in-limits.ts';
+import { createSignInLimits } from './sign-in-proofs.ts';
 
 afterEach(() => vi.useRealTimers());
 

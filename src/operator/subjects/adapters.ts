@@ -38,7 +38,7 @@ import { createWebhookSender } from '../../webhooks/send.ts';
 import { formatSecret } from '../../webhooks/sign.ts';
 import type { Actor } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { formatDuration, parseDuration } from '../input/readers.ts';

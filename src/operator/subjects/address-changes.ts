@@ -2,6 +2,7 @@ import { DAY_MS } from '../../domain/capacity.ts';
 import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId, uuidV7 } from '../../domain/ids.ts';
 import { say } from '../../domain/message.ts';
+import type { Network } from '../../domain/network.ts';
 import { NETWORKS } from '../../domain/network.ts';
 import { POLICIES, type Policy } from '../../domain/policy.ts';
 import { toIso, type UnixMs, unixMs } from '../../domain/time.ts';
@@ -22,16 +23,16 @@ import {
   listAddressChanges as rowsOf,
 } from '../../store/ledger/address-changes.ts';
 import { lockProject, type Project } from '../../store/ledger/projects.ts';
-import type { TronAddress } from '../../tron/address.ts';
+import type { AccountHex, TronAddress } from '../../tron/address.ts';
+import { DEVNET_CONTRACTS, USDT_CONTRACTS } from '../../tron/usdt.ts';
 import { type Actor, maySee, ROLES } from '../actor.ts';
-import { columnsText } from '../command-text.ts';
+import { columnsText } from '../command-words.ts';
 import { choice, id, listOf, maybe, of, part, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
 import { clip } from '../input/problems.ts';
 import { localOperation, type OperationDeps, operation, type Vouching } from '../operation.ts';
 import { argument, BY, projectId } from '../option.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { usdtContracts } from '../usdt-contracts.ts';
 
 /**
  * An addition of addresses that waits, or has ended. `derivationIndexes`: of each, from 0 on; `null` where they were given. `origin`: from where
@@ -378,3 +379,15 @@ function refuseWaiting(waiting: readonly AddressChange[], addresses: readonly Tr
 }
 
 export const operations = [listAddressChanges, confirmAddressChange, withdrawAddressChange, showAddressChange];
+
+/** Every contract of USDT, the devnet's fake one, and those of the networks that are configured: none is an address of a wallet. */
+export function usdtContracts({
+  networks,
+}: {
+  networks: Partial<Record<Network, { usdt: AccountHex }>>;
+}): AccountHex[] {
+  return [
+    ...[USDT_CONTRACTS.mainnet.account, USDT_CONTRACTS.nile.account, DEVNET_CONTRACTS.usdt, DEVNET_CONTRACTS.fakeUsdt],
+    ...Object.values(networks).map(({ usdt }) => usdt),
+  ];
+}

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { say } from '../../domain/message.ts';
 import { unixMs } from '../../domain/time.ts';
-import { detectSecret } from '../input/detect-secret.ts';
-import { fieldProblem } from '../input/problems.ts';
+import { detectSecret, fieldProblem } from '../input/problems.ts';
+
 import { findDerivationKey } from './address-derivation.ts';
 
 /** One of 2,000 keys has twelve runs of three to nine letters in a row. */

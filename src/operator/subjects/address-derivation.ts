@@ -18,8 +18,8 @@ import {
 } from '../../tron/account-xpub.ts';
 import { parseAddress, type TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
-import { detectSecret } from '../input/detect-secret.ts';
-import { clip, FieldError, fieldProblem } from '../input/problems.ts';
+import { clip, detectSecret, FieldError, fieldProblem } from '../input/problems.ts';
+
 import { type Given, localOperation, type OperationDeps } from '../operation.ts';
 import { BY, flag, line, projectId } from '../option.ts';
 import { recordActions, recordedActor } from '../record-actions.ts';

@@ -29,7 +29,7 @@ import {
 import { lockProject } from '../../store/ledger/projects.ts';
 import { type AccountHex, parseAddress, type TronAddress } from '../../tron/address.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText } from '../command-text.ts';
+import { columnsText } from '../command-words.ts';
 import {
   choice,
   type Field,
@@ -54,8 +54,7 @@ import { type Given, localOperation, type OperationDeps, operation } from '../op
 import { BY, entries, flag, line, maybeOneOf, not, projectId } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { usdtContracts } from '../usdt-contracts.ts';
-import { type AddressChangeView, changeSchema, mustWait, proposeChange } from './address-changes.ts';
+import { type AddressChangeView, changeSchema, mustWait, proposeChange, usdtContracts } from './address-changes.ts';
 import { activeAddresses, countActive } from './projects.ts';
 
 export const address: Field<TronAddress, TronAddress> = { schema: Type.String(), show: (given) => given };

@@ -15,7 +15,7 @@ import {
 import type { Sql } from '../../store/db/database.ts';
 import { type Actor, ROLES } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, id, list, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
 import { clip, gatherProblems } from '../input/problems.ts';
 import { readChoice } from '../input/readers.ts';

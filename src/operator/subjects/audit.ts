@@ -11,8 +11,8 @@ import { givingWay } from '../../runtime/yield-to-event-loop.ts';
 import { type AuditFilter, type AuditHead, findAuditHead, listAuditEntries } from '../../store/access/audit-log.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
-import { formatHint } from '../command-words.ts';
+import { columnsText, fieldsText, formatHint } from '../command-words.ts';
+
 import type { ExportedRows } from '../export/write-rows.ts';
 import {
   anything,
@@ -31,8 +31,8 @@ import {
   yes,
 } from '../fields.ts';
 import { FieldError } from '../input/problems.ts';
-import { operation } from '../operation.ts';
-import { limit, line } from '../option.ts';
+import { localOperation, operation } from '../operation.ts';
+import { exportFile, exportFormat, limit, line } from '../option.ts';
 
 /** `sound`: whether it is as it was sealed, where `QUITTANCE_ROW_MACS` requires that. */
 const entry = {
@@ -119,7 +119,7 @@ export const listAudit = operation({
 });
 
 /** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. */
-export const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
+const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
   ['number', ({ seq }) => seq],
   ['at', ({ at }) => at],
   ['actorKind', ({ actor }) => actor.kind],
@@ -136,11 +136,7 @@ export const AUDIT_COLUMNS: ExportedRows<AuditEntryView>['columns'] = [
 ];
 
 /** Every entry, the newest first. */
-export async function* exportAudit(
-  { db }: { db: Sql },
-  actor: Actor,
-  filter: AuditFilter,
-): AsyncGenerator<AuditEntryView[]> {
+async function* exportAudit({ db }: { db: Sql }, actor: Actor, filter: AuditFilter): AsyncGenerator<AuditEntryView[]> {
   for (let { before } = filter; ; ) {
     const page = await listAudit.run({ db }, actor, { ...filter, before, limit: PAGE });
     if (page.data.length > 0) yield page.data;
@@ -148,6 +144,18 @@ export async function* exportAudit(
     before = page.next;
   }
 }
+
+export const exportAuditOperation = localOperation({
+  action: 'exportAudit',
+  command: 'audit export',
+  does: 'export the log for your auditors, newest first',
+  isExport: true,
+  input: Type.Object({ ...filters, format: exportFormat(), output: exportFile() }),
+  read: ({ action, subject, by }) => readAuditFilter({ action, subject, by }),
+  run: async (deps: { db: Sql }, actor, filter) => ({
+    ...{ columns: AUDIT_COLUMNS, batches: exportAudit(deps, actor, filter), name: 'entry', plural: 'entries' },
+  }),
+});
 
 const problem = { seq: whole, message: text };
 /**
@@ -239,4 +247,4 @@ export async function verifyLog({ db, sealer, kept }: ChainVerification): Promis
   return { good: true, entries, head, problem: null, ...rest() };
 }
 
-export const operations = [listAudit, verifyAudit];
+export const operations = [listAudit, verifyAudit, exportAuditOperation];

@@ -15,12 +15,12 @@ import { maybeText, maybe as mayLack, type Row, text as textOf } from '../../sto
 import type { Freeze } from '../../store/ledger/addresses.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
 import { parseAddress, type TronAddress } from '../../tron/address.ts';
-import { formatTable } from '../command-text.ts';
+import { formatTable } from '../command-words.ts';
 import { choice, type Field, maybe, part, type Shown, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
-import type { NodeDeps } from '../node-connection.ts';
-import { localOperation, type OperationDeps } from '../operation.ts';
+import { localOperation, type NodeDeps, type OperationDeps } from '../operation.ts';
+
 import { line, lines, networkName, projectId } from '../option.ts';
 import { selectProject, withNodesOf } from '../select.ts';
 import { address, life, readPosition } from './addresses.ts';

@@ -9,7 +9,7 @@ import { Type } from '../../runtime/type.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { type CapacityProject, findCapacityProject, listReserved } from '../../store/ledger/capacity.ts';
 import type { Actor } from '../actor.ts';
-import { type Column, columnsText, fieldsText } from '../command-text.ts';
+import { type Column, columnsText, fieldsText } from '../command-words.ts';
 import {
   type Field,
   id,

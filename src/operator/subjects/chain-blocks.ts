@@ -30,7 +30,7 @@ import { count, type Row, text } from '../../store/db/statement.ts';
 import { outgoingAnnulment, outgoingStands, stands } from '../../store/ledger/standing.ts';
 import type { AccountHex } from '../../tron/address.ts';
 import { clip, FieldError } from '../input/problems.ts';
-import type { ReadSolidDeps } from '../node-connection.ts';
+import type { ReadSolidDeps } from '../operation.ts';
 
 /** Heights of blocks, both included. */
 export type Range = { from: number; to: number };

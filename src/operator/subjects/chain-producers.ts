@@ -26,12 +26,12 @@ import { findProducerSets, insertProducerSet, type ProducerSet } from '../../sto
 import type { Sql } from '../../store/db/database.ts';
 import { type AccountHex, accountToAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
 import { type Field, list, of, part, type Shown, schemaOf, show, text, texts, time, whole } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { readReason } from '../input/readers.ts';
-import type { NodeDeps } from '../node-connection.ts';
-import { localOperation, operation } from '../operation.ts';
+import { localOperation, type NodeDeps, operation } from '../operation.ts';
+
 import { DECIDED_BY, decidingFile, decidingFlag, flag, line, needed, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectNetwork, withNodesOf } from '../select.ts';

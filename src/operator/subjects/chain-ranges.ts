@@ -7,9 +7,9 @@ import type { Recording } from '../../payments/watching.ts';
 import { Type } from '../../runtime/type.ts';
 import { lockCursor } from '../../store/chain/cursor.ts';
 import type { Actor } from '../actor.ts';
-import { type Column, columnsText } from '../command-text.ts';
-import type { NodeDeps, ReadSolidDeps } from '../node-connection.ts';
-import { localOperation } from '../operation.ts';
+import { type Column, columnsText } from '../command-words.ts';
+import { localOperation, type NodeDeps, type ReadSolidDeps } from '../operation.ts';
+
 import { needed, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { withNodesOf } from '../select.ts';

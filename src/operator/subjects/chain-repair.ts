@@ -17,12 +17,12 @@ import { SEALED_ANNULMENT } from '../../store/db/sealed-tables.ts';
 import { maybe, type Row, statement, text } from '../../store/db/statement.ts';
 import { type Annulment, outgoingStands, stands } from '../../store/ledger/standing.ts';
 import type { Actor } from '../actor.ts';
-import { type Column, columnsText } from '../command-text.ts';
-import { writeText } from '../command-words.ts';
+import { type Column, columnsText, writeText } from '../command-words.ts';
+
 import { clip, quote } from '../input/problems.ts';
 import { readReason } from '../input/readers.ts';
-import type { NodeDeps, ReadSolidDeps } from '../node-connection.ts';
-import { localOperation } from '../operation.ts';
+import { localOperation, type NodeDeps, type ReadSolidDeps } from '../operation.ts';
+
 import { DECIDED_BY, flag, line, lines, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { withNodesOf } from '../select.ts';

@@ -12,14 +12,14 @@ import { isLeaseHeld, watcherLease } from '../../store/chain/leases.ts';
 import { type ChainStatus, findChainStatus, STATUS_SILENT_MS } from '../../store/chain/status.ts';
 import type { Sql } from '../../store/db/database.ts';
 import type { Actor } from '../actor.ts';
-import { type Column, columnsText, formatFields } from '../command-text.ts';
+import { type Column, columnsText, formatFields } from '../command-words.ts';
+import { nullable, Time } from '../fields.ts';
 import { clip } from '../input/problems.ts';
 import { readOneNote } from '../input/readers.ts';
 import { type OperationDeps, operation } from '../operation.ts';
 import { flag, line, needed, networkName } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectNetwork } from '../select.ts';
-import { nullable, Time } from '../view.ts';
 
 const Text = Type.String();
 const Count = Type.Integer();

@@ -12,7 +12,7 @@ import { text as column, listColumns, type Row, statement } from '../../store/db
 import { findWebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { openNewestSecrets } from '../../webhooks/endpoint-secrets.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, fieldsText, formatFields, isoSecond } from '../command-text.ts';
+import { columnsText, fieldsText, formatFields, isoSecond } from '../command-words.ts';
 import {
   choice,
   id,

@@ -11,7 +11,7 @@ import { text as column, type Row } from '../../store/db/statement.ts';
 import { WANTS_EVENT } from '../../store/outbox/adapter-orders.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../store/outbox/webhook-endpoints.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, id, list, maybe, part, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { readPeriod } from '../input/readers.ts';

@@ -1,57 +1,64 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { DeadlineClock } from '../../domain/clocks.ts';
 import { AppError } from '../../domain/errors.ts';
 import { decodeId, encodeId, firstIdOf, NIL_UUID } from '../../domain/ids.ts';
 import { INVOICE_STATUSES, type InvoiceStatus } from '../../domain/invoice.ts';
 import { say } from '../../domain/message.ts';
 import { formatAmount, type MicroUsdt, parseAmount } from '../../domain/money.ts';
-import type { Network } from '../../domain/network.ts';
 import { POLICIES, type Policy } from '../../domain/policy.ts';
 import { toIso, type UnixMs } from '../../domain/time.ts';
 import { createDatabaseClock, readDatabaseClock } from '../../payments/clocks.ts';
 import { type Created, createInvoice } from '../../payments/create-invoice.ts';
 import { createWatchedNetworks } from '../../payments/watched-networks.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { type Static, Type } from '../../runtime/type.ts';
+import { Type } from '../../runtime/type.ts';
 import { insertApiKey } from '../../store/access/api-keys.ts';
 import { addressColumn } from '../../store/db/address-column.ts';
-import type { Database, Sql } from '../../store/db/database.ts';
+import type { Sql } from '../../store/db/database.ts';
 import { answerOf, rowOf } from '../../store/db/rows-of.ts';
 import { count, hex, listColumns, maybe, micro, type Row, text } from '../../store/db/statement.ts';
 import { findInvoicePayment } from '../../store/ledger/payments.ts';
 import { withdrawInvoice } from '../../store/ledger/withdraw-invoice.ts';
-import type { Actor } from '../actor.ts';
+import { columnsText, fieldsText, isoSecond } from '../command-words.ts';
 import type { ExportedRows } from '../export/write-rows.ts';
-import { detectSecret } from '../input/detect-secret.ts';
-import { clip, FieldError } from '../input/problems.ts';
-import { readChoice, readPeriod } from '../input/readers.ts';
+import {
+  choice,
+  id,
+  text as line,
+  listOf,
+  of,
+  maybe as orNull,
+  part,
+  type Shown,
+  schemaOf,
+  show,
+  time,
+  usdt,
+  whole,
+} from '../fields.ts';
+import { clip, detectSecret, FieldError } from '../input/problems.ts';
+import { readChoice, readLimit, readOneNote, readPeriod } from '../input/readers.ts';
 import { limitTime } from '../limit-time.ts';
+import { localOperation, type OperationDeps } from '../operation.ts';
+import { argument, exportFile, exportFormat, limit, needed, line as option, projectId } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { findInvoiceId, selectProject } from '../select.ts';
-import { nullable, Time } from '../view.ts';
 
 /** `paid`: the transfer of exactly its payable amount, at the time of its block. */
-export const InvoiceView = Type.Object({
-  ...{ invoiceId: Type.String(), projectId: Type.String(), externalId: Type.String() },
-  status: Type.Enum(INVOICE_STATUSES),
-  ...{ requestedAmount: Type.String(), payableAmount: Type.String(), address: Type.String() },
-  policy: Type.Enum(POLICIES),
-  ...{ createdAt: Time, expiresAt: Time, checkoutUrl: Type.String() },
-  paid: nullable(Type.Object({ txId: Type.String(), time: Time })),
-});
-export type InvoiceView = Static<typeof InvoiceView>;
+const invoiceFields = {
+  ...{ invoiceId: of('id', id('inv')), projectId: id('prj'), externalId: line, status: choice(INVOICE_STATUSES) },
+  ...{ requestedAmount: of('requestedMicro', usdt), payableAmount: of('payableMicro', usdt), address: line },
+  ...{ policy: choice(POLICIES), createdAt: time, expiresAt: time, checkoutUrl: line },
+  paid: orNull(part({ txId: line, time: of('blockTime', time) })),
+};
+export const InvoiceView = schemaOf(invoiceFields);
+export type InvoiceView = Shown<typeof invoiceFields>;
 
 /** `looked`: so many were looked through for this page; `nextBefore`: the invoice before which the next page begins. */
-export const InvoiceListView = Type.Object({
-  data: Type.Array(InvoiceView),
-  looked: Type.Integer(),
-  nextBefore: nullable(Type.String()),
-});
-export type InvoiceListView = Static<typeof InvoiceListView>;
-
+export const InvoiceListView = listOf(invoiceFields, { looked: whole.schema, nextBefore: orNull(line).schema });
 /** `isNew`: `false` where the same had been asked for before. */
-export const NewInvoiceView = Type.Object({ invoice: InvoiceView, isNew: Type.Boolean() });
-export type NewInvoiceView = Static<typeof NewInvoiceView>;
+type NewInvoiceView = { invoice: InvoiceView; isNew: boolean };
+export type InvoiceListView = { data: InvoiceView[]; looked: number; nextBefore: string | null };
 
 const listed = {
   id: 'uuid',
@@ -136,18 +143,27 @@ const findDeskInvoice = rowOf(
   (projectId: string, id: string) => [projectId, id],
 );
 
-export type InvoiceDeps = { db: Database; publicUrl(): string };
-type FilterField = 'status' | 'policy' | 'amount' | 'from' | 'to' | 'before';
-export type InvoiceFilterInput = { [Field in FilterField]?: string | undefined };
+type InvoiceDeps = Pick<OperationDeps, 'db' | 'publicUrl'>;
+const PROJECT = { projectId: projectId() };
+const filters = {
+  status: option('<status>', 'PENDING, CONFIRMING, EXPIRED or PAID'),
+  amount: option('<usdt>', 'only invoices with exactly this requested or payable amount'),
+  from: option('<date>', 'created on or after this day (2026-09-01, UTC) or time with its zone'),
+  to: option('<date>', 'created by the end of this day, or before this time'),
+};
+/** In the console alone. */
+const policy = { policy: Type.Optional(Type.String()) };
+type FilterInput = { [Field in keyof typeof filters | 'policy' | 'before']?: string | undefined };
 
 /** Looked through for a page at most: a few hundredths of a second. */
 const WINDOW = 10_000;
+const MAX_LISTED = 500;
 /** Mostly holds a page of what is looked for. */
 const FIRST_WINDOW = 500;
 const TIMEOUT_MS = 5000;
 
 /** Reads which invoices are meant. Errors: `INVALID_ARGUMENT`. */
-export function readInvoiceFilter(input: InvoiceFilterInput): InvoiceFilter {
+function readInvoiceFilter(input: FilterInput): InvoiceFilter {
   const { from, until } = readPeriod(input);
   const given = input.before === undefined ? null : readInvoiceId('before', input.before);
   const until7 = until === null ? null : firstIdOf(until);
@@ -161,7 +177,7 @@ export function readInvoiceFilter(input: InvoiceFilterInput): InvoiceFilter {
 }
 
 /** An amount of USDT as the API takes it. Errors: `INVALID_ARGUMENT`. */
-export function readAmount(field: string, text: string): MicroUsdt {
+function readAmount(field: string, text: string): MicroUsdt {
   const parsed = parseAmount(text);
   if (parsed.kind === 'ok') return parsed.amountMicro;
   throw new FieldError(field, `is ${clip(text)}: it ${parsed.reason}`);
@@ -174,65 +190,109 @@ function readInvoiceId(field: string, text: string): string {
 }
 
 /** The invoices of a project that fit, the newest first. At most 10,000 are looked through for a page. */
-export async function listInvoices(
-  { db, publicUrl }: InvoiceDeps,
-  actor: Actor,
-  { projectId, limit, ...filter }: InvoiceFilter & { projectId: string | undefined; limit: number },
-): Promise<InvoiceListView> {
-  const project = await selectProject(db, actor, projectId);
-  const { window, ...found } = await db.snapshot(async (tx) => {
-    await limitTime(tx, TIMEOUT_MS);
-    const look = async (window: number) => {
-      const page = { limit: limit + 1, window, isFirst: filter.before === null };
-      return { window, ...(await findDeskInvoices(tx, project.id, filter, page)) };
-    };
-    const widest = windowOf(filter, limit + 1);
-    // An amount is found beyond the window too, which must then be as wide as it will be.
-    if (filter.amountMicro !== null || widest <= FIRST_WINDOW) return look(widest);
-    const first = await look(FIRST_WINDOW);
-    return first.invoices.length > limit || first.looked < FIRST_WINDOW ? first : look(widest);
-  });
-  const data = found.invoices.slice(0, limit);
-  const { looked } = found;
-  // The next page goes on behind the last one shown or, where too few fit, behind the last one looked at.
-  const last = found.invoices.length > limit ? (data.at(-1)?.id ?? null) : looked === window ? found.last : null;
-  return {
-    data: data.map((invoice) => viewInvoice(invoice, publicUrl())),
-    looked,
-    nextBefore: last === null ? null : encodeId('inv', last),
-  };
-}
+export const listInvoices = localOperation({
+  action: 'listInvoices',
+  command: 'invoice list',
+  does: 'list invoices, newest first',
+  input: Type.Object({
+    ...{ ...PROJECT, ...filters, ...policy, limit: limit(MAX_LISTED, '50') },
+    before: option('<inv_…>', 'show invoices created before this one'),
+  }),
+  read: ({ projectId, limit: most = '50', ...given }) => ({
+    ...{ ...readInvoiceFilter(given), projectId, limit: readLimit(most, { least: 1, most: MAX_LISTED }) },
+  }),
+  run: async ({ db, publicUrl }: InvoiceDeps, actor, { projectId, limit, ...filter }): Promise<InvoiceListView> => {
+    const project = await selectProject(db, actor, projectId);
+    const { window, ...found } = await db.snapshot(async (tx) => {
+      await limitTime(tx, TIMEOUT_MS);
+      const look = async (window: number) => {
+        const page = { limit: limit + 1, window, isFirst: filter.before === null };
+        return { window, ...(await findDeskInvoices(tx, project.id, filter, page)) };
+      };
+      const widest = windowOf(filter, limit + 1);
+      // An amount is found beyond the window too, which must then be as wide as it will be.
+      if (filter.amountMicro !== null || widest <= FIRST_WINDOW) return look(widest);
+      const first = await look(FIRST_WINDOW);
+      return first.invoices.length > limit || first.looked < FIRST_WINDOW ? first : look(widest);
+    });
+    const shown = found.invoices.slice(0, limit);
+    const { looked } = found;
+    // The next page goes on behind the last one shown or, where too few fit, behind the last one looked at.
+    const last = found.invoices.length > limit ? (shown.at(-1)?.id ?? null) : looked === window ? found.last : null;
+    return { data: await view(shown, publicUrl), looked, nextBefore: last === null ? null : encodeId('inv', last) };
+  },
+  print: ({ data, nextBefore, looked }) => ({
+    text: columnsText(data, [
+      ['INVOICE', 'invoiceId'],
+      ['CREATED (UTC)', ({ createdAt }) => isoSecond(createdAt)],
+      ['STATUS', 'status'],
+      ['REQUESTED', 'requestedAmount'],
+      ['TO PAY', 'payableAmount'],
+      ['EXTERNAL ID', 'externalId'],
+    ]),
+    next:
+      nextBefore !== null
+        ? say`${data.length === 0 ? `no match in ${looked} invoices; ` : ''}there are more: for the next page, repeat the command with ${{ field: 'before' }} ${nextBefore}`
+        : data.length === 0
+          ? 'no such invoices'
+          : say`see one with "${{ command: 'invoice show', args: ['inv_…'] }}"`,
+  }),
+});
 
 /** How many must be looked through to find so many: all that are looked at fit where only their time matters. */
 function windowOf({ status, policy, amountMicro }: InvoiceFilter, wanted: number): number {
   return status === null && policy === null && amountMicro === null ? wanted : WINDOW;
 }
 
+const named = argument('<invoice>', 'invoice id (inv_…) or your order id');
+
 /** One invoice of a project, by its id (`inv_…`) or its order id, with the link for its payer. Errors: `NOT_FOUND`. */
-export async function showInvoice(
-  { db, publicUrl }: InvoiceDeps,
-  actor: Actor,
-  { projectId, invoiceId }: { projectId: string | undefined; invoiceId: string },
-): Promise<InvoiceView> {
-  const project = await selectProject(db, actor, projectId);
-  const found = await findDeskInvoice(db, project.id, await findInvoiceId(db, project.id, invoiceId));
-  if (found === null) throw new Error(`invoice ${invoiceId} is gone, though invoices are never deleted`);
-  return viewInvoice(found, publicUrl());
+export const showInvoice = localOperation({
+  action: 'showInvoice',
+  command: 'invoice show',
+  does: 'show an invoice with its payment link',
+  input: Type.Object({ invoiceId: named, ...PROJECT }),
+  read: (given) => given,
+  run: async ({ db, publicUrl }: InvoiceDeps, actor, { projectId, invoiceId }): Promise<InvoiceView> => {
+    const project = await selectProject(db, actor, projectId);
+    const found = await findDeskInvoice(db, project.id, await findInvoiceId(db, project.id, invoiceId));
+    return viewOne(found, invoiceId, publicUrl);
+  },
+  print: (invoice) => ({
+    text: toText(invoice),
+    next: say`all that happened to it: "${{ command: 'explain', args: [invoice.invoiceId] }}"`,
+  }),
+});
+
+async function viewOne(found: DeskInvoice | null, asked: string, publicUrl: InvoiceDeps['publicUrl']) {
+  const [invoice] = await view(found === null ? [] : [found], publicUrl);
+  if (invoice === undefined) throw new Error(`invoice ${asked} is gone, though invoices are never deleted`);
+  return invoice;
 }
 
-function viewInvoice(invoice: DeskInvoice, publicUrl: string): InvoiceView {
-  const { externalId, status, address, policy, paid } = invoice;
-  return {
-    ...{ invoiceId: encodeId('inv', invoice.id), projectId: encodeId('prj', invoice.projectId), externalId, status },
-    ...{ requestedAmount: formatAmount(invoice.requestedMicro), payableAmount: formatAmount(invoice.payableMicro) },
-    ...{ address, policy, createdAt: toIso(invoice.createdAt), expiresAt: toIso(invoice.expiresAt) },
-    checkoutUrl: `${publicUrl}/c/${invoice.checkoutToken}`,
-    paid: paid && { txId: paid.txId, time: toIso(paid.blockTime) },
-  };
+async function view(invoices: readonly DeskInvoice[], publicUrl: InvoiceDeps['publicUrl']): Promise<InvoiceView[]> {
+  const url = await publicUrl();
+  return invoices.map((each) => show(invoiceFields, { ...each, checkoutUrl: `${url}/c/${each.checkoutToken}` }));
 }
+
+const toText = (invoice: InvoiceView) =>
+  fieldsText(invoice, [
+    ['invoice', 'invoiceId'],
+    ['project', 'projectId'],
+    ['external id', 'externalId'],
+    ['status', 'status'],
+    ['requested', ({ requestedAmount }) => `${requestedAmount} USDT`],
+    ['to pay', ({ payableAmount }) => `${payableAmount} USDT`],
+    ['to', 'address'],
+    ['policy', 'policy'],
+    ['created', 'createdAt'],
+    ['expires', 'expiresAt'],
+    ['paid', ({ paid }) => paid && `in transaction ${paid.txId}, ${paid.time}`],
+    ['payment link', 'checkoutUrl'],
+  ]);
 
 /** The columns of an export, in their order. Scripts and spreadsheets rely on it: new ones come last. */
-export const INVOICE_COLUMNS: ExportedRows<InvoiceView>['columns'] = [
+const COLUMNS: ExportedRows<InvoiceView>['columns'] = [
   ['createdAt', ({ createdAt }) => createdAt],
   ['invoiceId', ({ invoiceId }) => invoiceId],
   ['externalId', ({ externalId }) => externalId],
@@ -254,40 +314,41 @@ const BATCH = 500;
  * The invoices of a project that fit, in batches, the newest first. Each batch goes on behind the last one and needs no common transaction,
  * which a slow reader would keep open for hours; what is created meanwhile is not among them.
  */
-export async function exportInvoices(
-  { db, publicUrl }: InvoiceDeps,
-  actor: Actor,
-  { projectId, ...filter }: InvoiceFilter & { projectId: string | undefined },
-): Promise<AsyncIterable<InvoiceView[]>> {
-  const project = await selectProject(db, actor, projectId);
-  const window = windowOf(filter, BATCH);
-  return (async function* () {
-    for (let { before } = filter; ; ) {
-      const page = { limit: BATCH, window, isFirst: false };
-      const { invoices, looked, last } = await findDeskInvoices(db, project.id, { ...filter, before }, page);
-      if (invoices.length > 0) yield invoices.map((invoice) => viewInvoice(invoice, publicUrl()));
-      if (invoices.length < BATCH && looked < window) return;
-      before = invoices.length === BATCH ? (invoices.at(-1)?.id ?? null) : last;
-    }
-  })();
-}
+export const exportInvoices = localOperation({
+  action: 'exportInvoices',
+  command: 'invoice export',
+  does: 'export all invoices for your bookkeeping, newest first',
+  isExport: true,
+  input: Type.Object({ ...PROJECT, ...filters, ...policy, format: exportFormat(), output: exportFile() }),
+  read: ({ projectId, ...given }) => ({ projectId, ...readInvoiceFilter(given) }),
+  run: async ({ db, publicUrl }: InvoiceDeps, actor, { projectId, ...filter }): Promise<ExportedRows<InvoiceView>> => {
+    const project = await selectProject(db, actor, projectId);
+    const window = windowOf(filter, BATCH);
+    const batches = (async function* () {
+      for (let { before } = filter; ; ) {
+        const page = { limit: BATCH, window, isFirst: false };
+        const { invoices, looked, last } = await findDeskInvoices(db, project.id, { ...filter, before }, page);
+        if (invoices.length > 0) yield await view(invoices, publicUrl);
+        if (invoices.length < BATCH && looked < window) return;
+        before = invoices.length === BATCH ? (invoices.at(-1)?.id ?? null) : last;
+      }
+    })();
+    return { columns: COLUMNS, batches, name: 'invoice', plural: 'invoices' };
+  },
+});
 
-type Deps = InvoiceDeps & {
-  networks: readonly Network[];
-  now(): UnixMs;
+type Deps = Pick<
+  OperationDeps,
+  'db' | 'publicUrl' | 'networks' | 'now' | 'random' | 'randomBelow' | 'deadlineClock'
+> & {
   steadyNow?(): UnixMs;
-  deadlineClock?: DeadlineClock;
-  random(bytes: number): Uint8Array;
-  randomBelow(n: number): number;
 };
-type Input = { externalId: string; requestedMicro: MicroUsdt; note: string };
-
 /** Of a project's own key for them. */
 export const HAND_KEY_NAME = 'invoices made by hand';
 const MAX_EXTERNAL_ID = 200;
 
 /** Errors: `INVALID_ARGUMENT`. */
-export function readExternalId(field: string, text: string): string {
+function readExternalId(field: string, text: string): string {
   const { length } = [...text];
   if (detectSecret(text) !== null) throw new FieldError(field, 'looks like a secret, and payers may read it');
   if (length < 1 || length > MAX_EXTERNAL_ID) {
@@ -302,39 +363,73 @@ export function readExternalId(field: string, text: string): string {
  * has the secret: where that was revoked, none can be made. The limits of unpaid invoices bound what strangers start, and not this.
  * `idempotencyKey`: a repeat gives the same invoice. Errors: `NOT_FOUND`, `CONFLICT`.
  */
-export async function createInvoiceByHand(
-  deps: Deps,
-  actor: Actor,
-  { projectId, idempotencyKey, note, ...wanted }: Input & { projectId: string | undefined; idempotencyKey: string },
-): Promise<NewInvoiceView> {
-  const project = await selectProject(deps.db, actor, projectId);
-  const { db, now, publicUrl, networks } = deps;
-  const why = await createWatchedNetworks({ db, networks }).whyNot(project.network);
-  if (why !== null) {
-    const variable = `QUITTANCE_${project.network.toUpperCase()}_NODES`;
-    const reason =
-      why === 'not-set-up'
-        ? `no watcher of ${project.network} has ever run. Set ${variable}, and start a watcher`
-        : say`no node of ${project.network} has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
-    throw new AppError('CONFLICT', say`no invoice was created, because a payment would not be seen: ${reason}`);
-  }
-  return db.transaction(async (tx) => {
-    const keyId = await ensureKey(tx, project.id, deps);
-    const input = { ...wanted, keyId, projectId: project.id, idempotencyKey };
-    const { network, policy, maxSurchargeMicro, invoiceLifetimeMs } = project;
-    const rule = { network, policy, maxSurchargeMicro, invoiceLifetimeMs };
-    const created = await createInvoice({ ...deps, db: { ...db, ...tx } }, { ...input, ...rule });
-    if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, wanted, keyId);
-    const invoice = await findDeskInvoice(tx, project.id, created.invoice.id);
-    if (invoice === null) throw new Error(`invoice ${created.invoice.id} is gone, though invoices are never deleted`);
-    const isNew = created.kind === 'created';
-    if (isNew) {
-      const [subject, requestedAmount] = [encodeId('inv', invoice.id), formatAmount(wanted.requestedMicro)];
-      const detail = { externalId: wanted.externalId, requestedAmount, note };
-      await recordActions(tx, actor, now(), [{ projectId: project.id, action: 'invoice.created', subject, detail }]);
+export const createInvoiceByHand = localOperation({
+  action: 'createInvoiceByHand',
+  command: 'invoice create',
+  does: 'create an invoice by hand, for a shop that does not use the API; recorded in the audit log',
+  by: { help: 'who creates it (default: your user name)', before: 'projectId' },
+  input: Type.Object({
+    amount: needed('<usdt>', 'amount in USDT, such as 25.00'),
+    externalId: needed('<id>', 'your order id, 1 to 200 characters, unique in the project'),
+    note: option('<text>', 'private note, which payers do not see'),
+    idempotencyKey: option('<key>', 'a repeat with the same key returns the same invoice; 1 to 200 characters'),
+    ...PROJECT,
+  }),
+  read: ({ projectId, amount, externalId, note, idempotencyKey }) => ({
+    requestedMicro: readAmount('amount', amount.trim()),
+    externalId: readExternalId('externalId', externalId.trim()),
+    note: readOneNote(note),
+    idempotencyKey: `command-${readKey(idempotencyKey ?? randomUUID())}`,
+    projectId,
+  }),
+  run: async (deps: Deps, actor, { projectId, idempotencyKey, note, ...wanted }): Promise<NewInvoiceView> => {
+    const project = await selectProject(deps.db, actor, projectId);
+    const { deadlineClock: clock, ...own } = deps;
+    const { db, now, publicUrl, networks } = own;
+    const why = await createWatchedNetworks({ db, networks }).whyNot(project.network);
+    if (why !== null) {
+      const variable = `QUITTANCE_${project.network.toUpperCase()}_NODES`;
+      const reason =
+        why === 'not-set-up'
+          ? `no watcher of ${project.network} has ever run. Set ${variable}, and start a watcher`
+          : say`no node of ${project.network} has returned a block yet. Check ${variable}: ${{ command: 'doctor' }} says what is wrong`;
+      throw new AppError('CONFLICT', say`no invoice was created, because a payment would not be seen: ${reason}`);
     }
-    return { invoice: viewInvoice(invoice, publicUrl()), isNew };
-  });
+    const deadlineClock = typeof clock === 'function' ? await clock() : clock;
+    return db.transaction(async (tx) => {
+      const keyId = await ensureKey(tx, project.id, own);
+      const input = { ...wanted, keyId, projectId: project.id, idempotencyKey };
+      const { network, policy, maxSurchargeMicro, invoiceLifetimeMs } = project;
+      const rule = { network, policy, maxSurchargeMicro, invoiceLifetimeMs };
+      const created = await createInvoice(
+        { ...own, ...(deadlineClock && { deadlineClock }), db: { ...db, ...tx } },
+        { ...input, ...rule },
+      );
+      if (created.kind !== 'created' && created.kind !== 'replayed') throw refusalOf(created, wanted, keyId);
+      const found = await findDeskInvoice(tx, project.id, created.invoice.id);
+      const invoice = await viewOne(found, created.invoice.id, publicUrl);
+      const isNew = created.kind === 'created';
+      if (isNew) {
+        const { invoiceId: subject, externalId, requestedAmount } = invoice;
+        const detail = { externalId, requestedAmount, note };
+        await recordActions(tx, actor, now(), [{ projectId: project.id, action: 'invoice.created', subject, detail }]);
+      }
+      return { invoice, isNew };
+    });
+  },
+  print: ({ invoice, isNew }) => ({
+    text: toText(invoice),
+    next: isNew ? 'send the payer the link' : 'it already existed, created with the same key',
+  }),
+});
+
+/** Errors: `INVALID_ARGUMENT`. */
+function readKey(key: string): string {
+  if (/^[!-~]{1,200}$/.test(key)) return key;
+  throw new AppError(
+    'INVALID_ARGUMENT',
+    say`${{ field: 'idempotencyKey' }} must have 1 to 200 visible ASCII characters, without spaces, such as order-1001`,
+  );
 }
 
 /** The clock of the database, for a command that makes one invoice and ends. */
@@ -355,7 +450,7 @@ async function ensureKey(tx: Sql, projectId: string, { random }: Pick<Deps, 'ran
 
 function refusalOf(
   created: Exclude<Created, { kind: 'created' | 'replayed' }>,
-  { requestedMicro, externalId }: Pick<Input, 'requestedMicro' | 'externalId'>,
+  { requestedMicro, externalId }: { requestedMicro: MicroUsdt; externalId: string },
   keyId: string,
 ): AppError {
   switch (created.kind) {
@@ -391,37 +486,42 @@ function refusalOf(
   }
 }
 
-type Withdrawn = { invoiceId: string; projectId: string; withdrawnAt: string };
-
 /**
  * Withdraws the page of an invoice as the API does, in one transaction with the record of who did it. Doing it again changes nothing.
  * Errors: `NOT_FOUND`; `CONFLICT` of a paid one.
  */
-export async function withdrawInvoiceByHand(
-  { db, now }: { db: Database; now(): UnixMs },
-  actor: Actor,
-  { projectId, invoiceId }: { projectId: string | undefined; invoiceId: string },
-): Promise<Withdrawn> {
-  const project = await selectProject(db, actor, projectId);
-  const at = now();
-  return db.transaction(async (tx) => {
-    const id = await findInvoiceId(tx, project.id, invoiceId);
-    const before = await findInvoicePayment(tx, project.id, id);
-    await withdrawInvoice(tx, { id, projectId: project.id, network: project.network, at });
-    const withdrawnAt = (await findInvoicePayment(tx, project.id, id))?.withdrawnAt ?? null;
-    if (withdrawnAt === null) {
-      const message = 'the invoice is PAID, so there is nothing left to withdraw; send the money back if you have to';
-      throw new AppError('CONFLICT', message);
-    }
-    // Two that come at once wait for each other at the row, and the second one finds the time of the first.
-    if (before?.withdrawnAt === null && withdrawnAt === at) {
-      await recordActions(tx, actor, at, [
-        { projectId: project.id, action: 'invoice.withdrawn', subject: encodeId('inv', id), detail: {} },
-      ]);
-    }
-    return {
-      ...{ invoiceId: encodeId('inv', id), projectId: encodeId('prj', project.id) },
-      withdrawnAt: toIso(withdrawnAt),
-    };
-  });
-}
+export const withdrawInvoiceByHand = localOperation({
+  action: 'withdrawInvoiceByHand',
+  command: 'invoice withdraw',
+  does: 'withdraw an invoice: its page says so, but a payment that still arrives pays it',
+  by: { help: 'who withdraws it (default: your user name)', before: 'projectId' },
+  input: Type.Object({ invoiceId: named, ...PROJECT }),
+  read: (given) => given,
+  run: async ({ db, now }: Pick<OperationDeps, 'db' | 'now'>, actor, { projectId, invoiceId }) => {
+    const project = await selectProject(db, actor, projectId);
+    const at = now();
+    return db.transaction(async (tx) => {
+      const id = await findInvoiceId(tx, project.id, invoiceId);
+      const before = await findInvoicePayment(tx, project.id, id);
+      await withdrawInvoice(tx, { id, projectId: project.id, network: project.network, at });
+      const withdrawnAt = (await findInvoicePayment(tx, project.id, id))?.withdrawnAt ?? null;
+      if (withdrawnAt === null) {
+        const message = 'the invoice is PAID, so there is nothing left to withdraw; send the money back if you have to';
+        throw new AppError('CONFLICT', message);
+      }
+      // Two that come at once wait for each other at the row, and the second one finds the time of the first.
+      if (before?.withdrawnAt === null && withdrawnAt === at) {
+        await recordActions(tx, actor, at, [
+          { projectId: project.id, action: 'invoice.withdrawn', subject: encodeId('inv', id), detail: {} },
+        ]);
+      }
+      return {
+        ...{ invoiceId: encodeId('inv', id), projectId: encodeId('prj', project.id) },
+        withdrawnAt: toIso(withdrawnAt),
+      };
+    });
+  },
+  print: ({ withdrawnAt, invoiceId }) => ({ text: `withdrawn since ${withdrawnAt}: ${invoiceId}` }),
+});
+
+export const operations = [listInvoices, showInvoice, createInvoiceByHand, withdrawInvoiceByHand, exportInvoices];

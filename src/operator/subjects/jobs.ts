@@ -11,8 +11,8 @@ import type { ActionName } from '../actions.ts';
 import type { Actor } from '../actor.ts';
 import { authorize } from '../authorize.ts';
 import { clip, FieldError } from '../input/problems.ts';
-import type { NodeDeps } from '../node-connection.ts';
-import type { OperationDeps } from '../operation.ts';
+import type { NodeDeps, OperationDeps } from '../operation.ts';
+
 import { selectNetwork } from '../select.ts';
 import { adviseOnBooks, noteReconciled, type ReconciledAddress, reconcileNow } from './balances.ts';
 import { followedCursor, type Range, readRange, refuseAbove } from './chain-blocks.ts';

@@ -12,15 +12,14 @@ import { insertApiKey, listApiKeys, revokeApiKey } from '../../store/access/api-
 import type { Database, Sql } from '../../store/db/database.ts';
 import { maySee } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
-import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
+import { choice, id, listOf, maybe, of, Said, type Shown, schemaOf, show, text, texts, time } from '../fields.ts';
 import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
 import { parseCidr, parseMoment } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, line, lines, projectId } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { Said } from '../view.ts';
 
 const name = { keyId: of('id', id('key')), name: text };
 const rights = {

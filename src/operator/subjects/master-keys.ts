@@ -25,11 +25,11 @@ import {
 import { reencryptEndpointSecret } from '../../webhooks/endpoint-secrets.ts';
 import { describeMissingSecrets } from '../../webhooks/watch-endpoints.ts';
 import type { Actor } from '../actor.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, list, maybe, part, type Shown, schemaOf, text, whole, yes } from '../fields.ts';
 import { scanRows } from '../ledger/scan-rows.ts';
 import { operation } from '../operation.ts';
-import { reencryptTotp } from '../people/totp.ts';
+import { reencryptTotp } from '../people/sign-in-proofs.ts';
 import { recordActions } from '../record-actions.ts';
 
 /**

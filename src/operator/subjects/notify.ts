@@ -28,11 +28,11 @@ import {
 import { createWebhookSender } from '../../webhooks/send.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { checkAddresses, checkTarget } from '../../webhooks/target.ts';
-import { columnsText, fieldsText, isoMinute } from '../command-text.ts';
+import { columnsText, fieldsText, isoMinute } from '../command-words.ts';
 import { choice, id, listOf, maybe, of, type Shown, schemaOf, show, text, time, whole, yes } from '../fields.ts';
 import { clip, FieldError, nameProblem } from '../input/problems.ts';
-import { readGivenSecret } from '../input/read-given-secret.ts';
-import { readChoice } from '../input/readers.ts';
+import { readChoice, readGivenSecret } from '../input/readers.ts';
+
 import { operation } from '../operation.ts';
 import { argument, argumentOf, flag, line, lines, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';

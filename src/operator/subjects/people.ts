@@ -24,7 +24,7 @@ import { endSessionsOf } from '../../store/access/sessions.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { type Actor, ROLES, type Role } from '../actor.ts';
 import { refuseBeyond } from '../authorize.ts';
-import { columnsText, fieldsText } from '../command-text.ts';
+import { columnsText, fieldsText } from '../command-words.ts';
 import { choice, id, list, maybe, of, type Shown, show, text, time, whole, yes } from '../fields.ts';
 import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
 import { localOperation, type OperationDeps } from '../operation.ts';

@@ -12,9 +12,9 @@ import type { Static, Type } from '../../runtime/type.ts';
 import type { Sql } from '../../store/db/database.ts';
 import { insertLogo, type Logo } from '../../store/ledger/logos.ts';
 import type { ProjectSettings } from '../../store/ledger/projects.ts';
-import { detectSecret, detectSecretInNote } from '../input/detect-secret.ts';
-import { clip, fieldProblem, nameProblem } from '../input/problems.ts';
+import { clip, detectSecret, detectSecretInNote, fieldProblem, nameProblem } from '../input/problems.ts';
 import { parseDuration } from '../input/readers.ts';
+
 import type { Given } from '../operation.ts';
 import { file, line, maybeOneOf, needed, removable } from '../option.ts';
 

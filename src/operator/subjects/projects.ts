@@ -30,7 +30,7 @@ import {
 } from '../../store/ledger/projects.ts';
 import { listWebhookEndpoints } from '../../store/outbox/webhook-endpoints.ts';
 import type { Actor } from '../actor.ts';
-import { type Column, columnsText, fieldsText } from '../command-text.ts';
+import { type Column, columnsText, fieldsText } from '../command-words.ts';
 import {
   choice,
   type Field,
@@ -39,6 +39,7 @@ import {
   maybe,
   of,
   part,
+  Said,
   type Shown,
   schemaOf,
   show,
@@ -54,7 +55,7 @@ import { localOperation, type OperationDeps, operation } from '../operation.ts';
 import { argument, BY, flag, projectArgument } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
 import { selectProject } from '../select.ts';
-import { Said } from '../view.ts';
+
 import {
   describeSurcharge,
   linkProblems,

@@ -5,7 +5,7 @@ import { type ReceiptKeyDeps, storeNewReceiptKey } from '../../store/access/encr
 import { findCurrentReceiptKey, retireReceiptKey } from '../../store/access/receipt-keys.ts';
 import { stopEncryption } from '../../store/outbox/webhook-secrets.ts';
 import type { Actor } from '../actor.ts';
-import { fieldsText } from '../command-text.ts';
+import { fieldsText } from '../command-words.ts';
 import { maybe, type Shown, schemaOf, text } from '../fields.ts';
 import { operation } from '../operation.ts';
 import { flag } from '../option.ts';

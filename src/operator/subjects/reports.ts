@@ -10,14 +10,14 @@ import { answerOf, rowsOf } from '../../store/db/rows-of.ts';
 import { count, micro, type Row, text } from '../../store/db/statement.ts';
 import type { Project } from '../../store/ledger/projects.ts';
 import { outgoingStands, stands } from '../../store/ledger/standing.ts';
-import { csvLine } from '../export/csv.ts';
+import { csvLine } from '../export/write-rows.ts';
 import { clip, FieldError } from '../input/problems.ts';
 import { parseMoment } from '../input/readers.ts';
 import { isGivenUp, limitTime } from '../limit-time.ts';
 import { operation } from '../operation.ts';
 import { projectId } from '../option.ts';
 import { selectProject } from '../select.ts';
-import type { TransferKind } from './transfer-records.ts';
+import type { TransferKind } from './transfer-export.ts';
 
 const counted = Type.Object({ count: Type.Integer(), amount: Type.String() });
 

@@ -8,7 +8,7 @@ import type { Database } from '../../store/db/database.ts';
 import { answerOf, rowOf } from '../../store/db/rows-of.ts';
 import { count, listColumns, maybe as mayLack } from '../../store/db/statement.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { type Column, columnsText, fieldsText } from '../command-text.ts';
+import { type Column, columnsText, fieldsText } from '../command-words.ts';
 import { id, listOf, maybe, of, part, type Shown, schemaOf, show, text, time, whole } from '../fields.ts';
 import { clip, FieldError, shorten } from '../input/problems.ts';
 import { readChoice, readLimit, readPeriod } from '../input/readers.ts';

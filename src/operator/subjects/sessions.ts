@@ -16,7 +16,7 @@ import {
 } from '../../store/access/sessions.ts';
 import type { Database, Sql } from '../../store/db/database.ts';
 import { type Actor, ROLES } from '../actor.ts';
-import { columnsText } from '../command-text.ts';
+import { columnsText } from '../command-words.ts';
 import { choice, id, maybe, of, type Shown, show, text, time } from '../fields.ts';
 import { clip } from '../input/problems.ts';
 import { localOperation } from '../operation.ts';

@@ -40,9 +40,21 @@ import {
   verifyCreated,
   verifyPasskey,
 } from '../people/passkey-proof.ts';
-import { hashPassword, isPassword, MAX_PASSWORD_BYTES, passwordProblem } from '../people/password.ts';
-import { type SignInLimits, TooBusy } from '../people/sign-in-limits.ts';
-import { openTotp, sealTotp, TOTP_CODE, totpLink, totpSecretsOf, totpStepOf } from '../people/totp.ts';
+import {
+  hashPassword,
+  isPassword,
+  MAX_PASSWORD_BYTES,
+  openTotp,
+  passwordProblem,
+  type SignInLimits,
+  sealTotp,
+  TOTP_CODE,
+  TooBusy,
+  totpLink,
+  totpSecretsOf,
+  totpStepOf,
+} from '../people/sign-in-proofs.ts';
+
 import { recordActions } from '../record-actions.ts';
 import { hashToken, loginOf } from './people.ts';
 import { type From, openSession, personActor, type Session, type StartedSession, steppedUpUntil } from './sessions.ts';

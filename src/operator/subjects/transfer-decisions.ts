@@ -19,11 +19,11 @@ import { stands } from '../../store/ledger/standing.ts';
 import { findSentBack, insertRefund } from '../../store/ledger/transfer-refunds.ts';
 import { insertEvents } from '../../store/outbox/events.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText } from '../command-text.ts';
+import { columnsText } from '../command-words.ts';
 import { id, list, maybe, of, part, type Shown, schemaOf, show } from '../fields.ts';
-import { detectSecret } from '../input/detect-secret.ts';
-import { clip, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
+import { clip, detectSecret, FieldError, fieldProblem, gatherProblems, quote } from '../input/problems.ts';
 import { readNote } from '../input/readers.ts';
+
 import { operation } from '../operation.ts';
 import { argument, argumentList, line, needed } from '../option.ts';
 import { recordActions } from '../record-actions.ts';
@@ -34,7 +34,7 @@ import {
   type Resolution,
   type TransferKind,
   type TransferRecord,
-} from './transfer-records.ts';
+} from './transfer-export.ts';
 import { noTransferId, readTransferId, refundFields, resolutionFields } from './transfers.ts';
 
 /** The new resolution, and the one that was in force before. */

@@ -31,7 +31,7 @@ import { stands } from '../../store/ledger/standing.ts';
 import { soundRefund } from '../../store/ledger/transfer-refunds.ts';
 import { type AccountHex, accountToAddress } from '../../tron/address.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, formatFields, isoSecond } from '../command-text.ts';
+import { columnsText, formatFields, isoSecond } from '../command-words.ts';
 import {
   choice,
   type Field,
@@ -50,7 +50,7 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { clip, FieldError } from '../input/problems.ts';
+import { clip } from '../input/problems.ts';
 import { readLimit, readPeriod } from '../input/readers.ts';
 import { operation } from '../operation.ts';
 import { argument, flags, limit, line, period, projectId } from '../option.ts';
@@ -59,11 +59,13 @@ import {
   findResolutions,
   findTransfers,
   findTransfersOfTransaction,
+  KINDS,
+  readKinds,
   type TransferKind,
   type TransferRecord,
-} from './transfer-records.ts';
+  toDates,
+} from './transfer-export.ts';
 
-const KINDS = ['unmatched', 'duplicate', 'matched'] as const satisfies TransferKind[];
 const named = { invoiceId: of('id', id('inv')), externalId: text, status: choice(INVOICE_STATUSES) };
 export const resolutionFields = {
   ...{ resolution: choice(RESOLUTIONS), note: text, invoice: maybe(part(named)) },
@@ -145,14 +147,6 @@ const transferFields = {
   ...{ events: list(part(eventFields)), resolutions: list(part(resolutionFields)) },
 };
 export type TransferView = Shown<typeof transferFields>;
-
-/** The kinds that a text names: one, or `all`. Errors: `INVALID_ARGUMENT`. */
-export function readKinds(text: string): readonly TransferKind[] {
-  if (text === 'all') return KINDS;
-  const kind = KINDS.find((known) => known === text);
-  if (kind !== undefined) return [kind];
-  throw new FieldError('kind', `is ${clip(text)}: choose ${KINDS.join(', ')} or all`);
-}
 
 /** The UUID behind a `trf_…`. Errors: `INVALID_ARGUMENT`. */
 export function readTransferId(text: string): string {
@@ -337,11 +331,6 @@ function listDeskTransfers(db: Sql, projectId: string, filter: DeskFilter): Prom
   // Said in the text of the statement, it lets PostgreSQL read the index of those that pay nothing.
   const select = kinds.includes('matched') ? listAll : listUnsettled;
   return db.run(select, [projectId, kinds, before, ...toDates({ from, until }), state, limit]);
-}
-
-/** The bounds of a time as PostgreSQL takes them. */
-export function toDates({ from, until }: Pick<DeskFilter, 'from' | 'until'>): (Date | null)[] {
-  return [from, until].map((time) => (time === null ? null : new Date(time)));
 }
 
 /** Above the 200 that one multisend pays, and as many as can be diagnosed at once. */

@@ -30,8 +30,8 @@ import { sendSigned } from '../../webhooks/send-signed.ts';
 import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { refusePage } from '../../webhooks/web-page.ts';
 import type { Actor } from '../actor.ts';
-import { fieldsText, formatFields } from '../command-text.ts';
-import { writeText } from '../command-words.ts';
+import { fieldsText, formatFields, writeText } from '../command-words.ts';
+
 import {
   choice,
   list,
@@ -48,8 +48,8 @@ import {
   yes,
 } from '../fields.ts';
 import { clip, FieldError, quoteWhole } from '../input/problems.ts';
-import { readGivenSecret } from '../input/read-given-secret.ts';
-import { parseDuration } from '../input/readers.ts';
+import { parseDuration, readGivenSecret } from '../input/readers.ts';
+
 import { operation } from '../operation.ts';
 import { flag, line } from '../option.ts';
 import { recordActions } from '../record-actions.ts';

@@ -25,7 +25,7 @@ import { createWebhookSecret } from '../../webhooks/sign.ts';
 import { checkTarget, targetRule } from '../../webhooks/target.ts';
 import { quotePage } from '../../webhooks/web-page.ts';
 import { type Actor, maySee } from '../actor.ts';
-import { columnsText, fieldsText, isoMinute, isoSecond } from '../command-text.ts';
+import { columnsText, fieldsText, isoMinute, isoSecond } from '../command-words.ts';
 import {
   choice,
   id,
@@ -43,9 +43,9 @@ import {
   whole,
   yes,
 } from '../fields.ts';
-import { detectSecretInNote } from '../input/detect-secret.ts';
-import { clip, FieldError, refuseSecret } from '../input/problems.ts';
-import { readGivenSecret } from '../input/read-given-secret.ts';
+import { clip, detectSecretInNote, FieldError, refuseSecret } from '../input/problems.ts';
+import { readGivenSecret } from '../input/readers.ts';
+
 import { operation } from '../operation.ts';
 import { argument, line, lines, needed, projectId, secret } from '../option.ts';
 import { recordActions } from '../record-actions.ts';

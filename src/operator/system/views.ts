@@ -1,5 +1,5 @@
 import { type Static, Type } from '../../runtime/type.ts';
-import { nullable, Time } from '../view.ts';
+import { nullable, Time } from '../fields.ts';
 
 const Text = Type.String();
 

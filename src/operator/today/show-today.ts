@@ -16,6 +16,7 @@ import { stands } from '../../store/ledger/standing.ts';
 import { listNotifyChannels } from '../../store/outbox/notify-channels.ts';
 import type { Actor } from '../actor.ts';
 import { findNewestBackup } from '../backup/backup-directory.ts';
+import { nullable, Said, Time } from '../fields.ts';
 import { shorten } from '../input/problems.ts';
 import { ifTooSlow, limitTime } from '../limit-time.ts';
 import type { Vouching } from '../operation.ts';
@@ -23,7 +24,6 @@ import { selectProject } from '../select.ts';
 import { type ChainStatusView, showStatus } from '../subjects/chain.ts';
 import { countActive, showProject } from '../subjects/projects.ts';
 import { type ListedEndpointView, listEndpoints } from '../subjects/webhooks.ts';
-import { nullable, Said, Time } from '../view.ts';
 
 const sum = Type.Object({ count: Type.Integer(), amount: Type.String() });
 
