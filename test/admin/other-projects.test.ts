@@ -71,6 +71,7 @@ async function openTwoShops() {
       ...{ networks: {}, webhooks: { localTargets: true, retentionDays: 90 } },
     },
     ...{ log: createLogger({ level: 'silent' }), networks: ['devnet'], addressGuard: NO_MANIFEST },
+    ...{ publicUrl: () => 'https://pay.example', randomBelow: () => 0 },
     nodes: () => Promise.resolve({ withNodes: () => Promise.reject(new Error('no node')), describeForPayer: () => '' }),
   };
   const run = async (operation: LocalOperation, actor: Actor, given: Given) =>

@@ -24,7 +24,7 @@ import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
-import { alert, field, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
+import { alert, type Column, field, live, ltr, money, number, outside, table, time } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
@@ -174,26 +174,24 @@ const STATES: Record<AddressChangeView['state'], string> = {
   failed: 'Failed',
 };
 
-const ENDED = [
-  [
-    'Proposed',
-    ({ changeId, proposedAt }: AddressChangeView) =>
-      html`<a href="/addresses/changes/${changeId}">${time(proposedAt)}</a>`,
-  ],
-  ['By', ({ proposedBy }: AddressChangeView) => outside(proposedBy.name, 60)],
-  ['Addresses', ({ addresses }: AddressChangeView) => number(addresses.length), 'number'],
-  ['Result', ({ state }: AddressChangeView) => STATES[state]],
-  ['By', ({ endedBy }: AddressChangeView) => (endedBy === null ? '–' : outside(endedBy, 60))],
-] as const;
+const ENDED: readonly Column<AddressChangeView>[] = [
+  ['Proposed', ({ changeId, proposedAt }) => html`<a href="/addresses/changes/${changeId}">${time(proposedAt)}</a>`],
+  ['By', ({ proposedBy }) => outside(proposedBy.name, 60)],
+  ['Addresses', ({ addresses }) => number(addresses.length), 'number'],
+  ['Result', ({ state }) => STATES[state]],
+  ['By', ({ endedBy }) => (endedBy === null ? '–' : outside(endedBy, 60))],
+];
 
 function renderNone(isFirst: boolean): Html {
   if (!isFirst) return html`<section class="card empty"><h2>No more addresses</h2></section>`;
   return html`<section class="card empty"><h2>No address yet</h2><p>Payers send money straight to your own wallet, and Quittance never needs a private key. Copy addresses from your wallet and add them, or derive them from the public key of an account. You need one address to create <a href="/invoices">invoices</a>.</p></section>`;
 }
 
-type Column = readonly [name: string, cell: (row: BalanceView) => Html | string, kind?: 'number'];
-
-function columnsOf(visit: Visit, project: ListedProjectView, rows: readonly BalanceView[]): readonly Column[] {
+function columnsOf(
+  visit: Visit,
+  project: ListedProjectView,
+  rows: readonly BalanceView[],
+): readonly Column<BalanceView>[] {
   const [mayRetire, mayActivate] = [
     isAllowed(visit.actor, 'retireAddresses'),
     isAllowed(visit.actor, 'activateAddresses'),
@@ -208,13 +206,13 @@ function columnsOf(visit: Visit, project: ListedProjectView, rows: readonly Bala
   return mayRetire ? [...columns, ['Actions', act]] : columns;
 }
 
-const SIGNED: Column = [
+const SIGNED: Column<BalanceView> = [
   'Signed',
   ({ isSigned }) =>
     html`<span class="badge" data-state="${isSigned ? 'PAID' : 'CONFIRMING'}">${isSigned ? 'Signed' : 'Not signed'}</span>`,
 ];
 
-const COLUMNS: readonly Column[] = [
+const COLUMNS: readonly Column<BalanceView>[] = [
   [
     'Address',
     ({ address, position, derivationIndex }) =>
@@ -303,25 +301,25 @@ function renderOfAmount(found: CapacityOfAmountView): Html {
   return html`<p>For ${ltr(amount)} USDT, ${number(free)} of ${number(total)} payable amounts are free; ${perDay7.toFixed(1)} are used per day, and ${days}.</p>${scarce.length === 0 ? null : table('Free amounts by address', FREE, scarce)}${more}`;
 }
 
-const AMOUNTS = [
-  ['USDT', ({ amount }: AmountCapacityView) => ltr(amount)],
-  ['Free', ({ free, total }: AmountCapacityView) => `${number(free)} of ${number(total)}`, 'number'],
-  ['A day', ({ perDay7 }: AmountCapacityView) => perDay7.toFixed(1), 'number'],
+const AMOUNTS: readonly Column<AmountCapacityView>[] = [
+  ['USDT', ({ amount }) => ltr(amount)],
+  ['Free', ({ free, total }) => `${number(free)} of ${number(total)}`, 'number'],
+  ['A day', ({ perDay7 }) => perDay7.toFixed(1), 'number'],
   [
     'Days left',
-    ({ daysLeft, low }: AmountCapacityView) => {
+    ({ daysLeft, low }) => {
       const shown = daysLeft === null ? '–' : number(Math.floor(daysLeft));
       return low ? html`<span class="badge" data-state="CONFIRMING">${shown}, low</span>` : shown;
     },
     'number',
   ],
-] as const;
+];
 
-const FREE = [
-  ['Position', ({ position }: AddressCapacityView) => number(position)],
-  ['Address', ({ address }: AddressCapacityView) => html`<bdi class="mono">${address}</bdi>`],
-  ['Free', ({ free, total }: AddressCapacityView) => `${number(free)} of ${number(total)}`, 'number'],
-] as const;
+const FREE: readonly Column<AddressCapacityView>[] = [
+  ['Position', ({ position }) => number(position)],
+  ['Address', ({ address }) => html`<bdi class="mono">${address}</bdi>`],
+  ['Free', ({ free, total }) => `${number(free)} of ${number(total)}`, 'number'],
+];
 
 /** Rounded down, so that what is not all free is never shown as 100. */
 const percent = (share: number) => (Math.floor(share * 1000) / 10).toFixed(1);
@@ -359,36 +357,35 @@ function renderVerdict({ same, differ, early }: { same: number; differ: number; 
   return html`<p class="good" role="status">${same === 0 ? null : html`${number(same)} match the ledger.`}${left}</p>`;
 }
 
-const COMPARED = [
-  ['Address', ({ address }: Compared) => html`<bdi class="mono">${address}</bdi>`],
+const COMPARED: readonly Column<Compared>[] = [
+  ['Address', ({ address }) => html`<bdi class="mono">${address}</bdi>`],
   [
     'Result',
-    ({ status }: Compared) => {
+    ({ status }) => {
       const [name, look] = LOOKS[status];
       return html`<span class="badge" data-state="${look}">${name}</span>`;
     },
   ],
   [
     'In the ledger',
-    (row: Compared) =>
-      row.status === 'differs' ? money(row.ledger) : row.status === 'good' ? money(row.balance) : '–',
+    (row) => (row.status === 'differs' ? money(row.ledger) : row.status === 'good' ? money(row.balance) : '–'),
     'number',
   ],
   [
     'On the chain',
-    (row: Compared) => (row.status === 'differs' ? money(row.chain) : row.status === 'good' ? money(row.balance) : '–'),
+    (row) => (row.status === 'differs' ? money(row.chain) : row.status === 'good' ? money(row.balance) : '–'),
     'number',
   ],
   [
     'Why',
-    (row: Compared) =>
+    (row) =>
       row.status === 'too-early'
         ? outside(row.reason, 200)
         : row.status === 'differs'
           ? html`blocks ${ltr(number(row.from))} to ${ltr(number(row.to))}`
           : '–',
   ],
-] as const;
+];
 
 const LOOKS: Record<Compared['status'], readonly [string, string]> = {
   good: ['Same', 'PAID'],

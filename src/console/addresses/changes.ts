@@ -19,7 +19,6 @@ import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation, type FormField } from '../forms/form.ts';
 
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
 import { facts, number, outside, time } from '../page/pieces.ts';
 import type { Asked, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
@@ -32,8 +31,20 @@ type Subject = { change: AddressChangeView; refusal: string | null; project: Lis
 export function addChangeRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/addresses/changes/:changeId', 'showAddressChange', async (asked) => {
     const { done } = readQuery(asked.request, ['done']);
-    const { project, ...shown } = await find(deps, asked);
-    return changePage(asked.visit, project, { ...shown, said: done === undefined ? null : (SAID[done] ?? null) });
+    const { visit } = asked;
+    const { project, change, refusal } = await find(deps, asked);
+    const said = done === undefined ? null : (SAID[done] ?? null);
+    const [name, look] = STATES[change.state];
+    return {
+      title: 'Pending addresses',
+      about: project,
+      beside: html`<span class="badge" data-state="${look}">${name}</span>`,
+      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+<section class="card" aria-labelledby="facts"><h2 id="facts">Proposal</h2>${renderFacts(change)}</section>
+<section class="card" aria-labelledby="which"><h2 id="which">${number(change.addresses.length)} ${change.addresses.length === 1 ? 'address' : 'addresses'}</h2>${renderChanged(change)}</section>
+${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
+<p><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></p>`,
+    };
   });
   addConfirmForm(routes, deps);
   addForm<Subject, { changeId: string }, AddressChangeView>(routes, deps, {
@@ -96,25 +107,6 @@ const STATES: Record<AddressChangeView['state'], readonly [name: string, look: s
   withdrawn: ['Withdrawn', 'EXPIRED'],
   failed: ['Failed', 'EXPIRED'],
 };
-
-/** An addition that waits, or has ended. `refusal`: why the visitor may not confirm it. */
-function changePage(
-  visit: Visit,
-  project: ListedProjectView,
-  { change, refusal, said }: { change: AddressChangeView; refusal: string | null; said: Html | null },
-): Page {
-  const [name, look] = STATES[change.state];
-  return {
-    title: 'Pending addresses',
-    about: project,
-    beside: html`<span class="badge" data-state="${look}">${name}</span>`,
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-<section class="card" aria-labelledby="facts"><h2 id="facts">Proposal</h2>${renderFacts(change)}</section>
-<section class="card" aria-labelledby="which"><h2 id="which">${number(change.addresses.length)} ${change.addresses.length === 1 ? 'address' : 'addresses'}</h2>${renderChanged(change)}</section>
-${change.state === 'waiting' ? renderActions(visit, change, refusal) : null}
-<p><a href="${urlTo(visit, '/addresses', project)}">Addresses</a></p>`,
-  };
-}
 
 function renderFacts(change: AddressChangeView): Html {
   const { proposedBy, origin, proposedAt, dueAt, state, policy, endedAt, endedBy, reason } = change;

@@ -16,7 +16,7 @@ import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { addForm, byOperation } from '../forms/form.ts';
 import type { Page } from '../page/layout.ts';
-import { duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { type Column, duration, live, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
@@ -99,6 +99,7 @@ const DONE: Readonly<Record<string, string>> = {
   resumed: 'The watcher is resumed. Its status is updated in a few seconds.',
 };
 
+/** May I believe what I see? */
 async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer> {
   const { project: asked, done } = readQuery(request, ['project', 'done']);
   const project = needProject(visit, asked);
@@ -107,24 +108,14 @@ async function show(deps: ChainDeps, { visit, request }: Asked): Promise<Answer>
   const producers = await findProducers(deps.db, network);
   const jobs = deps.networks.includes(network) ? await listJobs(deps, visit.actor, { network }) : null;
   const text = DONE[done ?? ''];
-  return chainPage(visit, project, {
-    ...{ ...status, producers, jobs, now: deps.now() },
-    said: text === undefined ? null : html`${text}`,
-  });
-}
-
-type Status = Awaited<ReturnType<typeof showStatus>>;
-/** `jobs` `null`: this process has no nodes of the network. */
-type Seen = Status & { producers: ProducersView; jobs: JobListView | null; now: number; said: Html | null };
-
-/** May I believe what I see? */
-function chainPage(visit: Visit, project: ListedProjectView, seen: Seen): Page {
-  const { view, now, said } = seen;
+  const now = deps.now();
+  const seen: Seen = { ...status, producers, jobs, now };
+  const { view } = status;
   return {
     title: 'Chain',
     about: project,
     beside: html`<p class="asof" id="asof" data-live>As of ${new Date(now).toISOString().slice(11, 19)} UTC <a href="${urlTo(visit, '/chain', project)}">Refresh</a></p>`,
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+    main: html`${text === undefined ? null : html`<p class="good" role="status">${text}</p>`}
 ${live('troubles', html`${renderHalt(visit, project, view)}`, { isSpoken: true })}
 ${live('standings', renderStanding(seen))}
 ${live('warnings', renderAlarms(visit, project, view), { isSpoken: true })}
@@ -133,6 +124,10 @@ ${live('makers', renderProducers(visit, project, seen))}
 ${live('job-list', renderJobs(visit, project, seen.jobs))}`,
   };
 }
+
+type Status = Awaited<ReturnType<typeof showStatus>>;
+/** `jobs` `null`: this process has no nodes of the network. */
+type Seen = Status & { producers: ProducersView; jobs: JobListView | null; now: number };
 
 function renderHalt(visit: Visit, project: ListedProjectView, { halt }: ChainStatusView): Html | null {
   if (halt === null) return null;
@@ -200,22 +195,22 @@ function renderNodes({ watcher, updatedAt }: ChainStatusView): Html | null {
 /** As much of what a node said as a list shows. */
 const MAX_REASON = 200;
 
-const NODES = [
+const NODES: readonly Column<NodeView>[] = [
   [
     'Node',
-    ({ url, operator }: NodeView) =>
+    ({ url, operator }) =>
       html`${outside(url)}${operator === url ? null : html`<br><small>${outside(operator)}</small>`}`,
   ],
   ['Status', renderState],
-  ['Response time', ({ answerMs }: NodeView) => (answerMs === null ? '–' : `${Math.round(answerMs)} ms`), 'number'],
+  ['Response time', ({ answerMs }) => (answerMs === null ? '–' : `${Math.round(answerMs)} ms`), 'number'],
   [
     'Requests today',
-    ({ requestsToday, requestsPerDay = null }: NodeView) =>
+    ({ requestsToday, requestsPerDay = null }) =>
       `${number(requestsToday)}${requestsPerDay === null ? '' : ` of ${number(requestsPerDay)}`}`,
     'number',
   ],
-  ['Refused', ({ refusals, requests }: NodeView) => `${number(refusals)} of ${number(requests)}`, 'number'],
-] as const;
+  ['Refused', ({ refusals, requests }) => `${number(refusals)} of ${number(requests)}`, 'number'],
+];
 
 /** What a node disagreed in, or failed by, is its reason. */
 function renderState({ state, pausedForMs, reason, failures = 0 }: NodeView): Html {
@@ -273,10 +268,7 @@ function renderSets(newest: Adopted, data: readonly Adopted[]): Html {
 <section class="card" aria-labelledby="changes"><h2 id="changes">Changes, newest first</h2><ul>${shown.map((each) => html`<li>${sayProducers(each)}</li>`)}</ul>${left}</section>`;
 }
 
-const PRODUCERS = [
-  ['Producer', ({ address }: Adopted['producers'][number]) => outside(address)],
-  [
-    'Signs with',
-    ({ address, signer }: Adopted['producers'][number]) => (signer === address ? 'its own key' : outside(signer)),
-  ],
-] as const;
+const PRODUCERS: readonly Column<Adopted['producers'][number]>[] = [
+  ['Producer', ({ address }) => outside(address)],
+  ['Signs with', ({ address, signer }) => (signer === address ? 'its own key' : outside(signer))],
+];

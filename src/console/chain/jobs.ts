@@ -23,7 +23,18 @@ import { addForm, type Form, type FormField, oneClick } from '../forms/form.ts';
 
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { alert, duration, facts, ltr, number, outside, shortAddress, table, time } from '../page/pieces.ts';
+import {
+  alert,
+  type Column,
+  duration,
+  facts,
+  ltr,
+  number,
+  outside,
+  shortAddress,
+  table,
+  time,
+} from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { chooseProject, Forbidden, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
@@ -312,14 +323,11 @@ function renderDifferences(
 const more = (count: number) =>
   count > MAX_ROWS ? html`<p class="hint">${number(count - MAX_ROWS)} more not shown.</p>` : null;
 
-const DIFFERENCES = [
-  ['Difference', (row: DifferenceView) => outside(explainDifference(row), 200)],
-  ['Side', ({ side }: DifferenceView) => side],
-  ['Address', ({ address }: DifferenceView) => shortAddress(address)],
-  ['USDT', ({ amount }: DifferenceView) => ltr(amount), 'number'],
-  ['Block', ({ blockNumber }: DifferenceView) => ltr(number(blockNumber)), 'number'],
-  [
-    'Transaction',
-    ({ txId }: DifferenceView) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 10)}…`)}</a>`,
-  ],
-] as const;
+const DIFFERENCES: readonly Column<DifferenceView>[] = [
+  ['Difference', (row) => outside(explainDifference(row), 200)],
+  ['Side', ({ side }) => side],
+  ['Address', ({ address }) => shortAddress(address)],
+  ['USDT', ({ amount }) => ltr(amount), 'number'],
+  ['Block', ({ blockNumber }) => ltr(number(blockNumber)), 'number'],
+  ['Transaction', ({ txId }) => html`<a class="row" href="/find?q=${txId}">${ltr(`${txId.slice(0, 10)}…`)}</a>`],
+];

@@ -24,7 +24,7 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { type Html, html } from '../../web/html.ts';
 import { renderQr } from '../../web/render-qr.ts';
-import { addForm, byOperation, type Form } from '../forms/form.ts';
+import { addForm, byOperation } from '../forms/form.ts';
 import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
@@ -45,10 +45,48 @@ export function addInvoiceRoutes(routes: Routes, deps: ConsoleDeps): void {
     const wanted = exportInvoices.read({ ...filters, projectId } as never, deps.now());
     return sendRows(asked, `invoices-${projectId}.csv`, await perform(exportInvoices, deps, asked.visit.actor, wanted));
   });
-  addForm(routes, deps, creation(deps));
+  addForm(routes, deps, {
+    ...byOperation(deps, createInvoiceByHand, ({ amount = '', externalId = '', note }, project: ListedProjectView) => ({
+      ...{ projectId: project.projectId, amount, externalId, note, idempotencyKey: undefined },
+    })),
+    run: (actor, wanted, once) => perform(createInvoiceByHand, deps, actor, { ...wanted, idempotencyKey: once }),
+    path: '/invoices/new',
+    filled: ['amount'],
+    find: async ({ visit }, project) => needProject(visit, project),
+    show: (visit, project) => ({
+      ...{ title: 'New invoice', about: project, button: 'Create invoice', back: urlTo(visit, '/invoices', project) },
+      consequence: html``,
+      fields: [
+        {
+          ...{ kind: 'line', name: 'amount', label: 'Amount in USDT' },
+          more: html` inputmode="decimal" dir="ltr" required`,
+          hint: 'Such as 25 or 25.50. The payer sends a slightly higher amount, which identifies the payment.',
+        },
+        {
+          ...{ kind: 'line', name: 'externalId', label: 'Order id', more: html` maxlength="200" required` },
+          hint: 'Your own id, such as a bill number. Each one can be used only once.',
+        },
+        {
+          ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
+          hint: 'Kept with your name in the audit log. The payer never sees it.',
+        },
+      ],
+    }),
+    done: madePage,
+  });
   get('/invoices/:invoiceId', 'explainSubject', (asked) => show(deps, asked));
   post('/invoices/:invoiceId/replay', 'replayEvents', (asked) => replay(deps, asked));
-  addForm(routes, deps, withdrawal(deps));
+  addForm(routes, deps, {
+    ...byOperation(deps, withdrawInvoiceByHand, (_filled, { invoice }: InvoiceAsked) => invoice),
+    path: '/invoices/:invoiceId/withdraw',
+    find: (asked) => find(deps, asked),
+    show: (_visit, { project, invoice }) => ({
+      ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
+      back: `/invoices/${invoice.invoiceId}`,
+      consequence: html`<p>The payment page of ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
+    }),
+    done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
+  });
 }
 
 /** An invoice as the visitor may see it, explained. Errors: `NOT_FOUND`. */
@@ -79,20 +117,6 @@ async function show(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
 }
 
 type InvoiceAsked = Awaited<ReturnType<typeof find>>;
-
-function withdrawal(deps: ConsoleDeps): Form<InvoiceAsked, ReturnType<typeof withdrawInvoiceByHand.read>, unknown> {
-  return {
-    ...byOperation(deps, withdrawInvoiceByHand, (_filled, { invoice }: InvoiceAsked) => invoice),
-    path: '/invoices/:invoiceId/withdraw',
-    find: (asked) => find(deps, asked),
-    show: (_visit, { project, invoice }) => ({
-      ...{ title: 'Withdraw an invoice', about: project, fields: [], button: 'Withdraw' },
-      back: `/invoices/${invoice.invoiceId}`,
-      consequence: html`<p>The payment page of ${outside(invoice.externalId)} will say that the shop withdrew the invoice, and no longer show an amount or an address. This cannot be undone.</p><p>The invoice keeps its status: a payment that still arrives pays it.</p>`,
-    }),
-    done: (_visit, { invoice }) => ({ goTo: `/invoices/${invoice.invoiceId}?withdrawn=1` }),
-  };
-}
 
 async function replay(deps: ConsoleDeps, asked: Asked): Promise<Answer> {
   const { visit, request, tokens } = asked;
@@ -170,40 +194,7 @@ function renderNone(visit: Visit, project: ListedProjectView, isFiltered: boolea
   return html`<section class="card empty"><h2>No invoices yet</h2><p>Your shop creates them through the API (<code>POST /v1/invoices</code>), with ${key}. Without a shop, create one by hand and send its link.</p>${make}</section>`;
 }
 
-type Creation = ReturnType<typeof createInvoiceByHand.read>;
 type Made = Awaited<ReturnType<typeof createInvoiceByHand.run>>;
-
-function creation(deps: ConsoleDeps): Form<ListedProjectView, Creation, Made> {
-  return {
-    ...byOperation(deps, createInvoiceByHand, ({ amount = '', externalId = '', note }, project: ListedProjectView) => ({
-      ...{ projectId: project.projectId, amount, externalId, note, idempotencyKey: undefined },
-    })),
-    run: (actor, wanted, once) => perform(createInvoiceByHand, deps, actor, { ...wanted, idempotencyKey: once }),
-    path: '/invoices/new',
-    filled: ['amount'],
-    find: async ({ visit }, project) => needProject(visit, project),
-    show: (visit, project) => ({
-      ...{ title: 'New invoice', about: project, button: 'Create invoice', back: urlTo(visit, '/invoices', project) },
-      consequence: html``,
-      fields: [
-        {
-          ...{ kind: 'line', name: 'amount', label: 'Amount in USDT' },
-          more: html` inputmode="decimal" dir="ltr" required`,
-          hint: 'Such as 25 or 25.50. The payer sends a slightly higher amount, which identifies the payment.',
-        },
-        {
-          ...{ kind: 'line', name: 'externalId', label: 'Order id', more: html` maxlength="200" required` },
-          hint: 'Your own id, such as a bill number. Each one can be used only once.',
-        },
-        {
-          ...{ kind: 'line', name: 'note', label: 'Note (optional)', more: html` maxlength="2000"` },
-          hint: 'Kept with your name in the audit log. The payer never sees it.',
-        },
-      ],
-    }),
-    done: madePage,
-  };
-}
 
 /** The link and its QR code, to send or to show. */
 function madePage(visit: Visit, project: ListedProjectView, { invoice }: Made): Page {

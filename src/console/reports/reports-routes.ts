@@ -11,8 +11,8 @@ import {
 } from '../../operator/subjects/reports.ts';
 import { type Html, html } from '../../web/html.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import { describeProblem, type Page } from '../page/layout.ts';
-import { alert, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';
+import { describeProblem } from '../page/layout.ts';
+import { alert, type Column, facts, field, live, ltr, money, number, table } from '../page/pieces.ts';
 import { type Answer, type Asked, type Routes, sendFile } from '../page/routes.ts';
 import { type Fields, needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
@@ -30,20 +30,26 @@ export function addReportRoutes({ get }: Routes, deps: ConsoleDeps): void {
   );
 }
 
+/** What do I book? */
 async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { project: asked, ...given } = readQuery(request, ['project', ...PERIOD]);
   const project = needProject(visit, asked);
-  let period: ReportPeriod | null = null;
+  let [period, shown, problem]: [ReportPeriod | null, Shown | null, Html | null] = [null, null, null];
   try {
     period = readReportPeriod(given, deps.now());
     const input = { projectId: project.projectId, period, patienceMs: PAGE_PATIENCE_MS };
     const report = await showReport.run(deps, visit.actor, input);
-    const isNow = period.to >= dayOf(deps.now());
-    return reportsPage(visit, project, { given, period, shown: { report, isNow }, problem: null });
+    shown = { report, isNow: period.to >= dayOf(deps.now()) };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-    return reportsPage(visit, project, { given, period, shown: null, problem: describeProblem(error) });
+    problem = describeProblem(error);
   }
+  return {
+    title: 'Reports',
+    about: project,
+    ...(problem === null ? {} : { status: 400 }),
+    main: html`${problem === null ? null : alert(problem)}${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
+  };
 }
 
 async function send(
@@ -64,25 +70,6 @@ const PERIOD = ['from', 'to'] as const;
 type Given = Fields<(typeof PERIOD)[number]>;
 /** `isNow`: the report goes up to today, so that its balance is that of now. */
 type Shown = { report: ReportView; isNow: boolean };
-
-/** What do I book? `given`: the fields as they were filled in. `period` `null`: they could not be read. `shown` `null`: see `problem`. */
-function reportsPage(
-  visit: Visit,
-  project: ListedProjectView,
-  {
-    given,
-    period,
-    shown,
-    problem,
-  }: { given: Given; period: ReportPeriod | null; shown: Shown | null; problem: Html | null },
-): Page {
-  return {
-    title: 'Reports',
-    about: project,
-    ...(problem === null ? {} : { status: 400 }),
-    main: html`${problem === null ? null : alert(problem)}${renderPeriod(visit, project, period ?? given)}${shown === null ? null : live('report', renderReport(visit, project, shown))}${period !== null && shown === null ? TOO_LONG : null}${period === null ? null : renderFiles(visit, project, period)}`,
-  };
-}
 
 /** Where only the sums stand in the way. */
 const TOO_LONG = html`<p class="hint">A download can take longer than this page:</p>`;
@@ -154,23 +141,23 @@ function counted({ count, amount }: ReportSums['out']): Html {
     : html`${money(amount)}${small(many(count, 'transfer', 'transfers'))}`;
 }
 
-const COLUMNS = [
-  ['Day (UTC)', ({ name }: Row) => name],
+const COLUMNS: readonly Column<Row>[] = [
+  ['Day (UTC)', ({ name }) => name],
   [
     'Requested',
-    ({ requested, paid }: Row) => html`${money(requested)}${small(many(paid, 'invoice', 'invoices'))}`,
+    ({ requested, paid }) => html`${money(requested)}${small(many(paid, 'invoice', 'invoices'))}`,
     'number',
   ],
   [
     'Received',
-    ({ received, tails, late }: Row) =>
+    ({ received, tails, late }) =>
       html`${money(received)}${small(html`tails ${money(tails)}`)}${late.count === 0 ? null : small(html`late ${money(late.amount)} (${number(late.count)})`)}`,
     'number',
   ],
-  ['Duplicate', ({ duplicate }: Row) => counted(duplicate), 'number'],
-  ['Unmatched', ({ unmatched }: Row) => counted(unmatched), 'number'],
-  ['Out', ({ out }: Row) => counted(out), 'number'],
-] as const;
+  ['Duplicate', ({ duplicate }) => counted(duplicate), 'number'],
+  ['Unmatched', ({ unmatched }) => counted(unmatched), 'number'],
+  ['Out', ({ out }) => counted(out), 'number'],
+];
 
 function renderBalance({ from, to, balance }: ReportView, isNow: boolean): Html {
   const { start, came, left, end, uncompared } = balance;

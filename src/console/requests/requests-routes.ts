@@ -2,22 +2,14 @@ import { AppError } from '../../domain/errors.ts';
 import { clip } from '../../operator/input/problems.ts';
 import { readChoice } from '../../operator/input/readers.ts';
 import { perform } from '../../operator/operation.ts';
-import type { ListedProjectView } from '../../operator/subjects/projects.ts';
-import {
-  findRequestId,
-  listRequests,
-  type RequestView,
-  type ShownRequestView,
-  showRequest,
-} from '../../operator/subjects/requests.ts';
+import { findRequestId, listRequests, type RequestView, showRequest } from '../../operator/subjects/requests.ts';
 import { type Html, html } from '../../web/html.ts';
 import { PROBLEMS } from '../../web/problem.ts';
 import { addList, by, type List } from '../page/add-list.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
-import { copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
+import { type Column, copyButton, facts, ltr, number, outside } from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
-import { needProject, readQuery, urlTo, type Visit } from '../page/visit.ts';
+import { needProject, readQuery, urlTo } from '../page/visit.ts';
 
 /** What shops asked of the API, and one request. */
 export function addRequestRoutes(routes: Routes, deps: ConsoleDeps): void {
@@ -31,7 +23,42 @@ async function show(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answe
   const id = findRequestId(requestId);
   if (id === null) throw new AppError('NOT_FOUND', `there is no request ${clip(requestId)} that you may see`);
   const shown = await perform(showRequest, deps, visit.actor, { requestId: id });
-  return requestPage(visit, shown.projectId === null ? null : needProject(visit, shown.projectId), shown);
+  // Where no valid key came with it, it is of no project.
+  const project = shown.projectId === null ? null : needProject(visit, shown.projectId);
+  const { key, externalId, invoiceId, tookMs } = shown;
+  const problem = problemOf(shown.code);
+  const order = externalId === null ? null : { externalId };
+  return {
+    title: 'Request',
+    about: project,
+    main: html`<section class="card" aria-label="Request">${facts([
+      ['Request', html`${ltr(shown.requestId)} ${copyButton(shown.requestId, 'Copy the request id')}`],
+      ['Received', html`${moment(shown.time, 'millisecond')} UTC`],
+      ['Request', asked(shown)],
+      ['Response', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
+      ['Meaning', problem && html`${problem.title}.`],
+      ['What the shop can do', problem && withCode(problem.advice)],
+      ['Duration', `${number(tookMs)} ms`],
+      [
+        'Key',
+        key === null
+          ? 'no valid key'
+          : html`<bdi>${key.name}</bdi> <a href="${urlTo(visit, '/requests', project, { key: key.keyId })}">${ltr(key.keyId)}</a>`,
+      ],
+      [
+        'Order',
+        order && html`<a href="${urlTo(visit, '/requests', project, order)}">${outside(order.externalId, 200)}</a>`,
+      ],
+      [
+        'Invoice',
+        order &&
+          (invoiceId === null
+            ? 'no invoice with this order id'
+            : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
+      ],
+    ])}<p class="hint">Bodies, queries and headers are not stored.</p></section>
+<div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
+  };
 }
 
 const ANSWERS = { '2xx': 'done (2xx)', '4xx': 'refused (4xx)', '5xx': 'failed (5xx)' } as const;
@@ -64,17 +91,13 @@ const WHOSE = [
   ['nobody', 'without a valid key'],
 ] as const;
 
-const COLUMNS = [
-  [
-    'Time',
-    ({ requestId, time }: RequestView) =>
-      html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`,
-  ],
-  ['Asked', (request: RequestView) => asked(request)],
-  ['Answer', (request: RequestView) => html`${badge(request)} ${request.code}`],
-  ['Order', ({ externalId }: RequestView) => (externalId === null ? '–' : outside(externalId, 40))],
-  ['ms', ({ tookMs }: RequestView) => number(tookMs), 'number'],
-] as const;
+const COLUMNS: readonly Column<RequestView>[] = [
+  ['Time', ({ requestId, time }) => html`<a class="row" href="/requests/${requestId}">${moment(time, 'second')}</a>`],
+  ['Asked', (request) => asked(request)],
+  ['Answer', (request) => html`${badge(request)} ${request.code}`],
+  ['Order', ({ externalId }) => (externalId === null ? '–' : outside(externalId, 40))],
+  ['ms', ({ tookMs }) => number(tookMs), 'number'],
+];
 
 /** Support asks to the second, or closer. */
 function moment(iso: string, to: 'second' | 'millisecond'): Html {
@@ -90,44 +113,6 @@ function asked({ method, route }: RequestView): Html {
 function badge({ status }: RequestView): Html {
   const state = status >= 500 ? 'CONFIRMING' : status >= 400 ? 'EXPIRED' : 'PAID';
   return html`<span class="badge" data-state="${state}">${status}</span>`;
-}
-
-/** One request, with every field in words. `project` is `null` where no valid key came with it. */
-function requestPage(visit: Visit, project: ListedProjectView | null, shown: ShownRequestView): Page {
-  const { requestId, key, externalId, invoiceId, tookMs } = shown;
-  const problem = problemOf(shown.code);
-  const order = externalId === null ? null : { externalId };
-  return {
-    title: 'Request',
-    about: project,
-    main: html`<section class="card" aria-label="Request">${facts([
-      ['Request', html`${ltr(requestId)} ${copyButton(requestId, 'Copy the request id')}`],
-      ['Received', html`${moment(shown.time, 'millisecond')} UTC`],
-      ['Request', asked(shown)],
-      ['Response', html`${badge(shown)} ${shown.code ?? (shown.status < 400 ? 'done' : null)}`],
-      ['Meaning', problem && html`${problem.title}.`],
-      ['What the shop can do', problem && withCode(problem.advice)],
-      ['Duration', `${number(tookMs)} ms`],
-      [
-        'Key',
-        key === null
-          ? 'no valid key'
-          : html`<bdi>${key.name}</bdi> <a href="${urlTo(visit, '/requests', project, { key: key.keyId })}">${ltr(key.keyId)}</a>`,
-      ],
-      [
-        'Order',
-        order && html`<a href="${urlTo(visit, '/requests', project, order)}">${outside(order.externalId, 200)}</a>`,
-      ],
-      [
-        'Invoice',
-        order &&
-          (invoiceId === null
-            ? 'no invoice with this order id'
-            : html`<a href="/invoices/${invoiceId}">${ltr(invoiceId)}</a>`),
-      ],
-    ])}<p class="hint">Bodies, queries and headers are not stored.</p></section>
-<div class="pager"><a href="${urlTo(visit, '/requests', project)}">All requests</a></div>`,
-  };
 }
 
 /** What stands between `…` is a name. */

@@ -28,33 +28,17 @@ export function addAuditRoutes({ get }: Routes, deps: ConsoleDeps): void {
   });
 }
 
+/** Who did what? */
 async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const { project: _, before, ...filters } = readQuery(request, ['project', 'before', ...AUDIT_FILTERS]);
-  const isFirst = before === undefined;
+  let [problem, found]: [Html | null, AuditListView] = [null, { data: [], next: null }];
   try {
-    const found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
-    return auditPage({ filters, list: found, problem: null, isFirst });
+    found = await listAudit.run(deps, visit.actor, readAuditFilter({ ...filters, before }));
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'INVALID_ARGUMENT') throw error;
-    return auditPage({ filters, list: null, problem: describeProblem(error, LABELS), isFirst });
+    problem = describeProblem(error, { action: 'Action', subject: 'On', by: 'By' });
   }
-}
-
-const LABELS = { action: 'Action', subject: 'On', by: 'By' };
-
-async function send(deps: ConsoleDeps, asked: Asked, format: 'csv' | 'json'): Promise<Answer> {
-  const { project: _, ...filters } = readQuery(asked.request, ['project', ...AUDIT_FILTERS]);
-  const wanted = exportAuditOperation.read({ ...filters, format, output: undefined } as never, deps.now());
-  return sendRows(asked, `audit.${format}`, await perform(exportAuditOperation, deps, asked.visit.actor, wanted));
-}
-
-const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;
-type Filters = Fields<(typeof AUDIT_FILTERS)[number]>;
-type Shown = { filters: Filters; list: AuditListView | null; problem: Html | null; isFirst: boolean };
-
-/** Who did what? */
-function auditPage({ filters, list, problem, isFirst }: Shown): Page {
-  const { data, next } = list ?? { data: [], next: null };
+  const { data, next } = found;
   const isFiltered = Object.keys(filters).length > 0;
   const older =
     next === null
@@ -71,10 +55,17 @@ ${
     ? html`<section class="card empty"><h2>No matching entries</h2><p>Every change that a person makes is recorded here, whether in the console, with a command or with an admin key.</p></section>`
     : html`<section class="card flush" aria-label="Entries">${table('Actions of people, newest first', COLUMNS, data)}</section>`
 }
-<div class="pager">${older}${isFirst ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
+<div class="pager">${older}${before === undefined ? null : html`<a href="${urlOf('/settings/audit', filters)}">Newest</a>`}<a href="${urlOf('/settings/audit.csv', filters)}">Download as CSV</a><a href="${urlOf('/settings/audit.json', filters)}">as JSON</a></div>`,
   };
 }
 
+async function send(deps: ConsoleDeps, asked: Asked, format: 'csv' | 'json'): Promise<Answer> {
+  const { project: _, ...filters } = readQuery(asked.request, ['project', ...AUDIT_FILTERS]);
+  const wanted = exportAuditOperation.read({ ...filters, format, output: undefined } as never, deps.now());
+  return sendRows(asked, `audit.${format}`, await perform(exportAuditOperation, deps, asked.visit.actor, wanted));
+}
+
+const AUDIT_FILTERS = ['action', 'subject', 'by'] as const;
 const ACTIONS = [
   ['', 'any'],
   ...Object.keys(DONE)

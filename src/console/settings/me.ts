@@ -1,13 +1,7 @@
 import { AppError } from '../../domain/errors.ts';
 import { encodeId } from '../../domain/ids.ts';
 import { notVerified } from '../../operator/people/passkey-proof.ts';
-import {
-  endOtherSessions,
-  endOwnSession,
-  listOwnSessions,
-  type Session,
-  type SessionView,
-} from '../../operator/subjects/sessions.ts';
+import { endOtherSessions, endOwnSession, listOwnSessions } from '../../operator/subjects/sessions.ts';
 import {
   addPasskey,
   listOwnPasskeys,
@@ -16,13 +10,13 @@ import {
   requestPasskey,
 } from '../../operator/subjects/sign-in.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick, addForm, type Form, oneClick } from '../forms/form.ts';
+import { addClick, addForm, oneClick } from '../forms/form.ts';
 
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { facts, ltr, outside, table, time } from '../page/pieces.ts';
+import { type Column, facts, ltr, outside, table, time } from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
-import { readQuery, type Visit } from '../page/visit.ts';
+import { readQuery } from '../page/visit.ts';
 
 import { ownSessionOf, projectNames, sessionTable } from './people.ts';
 
@@ -34,7 +28,26 @@ export function addMeRoutes(routes: Routes, deps: ConsoleDeps): void {
     if (session === null) return visit.actor.id === null ? signedOutPage() : { goTo: '/sign-in' };
     const { data: passkeys } = await listOwnPasskeys.run(deps, visit.actor, {});
     const { data: sessions } = await listOwnSessions.run(deps, visit.actor, {});
-    return mePage(visit, { session, passkeys, sessions, said: SAID.get(done ?? '') ?? null });
+    const said = SAID.get(done ?? '') ?? null;
+    const { id, person } = session;
+    const { login, name, role, projects } = person;
+    const own = encodeId('ses', id);
+    const shownProjects = projects?.map((project) => encodeId('prj', project)) ?? null;
+    return {
+      title: 'Your account',
+      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${passkeys.length === 0 ? NUDGE : null}
+<section class="card" aria-labelledby="you"><h2 id="you">You</h2>${facts([
+        ['Login', ltr(login)],
+        ['Name', outside(name, 100)],
+        ['Role', role],
+        ['Projects', projectNames(visit, shownProjects, 1000)],
+      ])}</section>
+${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
+<section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
+${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all other sessions (${sessions.length - 1})`)}</div>`}
+<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can create one, too.</p></section>`,
+    };
   });
   addPasskeyForms(routes, deps);
   addClick(routes, OTHERS_PATH, 'endOtherSessions', async ({ visit, request }) => {
@@ -56,35 +69,6 @@ const SAID: ReadonlyMap<string, Html> = new Map([
   ['others-ended', html`You are signed out everywhere else.`],
 ]);
 
-type Shown = {
-  session: Session;
-  passkeys: readonly PasskeyView[];
-  sessions: readonly SessionView[];
-  said: Html | null;
-};
-
-/** What do I sign in with, and where am I signed in? */
-function mePage(visit: Visit, { session: { id, person }, passkeys, sessions, said }: Shown): Page {
-  const { login, name, role, projects } = person;
-  const own = encodeId('ses', id);
-  const shownProjects = projects?.map((project) => encodeId('prj', project)) ?? null;
-  return {
-    title: 'Your account',
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${passkeys.length === 0 ? NUDGE : null}
-<section class="card" aria-labelledby="you"><h2 id="you">You</h2>${facts([
-      ['Login', ltr(login)],
-      ['Name', outside(name, 100)],
-      ['Role', role],
-      ['Projects', projectNames(visit, shownProjects, 1000)],
-    ])}</section>
-${passkeys.length === 0 ? null : renderPasskeys(passkeys)}
-<section class="card flush" aria-labelledby="sessions"><h2 id="sessions">Where you are signed in</h2>${sessionTable(visit, sessions, { own, end: (sessionId) => `/settings/me/sessions/${sessionId}/end` })}</section>
-${sessions.length < 2 ? null : html`<div class="actions">${oneClick(visit, OTHERS_PATH, `End all other sessions (${sessions.length - 1})`)}</div>`}
-<section class="card form" aria-labelledby="anew"><h2 id="anew">Another password, app or recovery codes</h2><p>An owner can create a new link for you to set up your sign-in again: ${role === 'owner' ? html`<a href="/settings/people/${encodeId('usr', person.id)}/reset">create one for yourself</a>, or ask another owner` : 'ask an owner'}. The server administrator can create one, too.</p></section>`,
-  };
-}
-
 const OTHERS_PATH = '/settings/me/sessions/end-others';
 
 const ADD = html`<a class="button" href="/settings/me/passkeys/new">Add a passkey</a>`;
@@ -96,16 +80,16 @@ function renderPasskeys(passkeys: readonly PasskeyView[]): Html {
 <div class="actions">${ADD}</div>`;
 }
 
-const PASSKEYS = [
-  ['Name', ({ name }: PasskeyView) => outside(name, 100)],
-  ['Made', ({ createdAt }: PasskeyView) => time(createdAt)],
-  ['Last used', ({ lastUsedAt }: PasskeyView) => (lastUsedAt === null ? 'never' : time(lastUsedAt))],
+const PASSKEYS: readonly Column<PasskeyView>[] = [
+  ['Name', ({ name }) => outside(name, 100)],
+  ['Made', ({ createdAt }) => time(createdAt)],
+  ['Last used', ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : time(lastUsedAt))],
   [
     'Remove',
-    ({ passkeyId, name }: PasskeyView) =>
+    ({ passkeyId, name }) =>
       html`<a href="/settings/me/passkeys/${passkeyId}/remove">Remove<span class="unseen"> the passkey ${name}</span></a>`,
   ],
-] as const;
+];
 
 /** The owner of a sandbox is nobody. */
 function signedOutPage(): Page {
@@ -117,15 +101,7 @@ function signedOutPage(): Page {
 
 /** Making and removing the passkeys of whoever asks. */
 function addPasskeyForms(routes: Routes, deps: ConsoleDeps): void {
-  addForm(routes, deps, addingForm(deps));
-  addForm(routes, deps, removalForm(deps));
-}
-
-const ME = '/settings/me';
-
-/** The subject is what the browser is asked to make one by. */
-function addingForm(deps: ConsoleDeps): Form<object, { passkey: unknown; name: string }, unknown> {
-  return {
+  addForm(routes, deps, {
     ...{ action: 'addPasskey', path: `${ME}/passkeys/new` },
     find: async ({ request }) => {
       const session = await deps.findSession(request);
@@ -154,22 +130,8 @@ function addingForm(deps: ConsoleDeps): Form<object, { passkey: unknown; name: s
     read: ({ created = '', name = '' }) => addPasskey.read({ passkey: parse(created), name }, deps.now()),
     run: (actor, wanted) => addPasskey.run(deps.people(), actor, wanted),
     done: () => ({ goTo: `${ME}?done=passkey-added` }),
-  };
-}
-
-/** Errors: `INVALID_ARGUMENT`. */
-function parse(created: string): unknown {
-  try {
-    return JSON.parse(created);
-  } catch {
-    throw notVerified();
-  }
-}
-
-type Kept = { passkey: PasskeyView; others: number };
-
-function removalForm(deps: ConsoleDeps): Form<Kept, { passkeyId: string }, unknown> {
-  return {
+  });
+  addForm(routes, deps, {
     ...{ action: 'removePasskey', path: `${ME}/passkeys/:passkeyId/remove` },
     find: async ({ visit, request }) => {
       const { passkeyId } = request.params as { passkeyId?: string };
@@ -185,5 +147,16 @@ function removalForm(deps: ConsoleDeps): Form<Kept, { passkeyId: string }, unkno
     read: (_filled, { passkey: { passkeyId } }) => removePasskey.read({ passkeyId }, deps.now()),
     run: (actor, wanted) => removePasskey.run(deps.people(), actor, wanted),
     done: () => ({ goTo: `${ME}?done=passkey-removed` }),
-  };
+  });
+}
+
+const ME = '/settings/me';
+
+/** Errors: `INVALID_ARGUMENT`. */
+function parse(created: string): unknown {
+  try {
+    return JSON.parse(created);
+  } catch {
+    throw notVerified();
+  }
 }

@@ -16,7 +16,7 @@ import {
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { endSession, listSessions, type SessionView } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick, addForm, byOperation, type Form, type FormField, oneClick } from '../forms/form.ts';
+import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
 import { copyButton, facts, ltr, outside, table, time } from '../page/pieces.ts';
@@ -28,7 +28,14 @@ export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get('/settings/people', 'listPeople', async ({ visit, request }) => {
     const { removed } = readQuery(request, ['project', 'removed']);
     const said = removed === undefined ? null : html`The user was removed and signed out.`;
-    return peoplePage(visit, (await listPeople.run(deps, visit.actor, {})).data, { now: deps.now(), said });
+    const { data: people } = await listPeople.run(deps, visit.actor, {});
+    return {
+      title: 'People',
+      beside: html`<a class="button" href="/settings/people/new">Invite a user</a>`,
+      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="People">${table('People, oldest first', columnsFor(visit, deps.now()), people)}</section>`}
+<p class="hint">A viewer can read and export, an operator can also resolve received payments, and an owner can do everything. <a href="/settings/sessions">Active sessions</a></p>`,
+    };
   });
   addPeopleForms(routes, deps);
   routes.get('/settings/people/:personId', 'listPeople', async (asked) => {
@@ -41,7 +48,19 @@ export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
     const { ended } = readQuery(request, ['project', 'ended']);
     const { data } = await listSessions.run(deps, visit.actor, {});
     const said = ended === undefined ? null : html`The session has ended.`;
-    return sessionsPage(visit, data, { own: await ownSessionOf(deps, request), said });
+    const own = await ownSessionOf(deps, request);
+    const end = (sessionId: string) => `/settings/sessions/${sessionId}/end`;
+    return {
+      title: 'Sessions',
+      beside: html`<a href="/settings/people">People</a>`,
+      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
+${
+  data.length === 0
+    ? html`<section class="card empty"><h2>No one is signed in</h2><p>You used the link of the sandbox, which creates no session.</p></section>`
+    : html`<section class="card flush" aria-label="Sessions">${sessionTable(visit, data, { own, end, of: 'people' })}</section>`
+}
+<p class="hint">A session ends 12 hours after its last use, and at most 7 days after its start. A session that you end here is rejected at its next click. If you do not recognise a session, end it and create a new link for that user: ending the session does not change the password or passkey used to open it.</p>`,
+    };
   });
   addClick(routes, '/settings/sessions/:sessionId/end', 'endSession', async ({ visit, request }) => {
     const { sessionId = '' } = request.params as { sessionId?: string };
@@ -52,17 +71,6 @@ export function addPeopleRoutes(routes: Routes, deps: ConsoleDeps): void {
 
 /** `now`: by which a link has run out. `said`: what was just done. */
 type Now = { now: UnixMs; said: Html | null };
-
-/** Who may come in here, and what may each do? */
-function peoplePage(visit: Visit, people: readonly PersonView[], { now, said }: Now): Page {
-  return {
-    title: 'People',
-    beside: html`<a class="button" href="/settings/people/new">Invite a user</a>`,
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${people.length === 0 ? NOBODY : html`<section class="card flush" aria-label="People">${table('People, oldest first', columnsFor(visit, now), people)}</section>`}
-<p class="hint">A viewer can read and export, an operator can also resolve received payments, and an owner can do everything. <a href="/settings/sessions">Active sessions</a></p>`,
-  };
-}
 
 const NOBODY = html`<section class="card empty"><h2>No users yet</h2><p>You used the link of the sandbox. Invite users, who then choose how to sign in.</p></section>`;
 
@@ -159,32 +167,8 @@ function linkPage({ login, role, link, expiresAt }: InvitedView): Page {
 
 /** Inviting somebody, and what an owner can change about a person. */
 function addPeopleForms(routes: Routes, deps: ConsoleDeps): void {
-  addForm(routes, deps, inviteForm(deps));
-  addForm(routes, deps, roleForm(deps));
-  addForm(routes, deps, resetForm(deps));
-  addForm(routes, deps, removeForm(deps));
-}
-
-/** A person with its live sessions. */
-type Found = { person: PersonView; sessions: readonly SessionView[]; projects: readonly ListedProjectView[] };
-
-/** The person that a path names. Errors: `NOT_FOUND`. */
-async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
-  const { personId = '' } = request.params as { personId?: string };
-  const { data: people } = await listPeople.run(deps, visit.actor, {});
-  const person = people.find((each) => each.personId === personId);
-  if (person === undefined) throw new AppError('NOT_FOUND', `there is no user ${clip(personId)}`);
-  const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
-  return { person, sessions, projects: visit.projects };
-}
-
-const pathOf = ({ personId }: PersonView) => `/settings/people/${personId}`;
-
-function inviteForm(
-  deps: ConsoleDeps,
-): Form<readonly ListedProjectView[], ReturnType<typeof invitePerson.read>, InvitedView> {
-  return {
-    ...byOperation(deps, invitePerson, ({ login = '', name, ...filled }, projects) => {
+  addForm(routes, deps, {
+    ...byOperation(deps, invitePerson, ({ login = '', name, ...filled }, projects: readonly ListedProjectView[]) => {
       const { role, projectIds } = readRightsFields(filled, projects);
       return { login, name, role, projectIds };
     }),
@@ -206,11 +190,8 @@ function inviteForm(
       ],
     }),
     done: (_visit, _projects, invited) => linkPage(invited),
-  };
-}
-
-function roleForm(deps: ConsoleDeps): Form<Found, ReturnType<typeof changeRole.read>, unknown> {
-  return {
+  });
+  addForm(routes, deps, {
     ...byOperation(deps, changeRole, (filled, { person, projects }: Found) => ({
       ...readRightsFields(filled, projects),
       person: person.personId,
@@ -223,11 +204,8 @@ function roleForm(deps: ConsoleDeps): Form<Found, ReturnType<typeof changeRole.r
       fields: rightsFields(projects, person),
     }),
     done: (_visit, { person }) => ({ goTo: `${pathOf(person)}?changed=1` }),
-  };
-}
-
-function resetForm(deps: ConsoleDeps): Form<Found, { person: string }, InvitedView> {
-  return {
+  });
+  addForm(routes, deps, {
     ...byOperation(deps, resetPerson, (_filled, { person }: Found) => ({ person: person.personId })),
     path: '/settings/people/:personId/reset',
     find: (asked) => findPerson(deps, asked),
@@ -242,11 +220,8 @@ function resetForm(deps: ConsoleDeps): Form<Found, { person: string }, InvitedVi
       consequence: html`<p>Use this if the user lost their sign-in method, or someone else may have it. This immediately removes: ${signsInWith(person)}. ${ends(sessions)} Any earlier link stops working.</p><p>The new link works once, within 15 minutes. The person who opens it sets up a new sign-in. Role and projects stay the same.</p>`,
     }),
     done: (_visit, _found, invited) => linkPage(invited),
-  };
-}
-
-function removeForm(deps: ConsoleDeps): Form<Found, { person: string }, unknown> {
-  return {
+  });
+  addForm(routes, deps, {
     ...byOperation(deps, removePerson, (_filled, { person }: Found) => ({ person: person.personId })),
     path: '/settings/people/:personId/remove',
     find: (asked) => findPerson(deps, asked),
@@ -261,8 +236,23 @@ function removeForm(deps: ConsoleDeps): Form<Found, { person: string }, unknown>
       consequence: html`<p>${ltr(person.login)} can no longer sign in with: ${signsInWith(person)}. ${ends(sessions)}</p><p>The actions of this user stay in the audit log. To undo this, you need a new invitation.</p>`,
     }),
     done: () => ({ goTo: '/settings/people?removed=1' }),
-  };
+  });
 }
+
+/** A person with its live sessions. */
+type Found = { person: PersonView; sessions: readonly SessionView[]; projects: readonly ListedProjectView[] };
+
+/** The person that a path names. Errors: `NOT_FOUND`. */
+async function findPerson(deps: ConsoleDeps, { visit, request }: Asked): Promise<Found> {
+  const { personId = '' } = request.params as { personId?: string };
+  const { data: people } = await listPeople.run(deps, visit.actor, {});
+  const person = people.find((each) => each.personId === personId);
+  if (person === undefined) throw new AppError('NOT_FOUND', `there is no user ${clip(personId)}`);
+  const { data: sessions } = await listSessions.run(deps, visit.actor, { person: personId });
+  return { person, sessions, projects: visit.projects };
+}
+
+const pathOf = ({ personId }: PersonView) => `/settings/people/${personId}`;
 
 function ends({ length }: readonly SessionView[]): Html {
   if (length === 0) return html`There are no active sessions.`;
@@ -375,26 +365,6 @@ function browserOf(userAgent: string | null): Html | string {
   if (name === undefined) return outside(userAgent, 40);
   const system = SYSTEMS.find(([sign]) => sign.test(userAgent))?.[1];
   return html`<span title="${userAgent}">${system === undefined ? name : `${name}, ${system}`}</span>`;
-}
-
-/** Who is signed in, since when and from where? */
-function sessionsPage(
-  visit: Visit,
-  sessions: readonly SessionView[],
-  { own, said }: { own: string | null; said: Html | null },
-): Page {
-  const end = (sessionId: string) => `/settings/sessions/${sessionId}/end`;
-  return {
-    title: 'Sessions',
-    beside: html`<a href="/settings/people">People</a>`,
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${
-  sessions.length === 0
-    ? html`<section class="card empty"><h2>No one is signed in</h2><p>You used the link of the sandbox, which creates no session.</p></section>`
-    : html`<section class="card flush" aria-label="Sessions">${sessionTable(visit, sessions, { own, end, of: 'people' })}</section>`
-}
-<p class="hint">A session ends 12 hours after its last use, and at most 7 days after its start. A session that you end here is rejected at its next click. If you do not recognise a session, end it and create a new link for that user: ending the session does not change the password or passkey used to open it.</p>`,
-  };
 }
 
 /** The `ses_…` of the session that asks; `null` for the owner of a sandbox, who has none. */

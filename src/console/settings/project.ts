@@ -12,7 +12,6 @@ import {
   archiveProject,
   createProject,
   type ListedProjectView,
-  type NewProjectView,
   type ProjectView,
   type Settings,
   showSettings,
@@ -40,7 +39,41 @@ export function addProjectRoutes(routes: Routes, deps: ConsoleDeps): void {
   addPreviewRoutes(routes, deps);
   addForm(routes, deps, change(deps, { path: '/settings/project/look', given: readLook, show: lookForm }));
   addForm(routes, deps, change(deps, { path: '/settings/project/rules', given: readRules, show: rulesForm }));
-  addForm(routes, deps, creation(deps));
+  addForm(routes, deps, {
+    ...byOperation(
+      deps,
+      createProject,
+      ({ name = '', network = '', ...filled }: Fields, _networks: readonly Network[]) => {
+        const { policy, maxSurcharge, lifetime } = readRules(filled);
+        return { name, network, policy, maxSurcharge, lifetime };
+      },
+    ),
+    path: '/settings/projects/new',
+    // Of the others no block is read here.
+    find: async () => (deps.networks.length === 0 ? NETWORKS : deps.networks),
+    show: (_visit, networks) => ({
+      ...{ title: 'New project', about: null, button: 'Create project', back: '/settings' },
+      consequence: html`<p>A project is one shop on one network, with its own addresses, keys and invoices. Its network can never be changed, and a project cannot be deleted. You can change everything else.</p>`,
+      fields: [
+        { kind: 'line', name: 'name', label: 'Name', hint: 'Payers see this name.', more: html` required` },
+        { kind: 'select', name: 'network', label: 'Network', options: networks.map((name) => [name, name] as const) },
+        { kind: 'select', name: 'policy', label: 'Payment matching', options: POLICY_OPTIONS },
+        {
+          kind: 'line',
+          name: 'maxSurcharge',
+          label: 'Maximum surcharge',
+          hint: SURCHARGE_HINT,
+          more: NUMBER,
+        },
+        { kind: 'line', name: 'lifetime', label: 'Invoice lifetime', value: '30m', hint: LIFETIME_HINT },
+      ],
+    }),
+    // The visitor's list of projects is older.
+    done: (_visit, _networks, { projectId, warning }) => {
+      const today = `/?${new URLSearchParams({ project: projectId })}`;
+      return warning === undefined ? { goTo: today } : warningPage(warning, today);
+    },
+  });
   addArchiveRoutes(routes, deps);
 }
 
@@ -123,42 +156,6 @@ function readRules({ policy, maxSurcharge = '', lifetime = '', maxUnpaid, maxUnp
     policy: readChoice('policy', policy, POLICIES) ?? undefined,
     ...{ maxSurcharge: maxSurcharge.trim() || undefined, lifetime: lifetime.trim() },
     ...{ maxUnpaid: maxUnpaid?.trim() ?? 'none', maxUnpaidPerMinute: maxUnpaidPerMinute?.trim() ?? 'none' },
-  };
-}
-
-type Creation = ReturnType<typeof createProject.read>;
-
-function creation(deps: ConsoleDeps): Form<readonly Network[], Creation, NewProjectView> {
-  return {
-    ...byOperation(deps, createProject, ({ name = '', network = '', ...filled }: Fields) => {
-      const { policy, maxSurcharge, lifetime } = readRules(filled);
-      return { name, network, policy, maxSurcharge, lifetime };
-    }),
-    path: '/settings/projects/new',
-    // Of the others no block is read here.
-    find: async () => (deps.networks.length === 0 ? NETWORKS : deps.networks),
-    show: (_visit, networks) => ({
-      ...{ title: 'New project', about: null, button: 'Create project', back: '/settings' },
-      consequence: html`<p>A project is one shop on one network, with its own addresses, keys and invoices. Its network can never be changed, and a project cannot be deleted. You can change everything else.</p>`,
-      fields: [
-        { kind: 'line', name: 'name', label: 'Name', hint: 'Payers see this name.', more: html` required` },
-        { kind: 'select', name: 'network', label: 'Network', options: networks.map((name) => [name, name] as const) },
-        { kind: 'select', name: 'policy', label: 'Payment matching', options: POLICY_OPTIONS },
-        {
-          kind: 'line',
-          name: 'maxSurcharge',
-          label: 'Maximum surcharge',
-          hint: SURCHARGE_HINT,
-          more: NUMBER,
-        },
-        { kind: 'line', name: 'lifetime', label: 'Invoice lifetime', value: '30m', hint: LIFETIME_HINT },
-      ],
-    }),
-    // The visitor's list of projects is older.
-    done: (_visit, _networks, { projectId, warning }) => {
-      const today = `/?${new URLSearchParams({ project: projectId })}`;
-      return warning === undefined ? { goTo: today } : warningPage(warning, today);
-    },
   };
 }
 

@@ -25,7 +25,7 @@ import { listPeople } from '../../operator/subjects/people.ts';
 import type { ListedProjectView } from '../../operator/subjects/projects.ts';
 import { listSessions } from '../../operator/subjects/sessions.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addClick, addForm, byOperation, type Form, type FormField, oneClick } from '../forms/form.ts';
+import { addClick, addForm, byOperation, type FormField, oneClick } from '../forms/form.ts';
 
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
@@ -56,39 +56,25 @@ const PAGE = '/settings/admin-keys';
 function addAdminKeyRoutes(routes: Routes, deps: ConsoleDeps): void {
   routes.get(PAGE, 'listAdminKeys', async ({ visit, request }) => {
     const { revoked, all } = readQuery(request, ['project', 'revoked', 'all']);
-    return listPage((await perform(listAdminKeysOperation, deps, visit.actor, {})).data, {
-      isRevoked: revoked !== undefined,
-      isAll: all !== undefined,
-    });
+    const { data: keys } = await perform(listAdminKeysOperation, deps, visit.actor, {});
+    const list =
+      keys.length === 0
+        ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line on another machine can do what people do here, limited by a role, without a database password.</p><p><a class="button" href="${PAGE}/new">Create the first one</a></p></section>`
+        : keyTable(keys, {
+            all: all === undefined ? `${PAGE}?all=yes` : null,
+            rights: ({ role, projects }) =>
+              projects === null
+                ? role
+                : `${role}, ${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`,
+            revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
+          });
+    return {
+      title: 'Admin keys',
+      ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${PAGE}/new">New admin key</a>` }),
+      main: html`${revoked === undefined ? null : html`<p class="good" role="status">The key was revoked.</p>`}${list}`,
+    };
   });
-  addForm(routes, deps, creation(deps));
-  addForm(routes, deps, revocation(deps));
-}
-
-function listPage(keys: readonly AdminKeyView[], { isRevoked, isAll }: { isRevoked: boolean; isAll: boolean }): Page {
-  const list =
-    keys.length === 0
-      ? html`<section class="card empty"><h2>No admin keys yet</h2><p>With an admin key, programs and the command line on another machine can do what people do here, limited by a role, without a database password.</p><p><a class="button" href="${PAGE}/new">Create the first one</a></p></section>`
-      : keyTable(keys, {
-          all: isAll ? null : `${PAGE}?all=yes`,
-          rights: ({ role, projects }) =>
-            projects === null ? role : `${role}, ${projects.length} ${projects.length === 1 ? 'project' : 'projects'}`,
-          revoke: ({ adminKeyId }) => `${PAGE}/${adminKeyId}/revoke`,
-        });
-  return {
-    title: 'Admin keys',
-    ...(keys.length === 0 ? {} : { beside: html`<a class="button" href="${PAGE}/new">New admin key</a>` }),
-    main: html`${isRevoked ? html`<p class="good" role="status">The key was revoked.</p>` : null}${list}`,
-  };
-}
-
-type Creation = ReturnType<typeof createAdminKeyOperation.read>;
-type Projects = readonly ListedProjectView[];
-
-function creation(
-  deps: ConsoleDeps,
-): Form<Projects, Creation, Awaited<ReturnType<typeof createAdminKeyOperation.run>>> {
-  return {
+  addForm(routes, deps, {
     ...byOperation(deps, createAdminKeyOperation, (filled, projects: Projects) => {
       const { role, projectIds } = readRightsFields(filled, projects);
       // What is no role is refused where it is read.
@@ -115,11 +101,8 @@ function creation(
         ),
         back: PAGE,
       }),
-  };
-}
-
-function revocation(deps: ConsoleDeps): Form<AdminKeyView, { uuid: string }, unknown> {
-  return {
+  });
+  addForm(routes, deps, {
     ...byOperation(deps, revokeAdminKeyOperation, (_filled, { adminKeyId }: AdminKeyView) => ({ adminKeyId })),
     path: `${PAGE}/:adminKeyId/revoke`,
     find: async ({ visit, request }) => {
@@ -135,8 +118,10 @@ function revocation(deps: ConsoleDeps): Form<AdminKeyView, { uuid: string }, unk
       consequence: describeRevocation(key, deps.now(), null),
     }),
     done: () => ({ goTo: `${PAGE}?revoked=1` }),
-  };
+  });
 }
+
+type Projects = readonly ListedProjectView[];
 
 type Entry = { title: string; url: string; action: ActionName; about: string; state(): Promise<Html | string> };
 
@@ -258,7 +243,17 @@ function addChannelRoutes(routes: Routes, deps: ConsoleDeps): void {
           : 'The channel was removed.'
         : 'The channel was added. Send a test message.';
     const { data: channels } = await listChannels.run(deps, visit.actor, {});
-    return channelsPage(visit, { channels, tested, said, now: deps.now() });
+    const ofTest = channels.find(({ channelId }) => channelId === tested);
+    const kinds = Object.entries(KIND_NAMES).map(
+      ([kind, name]) => html`<li><p><a href="${CHANNELS_PAGE}/new/${kind}">${name}</a></p></li>`,
+    );
+    return {
+      title: 'Notifications',
+      main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${ofTest === undefined ? null : renderTest(ofTest)}
+${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, oldest first', columnsFor(visit, deps.now()), channels)}</section>`}
+${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelledby="add"><h2 id="add">Add a channel</h2><ul class="concerns">${kinds}</ul></section>` : null}
+<p class="hint">The target of a channel is never shown again: to change it, remove the channel and add a new one. Add at least two, because a failing channel is reported through the others.</p>`,
+    };
   });
   addClick(routes, `${CHANNELS_PAGE}/:channelId/test`, 'testChannel', async ({ visit, request }) => {
     const { channelId = '' } = request.params as { channelId?: string };
@@ -408,24 +403,6 @@ const KIND_NAMES: Readonly<Record<ChannelKind, string>> = {
   ntfy: 'ntfy',
   webhook: 'Signed webhook',
 };
-
-/** `said`: what was just done. `tested`: the channel that was just sent a test. */
-type Shown = { channels: readonly ChannelView[]; tested: string | undefined; said: string | null; now: UnixMs };
-
-/** Who is told what happens, and does it arrive? */
-function channelsPage(visit: Visit, { channels, tested, said, now }: Shown): Page {
-  const ofTest = channels.find(({ channelId }) => channelId === tested);
-  const kinds = Object.entries(KIND_NAMES).map(
-    ([kind, name]) => html`<li><p><a href="${CHANNELS_PAGE}/new/${kind}">${name}</a></p></li>`,
-  );
-  return {
-    title: 'Notifications',
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}${ofTest === undefined ? null : renderTest(ofTest)}
-${channels.length === 0 ? NONE : html`<section class="card flush" aria-label="Channels">${table('Channels, oldest first', columnsFor(visit, now), channels)}</section>`}
-${isAllowed(visit.actor, 'addChannel') ? html`<section class="card" aria-labelledby="add"><h2 id="add">Add a channel</h2><ul class="concerns">${kinds}</ul></section>` : null}
-<p class="hint">The target of a channel is never shown again: to change it, remove the channel and add a new one. Add at least two, because a failing channel is reported through the others.</p>`,
-  };
-}
 
 const NONE = html`<section class="card empty"><h2>No channels yet</h2><p>Alarms appear only in this console. A channel reports each alarm within a minute, and again when it clears.</p></section>`;
 

@@ -2,15 +2,14 @@ import { AppError } from '../../domain/errors.ts';
 import { isAllowed } from '../../operator/authorize.ts';
 import { requestBackup } from '../../operator/backup/backup-directory.ts';
 import type { State } from '../../operator/doctor/check.ts';
-import { type CheckView, type DoctorView, gatherChecks } from '../../operator/doctor/run-doctor.ts';
+import { type CheckView, gatherChecks } from '../../operator/doctor/run-doctor.ts';
 import { showEnvironment, showSystem } from '../../operator/system/show-system.ts';
 import type { SettingView, SystemView } from '../../operator/system/views.ts';
 import { type Html, html } from '../../web/html.ts';
-import { addForm, type Form } from '../forms/form.ts';
+import { addForm } from '../forms/form.ts';
 
 import type { ConsoleDeps } from '../page/console-deps.ts';
-import type { Page } from '../page/layout.ts';
-import { duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
+import { type Column, duration, facts, ltr, number, outside, table, time } from '../page/pieces.ts';
 import type { Routes } from '../page/routes.ts';
 import { readQuery, type Visit } from '../page/visit.ts';
 
@@ -22,18 +21,41 @@ export function addSystemRoutes(routes: Routes, deps: ConsoleDeps): void {
   get('/settings/system', 'showSystem', async ({ visit, request }) => {
     readQuery(request, ['project']);
     const system = await showSystem(deps, visit.actor);
-    return systemPage(visit, system, (await showEnvironment(deps, visit.actor)).data);
+    const { data: settings } = await showEnvironment(deps, visit.actor);
+    const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
+    return {
+      title: 'System',
+      beside: html`<a class="button quiet" href="/settings/doctor">Run the doctor</a>`,
+      main: html`<section class="card" aria-labelledby="runs"><h2 id="runs">This process</h2>${facts([
+        ['Quittance', ltr(release)],
+        ['Node.js', ltr(node)],
+        ['PostgreSQL', outside(postgres, 100)],
+        ['Schema', html`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}, the newest is ${ltr(schema)}`],
+        ['Roles of this process', roles.join(', ')],
+        ['Signed addresses', describeManifest(settings)],
+        ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
+      ])}</section>
+${renderBackup(visit, system, settings)}
+<section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as read at startup</small></h2>${table('Environment variables', SETTINGS, settings)}</section>
+<p class="hint">To change these settings, change the environment and restart the process. Secrets are never shown. For a database only its location is shown, and for a node only its operator and host.</p>`,
+    };
   });
   get('/settings/doctor', 'runDoctor', async ({ visit, request }) => {
     readQuery(request, ['project']);
-    return doctorPage(await deps.examine(visit.actor));
+    const { asOf, counts, checks } = await deps.examine(visit.actor);
+    const parts = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
+      const found = checks.filter((check) => check.state === state);
+      if (found.length === 0) return [];
+      return html`<section class="card" aria-labelledby="${state}"><h2 id="${state}">${HEADINGS[state]}</h2><ul class="concerns">${gatherChecks(found).map(renderCheck)}</ul></section>`;
+    });
+    return {
+      title: 'Doctor',
+      beside: html`<p class="asof">As of ${time(asOf)} UTC <a href="/settings/doctor">Refresh</a></p>`,
+      main: html`<p>${number(counts.failed)} failed, ${number(counts.warning)} warnings, ${number(counts.good)} good, ${number(counts.skipped)} not checked. On the server, you can run the doctor even when no service is running.</p>
+${parts}`,
+    };
   });
-  addForm(routes, deps, backupForm(deps));
-}
-
-/** The backup is made by the process that has the directory, so neither this process nor the request waits for it. */
-function backupForm(deps: ConsoleDeps): Form<null, null, unknown> {
-  return {
+  addForm(routes, deps, {
     action: 'requestBackup',
     path: '/settings/system/backup',
     find: async ({ visit }) => {
@@ -51,22 +73,7 @@ function backupForm(deps: ConsoleDeps): Form<null, null, unknown> {
     read: () => null,
     run: (actor) => requestBackup(deps, actor),
     done: () => ({ goTo: '/settings/system' }),
-  };
-}
-
-/** What is wrong around this process, and what is to be done? */
-function doctorPage({ asOf, counts, checks }: DoctorView): Page {
-  const parts = (Object.keys(HEADINGS) as State[]).flatMap((state) => {
-    const found = checks.filter((check) => check.state === state);
-    if (found.length === 0) return [];
-    return html`<section class="card" aria-labelledby="${state}"><h2 id="${state}">${HEADINGS[state]}</h2><ul class="concerns">${gatherChecks(found).map(renderCheck)}</ul></section>`;
   });
-  return {
-    title: 'Doctor',
-    beside: html`<p class="asof">As of ${time(asOf)} UTC <a href="/settings/doctor">Refresh</a></p>`,
-    main: html`<p>${number(counts.failed)} failed, ${number(counts.warning)} warnings, ${number(counts.good)} good, ${number(counts.skipped)} not checked. On the server, you can run the doctor even when no service is running.</p>
-${parts}`,
-  };
 }
 
 const HEADINGS: Readonly<Record<State, string>> = {
@@ -81,27 +88,6 @@ const RANKS: Readonly<Record<State, string>> = { failed: '1', warning: '2', good
 function renderCheck({ name, state, says, fix }: CheckView) {
   const names = name.split(', ').map((each) => html`<span class="rank">${each}</span>`);
   return html`<li data-rank="${RANKS[state]}">${names}<div><p>${renderText(says)}</p>${fix === null ? null : html`<p class="hint">${renderText(fix)}</p>`}</div></li>`;
-}
-
-/** What runs here, can I get it back, and by which settings does it work? */
-function systemPage(visit: Visit, system: SystemView, settings: readonly SettingView[]): Page {
-  const { release, node, postgres, schema, migrations, roles, startedAt, asOf } = system;
-  return {
-    title: 'System',
-    beside: html`<a class="button quiet" href="/settings/doctor">Run the doctor</a>`,
-    main: html`<section class="card" aria-labelledby="runs"><h2 id="runs">This process</h2>${facts([
-      ['Quittance', ltr(release)],
-      ['Node.js', ltr(node)],
-      ['PostgreSQL', outside(postgres, 100)],
-      ['Schema', html`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}, the newest is ${ltr(schema)}`],
-      ['Roles of this process', roles.join(', ')],
-      ['Signed addresses', describeManifest(settings)],
-      ['Started', html`${time(startedAt)} UTC, ${duration(Date.parse(asOf) - Date.parse(startedAt))} ago`],
-    ])}</section>
-${renderBackup(visit, system, settings)}
-<section class="card flush" aria-labelledby="settings"><h2 id="settings">Environment of this process <small>as read at startup</small></h2>${table('Environment variables', SETTINGS, settings)}</section>
-<p class="hint">To change these settings, change the environment and restart the process. Secrets are never shown. For a database only its location is shown, and for a node only its operator and host.</p>`,
-  };
 }
 
 const settingOf = (settings: readonly SettingView[], wanted: string) =>
@@ -150,11 +136,11 @@ function sayNextBackup(settings: readonly SettingView[]): string {
   return `The watcher process makes and verifies a backup every ${hours ?? '24'} hours, in the directory QUITTANCE_BACKUP_DIR.`;
 }
 
-const SETTINGS = [
-  ['Variable', ({ name }: SettingView) => html`<bdi class="mono">${name}</bdi>`],
-  ['Value', ({ value, isSet, isSecret }: SettingView) => shownValue(value, isSet, isSecret)],
-  ['From', ({ isSet }: SettingView) => (isSet ? 'environment' : html`<span class="hint">default</span>`)],
-] as const;
+const SETTINGS: readonly Column<SettingView>[] = [
+  ['Variable', ({ name }) => html`<bdi class="mono">${name}</bdi>`],
+  ['Value', ({ value, isSet, isSecret }) => shownValue(value, isSet, isSecret)],
+  ['From', ({ isSet }) => (isSet ? 'environment' : html`<span class="hint">default</span>`)],
+];
 
 function shownValue(value: string | null, isSet: boolean, isSecret: boolean): Html | string {
   if (isSecret) return isSet ? 'set, not shown' : 'not set';

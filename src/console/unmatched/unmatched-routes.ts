@@ -33,6 +33,7 @@ import {
   alert,
   badge,
   CAUSES,
+  type Column,
   copyButton,
   facts,
   field,
@@ -66,15 +67,33 @@ export function addUnmatchedRoutes({ get, post }: Routes, deps: ConsoleDeps): vo
   post('/unmatched/:transferId', 'resolveTransfers', (asked) => resolve(deps, asked));
 }
 
+/** What came that fits nothing, why, and what do I do? */
 async function list(deps: ConsoleDeps, { visit, request }: Asked): Promise<Answer> {
   const query = readQuery(request, ['project', 'state', 'before', 'resolved']);
-  const { projectId, ...project } = needProject(visit, query.project);
+  const project = needProject(visit, query.project);
+  const { projectId } = project;
   const state = readChoice('state', query.state, STATES) ?? 'open';
   const wanted = listTransfers.read({ projectId, state, before: query.before, limit: PAGE_SIZE }, deps.now());
-  const { view: found } = await perform(listTransfers, deps, visit.actor, wanted);
-  const said = query.resolved === undefined ? null : html`The decision was recorded. No invoice was changed.`;
-  const isFirst = query.before === undefined;
-  return unmatchedPage(visit, { projectId, ...project }, { state, list: found, said, isFirst });
+  const { view: list } = await perform(listTransfers, deps, visit.actor, wanted);
+  const links = STATES.map((each) => {
+    const here = each === state ? html` aria-current="true"` : null;
+    return html`<li><a href="${urlTo(visit, '/unmatched', project, { state: each === 'open' ? undefined : each })}"${here}>${NAMES[each]}</a></li>`;
+  });
+  const next = list.nextBefore;
+  const filters = { state: state === 'open' ? undefined : state };
+  const older =
+    next === null
+      ? null
+      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/unmatched', project, { ...filters, before: next })}">Older transfers</a>`;
+  return {
+    title: 'Unmatched transfers',
+    about: project,
+    main: html`${query.resolved === undefined ? null : html`<p class="good" role="status">The decision was recorded. No invoice was changed.</p>`}
+${renderSums(list)}
+<nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
+${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Unmatched transfers: those with questions from payers first, then the newest', COLUMNS, list.data))}
+<div class="pager">${older}${query.before === undefined ? null : html`<a href="${urlTo(visit, '/unmatched', project, filters)}">Newest</a>`}</div>`,
+  };
 }
 
 /** A transfer as the visitor may see it. One of another project is as unknown. Errors: `NOT_FOUND`. */
@@ -133,31 +152,6 @@ async function decide(deps: ConsoleDeps, actor: Actor, transferId: string, fille
 const STATES = ['open', 'resolved', 'all'] as const;
 type State = (typeof STATES)[number];
 
-type Queue = { state: State; list: TransferListView; said: Html | null; isFirst: boolean };
-
-/** What came that fits nothing, why, and what do I do? */
-function unmatchedPage(visit: Visit, project: ListedProjectView, { state, list, said, isFirst }: Queue): Page {
-  const links = STATES.map((each) => {
-    const here = each === state ? html` aria-current="true"` : null;
-    return html`<li><a href="${urlTo(visit, '/unmatched', project, { state: each === 'open' ? undefined : each })}"${here}>${NAMES[each]}</a></li>`;
-  });
-  const next = list.nextBefore;
-  const query = { state: state === 'open' ? undefined : state };
-  const older =
-    next === null
-      ? null
-      : html`<a class="button quiet" rel="next" href="${urlTo(visit, '/unmatched', project, { ...query, before: next })}">Older transfers</a>`;
-  return {
-    title: 'Unmatched transfers',
-    about: project,
-    main: html`${said === null ? null : html`<p class="good" role="status">${said}</p>`}
-${renderSums(list)}
-<nav aria-label="Which transfers"><ul class="tabs">${links}</ul></nav>
-${list.data.length === 0 ? liveNone(renderNone(visit, project, state)) : liveRows('Transfers', table('Unmatched transfers: those with questions from payers first, then the newest', COLUMNS, list.data))}
-<div class="pager">${older}${isFirst ? null : html`<a href="${urlTo(visit, '/unmatched', project, query)}">Newest</a>`}</div>`,
-  };
-}
-
 const NAMES: Record<State, string> = { open: 'Waiting', resolved: 'Resolved', all: 'All' };
 
 /** What of the list waits for a decision, by its likeliest cause, the largest sum first. */
@@ -186,31 +180,30 @@ function renderSums({ data: listed, nextBefore }: TransferListView): Html | null
 const MAX_TILES = 6;
 
 type CauseSum = { code: CauseCode; count: number; amount: string };
-const SUM_COLUMNS = [
-  ['Cause', ({ code }: CauseSum) => CAUSES[code]],
-  ['Transfers', ({ count }: CauseSum) => number(count), 'number'],
-  ['USDT', ({ amount }: CauseSum) => money(amount), 'number'],
-] as const;
+const SUM_COLUMNS: readonly Column<CauseSum>[] = [
+  ['Cause', ({ code }) => CAUSES[code]],
+  ['Transfers', ({ count }) => number(count), 'number'],
+  ['USDT', ({ amount }) => money(amount), 'number'],
+];
 
 const linkInvoice = ({ invoiceId, externalId }: { invoiceId: string; externalId: string }): Html =>
   html`<a href="/invoices/${invoiceId}">${outside(externalId, 40)}</a> `;
 
-const COLUMNS = [
+const COLUMNS: readonly Column<ListedTransferView>[] = [
   [
     'USDT',
-    ({ transferId, amount }: ListedTransferView) =>
-      html`<a class="row" data-resolve href="/unmatched/${transferId}">${ltr(amount)}</a>`,
+    ({ transferId, amount }) => html`<a class="row" data-resolve href="/unmatched/${transferId}">${ltr(amount)}</a>`,
   ],
-  ['Received', (row: ListedTransferView) => time(row.time)],
-  ['From', ({ from }: ListedTransferView) => shortAddress(from)],
+  ['Received', (row) => time(row.time)],
+  ['From', ({ from }) => shortAddress(from)],
   [
     'Likely cause',
-    ({ reason }: ListedTransferView) =>
+    ({ reason }) =>
       reason === null ? '–' : html`${CAUSES[reason.code]} <small class="hint">${reason.confidence}</small>`,
   ],
   [
     'Nearest invoice',
-    ({ invoice, nearestInvoice, claimedBy }: ListedTransferView) => {
+    ({ invoice, nearestInvoice, claimedBy }) => {
       if (claimedBy.length > 0)
         return html`${claimedBy.map(linkInvoice)}<small class="hint">${claimedBy.length === 1 ? 'the payer asks' : 'the payers ask'}</small>`;
       const near = invoice ?? nearestInvoice;
@@ -219,10 +212,10 @@ const COLUMNS = [
   ],
   [
     'Decision',
-    ({ resolution }: ListedTransferView) =>
+    ({ resolution }) =>
       resolution === null ? html`<span class="badge" data-state="CONFIRMING">Waiting</span>` : RESOLVED[resolution],
   ],
-] as const;
+];
 
 /** On the network of a sandbox anybody can make a mistake. */
 const TRY_ONE = say`To see one, pay an invoice of this sandbox twice: ${{ command: 'sandbox pay', args: ['INVOICE'], input: { scenario: 'twice' } }}`;
@@ -326,17 +319,17 @@ function renderCauses(causes: readonly CauseView[]): Html {
 
 const MAX_NEAR = 5;
 
-const DECISIONS = [
-  ['Decided', ({ resolvedAt }: ResolutionView) => time(resolvedAt)],
-  ['As', ({ resolution }: ResolutionView) => RESOLVED[resolution]],
-  ['By', ({ resolvedBy }: ResolutionView) => outside(resolvedBy, 100)],
+const DECISIONS: readonly Column<ResolutionView>[] = [
+  ['Decided', ({ resolvedAt }) => time(resolvedAt)],
+  ['As', ({ resolution }) => RESOLVED[resolution]],
+  ['By', ({ resolvedBy }) => outside(resolvedBy, 100)],
   [
     'For',
-    ({ invoice }: ResolutionView) =>
+    ({ invoice }) =>
       invoice === null ? '–' : html`<a href="/invoices/${invoice.invoiceId}">${outside(invoice.externalId, 40)}</a>`,
   ],
-  ['Note', ({ note }: ResolutionView) => (note === '' ? '–' : outside(note, 2000))],
-] as const;
+  ['Note', ({ note }) => (note === '' ? '–' : outside(note, 2000))],
+];
 
 function renderForm(
   visit: Visit,

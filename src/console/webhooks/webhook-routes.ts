@@ -31,7 +31,20 @@ import { addClick, addForm, byOperation, type FormField, oneClick } from '../for
 
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import { describeProblem, type Page } from '../page/layout.ts';
-import { alert, copyButton, facts, field, live, ltr, number, outside, select, table, time } from '../page/pieces.ts';
+import {
+  alert,
+  type Column,
+  copyButton,
+  facts,
+  field,
+  live,
+  ltr,
+  number,
+  outside,
+  select,
+  table,
+  time,
+} from '../page/pieces.ts';
 import type { Answer, Asked, Routes } from '../page/routes.ts';
 import { type Fields, needProject, readForm, readQuery, urlTo, type Visit } from '../page/visit.ts';
 
@@ -283,13 +296,13 @@ function renderDiagnosis(diagnosis: TestedEndpointView['diagnosis']): Html | nul
   return html`<ol class="causes">${items}</ol>`;
 }
 
-const ATTEMPTS = [
-  ['Attempt', ({ attempt }: AttemptView) => String(attempt)],
-  ['At', ({ attemptedAt }: AttemptView) => time(attemptedAt)],
-  ['Duration', ({ latencyMs }: AttemptView) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
+const ATTEMPTS: readonly Column<AttemptView>[] = [
+  ['Attempt', ({ attempt }) => String(attempt)],
+  ['At', ({ attemptedAt }) => time(attemptedAt)],
+  ['Duration', ({ latencyMs }) => (latencyMs === null ? '–' : `${number(latencyMs)} ms`), 'number'],
   ['Answer', answerOf],
-  ['Response body', ({ answer }: AttemptView) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
-] as const;
+  ['Response body', ({ answer }) => (answer === null || answer === '' ? '–' : outside(answer, 500))],
+];
 
 function answerOf({ status, error, webPage }: AttemptView): Html | string {
   if (error !== null) return outside(error, 100);

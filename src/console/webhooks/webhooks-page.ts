@@ -8,7 +8,19 @@ import { type Html, html } from '../../web/html.ts';
 import { oneClick } from '../forms/form.ts';
 import type { ConsoleDeps } from '../page/console-deps.ts';
 import type { Page } from '../page/layout.ts';
-import { duration, facts, live, liveNone, liveRows, ltr, number, outside, table, time } from '../page/pieces.ts';
+import {
+  type Column,
+  duration,
+  facts,
+  live,
+  liveNone,
+  liveRows,
+  ltr,
+  number,
+  outside,
+  table,
+  time,
+} from '../page/pieces.ts';
 import type { Asked } from '../page/routes.ts';
 import { needProject, urlTo, type Visit } from '../page/visit.ts';
 
@@ -36,12 +48,12 @@ export function webhooksPage(
 }
 
 /** At which rate shops order by an adapter. */
-const RATES = [
-  ['Adapter', ({ adapterId, kind }: AdapterView) => html`<a class="row" href="/webhooks/${adapterId}">${kind}</a>`],
-  ['1 USDT costs', ({ rate, currency }: AdapterView) => ltr(`${rate} ${currency}`)],
-  ['Source', ({ rateSource }: AdapterView) => (rateSource === null ? 'fixed' : outside(rateSource.origin))],
-  ['Age', ({ rateSource }: AdapterView) => (rateSource === null ? '' : ageOf(rateSource))],
-] as const;
+const RATES: readonly Column<AdapterView>[] = [
+  ['Adapter', ({ adapterId, kind }) => html`<a class="row" href="/webhooks/${adapterId}">${kind}</a>`],
+  ['1 USDT costs', ({ rate, currency }) => ltr(`${rate} ${currency}`)],
+  ['Source', ({ rateSource }) => (rateSource === null ? 'fixed' : outside(rateSource.origin))],
+  ['Age', ({ rateSource }) => (rateSource === null ? '' : ageOf(rateSource))],
+];
 
 function ageOf({ ageSeconds, isTooOld }: NonNullable<AdapterView['rateSource']>): Html | string {
   const age = duration(ageSeconds * 1000);
@@ -61,16 +73,16 @@ function stateBadge({ status, lastAttempt }: Pick<ListedEndpointView, 'status' |
   return html`<span class="badge" data-state="${colour}">${text}</span>`;
 }
 
-const ENDPOINTS = [
+const ENDPOINTS: readonly Column<ListedEndpointView>[] = [
   [
     'URL',
-    ({ endpointId, url, description }: ListedEndpointView) =>
+    ({ endpointId, url, description }) =>
       html`<a class="row" href="/webhooks/${endpointId}">${outside(url, 70)}</a>${description === '' ? null : html` <small class="hint">${outside(description)}</small>`}`,
   ],
   ['State', stateBadge],
   ['Undelivered', undelivered, 'number'],
-  ['Last attempt', ({ lastAttempt }: ListedEndpointView) => attemptOf(lastAttempt)],
-] as const;
+  ['Last attempt', ({ lastAttempt }) => attemptOf(lastAttempt)],
+];
 
 function undelivered({ undelivered, isUndeliveredMore }: ListedEndpointView): string {
   return `${number(undelivered)}${isUndeliveredMore ? '+' : ''}`;
@@ -190,22 +202,22 @@ export function deliveryBadge({ status }: Pick<DeliveryView, 'status'>): Html {
   return html`<span class="badge" data-state="${colour}">${text}</span>`;
 }
 
-const DELIVERIES = [
-  ['Event', ({ eventId, type }: DeliveryView) => html`<a class="row" href="/events/${eventId}">${type}</a>`],
-  ['Time', ({ createdAt }: DeliveryView) => time(createdAt)],
+const DELIVERIES: readonly Column<DeliveryView>[] = [
+  ['Event', ({ eventId, type }) => html`<a class="row" href="/events/${eventId}">${type}</a>`],
+  ['Time', ({ createdAt }) => time(createdAt)],
   [
     'Order',
-    ({ invoiceId, externalId }: DeliveryView) =>
+    ({ invoiceId, externalId }) =>
       invoiceId === null ? '–' : html`<a href="/invoices/${invoiceId}">${outside(externalId ?? invoiceId, 40)}</a>`,
   ],
   ['State', deliveryBadge],
-  ['Attempts', ({ attempts }: DeliveryView) => number(attempts), 'number'],
+  ['Attempts', ({ attempts }) => number(attempts), 'number'],
   [
     'Result',
-    ({ lastStatus, lastError }: DeliveryView) =>
+    ({ lastStatus, lastError }) =>
       lastError === null ? (lastStatus === null ? '–' : String(lastStatus)) : outside(lastError, 60),
   ],
-] as const;
+];
 
 export type FoundEndpoint = Awaited<ReturnType<typeof findEndpoint>>;
 

@@ -20,6 +20,7 @@ import {
 } from '../../store/db/statement.ts';
 import type { Freeze } from '../../store/ledger/addresses.ts';
 import {
+  ANNULMENT_COLUMNS,
   annulmentShape,
   outgoingAnnulment,
   outgoingStands,
@@ -429,8 +430,7 @@ const outgoingShape = {
 export type ExplainedOutgoing = Row<typeof outgoingShape>;
 
 const OUTGOING = `select ${listColumns(outgoingShape, 'o.', {
-  ...{ address: addressColumn('a'), to: 'o.to_address', refundOf: 'r.' },
-  annulment: { deniedBy: "encode(n.denied_by, 'hex')", at: 'n.annulled_at', by: 'n.annulled_by', reason: 'n.reason' },
+  ...{ address: addressColumn('a'), to: 'o.to_address', refundOf: 'r.', ...ANNULMENT_COLUMNS },
 })}`;
 const STANDING = `join addresses a on a.id = o.address_id left join outgoing_annulments n on ${outgoingAnnulment('o')} ${joinRefundOf('o')}`;
 

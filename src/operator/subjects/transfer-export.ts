@@ -15,11 +15,22 @@ import type { Sql } from '../../store/db/database.ts';
 import { rowOf, rowsOf } from '../../store/db/rows-of.ts';
 import { sealColumn } from '../../store/db/seal.ts';
 import { SEALED_RESOLUTION, SEALED_TRANSFER } from '../../store/db/sealed-tables.ts';
-import { count, maybe, maybeText, micro, type Row, sealedBefore, statement, text } from '../../store/db/statement.ts';
+import {
+  count,
+  hex,
+  listColumns,
+  maybe,
+  maybeText,
+  micro,
+  type Row,
+  sealedBefore,
+  statement,
+  text,
+} from '../../store/db/statement.ts';
 import type { Project } from '../../store/ledger/projects.ts';
 import { resolutionColumn } from '../../store/ledger/resolution-column.ts';
 import { ANNULMENT_COLUMNS, annulmentShape, outgoingStands, stands } from '../../store/ledger/standing.ts';
-import { joinRefund, refundShape } from '../../store/ledger/transfer-refunds.ts';
+import { joinRefund, REFUND_COLUMNS, refundShape } from '../../store/ledger/transfer-refunds.ts';
 import type { AccountHex, TronAddress } from '../../tron/address.ts';
 import type { Actor } from '../actor.ts';
 import { clip, FieldError } from '../input/problems.ts';
@@ -53,10 +64,10 @@ const shape = {
   address: 'address',
   /** When the address was retired. */
   retiredAt: 'timestamptz?',
-  txId: 'text',
+  txId: hex(),
   logIndex: 'int4',
   blockNumber: count,
-  blockId: 'text',
+  blockId: hex(),
   blockTime: 'timestamptz',
   from: 'text',
   amountMicro: micro<MicroUsdt>(),
@@ -81,15 +92,11 @@ const shape = {
 export type TransferRecord = Omit<Row<typeof shape>, 'seal'>;
 
 // The event of a decision is written by the watcher's clock, as all other events are; the row has the database's.
-const SELECT = `select t.id, t.project_id, p.name as project_name, t.network, ${addressColumn('a')} as address, a.retired_at, encode(t.tx_id, 'hex') as tx_id,
-     t.log_index, t.block_number, encode(t.block_id, 'hex') as block_id, t.block_time, t.from_address as "from", t.amount_micro,
-     t.kind, coalesce(e.created_at, t.recorded_at) as decided_at, t.recorded_at, encode(t.producer, 'hex') as producer,
-     t.verified, t.nodes, i.id as invoice_id, i.external_id as invoice_external_id, i.status as invoice_status,
-     i.expires_at as invoice_expires_at,
-     ${ANNULMENT_COLUMNS}, encode(r.tx_id, 'hex') as refund_tx_id, r.log_index as refund_log_index, r.block_number as refund_block_number,
-     r.block_time as refund_block_time, r."from" as refund_from, r.is_sound as refund_is_sound,
-     r.is_sent_sound as refund_is_sent_sound,
-     ${sealColumn(SEALED_TRANSFER, 't.')} as seal`;
+const SELECT = `select ${listColumns(shape, 't.', {
+  ...{ projectName: 'p.name', address: addressColumn('a'), retiredAt: 'a.retired_at', from: 't.from_address' },
+  ...{ decidedAt: 'coalesce(e.created_at, t.recorded_at)', producer: "encode(t.producer, 'hex')", invoice: 'i.' },
+  ...{ ...ANNULMENT_COLUMNS, ...REFUND_COLUMNS, seal: sealColumn(SEALED_TRANSFER, 't.') },
+})}`;
 const JOINS = `join projects p on p.id = t.project_id
    join addresses a on a.id = t.address_id
    left join invoices i on i.project_id = t.project_id and i.id = t.invoice_id
@@ -293,7 +300,7 @@ const findNewestTransfer = rowOf(
 
 /** The columns of a transfer in either direction. */
 const shared = {
-  txId: 'text',
+  txId: hex(),
   logIndex: 'int4',
   blockNumber: count,
   blockTime: 'timestamptz',
@@ -329,12 +336,13 @@ const findIncomingAfter = rowsOf(
   'export-incoming',
   incomingShape,
   // Lateral, so that PostgreSQL looks up each row's invoices and resolution, however small it believes the tables to be.
-  `select t.id, encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, t.block_time, t.recorded_at,
-     t.from_address as "from", ${addressColumn('a')} as "to", t.amount_micro, t.verified, t.kind, i.id as invoice_id,
-     i.external_id as invoice_external_id, r.resolution as resolution_resolution, r.note as resolution_note,
-     r.resolved_by as resolution_resolved_by, r.resolved_at as resolution_resolved_at, f.id as resolution_invoice_id,
-     f.external_id as resolution_invoice_external_id,
-     ${sealColumn(SEALED_TRANSFER, 't.')} as seal
+  `select ${listColumns(incomingShape, 't.', {
+    ...{ from: 't.from_address', to: addressColumn('a'), invoice: 'i.', seal: sealColumn(SEALED_TRANSFER, 't.') },
+    resolution: {
+      ...{ resolution: 'r.resolution', note: 'r.note', resolvedBy: 'r.resolved_by', resolvedAt: 'r.resolved_at' },
+      invoice: 'f.',
+    },
+  })}
    from (
      select * from transfers u
      where project_id = $1 and ${stands('u')} and id > $2 and id <= $3 and kind = any($4::text[])
@@ -359,14 +367,14 @@ const findIncomingAfter = rowsOf(
 type ExportedOutgoing = Row<typeof shared>;
 
 /** A place in the chain; a transfer's identity in a network, with its block. */
-const place = { blockNumber: count, txId: 'text', logIndex: 'int4' } as const;
+const place = { blockNumber: count, txId: hex(), logIndex: 'int4' } as const;
 type ChainPlace = Row<typeof place>;
 
 /** The place of the last transfer that left a project's addresses. */
 const findNewestOutgoing = rowOf(
   'export-newest-outgoing',
   place,
-  `select o.block_number, encode(o.tx_id, 'hex') as tx_id, o.log_index from outgoing_transfers o
+  `select ${listColumns(place, 'o.')} from outgoing_transfers o
    where o.project_id = $1 order by o.block_number desc, o.tx_id desc, o.log_index desc limit 1`,
   (projectId: string) => [projectId],
 );
@@ -375,8 +383,7 @@ const findNewestOutgoing = rowOf(
 const findOutgoingAfter = rowsOf(
   'export-outgoing',
   { ...shared, from: 'address' },
-  `select encode(t.tx_id, 'hex') as tx_id, t.log_index, t.block_number, t.block_time, t.recorded_at,
-     ${addressColumn('a')} as "from", t.to_address as "to", t.amount_micro, t.verified
+  `select ${listColumns(shared, 't.', { from: addressColumn('a'), to: 't.to_address' })}
    from (
      select * from outgoing_transfers u
      where project_id = $1 and ${outgoingStands('u')} and (block_number, tx_id, log_index) > ($2::int8, decode($3, 'hex'), $4::int4)

@@ -12,9 +12,10 @@ export const annulmentShape = {
 } as const;
 export type Annulment = NonNullable<Row<typeof annulmentShape>['annulment']>;
 
-/** The columns of `n`, in the order of `annulmentShape`. */
-export const ANNULMENT_COLUMNS = `encode(n.denied_by, 'hex') as annulment_denied_by, n.annulled_at as annulment_at,
-     n.annulled_by as annulment_by, n.reason as annulment_reason`;
+/** The columns of `annulmentShape`, of a joined annulment `n`, for `listColumns`. */
+export const ANNULMENT_COLUMNS = {
+  annulment: { deniedBy: "encode(n.denied_by, 'hex')", at: 'n.annulled_at', by: 'n.annulled_by', reason: 'n.reason' },
+} as const;
 
 /** The SQL of whether a row of `transfers` wasn't annulled. `alias` is the table's alias. */
 export function stands(alias: string): string {
