@@ -413,7 +413,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -447,7 +447,10 @@ export interface components {
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
+            /**
+             * @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid.
+             * @enum {string}
+             */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
         };
         /**
@@ -501,7 +504,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -510,6 +513,54 @@ export interface components {
             timestamp: string;
             /** @constant */
             type: "invoice.confirming";
+        };
+        /**
+         * InvoiceDetails
+         * @description Members beside those of Invoice are there if you ask for them by `expand`.
+         */
+        InvoiceDetails: {
+            /**
+             * Format: uri
+             * @description The payment page for the payer
+             */
+            checkoutUrl: string;
+            /**
+             * @description What the invoice is for, in one line that the payer sees on the page
+             * @example Two concert tickets
+             */
+            description?: string;
+            /** Format: date-time */
+            expiresAt: string;
+            /** @description Your own id of the order attempt, as you sent it */
+            externalId: string;
+            /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
+            invoiceId: string;
+            /**
+             * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
+             * @example {
+             *       "cart": "c-17"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            payment?: components["schemas"]["Payment"];
+            /**
+             * Format: uri-template
+             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
+             * @example https://shop.example.com/orders/1001
+             */
+            returnUrl?: string;
+            /**
+             * @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid.
+             * @enum {string}
+             */
+            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
+            /**
+             * Format: date-time
+             * @description When you withdrew the invoice; present only if you did
+             */
+            withdrawnAt?: string;
         };
         /**
          * InvoiceExpiredEvent
@@ -562,7 +613,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -629,7 +680,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -690,7 +741,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -700,96 +751,21 @@ export interface components {
             /** @constant */
             type: "invoice.pending";
         };
-        /** InvoiceWithMetadata */
-        InvoiceWithMetadata: {
-            /**
-             * Format: uri
-             * @description The payment page for the payer
-             */
-            checkoutUrl: string;
-            /**
-             * @description What the invoice is for, in one line that the payer sees on the page
-             * @example Two concert tickets
-             */
-            description?: string;
-            /** Format: date-time */
-            expiresAt: string;
-            /** @description Your own id of the order attempt, as you sent it */
-            externalId: string;
-            /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
-            invoiceId: string;
-            /**
-             * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
-             * @example {
-             *       "cart": "c-17"
-             *     }
-             */
-            metadata: {
-                [key: string]: string;
-            };
-            /**
-             * Format: uri-template
-             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-             * @example https://shop.example.com/orders/1001
-             */
-            returnUrl?: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
-            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
-        };
-        /** InvoiceWithPayment */
-        InvoiceWithPayment: {
-            /**
-             * Format: uri
-             * @description The payment page for the payer
-             */
-            checkoutUrl: string;
-            /**
-             * @description What the invoice is for, in one line that the payer sees on the page
-             * @example Two concert tickets
-             */
-            description?: string;
-            /** Format: date-time */
-            expiresAt: string;
-            /** @description Your own id of the order attempt, as you sent it */
-            externalId: string;
-            /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
-            invoiceId: string;
-            /**
-             * @description Your own data about the invoice, which payers never see; at most 2,048 bytes as JSON
-             * @example {
-             *       "cart": "c-17"
-             *     }
-             */
-            metadata?: {
-                [key: string]: string;
-            };
-            payment: components["schemas"]["Payment"];
-            /**
-             * Format: uri-template
-             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-             * @example https://shop.example.com/orders/1001
-             */
-            returnUrl?: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
-            status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
-            /**
-             * Format: date-time
-             * @description When you withdrew the invoice; present only if you did
-             */
-            withdrawnAt?: string;
-        };
         /**
          * MismatchReason
          * @description The likeliest reason why the transfer paid no invoice. It is never certain. Later releases may add codes.
          */
         MismatchReason: {
+            /** @enum {string} */
             code: "FEE_DEDUCTED" | "ROUNDED" | "TRUNCATED" | "ONE_DIGIT_WRONG" | "DIGITS_SWAPPED" | "DIGIT_MISSING" | "DIGIT_ADDED" | "POINT_MISPLACED" | "PAID_TWICE" | "REQUESTED_AMOUNT" | "SUM_OF_INVOICES" | "PART_OF_INVOICE" | "OTHER_ADDRESS" | "OVERPAID" | "DUST" | "LOOK_ALIKE_SENDER" | "OWN_DEPOSIT" | "SELF_TRANSFER" | "UNKNOWN";
+            /** @enum {string} */
             confidence: "high" | "medium" | "low";
         };
         /** NamedInvoice */
         NamedInvoice: {
             externalId: string;
             invoiceId: string;
+            /** @enum {string} */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
         };
         /** PaidPayment */
@@ -838,7 +814,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -855,6 +831,7 @@ export interface components {
         Problem: {
             /** @enum {string} */
             code: "INVALID_JSON" | "INVALID_REQUEST" | "IDEMPOTENCY_KEY_REQUIRED" | "IDEMPOTENCY_KEY_INVALID" | "UNAUTHENTICATED" | "INSUFFICIENT_SCOPE" | "INVOICE_NOT_FOUND" | "ENDPOINT_NOT_FOUND" | "ROUTE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "PAYLOAD_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "IDEMPOTENCY_CONFLICT" | "AMOUNT_UNAVAILABLE" | "PROJECT_ARCHIVED" | "INVOICE_PAID" | "ENDPOINT_CONFLICT" | "UNSUPPORTED_ASSET" | "UNSUPPORTED_NETWORK" | "RATE_LIMITED" | "TOO_MANY_UNPAID" | "INTERNAL" | "UNAVAILABLE" | "INTEGRITY" | "OVERLOADED";
+            /** @enum {string} */
             conflict?: "idempotencyKey" | "externalId";
             detail: string;
             errors?: {
@@ -891,7 +868,10 @@ export interface components {
         Resolution: {
             /** @description The invoice that the operator named for this money, as it was at that time, or null */
             invoice: null | components["schemas"]["NamedInvoice"];
-            /** @description `credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`. */
+            /**
+             * @description `credited-outside` and `ignored` are in older events only: `fulfilled-manually` and `kept`.
+             * @enum {string}
+             */
             kind: "refunded" | "fulfilled-manually" | "own-deposit" | "kept" | "credited-outside" | "ignored";
             /** Format: date-time */
             resolvedAt: string;
@@ -908,7 +888,10 @@ export interface components {
             from: string;
             /** @description The invoice that the transfer paid or, for a duplicate, the invoice that was already paid */
             invoice: null | components["schemas"]["NamedInvoice"];
-            /** @description unmatched: matches no payable amount. duplicate: matches an invoice that was already paid. matched: paid an invoice. */
+            /**
+             * @description unmatched: matches no payable amount. duplicate: matches an invoice that was already paid. matched: paid an invoice.
+             * @enum {string}
+             */
             kind: "unmatched" | "duplicate" | "matched";
             logIndex: number;
             /** @description The invoice that the transfer was probably meant for, according to that reason. The transfer did not pay it: let a person decide. */
@@ -948,7 +931,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -986,7 +969,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -1027,7 +1010,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -1063,7 +1046,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -1099,7 +1082,7 @@ export interface components {
              * @example evt_01k2m9t0b3e8zr6v5x4c7d1f2g
              */
             id: string;
-            /** @constant */
+            /** @enum {string} */
             network: "TRON";
             projectId: string;
             /** @description Counts the events of one invoice without gaps; 1 for an event without an invoice */
@@ -1122,7 +1105,10 @@ export interface components {
             externalId: string;
             /** @example inv_01k2m9t0b3e8zr6v5x4c7d1f2g */
             invoiceId: string;
-            /** @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid. */
+            /**
+             * @description PENDING: waiting for the exact transfer. CONFIRMING: the transfer is in a block that is not yet irreversible. PAID: the transfer is irreversible; this status is final. EXPIRED: the deadline passed; the invoice can still be paid.
+             * @enum {string}
+             */
             status: "PENDING" | "CONFIRMING" | "EXPIRED" | "PAID";
             /**
              * Format: date-time
@@ -1498,14 +1484,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description Members beside those of Invoice are there if you ask for them by `expand`. */
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InvoiceWithPayment"] | components["schemas"]["InvoiceWithMetadata"] | components["schemas"]["Invoice"];
+                    "application/json": components["schemas"]["InvoiceDetails"];
                 };
             };
             /** @description INVALID_JSON, INVALID_REQUEST, IDEMPOTENCY_KEY_REQUIRED, IDEMPOTENCY_KEY_INVALID */

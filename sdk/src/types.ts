@@ -3,8 +3,11 @@ import type { components } from './openapi.ts';
 type Schemas = components['schemas'];
 
 export type Invoice = Schemas['Invoice'];
-export type InvoiceWithPayment = Schemas['InvoiceWithPayment'];
-export type InvoiceWithMetadata = Schemas['InvoiceWithMetadata'];
+type InvoiceDetails = Schemas['InvoiceDetails'];
+export type InvoiceWithPayment = InvoiceDetails & { payment: NonNullable<InvoiceDetails['payment']> };
+export type InvoiceWithMetadata = Omit<InvoiceDetails, 'payment'> & {
+  metadata: NonNullable<InvoiceDetails['metadata']>;
+};
 export type WithdrawnInvoice = Schemas['WithdrawnInvoice'];
 export type InvoiceStatus = Invoice['status'];
 

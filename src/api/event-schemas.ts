@@ -4,7 +4,7 @@ import { CAUSE_CODES } from '../domain/mismatch.ts';
 import { WIRE_NETWORK } from '../domain/network.ts';
 import { FORMER_RESOLUTIONS, RESOLUTIONS } from '../domain/resolution.ts';
 import { type TSchema, Type } from '../runtime/type.ts';
-import { InvoiceWithPaymentSchema, PaidPaymentSchema } from './schemas.ts';
+import { invoiceWithPayment, PaidPaymentSchema } from './schemas.ts';
 
 const endpointId = Type.String({ examples: ['whe_01k2m9t0b3e8zr6v5x4c7d1f2g'] });
 
@@ -29,6 +29,9 @@ export const NamedInvoiceSchema = Type.Object(
   { title: 'NamedInvoice' },
 );
 
+/** The title of the schema for events that a later release adds. */
+export const OTHER_EVENT = 'OtherEvent';
+
 /** The content of each event type in the feed and in webhooks. The titles become type names in generated clients. */
 export const EVENT_SCHEMAS = {
   'invoice.confirming': invoiceEvent('invoice.confirming', 'CONFIRMING', {
@@ -42,7 +45,7 @@ export const EVENT_SCHEMAS = {
   'invoice.paid': envelope(
     'invoice.paid',
     Type.Object({
-      ...InvoiceWithPaymentSchema.properties,
+      ...invoiceWithPayment,
       status: Type.Literal('PAID'),
       payment: PaidPaymentSchema,
     }),
@@ -151,9 +154,19 @@ export const EVENT_SCHEMAS = {
   }),
 } as const satisfies Record<EventType, object>;
 
+/** What a later release may send. It is the last of the union, so that known events are told by their own schemas. */
+const OtherEventSchema = Type.Object(
+  {
+    ...{ id: Type.String(), type: Type.String(), timestamp: Type.String({ format: 'date-time' }) },
+    ...{ projectId: Type.String(), network: Type.String(), sequence: Type.Integer({ minimum: 1 }) },
+    data: Type.Object({}, { additionalProperties: true }),
+  },
+  { title: OTHER_EVENT, description: 'An event of a type that a later release adds. Pass over it.' },
+);
+
 export const EventPageSchema = Type.Object(
   {
-    data: Type.Array(Type.Union(Object.values(EVENT_SCHEMAS)), {
+    data: Type.Array(Type.Union([...Object.values(EVENT_SCHEMAS), OtherEventSchema]), {
       description: 'Oldest first. Later releases may add types: ignore the ones that you do not know.',
     }),
     hasMore: Type.Boolean({
@@ -178,7 +191,7 @@ function invoiceEvent<const Name extends EventType, const Status extends Invoice
   status: Status,
   words: Words,
 ) {
-  return envelope(type, Type.Object({ ...InvoiceWithPaymentSchema.properties, status: Type.Literal(status) }), words);
+  return envelope(type, Type.Object({ ...invoiceWithPayment, status: Type.Literal(status) }), words);
 }
 
 function envelope<const Name extends EventType, Data extends TSchema>(type: Name, data: Data, words: Words) {
@@ -191,7 +204,7 @@ function envelope<const Name extends EventType, Data extends TSchema>(type: Name
       type: Type.Literal(type),
       timestamp: Type.String({ format: 'date-time' }),
       projectId: Type.String(),
-      network: Type.Literal(WIRE_NETWORK),
+      network: Type.Enum([WIRE_NETWORK], { type: 'string' }),
       sequence: Type.Integer({
         minimum: 1,
         description: 'Counts the events of one invoice without gaps; 1 for an event without an invoice',

@@ -24,10 +24,9 @@ import { invalidQuery, readQuery } from './read-query.ts';
 import { createReader, type ReadInvoice } from './readable.ts';
 import {
   CreateInvoiceSchema,
+  InvoiceDetailsSchema,
   InvoicePath,
   InvoiceSchema,
-  InvoiceWithMetadataSchema,
-  InvoiceWithPaymentSchema,
   WithdrawnInvoiceSchema,
 } from './schemas.ts';
 
@@ -245,7 +244,7 @@ const readSchema = {
     ),
   }),
   response: {
-    200: { anyOf: [InvoiceWithPaymentSchema, InvoiceWithMetadataSchema, InvoiceSchema] },
+    200: InvoiceDetailsSchema,
     ...problemResponses(400, 401, 403, 404, 429, 500, 503),
   },
 };

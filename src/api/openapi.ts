@@ -6,6 +6,7 @@ import type { UnixMs } from '../domain/time.ts';
 import { limitNetworks } from '../web/limit-networks.ts';
 import type { RateLimit } from '../web/refuse-limited.ts';
 import { EVENT_SCHEMAS } from './event-schemas.ts';
+import { openSchema } from './open-schemas.ts';
 import type { ApiDocument } from './reference/api-document.ts';
 import { registerReference } from './reference/register-reference.ts';
 
@@ -83,7 +84,7 @@ function describeWebhooks(): Record<string, object> {
       summary: type,
       description,
       parameters: WEBHOOK_HEADERS,
-      requestBody: { required: true, content: { 'application/json': { schema } } },
+      requestBody: { required: true, content: { 'application/json': { schema: openSchema(schema) } } },
       responses: {
         '2XX': {
           description: 'Received. Quittance retries after any other status, or if no response arrives within 15 s.',
@@ -156,7 +157,7 @@ function describePaths(paths: Paths): Paths {
 function withHeaders(operation: Operation): Operation {
   const responses = Object.entries(operation.responses).map(([status, response]) => [
     status,
-    { ...response, headers: headersOf(operation.operationId, status) },
+    { ...open(response), headers: headersOf(operation.operationId, status) },
   ]);
   const { parameters } = operation;
   return {
@@ -164,6 +165,15 @@ function withHeaders(operation: Operation): Operation {
     ...(parameters && { parameters: parameters.map(withCommas) }),
     responses: Object.fromEntries(responses),
   };
+}
+
+function open({ content, ...response }: Parts): Parts {
+  if (content === undefined) return response;
+  const opened = Object.entries(content as Record<string, Parts>).map(([type, body]) => [
+    type,
+    { ...body, schema: openSchema(body['schema']) },
+  ]);
+  return { ...response, content: Object.fromEntries(opened) };
 }
 
 /** A list is one comma-separated parameter, not a repeated one. */

@@ -111,20 +111,22 @@ const returnUrl = Type.String({
 
 const said = { description: Type.Optional(description), returnUrl: Type.Optional(returnUrl) };
 
-export const InvoiceWithPaymentSchema = Type.Object(
-  {
-    ...projectionFields,
-    metadata: Type.Optional(metadata),
-    ...said,
-    payment: PaymentSchema,
-    withdrawnAt: Type.Optional(withdrawnAt),
-  },
-  { title: 'InvoiceWithPayment' },
-);
+/** The members of an invoice that was read with its payment, as events have them. */
+export const invoiceWithPayment = {
+  ...projectionFields,
+  metadata: Type.Optional(metadata),
+  ...said,
+  payment: PaymentSchema,
+  withdrawnAt: Type.Optional(withdrawnAt),
+};
 
-export const InvoiceWithMetadataSchema = Type.Object(
-  { ...projectionFields, metadata, ...said },
-  { title: 'InvoiceWithMetadata' },
+/** An invoice as it is read: what was asked for by `expand`, and what there is of it. */
+export const InvoiceDetailsSchema = Type.Object(
+  { ...invoiceWithPayment, payment: Type.Optional(PaymentSchema) },
+  {
+    title: 'InvoiceDetails',
+    description: 'Members beside those of Invoice are there if you ask for them by `expand`.',
+  },
 );
 
 export const InvoiceListSchema = Type.Object(

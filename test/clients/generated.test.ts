@@ -4,7 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../support/service.ts';
+import { startServerOfTomorrow, TOMORROW } from '../support/server-of-tomorrow.ts';
+import {
+  createInvoice,
+  eventually,
+  payExactly,
+  readInvoice,
+  startTestService,
+  type TestService,
+} from '../support/service.ts';
 
 const PROGRAMS = join(import.meta.dirname, 'programs');
 /** The one holds its Java program; the machine needs `java`. */
@@ -12,14 +20,25 @@ const GENERATORS = ['openapi-generator-cli==7.26.0', 'openapi-python-client==0.2
 
 let folder: string;
 let service: TestService;
+let tomorrow: Awaited<ReturnType<typeof startServerOfTomorrow>>;
 beforeAll(async () => {
   service = await startTestService();
+  tomorrow = await startServerOfTomorrow(service.url);
+  // Something for the feed.
+  const { body } = await createInvoice(service);
+  await payExactly(service, body.invoiceId);
+  service.devnet.mineUntilSolid();
+  await eventually(
+    () => readInvoice(service, body.invoiceId),
+    (invoice) => invoice.body.status === 'PAID',
+  );
   folder = await mkdtemp(join(tmpdir(), 'clients-'));
   await run('python3', ['-m', 'venv', 'tools']);
   await run(tool('pip'), ['install', '--quiet', ...GENERATORS]);
   await writeFile(join(folder, 'openapi.json'), await (await fetch(`${service.url}/openapi.json`)).text());
 });
 afterAll(async () => {
+  await tomorrow.stop();
   await service.stop();
   // Go's cache of modules is not writable.
   await run('chmod', ['-R', 'u+w', folder], tmpdir());
@@ -37,11 +56,14 @@ async function run(command: string, parameters: string[], cwd = folder): Promise
 const generate = (generator: string, ...more: string[]) =>
   run(tool('openapi-generator-cli'), ['generate', '-i', 'openapi.json', '-g', generator, '-o', generator, ...more]);
 
-/** Each program prints the id of what it created, its status as it read it, and the code or status of a refusal. */
-const ANSWER = /^inv_[0-9a-z]{26} PENDING (INVOICE_NOT_FOUND|404)\s*$/;
+/** Each program prints the id of what it created, its status as it read it, and the code or status of a refusal. Some also print how many events they read. */
+const ANSWER = /^inv_[0-9a-z]{26} PENDING (INVOICE_NOT_FOUND|404)( [1-9])?\s*$/;
+const ANSWER_OF_TOMORROW = new RegExp(`^inv_[0-9a-z]{26} ${TOMORROW.status} (${TOMORROW.code}|404)( [1-9])?\\s*$`);
 
 async function judge(command: string, parameters: string[], cwd: string): Promise<void> {
   expect(await run(command, [...parameters, service.url, service.project.apiKey], cwd)).toMatch(ANSWER);
+  const again = await run(command, [...parameters, tomorrow.url, service.project.apiKey], cwd);
+  expect(again, 'against a server of tomorrow').toMatch(ANSWER_OF_TOMORROW);
 }
 
 test('Go', async () => {

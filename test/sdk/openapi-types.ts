@@ -3,18 +3,19 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import openapiTypescript, { astToString } from 'openapi-typescript';
 import { createDocumentedApi } from '../support/documented-api.ts';
+import { closeKnown } from '../support/expand-references.ts';
 
 const TYPES_FILE = resolve(import.meta.dirname, '../../sdk/src/openapi.ts');
 
 const HEADING =
   '// Generated from /openapi.json by `npm run sdk:types`. Do not edit: a test compares it with the API.\n\n';
 
-/** The SDK's types as the API's own document has them now. Needs neither network nor database. */
+/** The SDK's types as the API's own document has them now, with the values and events that this release knows. Needs neither network nor database. */
 export async function renderTypes(): Promise<string> {
   const app = await createDocumentedApi({ isSandbox: false });
   const { body } = await app.inject('/openapi.json');
   await app.close();
-  return HEADING + astToString(await openapiTypescript(JSON.parse(body), { alphabetize: true }));
+  return HEADING + astToString(await openapiTypescript(closeKnown(JSON.parse(body)), { alphabetize: true }));
 }
 
 /** The types as they stand in the SDK. */

@@ -47,6 +47,8 @@ export type Schema = {
   properties?: Readonly<Record<string, Schema>>;
   items?: Schema;
   anyOf?: readonly Schema[];
+  /** The values of a string that are known today. */
+  'x-extensible-enum'?: readonly string[];
 };
 
 export type Operation = { method: string; path: string; details: OperationDetails };

@@ -366,9 +366,16 @@ function describeValue(schema: Schema, more = ''): Html {
   return html`<i>${typeOf(schema)}${more}</i> ${prose(schema.description)}${members}`;
 }
 
-function typeOf({ $ref, const: only, anyOf, items, type, format, minimum, maximum, default: usual }: Schema): Html {
+/** More values are listed in the documents, and not in each place. */
+const MAX_SHOWN = 20;
+
+function typeOf({ 'x-extensible-enum': known = [], ...schema }: Schema): Html {
+  const { $ref, const: only, anyOf, items, type, format, minimum, maximum, default: usual } = schema;
   if ($ref !== undefined) return html`<a href="#${nameOf($ref)}">${nameOf($ref)}</a>`;
   if (only !== undefined) return html`<code>${only}</code>`;
+  if (known.length > 0 && known.length <= MAX_SHOWN) {
+    return known.map((value) => html`<code>${value}</code>`).reduce((before, each) => html`${before} or ${each}`);
+  }
   if (anyOf !== undefined) return anyOf.map(typeOf).reduce((before, each) => html`${before} or ${each}`);
   if (items !== undefined) return html`array of ${typeOf(items)}`;
   const bounds = maximum === undefined ? '' : `, ${minimum} to ${maximum}`;

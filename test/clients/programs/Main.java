@@ -4,7 +4,7 @@ import org.openapitools.client.ApiException;
 import org.openapitools.client.api.InvoicesApi;
 import org.openapitools.client.model.CreateInvoice;
 import org.openapitools.client.model.Invoice;
-import org.openapitools.client.model.InvoiceWithPayment;
+import org.openapitools.client.model.InvoiceDetails;
 
 public final class Main {
     public static void main(String[] given) throws ApiException {
@@ -17,7 +17,7 @@ public final class Main {
             .network(CreateInvoice.NetworkEnum.TRON)
             .externalId("java-1");
         Invoice created = api.createInvoice("java-1", order);
-        InvoiceWithPayment read = api.readInvoice(created.getInvoiceId(), "payment").getInvoiceWithPayment();
+        InvoiceDetails read = api.readInvoice(created.getInvoiceId(), "payment");
         try {
             api.readInvoice("inv_none", null);
         } catch (ApiException refused) {

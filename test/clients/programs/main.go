@@ -24,5 +24,9 @@ func main() {
 		panic(err)
 	}
 	_, answer, _ := api.ReadInvoice(ctx, "inv_none").Execute()
-	fmt.Println(created.InvoiceId, read.InvoiceWithPayment.Status, answer.StatusCode)
+	page, _, err := quittance.NewAPIClient(configuration).EventsAPI.ListEvents(ctx).Execute()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(created.InvoiceId, read.Status, answer.StatusCode, len(page.Data))
 }

@@ -1,0 +1,37 @@
+type Schema = Readonly<Record<string, unknown>>;
+
+/**
+ * The schema of what clients receive, so that clients generated today read what later releases add: objects may have further members, and
+ * enums are strings whose known values stand in `x-extensible-enum`. What clients send keeps its strict schemas.
+ */
+export function openSchema(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(openSchema);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { anyOf, enum: values, ...rest } = schema as Schema;
+  const known = constantsOf(anyOf) ?? (Array.isArray(values) ? values : null);
+  if (known !== null && known.length > 0) return { ...rest, type: 'string', 'x-extensible-enum': known };
+  const opened = Object.fromEntries(
+    Object.entries(schema).map(([key, part]) => [
+      key,
+      key === 'properties' ? mapValues(part as Schema, openSchema) : PARTS.has(key) ? openSchema(part) : part,
+    ]),
+  );
+  const isObject = 'properties' in schema && (rest['additionalProperties'] ?? false) === false;
+  return isObject ? { ...opened, additionalProperties: true } : opened;
+}
+
+/** Where a schema holds others. */
+const PARTS = new Set(['anyOf', 'allOf', 'oneOf', 'items']);
+
+/** The strings of a union of constants, such as the statuses of an invoice. */
+function constantsOf(anyOf: unknown): string[] | null {
+  if (!Array.isArray(anyOf)) return null;
+  const constants = anyOf.flatMap(({ const: value }: { const?: unknown }) =>
+    typeof value === 'string' ? [value] : [],
+  );
+  return constants.length === anyOf.length ? constants : null;
+}
+
+function mapValues(object: Schema, map: (value: unknown) => unknown): Schema {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
+}
