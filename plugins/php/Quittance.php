@@ -126,6 +126,9 @@ final class Client
      */
     public function createInvoice(string $amount, string $externalId, string $idempotencyKey): array
     {
+        if (preg_match('/\A[0-9]+\.[0-9]{7,}\z/', $amount) === 1) {
+            throw new \InvalidArgumentException('amount has too many decimals: at most 6');
+        }
         if (preg_match(self::AMOUNT, $amount) !== 1 || strpbrk($amount, '123456789') === false) {
             throw new \InvalidArgumentException('amount must be a text such as "25.00", greater than 0');
         }

@@ -384,8 +384,7 @@ export interface components {
             network: "TRON";
             /**
              * Format: uri-template
-             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-             * @example https://shop.example.com/orders/1001
+             * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
              */
             returnUrl?: string;
         };
@@ -487,8 +486,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-                 * @example https://shop.example.com/orders/1001
+                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -547,8 +545,7 @@ export interface components {
             payment?: components["schemas"]["Payment"];
             /**
              * Format: uri-template
-             * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-             * @example https://shop.example.com/orders/1001
+             * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
              */
             returnUrl?: string;
             /**
@@ -596,8 +593,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-                 * @example https://shop.example.com/orders/1001
+                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -663,8 +659,7 @@ export interface components {
                 payment: components["schemas"]["PaidPayment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-                 * @example https://shop.example.com/orders/1001
+                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -724,8 +719,7 @@ export interface components {
                 payment: components["schemas"]["Payment"];
                 /**
                  * Format: uri-template
-                 * @description The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder
-                 * @example https://shop.example.com/orders/1001
+                 * @description The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder
                  */
                 returnUrl?: string;
                 /** @constant */
@@ -1131,6 +1125,8 @@ export interface components {
         "RateLimit-Policy": string;
         /** @description Seconds */
         "Retry-After": number;
+        /** @description The header that must carry the key */
+        "WWW-Authenticate": string;
         /** @description Identifies this response in the log of the service; give it to the operator */
         "X-Request-Id": string;
     };
@@ -1179,6 +1175,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -1240,7 +1237,7 @@ export interface operations {
                 /** @description Return only invoices created at this time or later */
                 createdAfter?: string;
                 /**
-                 * @description Cannot be combined with other parameters
+                 * @description Cannot be combined with other parameters but `limit`
                  * @example order-1001
                  */
                 externalId?: string;
@@ -1276,6 +1273,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -1373,6 +1371,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -1507,6 +1506,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -1605,6 +1605,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
@@ -1737,6 +1738,7 @@ export interface operations {
             /** @description UNAUTHENTICATED */
             401: {
                 headers: {
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };

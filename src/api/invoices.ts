@@ -45,6 +45,7 @@ export function registerInvoices(app: FastifyInstance, deps: ApiDeps): void {
 async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequest, reply: FastifyReply) {
   const caller = callerOf(request);
   const idempotencyKey = readIdempotencyKey(request);
+  refuseExpand(request);
   readQuery(request, []);
   const body = request.body instanceof Uint8Array ? request.body : new Uint8Array();
   const fields = readCreateInput(body);
@@ -63,6 +64,14 @@ async function create(deps: ApiDeps & { sharing: Sharing }, request: FastifyRequ
   reply.header('Location', location);
   if (created.kind === 'replayed') reply.header('Idempotent-Replayed', 'true');
   return projectInvoice(created.invoice, deps.publicUrl());
+}
+
+/** A creation answers the five fields, whatever is asked for. */
+function refuseExpand(request: FastifyRequest): void {
+  if ((request.query as { expand?: unknown }).expand === undefined) return;
+  const message =
+    'is not known here: create the invoice, then read it with GET /v1/invoices/{invoiceId}?expand=payment';
+  throw invalidQuery([{ field: 'expand', code: 'UNKNOWN_FIELD', message }]);
 }
 
 function readIdempotencyKey(request: FastifyRequest): string {

@@ -31,7 +31,9 @@ export function registerInvoiceList(app: FastifyInstance, deps: ApiDeps): void {
     const { query, errors } = inspectQuery(request, ['externalId', ...FILTERS]);
     const { externalId } = query;
     if (externalId === undefined) return list(deps, request, query, errors);
-    const others = FILTERS.filter((field) => query[field] !== undefined);
+    // Tools that fill in defaults send a limit.
+    readLimit(query['limit'], errors);
+    const others = FILTERS.filter((field) => field !== 'limit' && query[field] !== undefined);
     errors.push(...others.map((field) => wrongValue(field, 'cannot be combined with externalId: remove one of them')));
     if (externalId === '')
       errors.push({ field: 'externalId', code: 'REQUIRED', message: 'is empty: send your own id, such as order-1001' });
@@ -83,7 +85,11 @@ function readFilter({ status, createdAfter, after, limit }: Query, errors: Field
   const cursor = readAfter(after, 'inv', errors);
   const createdMs =
     createdAfter === undefined ? 0 : DATE_TIME.test(createdAfter) ? Date.parse(createdAfter) : Number.NaN;
-  if (Number.isNaN(createdMs)) errors.push(wrongValue('createdAfter', 'must be a time such as 2026-09-01T00:00:00Z'));
+  if (Number.isNaN(createdMs)) {
+    // An unescaped plus sign in a query is a blank.
+    const hint = createdAfter?.includes(' ') === true ? '; write + as %2B' : '';
+    errors.push(wrongValue('createdAfter', `must be a time such as 2026-09-01T00:00:00Z${hint}`));
+  }
   const begin = Number.isNaN(createdMs) || createdAfter === undefined ? NIL_UUID : firstIdOf(createdMs);
   return { status: known, after: cursor > begin ? cursor : begin, limit: readLimit(limit, errors) };
 }
@@ -100,7 +106,7 @@ const schema = {
     'Without externalId: the invoices of your project, oldest first. Ask again with `after` = `next` until that is null; a page may hold fewer than `limit`, or none, and still have a next one.',
   querystring: Type.Object({
     externalId: Type.Optional(
-      Type.String({ description: 'Cannot be combined with other parameters', examples: ['order-1001'] }),
+      Type.String({ description: 'Cannot be combined with other parameters but `limit`', examples: ['order-1001'] }),
     ),
     status: Type.Optional(Type.Union(INVOICE_STATUSES.map((value) => Type.Literal(value)))),
     createdAfter: Type.Optional(

@@ -62,7 +62,12 @@ export async function registerOpenApi(app: FastifyInstance, { publicUrl, now, is
 type Built = { url: string; document: ApiDocument; text: string; tag: string };
 
 function build(app: FastifyInstance, url: string): Built {
-  const document = publishDocument({ ...app.swagger(), servers: [{ url }] }) as ApiDocument;
+  const { info, ...described } = app.swagger();
+  const document = publishDocument({
+    ...{ ...described, info: { ...info, contact: { name: 'The operator of this service', url } } },
+    externalDocs: { description: 'The reference, with a program for each operation', url: `${url}/docs` },
+    servers: [{ url, description: 'This service' }],
+  }) as ApiDocument;
   const text = JSON.stringify(document);
   return { url, document, text, tag: `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"` };
 }
@@ -183,6 +188,7 @@ function withCommas(parameter: Parameter): Parameter {
 
 function headersOf(operationId: string | undefined, status: string): Parts {
   const names: (keyof typeof HEADERS)[] = ['X-Request-Id'];
+  if (status === '401') names.push('WWW-Authenticate');
   if (status === '201') names.push('Location');
   if (operationId === 'createInvoice' && status === '201') names.push('Idempotent-Replayed');
   if (status === '429') names.push('RateLimit', 'RateLimit-Policy');
@@ -197,6 +203,7 @@ const HEADERS = {
     description: 'Identifies this response in the log of the service; give it to the operator',
     schema: text,
   },
+  'WWW-Authenticate': { description: 'The header that must carry the key', schema: text },
   Location: { description: 'The path of the created resource', schema: text },
   'Idempotent-Replayed': {
     description: 'The invoice was created by an earlier request with this Idempotency-Key',

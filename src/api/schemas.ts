@@ -105,8 +105,7 @@ const returnUrl = Type.String({
   format: 'uri-template',
   maxLength: 2048,
   description:
-    "The return link of the page, instead of the project's: an https:// URL on a site that the project allows; {invoiceId} is a placeholder",
-  examples: ['https://shop.example.com/orders/1001'],
+    "The return link of the page, instead of the project's: an https:// URL such as https://shop.example.com/orders/1001, on a site that the operator has allowed for the project; {invoiceId} is a placeholder",
 });
 
 const said = { description: Type.Optional(description), returnUrl: Type.Optional(returnUrl) };

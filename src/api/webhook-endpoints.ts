@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { withoutName } from '../domain/disable-reason.ts';
 import { AppError } from '../domain/errors.ts';
+import { EVENT_TYPES } from '../domain/event.ts';
 import { decodeId, encodeId } from '../domain/ids.ts';
 import { Message, type Text, type Words } from '../domain/message.ts';
 import type { Actor } from '../operator/actor.ts';
@@ -80,10 +81,27 @@ function inputOfKey({ properties }: TSchema & { properties?: Properties }): TSch
 
 type Properties = Record<string, TSchema>;
 
+/** What the operations refuse, beside what their declarations say. */
+const STRICT: Readonly<Record<string, object>> = {
+  url: { minLength: 1, maxLength: 2048 },
+  description: { maxLength: 200 },
+  events: { minItems: 1, items: { type: 'string', enum: ['all', ...EVENT_TYPES] } },
+  secret: { pattern: '^whsec_[A-Za-z0-9+/]{32,86}={0,2}$' },
+  overlap: { pattern: '^[0-9]+[mhd]?$' },
+  reason: { maxLength: 200 },
+};
+
 function describe(operationId: string, { operation, isCreation }: Route) {
   const { summary, path, input, output, method } = operation;
   const title = titleOf(operationId);
-  const { endpointId, ...others } = (input as TSchema & { properties: Properties }).properties;
+  const { properties, required = [] } = input as TSchema & { properties: Properties; required?: string[] };
+  const { endpointId, ...given } = properties;
+  const others = Object.fromEntries(
+    Object.entries(given).map(([name, schema]) => {
+      const strict = { ...schema, ...STRICT[name] };
+      return [name, required.includes(name) ? strict : Type.Optional(strict)];
+    }),
+  );
   return {
     ...{ operationId, tags: ['webhook-endpoints'], summary },
     ...(endpointId === undefined ? {} : { params: Type.Object({ endpointId }) }),

@@ -18,6 +18,12 @@ export function readJsonObject(body: Uint8Array): JsonBody {
   } catch {
     return { kind: 'invalid-json', detail: 'The body is not UTF-8.' };
   }
+  if (text.startsWith('\uFEFF')) {
+    return {
+      kind: 'invalid-json',
+      detail: 'The body begins with a byte order mark (BOM, EF BB BF); send UTF-8 without it.',
+    };
+  }
   let value: unknown;
   try {
     value = JSON.parse(text);

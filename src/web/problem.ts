@@ -207,6 +207,7 @@ export function problemOf(
       return new Problem(
         'UNAUTHENTICATED',
         'The request has no X-Api-Key header, or its key is not accepted here. Send the secret key of the project, as it was shown when it was created.',
+        { headers: { 'WWW-Authenticate': 'ApiKey realm="Quittance", header="X-Api-Key"' } },
       );
     default:
       return assertNever(kind);

@@ -151,10 +151,23 @@ function measureLag(app: FastifyInstance): () => number {
   return lag.lagMs;
 }
 
+/** The paths at which plugins for other payment servers order. */
+const OF_ADAPTERS =
+  /(^|\/)(create-transaction|create-order|check-status|cancel-transaction|submit\.php|mapi\.php|api\.php)(\/|$)/;
+
+/** What the sender of a wrong path probably meant, as a sentence with a blank; else nothing. */
+function hintOf(url: string): string {
+  const path = url.split('?', 1)[0] ?? '';
+  if (OF_ADAPTERS.test(path) && !path.startsWith('/adapters/')) {
+    return "An adapter's URL begins with /adapters/whe_…, as the operator sees it with: quittance adapter list. ";
+  }
+  return path.length > 1 && path.endsWith('/') ? 'Remove the slash at the end of the path. ' : '';
+}
+
 /** Answers a request that matched no route. `methods` are those of its URL, if the URL exists. */
 function answerMethod(request: FastifyRequest, reply: FastifyReply, methods: string[] | null): FastifyReply {
   if (methods === null) {
-    const detail = `There is nothing at ${request.url.slice(0, 200)}. All URLs are listed in /openapi.json.`;
+    const detail = `There is nothing at ${request.url.slice(0, 200)}. ${hintOf(request.url)}All URLs are listed in /openapi.json.`;
     return reply.send(new Problem('ROUTE_NOT_FOUND', detail));
   }
   const allow = methods.join(', ');
