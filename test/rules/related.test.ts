@@ -9,7 +9,7 @@ test.each([
   ['src/operator/subjects/requests.ts', 'test/requests/log.test.ts'],
   ['docs/guides/listen.md', 'test/flows/sandbox-scenarios.test.ts'],
   ['migrations/0030_untold_transfers.sql', 'test/cli/database.test.ts'],
-  ['public/checkout.js', 'src/web/shrink.test.ts'],
+  ['public/checkout.js', 'src/web/minify.test.ts'],
 ])('a change of %s is watched by %s, and by the rules', (changed, watching) => {
   const related = relatedTests(ROOT, [changed]);
   expect(related).toContain(watching);
