@@ -119,7 +119,7 @@ export const invoiceWithPayment = {
   withdrawnAt: Type.Optional(withdrawnAt),
 };
 
-/** An invoice as it is read: what was asked for by `expand`, and what there is of it. */
+/** An invoice with the members that `expand` named and that it has. */
 export const InvoiceDetailsSchema = Type.Object(
   { ...invoiceWithPayment, payment: Type.Optional(PaymentSchema) },
   {

@@ -79,7 +79,7 @@ function createAddress(nowMs: number): DemoAddress {
   return { id: uuidV7(nowMs, randomBytes(10)), account, address: accountToAddress(account) };
 }
 
-/** Puts a project with its key and addresses into the database; rows that are there already stay. It has the limits of production. */
+/** Puts a project with its key and addresses into the database. Existing rows stay. It has the limits of production. */
 function seedProject(
   db: Database,
   { projectId, ...secrets }: Omit<DemoSecrets, 'endpointId' | 'webhookSecret'>,
@@ -99,7 +99,7 @@ function seedProject(
   });
 }
 
-/** Puts the demo project into the database; rows that are there already stay. The inbox may have moved to another port. */
+/** Puts the demo project into the database; existing rows stay. The inbox may have moved to another port. */
 export async function seedDemoProject(
   db: Database,
   keyRing: KeyRing,
