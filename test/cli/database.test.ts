@@ -84,6 +84,7 @@ describe('with DATABASE_URL', () => {
           '0042_bounds.sql',
           '0043_set_aside.sql',
           '0044_claims.sql',
+          '0045_resolution_names.sql',
         ],
       },
     });
@@ -266,6 +267,7 @@ describe('with the embedded database', () => {
         '0042_bounds.sql',
         '0043_set_aside.sql',
         '0044_claims.sql',
+        '0045_resolution_names.sql',
       ],
     });
     expect((await runProcess(['project', 'list', '--json'], { env })).code).toBe(0);
