@@ -2,7 +2,7 @@ type Schema = Readonly<Record<string, unknown>>;
 
 /**
  * The schema of what clients receive, so that clients generated today read what later releases add: objects may have further members, and
- * enums are strings whose known values stand in `x-extensible-enum`. What clients send keeps its strict schemas.
+ * enums are strings whose known values are in `x-extensible-enum`. What clients send keeps its strict schemas.
  */
 export function openSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(openSchema);
