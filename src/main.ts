@@ -60,8 +60,9 @@ async function run(
   load: () => Promise<Start>,
 ): Promise<Started> {
   const parts = createParts();
+  const loading = load();
   try {
-    const [database, start] = await Promise.all([parts.add(startDatabase(config, log, fail)), load()]);
+    const [database, start] = await Promise.all([parts.add(startDatabase(config, log, fail)), loading]);
     const { healthUrl } = await parts.add(start(config, log, database));
     return { healthUrl, stop: parts.stop };
   } catch (error) {
@@ -77,8 +78,10 @@ async function run(
       log.warn({ resources: process.getActiveResourcesInfo() }, 'a failed start left something open; ending anyway');
       process.exit();
     };
-    // Wait twice. On a busy machine the first timer may already be due before the loop had a chance to end by itself.
-    setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
+    // If the database fails first, the code is still loading, and nothing else may be open. Wait twice after that: on a busy machine the
+    // first timer may already be due before the loop had a chance to end by itself.
+    const waitForExit = () => setTimeout(() => setTimeout(exit, EXIT_MS).unref(), EXIT_MS).unref();
+    loading.then(waitForExit, waitForExit);
     throw error;
   }
 }

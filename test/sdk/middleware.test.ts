@@ -2,7 +2,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { WebhookEvent } from '../../sdk/src/index.ts';
 import { quittanceWebhook as forExpress } from '../../sdk/src/middleware/express.ts';
 import { quittanceWebhook as forHono } from '../../sdk/src/middleware/hono.ts';
@@ -201,8 +201,25 @@ describe('a delivery that takes too long', () => {
     const repeat = deliver(route);
     finish();
     expect(await repeat).toMatchObject({ status: 204 });
-    expect(await deliver(route)).toMatchObject({ status: 204 });
     expect(handled).toBe(1);
+  });
+
+  test('is not handled twice: what was done after the 503 is not done again by the repeat, but by a replay', async () => {
+    const finish: (() => void)[] = [];
+    const route = quittanceWebhook(
+      { ...options, deadlineMs: 100 },
+      () => new Promise<void>((resolve) => finish.push(resolve)),
+    );
+    expect(await deliver(route)).toMatchObject({ status: 503 });
+    expect(await deliver(route)).toMatchObject({ status: 503 });
+    finish[0]?.();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await deliver(route)).toMatchObject({ status: 204 });
+    expect(finish).toHaveLength(1);
+    const replay = deliver(route);
+    await vi.waitFor(() => expect(finish).toHaveLength(2));
+    finish[1]?.();
+    expect(await replay).toMatchObject({ status: 204 });
   });
 
   test.each([0, 14_001, Number.NaN])('a deadline of %s ms is refused when the program starts', (deadlineMs) => {

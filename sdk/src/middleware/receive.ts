@@ -52,25 +52,32 @@ export function createReceiver<Context>(
   if (!(deadlineMs >= 1 && deadlineMs <= MAX_DEADLINE_MS)) {
     throw new TypeError(`deadlineMs must be from 1 to ${MAX_DEADLINE_MS}: Quittance waits 15 s for the answer`);
   }
-  const running = new Map<string, Promise<unknown>>();
+  const running = new Map<string, { handling: Promise<unknown>; deliveries: Delivery[] }>();
   const late = new Set<string>();
-  /** A repeat waits for the same handling, and one that was done after its answer is not done again. */
+  /**
+   * A repeat waits for the handling that is under way. The repeat of an event that was handled after its 503 is answered without handling it
+   * again; a delivery after that, such as a replay, is handled.
+   */
   const handleOnce = (event: WebhookEvent, context: Context, delivery: Delivery): Promise<unknown> => {
     const { id } = event;
-    if (late.has(id)) return Promise.resolve();
+    if (late.delete(id)) return Promise.resolve();
     const begun = running.get(id);
-    if (begun !== undefined) return begun;
-    const handling = (async () => {
+    if (begun !== undefined) {
+      begun.deliveries.push(delivery);
+      return begun.handling;
+    }
+    const run = { handling: Promise.resolve<unknown>(undefined), deliveries: [delivery] };
+    running.set(id, run);
+    run.handling = (async () => {
       try {
         await handler(event, context, delivery);
-        if (delivery.signal.aborted) late.add(id);
+        if (run.deliveries.every(({ signal }) => signal.aborted)) late.add(id);
         for (const oldest of late) if (late.size > MAX_LATE) late.delete(oldest);
       } finally {
         running.delete(id);
       }
     })();
-    running.set(id, handling);
-    return handling;
+    return run.handling;
   };
   return async (received, headers, context) => {
     const controller = new AbortController();
