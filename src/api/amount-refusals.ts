@@ -21,11 +21,11 @@ export type AmountRefusalDeps = { db: Sql; log: Logger; metrics: Metrics; now():
  * error is logged, and the next refusal tries again.
  */
 export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
-  const seldom = createLogThrottle(now);
+  const throttle = createLogThrottle(now);
   return async ({ projectId, network, requestedMicro }: AmountRefusal): Promise<void> => {
     const project = encodeId('prj', projectId);
     metrics.amountUnavailable.inc({ network, project });
-    if (!seldom.isDue(projectId)) return;
+    if (!throttle.isDue(projectId)) return;
     const amount = formatAmount(requestedMicro);
     const what = `${project} refused an invoice of ${amount} USDT (AMOUNT_UNAVAILABLE): no payable amount is free.`;
     try {
@@ -34,7 +34,7 @@ export function createAmountRefusals({ db, log, metrics, now }: AmountRefusalDep
       await noteRefusedAmount(db, projectId, requestedMicro, now());
       await raiseAlarm(db, network, { id: randomUUID(), kind: 'capacity-low', subject: project, detail });
     } catch (error) {
-      seldom.forget(projectId);
+      throttle.forget(projectId);
       log.warn({ err: error, project }, 'the alarm of a refused invoice could not be raised');
     }
   };

@@ -156,7 +156,7 @@ function describe(request: FastifyRequest, { statusCode }: FastifyReply, tookMs:
 }
 
 function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
-  const seldom = createLogThrottle(now);
+  const throttle = createLogThrottle(now);
   beginAtZero(
     metrics.requestsUnlogged,
     LOSSES.map((reason) => ({ reason })),
@@ -169,7 +169,7 @@ function countLosses({ log, metrics, now }: Omit<Deps, 'db' | 'certainNow'>) {
     },
     /** Logs the losses, at most once a minute. */
     tell: () => {
-      if (Object.keys(lost).length === 0 || !seldom.isDue('lost')) return;
+      if (Object.keys(lost).length === 0 || !throttle.isDue('lost')) return;
       log.warn(
         lost,
         'requests are missing in the request log: more arrived than it keeps, or than the database can store',

@@ -15,11 +15,11 @@ export type UnpaidRefusal = { projectId: string; network: Network; rule: UnpaidR
  * `order-flood`. The process that follows the network ends the alarm. The response doesn't depend on this, as with refused amounts.
  */
 export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDeps) {
-  const seldom = createLogThrottle(now);
+  const throttle = createLogThrottle(now);
   return async ({ projectId, network, rule, limit }: UnpaidRefusal): Promise<void> => {
     const project = encodeId('prj', projectId);
     metrics.unpaidRefused.inc({ network, project });
-    if (!seldom.isDue(projectId)) return;
+    if (!throttle.isDue(projectId)) return;
     try {
       const busiest = await findBusiestUnpaid(db, projectId, now());
       const amount =
@@ -30,7 +30,7 @@ export function createUnpaidRefusals({ db, log, metrics, now }: AmountRefusalDep
       log.warn({ project, network, rule, limit }, detail);
       await raiseAlarm(db, network, { id: randomUUID(), kind: 'order-flood', subject: project, detail });
     } catch (error) {
-      seldom.forget(projectId);
+      throttle.forget(projectId);
       log.warn({ err: error, project }, 'the alarm of an order flood could not be raised');
     }
   };

@@ -35,13 +35,13 @@ export type Tally = {
 
 /** `now` is in milliseconds. Occurrences after the last message are included in the next one, which needs another occurrence. */
 export function createTally(now: () => number): Tally {
-  const seldom = createLogThrottle(now);
+  const throttle = createLogThrottle(now);
   const counts = new Map<string, number>();
   return {
     note: (subject) => {
       const count = (counts.get(subject) ?? 0) + 1;
       if (counts.size >= MAX_REMEMBERED) counts.clear();
-      const isDue = seldom.isDue(subject);
+      const isDue = throttle.isDue(subject);
       counts.set(subject, isDue ? 0 : count);
       return isDue ? count : null;
     },

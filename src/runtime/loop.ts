@@ -34,11 +34,11 @@ export function startLoop({ name, log, maxPauseMs, health, run }: LoopOptions): 
   /** `told`: the number of failures in a row at the last log message. */
   const failures = { count: 0, told: 0 };
   // Log the same failure at most once a minute, so that an outage doesn't fill the disk. This also works if several failures alternate.
-  const seldom = createLogThrottle(() => performance.now());
+  const throttle = createLogThrottle(() => performance.now());
   const report = (error: unknown) => {
     failures.count += 1;
     const message = reasonOf(error);
-    if (!seldom.isDue(message)) return;
+    if (!throttle.isDue(message)) return;
     failures.told = failures.count;
     // Log a transient error by its message alone, because its stack doesn't help anyone.
     const isExpected = error instanceof Error && 'retryable' in error && error.retryable === true;

@@ -33,9 +33,9 @@ export function findServiceManager(env: NodeJS.ProcessEnv, log: Logger): Service
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC, WATCHDOG_PID = String(process.pid) } = env;
   for (const name of ['NOTIFY_SOCKET', 'WATCHDOG_USEC', 'WATCHDOG_PID']) delete env[name];
   if (!socket) return NOBODY;
-  const seldom = createLogThrottle(() => performance.now());
+  const throttle = createLogThrottle(() => performance.now());
   const warn = (error: Error, message: string) => {
-    if (seldom.isDue(message)) log.warn({ err: error }, message);
+    if (throttle.isDue(message)) log.warn({ err: error }, message);
   };
   const tell = startSpeaker({ PATH: env['PATH'], NOTIFY_SOCKET: socket }, (error) =>
     warn(error, 'cannot tell systemd'),

@@ -47,7 +47,7 @@ type DeliveryLineOptions = AttemptContext & {
   db: Database;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   keyRing: KeyRing;
-  hastener: Expediter;
+  expediter: Expediter;
   concurrency: number;
   perEndpoint: number;
   timeoutMs: number;
@@ -69,7 +69,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
   /** Begins no more attempts, returns waiting deliveries, and records attempts in progress when they have ended. */
   end(): Promise<void>;
 } {
-  const { db, clock, concurrency, perEndpoint, hastener, wake } = options;
+  const { db, clock, concurrency, perEndpoint, expediter, wake } = options;
   const buffer = createDeliveryBuffer<SignableDelivery>({ concurrency, perEndpoint, maxWaitMs: MAX_WAIT_MS });
   const queue = createOutcomeQueue(options);
   const openSecrets = createSecretOpener(options);
@@ -104,7 +104,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
       await queue.flush();
     },
     lease: async () => {
-      if (await hastener.round()) announce();
+      if (await expediter.round()) announce();
       const limit = MAX_LEASED - buffer.held() - queue.size();
       const isTime = isAnnounced || performance.now() - leasedAtMs > LEASE_AT_LEAST_EVERY_MS || buffer.isLow();
       if (limit <= 0 || !isTime) return;
@@ -139,7 +139,7 @@ export function createDeliveryLine(options: DeliveryLineOptions): {
 
 /** Adds the orders of adapters' deliveries. A delivery without a valid order is never sent. */
 async function addOrders(
-  { db, hastener }: Pick<DeliveryLineOptions, 'db' | 'hastener'>,
+  { db, expediter }: Pick<DeliveryLineOptions, 'db' | 'expediter'>,
   deliveries: readonly SignableDelivery[],
 ) {
   const adapted = deliveries.filter(({ adapter }) => adapter !== null);
@@ -154,7 +154,7 @@ async function addOrders(
     const order = orders.get(delivery.eventId);
     if (delivery.adapter === null) signable.push(delivery);
     else if (order?.endpointId === delivery.endpointId && order.notifyUrl === delivery.callbackUrl)
-      signable.push({ ...delivery, order, isFailing: hastener.failingSince(delivery.target) !== null });
+      signable.push({ ...delivery, order, isFailing: expediter.failingSince(delivery.target) !== null });
     else orderless.push(delivery);
   }
   return { signable, orderless };
@@ -182,11 +182,11 @@ type Held = {
 
 /** Attempts deliveries as long as the buffer returns any. Calls `onEnd` after each. */
 function createAttempts(options: DeliveryLineOptions, { buffer, queue, putOff }: Held, onEnd: () => void) {
-  const { clock, timeoutMs, hastener } = options;
+  const { clock, timeoutMs, expediter } = options;
   const underWay = new Set<Promise<void>>();
   let isEnding = false;
   const attempt = async (delivery: SignableDelivery) => {
-    const outcome = await attemptDelivery(options, delivery, hastener.takeDueAt(delivery));
+    const outcome = await attemptDelivery(options, delivery, expediter.takeDueAt(delivery));
     putOff(
       buffer.end(delivery.target, outcome && (isOutage(outcome) || (outcome.kind === 'delivered' ? false : null))),
     );
@@ -341,7 +341,7 @@ export function createOutcomeQueue(options: {
   certainNow?(): UnixMs;
   log: Logger;
   metrics: Pick<Metrics, 'deliveryAttempts'>;
-  hastener: Expediter;
+  expediter: Expediter;
 }): OutcomeQueue {
   const { db, clock, log } = options;
   const once = () => performance.now();

@@ -68,14 +68,14 @@ export function startDispatcher(options: DispatcherOptions): { stop(): Promise<v
   const stopping = new AbortController();
   const wakeup = createWakeup();
   const gauge = createUndeliveredGauge({ db, clock, log, metrics });
-  const hastener = createExpediter(options);
+  const expediter = createExpediter(options);
   const line = createDeliveryLine({
     ...options,
-    ...{ concurrency, perEndpoint, timeoutMs, sender, hastener, wake: wakeup.wake },
+    ...{ concurrency, perEndpoint, timeoutMs, sender, expediter, wake: wakeup.wake },
   });
 
   db.listen(DELIVERIES_CHANNEL, line.announce);
-  const restMs = () => Math.min(pollMs, hastener.restMs());
+  const restMs = () => Math.min(pollMs, expediter.restMs());
   const loop = runLoop(line, {
     log,
     loops: options.loops,
@@ -132,7 +132,7 @@ async function runLoop(
 ): Promise<void> {
   const { log, loops, stopping, wakeup, restMs, onRound } = options;
   let failures = 0;
-  const seldom = createLogThrottle(() => performance.now());
+  const throttle = createLogThrottle(() => performance.now());
   while (!stopping.aborted) {
     let step = 'recorded';
     try {
@@ -149,7 +149,7 @@ async function runLoop(
       failures += 1;
       if (!isAway(error)) loops?.note('webhooks', true);
       const pauseMs = backoffMs(failures, BACKOFF);
-      if (seldom.isDue(`${step} ${error}`))
+      if (throttle.isDue(`${step} ${error}`))
         log.error({ error, failures, pauseMs }, `webhooks cannot be ${step}; trying again`);
       await delay(pauseMs, undefined, { signal: stopping }).catch(() => undefined);
     }

@@ -36,7 +36,7 @@ export type Expediter = ReturnType<typeof createExpediter>;
  */
 export function createExpediter({ db, clock, log }: { db: Database; clock: Clock; log: Logger }) {
   const watched = watchTargets(db);
-  const seldom = createLogThrottle(() => performance.now());
+  const throttle = createLogThrottle(() => performance.now());
   const hastened = new Map<string, { attempt: number; dueAt: UnixMs }>();
   let pausedUntilMs = Number.NEGATIVE_INFINITY;
 
@@ -64,7 +64,7 @@ export function createExpediter({ db, clock, log }: { db: Database; clock: Clock
         return await hastenNow();
       } catch (error) {
         pausedUntilMs = performance.now() + RETRY_MS;
-        if (seldom.isDue(NOT_HASTENED)) log.warn({ err: error }, NOT_HASTENED);
+        if (throttle.isDue(NOT_HASTENED)) log.warn({ err: error }, NOT_HASTENED);
         return false;
       }
     },

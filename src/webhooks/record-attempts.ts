@@ -35,7 +35,7 @@ type RecordDeps = {
   metrics: Pick<Metrics, 'deliveryAttempts'>;
   /** How often each target has failed since the last log message. */
   outages: Tally;
-  hastener: Pick<Expediter, 'onFailure' | 'onReturn' | 'failingSince'>;
+  expediter: Pick<Expediter, 'onFailure' | 'onReturn' | 'failingSince'>;
   /** Limits warnings about web pages per endpoint. Without it, every one is logged. */
   pages?: LogThrottle | undefined;
 };
@@ -50,7 +50,7 @@ type Failing = { id: string; failingSince: UnixMs };
  * updates the expediting, the metrics and the log.
  */
 export async function recordAttempts(
-  { db, log, metrics, outages, hastener, certainNow, pages }: RecordDeps,
+  { db, log, metrics, outages, expediter, certainNow, pages }: RecordDeps,
   outcomes: readonly AttemptOutcome[],
   now: UnixMs,
 ): Promise<void> {
@@ -78,9 +78,9 @@ export async function recordAttempts(
   // Successes need one statement. Only failures affect the endpoints.
   const recorded = await (failures.size === 0 ? recordAlone() : recordAndJudge().catch(recordAtLeast));
   const { ours, back, disabled, failing } = recorded;
-  for (const id of new Set([...back, ...endpointsBack(outcomes)])) hastener.onReturn(id, now);
-  for (const { id, failingSince } of failing) hastener.onFailure(id, failingSince, now);
-  for (const outcome of outcomes) if (isCallback(outcome)) noteCallback(hastener, outcome, now);
+  for (const id of new Set([...back, ...endpointsBack(outcomes)])) expediter.onReturn(id, now);
+  for (const { id, failingSince } of failing) expediter.onFailure(id, failingSince, now);
+  for (const outcome of outcomes) if (isCallback(outcome)) noteCallback(expediter, outcome, now);
   for (const outcome of outcomes) logOutcome({ log, metrics, outages, pages }, outcome, ours.has(outcome), now);
   for (const endpoint of disabled) {
     log.error(endpoint, 'webhook endpoint disabled; its events are kept, and nothing is sent until it is enabled');
@@ -127,11 +127,11 @@ export function isOutage(outcome: AttemptOutcome): boolean {
 }
 
 /** Records that an order's shop is down, or that it responded after an outage, even if this process didn't see the outage. */
-function noteCallback(hastener: RecordDeps['hastener'], outcome: AttemptOutcome, now: UnixMs): void {
+function noteCallback(expediter: RecordDeps['expediter'], outcome: AttemptOutcome, now: UnixMs): void {
   const { target, attempt } = outcome.delivery;
-  const since = hastener.failingSince(target);
-  if (isOutage(outcome)) hastener.onFailure(target, since ?? now, now);
-  else if (since !== null || (outcome.kind === 'delivered' && attempt > 1)) hastener.onReturn(target, now);
+  const since = expediter.failingSince(target);
+  if (isOutage(outcome)) expediter.onFailure(target, since ?? now, now);
+  else if (since !== null || (outcome.kind === 'delivered' && attempt > 1)) expediter.onReturn(target, now);
 }
 
 function isGone({ status }: AttemptOutcome): boolean {

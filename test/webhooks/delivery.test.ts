@@ -247,9 +247,9 @@ describe('an endpoint is disabled', () => {
     );
     if (gone === undefined || fine === undefined) return expect.fail('two are leased');
     const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
-    const hastener = createExpediter({ db, clock: world.clock, log });
+    const expediter = createExpediter({ db, clock: world.clock, log });
     await recordAttempts(
-      { db, log, metrics: createMetrics(), outages: createTally(Date.now), hastener },
+      { db, log, metrics: createMetrics(), outages: createTally(Date.now), expediter },
       [gone, fine],
       now,
     );

@@ -96,7 +96,7 @@ test('an event that is given back is not passed by the next one of its invoice, 
   const leased = await leaseAll(db);
   expect(leased.map(({ eventId }) => eventId)).toEqual([first.id]);
   const deps = { db, clock: world.clock, log: createLogger({ level: 'fatal' }), metrics: createMetrics() };
-  const outcomes = createOutcomeQueue({ ...deps, hastener: createExpediter(deps) });
+  const outcomes = createOutcomeQueue({ ...deps, expediter: createExpediter(deps) });
   outcomes.giveBack(leased);
   await outcomes.flush();
   expect((await leaseAll(db)).map(({ eventId }) => eventId)).toEqual([first.id]);
@@ -202,8 +202,8 @@ describe('a database that fails', () => {
         return result;
       });
     const log = createLogger({ level: 'fatal', destination: { write: () => undefined } });
-    const hastener = createExpediter({ db, clock: world.clock, log });
-    const deps = { db: { ...db, transaction }, clock: world.clock, log, metrics: createMetrics(), hastener };
+    const expediter = createExpediter({ db, clock: world.clock, log });
+    const deps = { db: { ...db, transaction }, clock: world.clock, log, metrics: createMetrics(), expediter };
     const queue = createOutcomeQueue(deps);
     queue.add(failedOutcome(delivery));
     await expect(queue.flush()).rejects.toMatchObject({ code: 'DATABASE_UNAVAILABLE' });

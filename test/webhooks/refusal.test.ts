@@ -79,14 +79,14 @@ test('an endpoint that fails and takes another before either is recorded gets at
     delivery.eventId === dropped.id ? failedOutcome(delivery) : deliveredOutcome(delivery),
   );
   outcomes.sort((a, b) => b.kind.localeCompare(a.kind));
-  const hastener = createExpediter({ db, clock: world.clock, log });
+  const expediter = createExpediter({ db, clock: world.clock, log });
   await recordAttempts(
-    { db, log, metrics: createMetrics(), outages: createTally(Date.now), hastener },
+    { db, log, metrics: createMetrics(), outages: createTally(Date.now), expediter },
     outcomes,
     now(),
   );
-  expect(hastener.restMs()).toBe(0);
-  expect(await hastener.round()).toBe(true);
+  expect(expediter.restMs()).toBe(0);
+  expect(await expediter.round()).toBe(true);
   expect(await leaseAll(db)).toMatchObject([{ eventId: dropped.id, attempt: 2, maxAttempts: 13 }]);
 });
 
@@ -140,8 +140,8 @@ test('an outage of an endpoint is one line a minute, with how often it failed, a
   const lines: Record<string, unknown>[] = [];
   const noting = createLogger({ level: 'info', destination: { write: (line) => lines.push(JSON.parse(line)) } });
   let ms = 0;
-  const hastener = createExpediter({ db, clock: world.clock, log });
-  const deps = { db, log: noting, metrics: createMetrics(), outages: createTally(() => ms), hastener };
+  const expediter = createExpediter({ db, clock: world.clock, log });
+  const deps = { db, log: noting, metrics: createMetrics(), outages: createTally(() => ms), expediter };
   const failed = (await leaseAll(db)).map((delivery) => failedOutcome(delivery));
   const lasts = endpoints.flatMap(({ id }) => failed.findLast(({ delivery }) => delivery.endpointId === id) ?? []);
   const before = failed.filter((outcome) => !lasts.includes(outcome));

@@ -57,9 +57,9 @@ export async function settleAlarms(
  * failure, the alarm is due again.
  */
 export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): number }) {
-  const seldom = createLogThrottle(now);
+  const throttle = createLogThrottle(now);
   return (kind: AlarmKind, networks: readonly Network[], subject: string, detail: string): void => {
-    if (!seldom.isDue(`${kind} ${subject}`)) return;
+    if (!throttle.isDue(`${kind} ${subject}`)) return;
     const tell = async () => {
       for (const network of networks) await tellAlarm({ db: db(), log }, kind, { network, subject, detail });
     };
@@ -68,7 +68,7 @@ export function createTeller({ db, log, now }: { db(): Sql; log: Logger; now(): 
         { err: error, alarm: kind, subject, detail },
         'could not raise the alarm; Quittance tries again at the next check',
       );
-      seldom.forget(`${kind} ${subject}`);
+      throttle.forget(`${kind} ${subject}`);
     });
   };
 }
