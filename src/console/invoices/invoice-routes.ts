@@ -176,8 +176,8 @@ const COLUMNS = [
       html`<a class="row" href="/invoices/${invoiceId}">${outside(externalId, 60)}</a>`,
   ],
   ['State', ({ status }: InvoiceView) => badge(status)],
-  ['To pay', ({ payableAmount }: InvoiceView) => ltr(payableAmount), 'number'],
-  ['Made', ({ createdAt }: InvoiceView) => time(createdAt)],
+  ['Payable amount', ({ payableAmount }: InvoiceView) => ltr(payableAmount), 'number'],
+  ['Created', ({ createdAt }: InvoiceView) => time(createdAt)],
   ['Paid', ({ paid }: InvoiceView) => (paid === null ? html`<span class="hint">–</span>` : time(paid.time))],
 ] as const;
 
@@ -207,7 +207,7 @@ function madePage(visit: Visit, project: ListedProjectView, { invoice }: Made): 
 <div class="scan">${renderQr(checkoutUrl, 'QR code of the link')}<p class="hint">Or let the payer scan this code: it opens the payment page. It is not a payment address.</p></div>
 ${facts([
   ['Order', outside(externalId, 200)],
-  ['To pay', html`${ltr(payableAmount)} USDT`],
+  ['Payable amount', html`${ltr(payableAmount)} USDT`],
   ['Pay by', html`${time(expiresAt)} UTC; a later payment still counts`],
 ])}
 <div class="actions"><a class="button" href="/invoices/${invoiceId}">Show invoice</a><a href="${urlTo(visit, '/invoices/new', project)}">Create another</a></div></section>`,
@@ -292,7 +292,7 @@ export function foundPage(
         ({ id, externalId }) => html`<a class="row" href="/invoices/${encodeId('inv', id)}">${outside(externalId)}</a>`,
       ],
       ['Status', ({ status }) => badge(status)],
-      ['To pay', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
+      ['Payable amount', ({ payableMicro }) => money(formatAmount(payableMicro)), 'number'],
       ['Created (UTC)', ({ createdAt }) => time(toIso(createdAt))],
       ...ofSeveral<Found['invoices'][number]>(),
     ],

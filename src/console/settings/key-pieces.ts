@@ -79,7 +79,7 @@ export function describeRevocation({ name, status, ...key }: Key, now: number, o
   return html`${status === 'active' ? html`<p>Every request with it is rejected, immediately and permanently.</p>${others}` : html`<p>It is already ${status}.</p>`}
 ${facts([
   ['Name', outside(name, 200)],
-  ['Made', html`${time(createdAt)} UTC`],
+  ['Created', html`${time(createdAt)} UTC`],
   ['Last used', used],
   ['From', addresses(allowedIps)],
 ])}`;

@@ -82,7 +82,7 @@ function renderPasskeys(passkeys: readonly PasskeyView[]): Html {
 
 const PASSKEYS: readonly Column<PasskeyView>[] = [
   ['Name', ({ name }) => outside(name, 100)],
-  ['Made', ({ createdAt }) => time(createdAt)],
+  ['Created', ({ createdAt }) => time(createdAt)],
   ['Last used', ({ lastUsedAt }) => (lastUsedAt === null ? 'never' : time(lastUsedAt))],
   [
     'Remove',
