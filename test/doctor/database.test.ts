@@ -109,8 +109,15 @@ const FAULTS: Fault[] = [
   {
     ...{ title: 'a row that somebody changed', check: 'seals', state: 'failed', fix: /A row was changed/ },
     plant: async (running) => {
+      // A running service might see it too, and its alarm stays until someone ends it.
+      await running.stopService();
       await pastGuards(running, 'projects', "update projects set name = name || '!'");
-      return { undo: () => pastGuards(running, 'projects', "update projects set name = rtrim(name, '!')") };
+      return {
+        undo: async () => {
+          await pastGuards(running, 'projects', "update projects set name = rtrim(name, '!')");
+          await running.restart();
+        },
+      };
     },
   },
   {
