@@ -5,8 +5,9 @@ import type { CreateInvoice } from './types.ts';
 /** What is sent for an invoice. The API refuses fields that it does not know. */
 export function readCreate(input: CreateInvoice): CreateInvoice {
   const { amount, externalId, asset = 'USDT', network = 'TRON' } = Object(input) as CreateInvoice;
+  if (/^\d+\.\d{7,}$/.test(amount)) refuse('amount has too many decimals: at most 6');
   if (typeof amount !== 'string' || !/^(0|[1-9]\d{0,11})(\.\d{1,6})?$/.test(amount) || !/[1-9]/.test(amount)) {
-    refuse('amount must be a text from 0.000001, at most 6 decimals');
+    refuse('amount must be a text greater than 0');
   }
   if (asset !== 'USDT' || network !== 'TRON') refuse('only USDT on TRON is taken');
   return { ...input, amount, asset, network, externalId: readExternalId(externalId) };

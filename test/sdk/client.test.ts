@@ -160,6 +160,12 @@ describe('invoices', () => {
     expect(server.seen).toEqual([]);
   });
 
+  test('an amount with too many decimals is told so', async () => {
+    const creating = quittance.invoices.create({ amount: '1.0000001', externalId: 'o' }, { idempotencyKey: 'k' });
+    await expect(creating).rejects.toThrow('amount has too many decimals: at most 6');
+    expect(server.seen).toEqual([]);
+  });
+
   test('it says who asks', async () => {
     server.answer(json(200, INVOICE));
     await quittance.invoices.get(INVOICE.invoiceId);

@@ -42,6 +42,25 @@ test('the genuine webhook is accepted by ours and by the published package', asy
   expect(judgePublished(GENUINE)).toBe('accepts');
 });
 
+test('the exact string is accepted, and its base64 where the receiver says so', async () => {
+  const { body, headers, secret } = GENUINE as { body: Buffer; headers: Record<string, string>; secret: string };
+  const verify = (given: unknown, isBase64Encoded?: boolean) =>
+    webhooks.verify(given as string, headers, secret, { now, isBase64Encoded });
+  const event = JSON.parse(body.toString());
+  expect(await verify(body.toString())).toEqual(event);
+  expect(await verify(body.toString(), false)).toEqual(event);
+  expect(await verify(body.toString('base64'), true)).toEqual(event);
+  expect(await verify(body, true)).toEqual(event);
+  await expect(verify(body.toString(), true)).rejects.toMatchObject({
+    code: 'BODY_NOT_RAW',
+    message: expect.stringContaining('its base64 with isBase64Encoded'),
+  });
+  await expect(verify(event)).rejects.toMatchObject({
+    code: 'BODY_NOT_RAW',
+    message: expect.stringMatching(/^The body was given as a parsed object. Pass the raw bytes or the exact string/),
+  });
+});
+
 test('an event of another project is refused where the receiver names its own', async () => {
   const own = 'prj_01h455vb4pex5vsknk084sn02q';
   const secret = formatSecret(Buffer.alloc(32, 7));

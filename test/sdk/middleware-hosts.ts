@@ -77,6 +77,19 @@ export const HOSTS: Record<string, StartHost> = {
     listen(express().post(PATH, forExpress(options, handler)).use(express.json())),
   'Express behind express.raw()': (options, handler) =>
     listen(express().post(PATH, express.raw({ type: 'application/json', limit: '1mb' }), forExpress(options, handler))),
+  'Express behind express.text()': (options, handler) =>
+    listen(
+      express()
+        .use(express.text({ type: '*/*', limit: '1mb' }))
+        .post(PATH, forExpress(options, handler)),
+    ),
+  'Express with setEncoding': (options, handler) => {
+    const decode: express.RequestHandler = (request, _response, next) => {
+      request.setEncoding('utf8');
+      next();
+    };
+    return listen(express().use(decode).post(PATH, forExpress(options, handler)));
+  },
   Fastify: async (options, handler) => {
     const app = Fastify();
     // Another route of the same program still gets its JSON parsed.
@@ -99,12 +112,6 @@ export const HOSTS: Record<string, StartHost> = {
 export const TOO_LATE: Record<string, StartHost> = {
   'Express behind express.json()': (options, handler) =>
     listen(express().use(express.json()).post(PATH, forExpress(options, handler))),
-  'Express behind express.text()': (options, handler) =>
-    listen(
-      express()
-        .use(express.text({ type: '*/*' }))
-        .post(PATH, forExpress(options, handler)),
-    ),
   'Express behind a reader that keeps nothing': (options, handler) =>
     listen(express().use(rawBodyFirst).post(PATH, forExpress(options, handler))),
   'Hono after context.req.json()': async (options, handler) => {

@@ -49,7 +49,7 @@ export function quittanceWebhook<Request extends NodeRequest = NodeRequest>(
 async function readBody(request: NodeRequest): Promise<ReceivedBody> {
   const bytes = copyBytes(request.body) ?? copyBytes(request.rawBody);
   if (bytes !== null) return { kind: 'read', body: bytes };
-  // A parser has used up the bytes, or holds them as text.
+  // A parser has used up the bytes.
   if (request.readableDidRead === true) return { kind: 'read', body: request.body };
   if (Number(request.headers['content-length']) > MAX_BODY_BYTES) return { kind: 'too-large' };
   return readStream(request);
@@ -60,11 +60,12 @@ function readStream(request: NodeRequest): Promise<ReceivedBody> {
   let size = 0;
   return new Promise((resolve, reject) => {
     request.on('data', (chunk) => {
-      // Text, because somebody called setEncoding.
-      if (!(chunk instanceof Uint8Array)) return resolve({ kind: 'read', body: chunk });
-      size += chunk.byteLength;
+      // A chunk is text where somebody called setEncoding.
+      const bytes = copyBytes(chunk);
+      if (bytes === null) return resolve({ kind: 'read', body: chunk });
+      size += bytes.byteLength;
       // What comes after is dropped.
-      if (size <= MAX_BODY_BYTES) chunks.push(chunk);
+      if (size <= MAX_BODY_BYTES) chunks.push(bytes);
       else resolve({ kind: 'too-large' });
     });
     request.on('end', () => resolve({ kind: 'read', body: joinBytes(chunks, size) }));

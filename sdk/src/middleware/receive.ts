@@ -5,7 +5,7 @@ import { readSecrets, type Secrets } from '../webhooks/secret.ts';
 import { WebhookVerificationError } from '../webhooks/verification-error.ts';
 import { type VerifyOptions, verify, type WebhookHeaders } from '../webhooks/verify.ts';
 
-export type WebhookOptions<Context> = VerifyOptions & {
+export type WebhookOptions<Context> = Omit<VerifyOptions, 'isBase64Encoded'> & {
   /** The endpoint's secret, or all during a rotation; a function where it is known only when a request comes. */
   secret: Secrets | ((context: Context) => Secrets | Promise<Secrets>);
   /** Told what the handler threw, and a secret that cannot be one; `console.error` by default. Neither is answered. */
@@ -26,7 +26,7 @@ type Delivery = { readonly signal: AbortSignal };
  */
 export type WebhookHandler<Context> = (event: WebhookEvent, context: Context, delivery: Delivery) => unknown;
 
-/** What a framework gave for the body; anything but bytes is refused with advice. */
+/** What a framework gave for the body; anything but bytes and the exact string is refused with advice. */
 export type ReceivedBody = { kind: 'read'; body: unknown } | { kind: 'too-large' };
 
 const DEADLINE_MS = 12_000;

@@ -3,7 +3,7 @@ import type { WebhookEvent } from '../types.ts';
 import { copyBytes, MAX_BODY_BYTES, RAW_BODY_ADVICE } from './raw-body.ts';
 import { findId, readHeaders, type SignedHeaders, type WebhookHeaders } from './read-headers.ts';
 import { Refusal, refuse } from './refusal.ts';
-import { readSecrets, type Secrets } from './secret.ts';
+import { decodeBase64, readSecrets, type Secrets } from './secret.ts';
 import { type Diagnosis, WebhookVerificationError } from './verification-error.ts';
 import { createHmac, digest, type Hmac, toHex } from './web-crypto.ts';
 
@@ -15,26 +15,28 @@ export type VerifyOptions = {
   now?: (() => number) | undefined;
   /** The project of this receiver (`prj_…`): an event of another one is refused, whoever signed it. */
   projectId?: string | undefined;
+  /** A body that is a string is the base64 of the bytes, as AWS Lambda passes some: `event.isBase64Encoded`. */
+  isBase64Encoded?: boolean | undefined;
 };
 
 /** Begins what is signed to show which secret a receiver has. It holds a space, as no webhook-id does, so it signs no webhook. */
 const CHECK_PREFIX = 'quittance diagnostic v1\n';
 
 /**
- * The event of a genuine webhook. `rawBody` is the bytes as they came, before any parser; they are parsed only after a signature
- * matched. Rejects with a WebhookVerificationError, or with a TypeError for a secret or tolerance that cannot be one.
+ * The event of a genuine webhook. `rawBody` is the bytes as they came, or the exact string (`await request.text()`), before any parser;
+ * it is parsed only after a signature matched. Rejects with a WebhookVerificationError, or with a TypeError for a secret or tolerance that cannot be one.
  */
 export async function verify(
-  rawBody: Uint8Array | ArrayBuffer,
+  rawBody: Uint8Array | ArrayBuffer | string,
   headers: WebhookHeaders,
   secret: Secrets,
-  { toleranceSeconds = 300, now = Date.now, projectId }: VerifyOptions = {},
+  { toleranceSeconds = 300, now = Date.now, projectId, isBase64Encoded }: VerifyOptions = {},
 ): Promise<WebhookEvent> {
   // Not a number would be near to every time.
   if (!(toleranceSeconds >= 0)) throw new TypeError('toleranceSeconds must be 0 or more');
   const hmacs = await Promise.all(readSecrets(secret).map(createHmac));
   const receivedAt = Math.floor(now() / 1000);
-  const body = copyBytes(rawBody);
+  const body = isBase64Encoded && typeof rawBody === 'string' ? decodeBase64(rawBody) : copyBytes(rawBody);
   try {
     if (body === null) return refuse('BODY_NOT_RAW', `The body was given as ${nameOf(rawBody)}. ${RAW_BODY_ADVICE}.`);
     if (body.length > MAX_BODY_BYTES) {
